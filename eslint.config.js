@@ -1,0 +1,198 @@
+import { builtinModules } from 'node:module';
+import js from '@eslint/js';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import { createNodeResolver, importX } from 'eslint-plugin-import-x';
+import tseslint from 'typescript-eslint';
+
+/** What each folder of src may import from its siblings. A folder that is not named here may import nothing. */
+const layers = {
+  schema: [],
+  errors: [],
+  config: ['errors'],
+  'scripted-model': [],
+  driver: ['schema', 'errors', 'config'],
+  transcripts: ['schema', 'errors', 'config'],
+  audit: ['schema', 'errors', 'config'],
+  engine: ['schema', 'errors', 'config', 'driver', 'transcripts', 'audit'],
+  mcp: ['schema', 'errors', 'config', 'driver', 'transcripts', 'audit', 'engine'],
+  transports: ['schema', 'errors', 'config', 'driver', 'transcripts', 'audit', 'engine', 'mcp'],
+  cli: [
+    'schema',
+    'errors',
+    'config',
+    'driver',
+    'transcripts',
+    'audit',
+    'engine',
+    'mcp',
+    'transports',
+    'scripted-model',
+  ],
+  bin: ['errors', 'config', 'cli'],
+};
+
+const zones = Object.entries(layers).map(([layer, allowed]) => ({
+  target: `./src/${layer}`,
+  from: './src',
+  except: [layer, ...allowed].map((name) => `./${name}`),
+  message: `src/${layer} may import ${allowed.length > 0 ? `only ${allowed.join(', ')}` : 'no other folder of src'}.`,
+}));
+
+zones.push({
+  target: './src/index.ts',
+  from: ['./src/bin', './src/cli', './src/scripted-model'],
+  message: 'The embedding library knows nothing of the command.',
+});
+
+const bareBuiltins = {
+  regex: `^(${builtinModules.filter((name) => !name.startsWith('_') && !name.startsWith('node:')).join('|')})$`,
+  message: 'Write node: before the name of a built-in module.',
+};
+const agentSdk = {
+  regex: '^@anthropic-ai/claude-agent-sdk',
+  message: 'Only src/driver and src/transcripts know the Agent SDK.',
+};
+const devOnly = {
+  regex: '(^|/)test/|^(vitest|fast-check)$',
+  message: 'The product does not import its tests.',
+};
+const processEnv = {
+  name: 'node:process',
+  importNames: ['env', 'stdout'],
+  message: 'Use the global process, so that the rules on process.env and process.stdout apply.',
+};
+
+const noEnv = {
+  object: 'process',
+  property: 'env',
+  message: 'Only src/config reads the environment; take what you need as a parameter.',
+};
+const noStdout = {
+  object: 'process',
+  property: 'stdout',
+  message: 'stdout belongs to the protocol: only src/transports and src/cli write to it.',
+};
+
+const restrictedImports = (...patterns) => ({
+  'no-restricted-imports': ['error', { paths: [processEnv], patterns: [bareBuiltins, ...patterns] }],
+});
+// no-restricted-imports does not see import('…').
+const restrictedDynamicImports = (...selectors) => ({ 'no-restricted-syntax': ['error', ...selectors] });
+const dynamicAgentSdk = {
+  selector: 'ImportExpression[source.value=/^@anthropic-ai\\u002Fclaude-agent-sdk/]',
+  message: agentSdk.message,
+};
+
+export default defineConfig(
+  globalIgnores(['dist/', '.build/', 'coverage/']),
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+
+  {
+    files: ['**/*.ts'],
+    extends: [js.configs.recommended, tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    plugins: { 'import-x': importX },
+    settings: {
+      'import-x/extensions': ['.ts'],
+      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
+      'import-x/resolver-next': [createNodeResolver({ extensions: ['.ts', '.mjs', '.js', '.json'] })],
+    },
+    rules: {
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+      'no-console': ['error', { allow: ['warn', 'error'] }],
+      'object-shorthand': 'error',
+      'prefer-const': 'error',
+      ...restrictedImports(),
+
+      'import-x/no-cycle': ['error', { ignoreExternal: true }],
+      'import-x/no-self-import': 'error',
+      'import-x/no-duplicates': 'error',
+      'import-x/no-default-export': 'error',
+      'import-x/no-restricted-paths': ['error', { basePath: import.meta.dirname, zones }],
+
+      '@typescript-eslint/consistent-type-imports': [
+        'error',
+        { fixStyle: 'inline-type-imports', disallowTypeAnnotations: false },
+      ],
+      '@typescript-eslint/consistent-type-exports': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: true, attributes: true } }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/no-confusing-void-expression': 'off',
+      // TypeScript keeps a property narrowed across an await, so the rule calls `if (closed) return` after one dead code.
+      '@typescript-eslint/no-unnecessary-condition': 'off',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', ignoreRestSiblings: true }],
+      '@typescript-eslint/no-invalid-void-type': 'off',
+      // Implementations of asynchronous interfaces need not await.
+      '@typescript-eslint/require-await': 'off',
+      // There are no enums: erasableSyntaxOnly.
+      '@typescript-eslint/no-unsafe-enum-assignment': 'off',
+      '@typescript-eslint/no-unsafe-enum-comparison': 'off',
+      '@typescript-eslint/consistent-type-definitions': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/no-extraneous-class': 'off',
+      // `type Json = { [key: string]: … }` and Record both read well where they are used.
+      '@typescript-eslint/consistent-indexed-object-style': 'off',
+    },
+  },
+
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['**/*.test.ts'],
+    rules: {
+      ...restrictedImports(agentSdk, devOnly),
+      ...restrictedDynamicImports(dynamicAgentSdk),
+      // The package says that its modules have no side effects, so the bundler drops an import that binds nothing.
+      'import-x/no-unassigned-import': 'error',
+      'no-restricted-properties': ['error', noEnv, noStdout],
+    },
+  },
+  {
+    files: ['src/driver/**/*.ts', 'src/transcripts/**/*.ts'],
+    ignores: ['**/*.test.ts'],
+    rules: { ...restrictedImports(devOnly), 'no-restricted-syntax': 'off' },
+  },
+  {
+    // bin hands process.env to config and reads nothing from it.
+    files: ['src/config/**/*.ts', 'src/bin/**/*.ts'],
+    rules: { 'no-restricted-properties': ['error', noStdout] },
+  },
+  {
+    files: ['src/cli/**/*.ts', 'src/transports/**/*.ts'],
+    rules: { 'no-restricted-properties': ['error', noEnv] },
+  },
+  {
+    files: ['src/cli/**/*.ts', 'scripts/**/*.ts'],
+    rules: { 'no-console': 'off' },
+  },
+
+  {
+    files: ['**/*.test.ts', 'test/**/*.ts'],
+    rules: {
+      'import-x/no-restricted-paths': 'off',
+      'no-restricted-properties': 'off',
+      // Answers from outside are asserted on, not parsed.
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+    },
+  },
+  { files: ['*.config.ts'], rules: { 'import-x/no-default-export': 'off' } },
+  {
+    files: ['**/*.{js,mjs}'],
+    extends: [js.configs.recommended],
+    rules: {
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+      'prefer-const': 'error',
+      'no-restricted-imports': ['error', { patterns: [bareBuiltins] }],
+      // TypeScript, not this rule, knows the globals of Node.
+      'no-undef': 'off',
+    },
+  },
+);

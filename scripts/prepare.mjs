@@ -1,0 +1,23 @@
+// Runs on `npm install` and `npm ci`, in a checkout, in CI, and when npm installs the package from git.
+// Development tools may be absent (`--omit=dev`), .git and the sources too: none of that is a reason to fail an install.
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const isInstalled = (name) =>
+  createRequire(import.meta.url)
+    .resolve.paths(name)
+    .some((dir) => existsSync(`${dir}/${name}`));
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+
+if (existsSync('.git') && !process.env.CI && isInstalled('husky')) {
+  const { default: husky } = await import('husky');
+  const complaint = husky();
+  if (complaint) console.error(complaint);
+}
+
+if (isInstalled('tsdown') && existsSync('src/bin/main.ts')) {
+  const { buildIfStale } = await import('./build-if-stale.mjs');
+  await buildIfStale('dist');
+}

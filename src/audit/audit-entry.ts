@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+
+export type AuditValue =
+  string | number | boolean | null | readonly AuditValue[] | { readonly [name: string]: AuditValue | undefined };
+
+/** One line of the audit log. */
+export interface AuditEntry {
+  /** ISO time. */
+  readonly at: string;
+  readonly kind: 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
+  readonly session?: string;
+  readonly who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
+  readonly what: string;
+  readonly outcome?: string;
+  readonly costUsd?: number;
+  readonly details?: Readonly<Record<string, AuditValue | undefined>>;
+  /** How many entries before this one were lost while the log could not be written. */
+  readonly dropped?: number;
+}
+
+/** An entry as it is handed in: the log adds the time and the count of lost entries. */
+export type NewAuditEntry = Omit<AuditEntry, 'at' | 'dropped'> & { readonly at?: string };
+
+// A type and not an interface: only then it is accepted among the details of an entry.
+export type Digest = { readonly chars: number; readonly sha256: string };
+
+/** Stands for a prompt or an input, whose text never enters the log. */
+export function digest(text: string): Digest {
+  return { chars: text.length, sha256: createHash('sha256').update(text).digest('hex').slice(0, 16) };
+}
+
+const LONGEST_LINE = 16 * 1024;
+const LONGEST_TEXT = 1000;
+
+/** One line of JSON with its line break. Details that are too long or cannot be written give way, never the entry. */
+export function toLine(entry: NewAuditEntry, now: () => Date): string {
+  const { details, at = now().toISOString(), ...others } = entry;
+  const head = { at, ...others, what: cut(entry.what) };
+  try {
+    const line = JSON.stringify(details === undefined ? head : { ...head, details });
+    if (line.length <= LONGEST_LINE) return `${line}\n`;
+  } catch {
+    // Circular structures and BigInts end here.
+  }
+  return `${JSON.stringify({ ...cutTexts(head), details: { omitted: true } })}\n`;
+}
+
+export function withDropped(line: string, dropped: number): string {
+  return dropped === 0 ? line : `{"dropped":${dropped},${line.slice(1)}`;
+}
+
+function cutTexts(head: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(head).map(([name, value]) => [name, typeof value === 'string' ? cut(value) : value]),
+  );
+}
+
+function cut(text: string): string {
+  return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT)}…`;
+}

@@ -1,0 +1,134 @@
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+interface FileIdentity {
+  readonly dev: number;
+  readonly ino: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+  isFile(): boolean;
+}
+
+interface OpenFile {
+  write(bytes: Uint8Array): Promise<{ readonly bytesWritten: number }>;
+  close(): Promise<void>;
+}
+
+/** The few functions of `node:fs/promises` in use, so that tests can make them fail. */
+export interface AuditFileSystem {
+  open(file: string, flags: string, mode: number): Promise<OpenFile>;
+  mkdir(directory: string, options: { recursive: true; mode: number }): Promise<unknown>;
+  rename(from: string, to: string): Promise<void>;
+  rm(file: string, options: { force: true }): Promise<void>;
+  stat(file: string): Promise<FileIdentity>;
+}
+
+const NODE_FILE_SYSTEM: AuditFileSystem = {
+  open: (file, flags, mode) => open(file, flags, mode),
+  mkdir,
+  rename,
+  rm,
+  stat,
+};
+
+export interface RotationRule {
+  readonly maxBytes: number;
+  /** How many full files are kept beside the current one. */
+  readonly keep: number;
+}
+
+const OWNER_ONLY_FILE = 0o600;
+const OWNER_ONLY_DIRECTORY = 0o700;
+/** A lock of this age was left by a server that died: a rotation takes milliseconds. */
+const STALE_LOCK_MS = 10_000;
+
+/**
+ * A file that several servers may append to. It is opened anew for each batch: a handle kept open would go on writing
+ * into a file that another server has rotated away and will delete.
+ */
+export class AuditFile {
+  readonly #file: string;
+  readonly #rule: RotationRule;
+  readonly #fs: AuditFileSystem;
+
+  constructor(file: string, rule: RotationRule, fs: AuditFileSystem = NODE_FILE_SYSTEM) {
+    this.#file = file;
+    this.#rule = rule;
+    this.#fs = fs;
+  }
+
+  /** Appends in a single write, which O_APPEND keeps whole. Returns how many bytes went in: fewer on a full disk. */
+  async append(bytes: Uint8Array): Promise<number> {
+    // A rotation that fails is no reason not to write: the file grows over its limit, and the next batch tries again.
+    await this.#rotateIfFull(bytes.length).catch(() => undefined);
+    const handle = await this.#open();
+    try {
+      return (await handle.write(bytes)).bytesWritten;
+    } finally {
+      await handle.close().catch(() => undefined);
+    }
+  }
+
+  async #open(): Promise<OpenFile> {
+    try {
+      return await this.#fs.open(this.#file, 'a', OWNER_ONLY_FILE);
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT')) throw error;
+      await this.#fs.mkdir(path.dirname(this.#file), { recursive: true, mode: OWNER_ONLY_DIRECTORY });
+      return await this.#fs.open(this.#file, 'a', OWNER_ONLY_FILE);
+    }
+  }
+
+  async #rotateIfFull(added: number): Promise<void> {
+    const full = await this.#fs.stat(this.#file);
+    if (!full.isFile() || full.size === 0 || full.size + added <= this.#rule.maxBytes) return;
+    const lock = `${this.#file}.lock`;
+    if (!(await this.#acquire(lock))) return;
+    try {
+      // Another server may have rotated since; renaming the fresh file would push a full one out too early.
+      const current = await this.#fs.stat(this.#file);
+      if (current.ino === full.ino && current.dev === full.dev) await this.#shiftFiles();
+    } finally {
+      await this.#fs.rm(lock, { force: true });
+    }
+  }
+
+  async #acquire(lock: string): Promise<boolean> {
+    try {
+      await (await this.#fs.open(lock, 'wx', OWNER_ONLY_FILE)).close();
+      return true;
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error;
+      const { mtimeMs } = await this.#fs.stat(lock);
+      // The lock is removed, not taken over: two servers that find it stale must still compete for the next one.
+      if (Date.now() - mtimeMs > STALE_LOCK_MS) await this.#fs.rm(lock, { force: true });
+      return false;
+    }
+  }
+
+  async #shiftFiles(): Promise<void> {
+    if (this.#rule.keep === 0) return this.#fs.rm(this.#file, { force: true });
+    for (let age = await this.#firstFreeAge(); age > 1; age--) {
+      await this.#fs.rename(rotatedName(this.#file, age - 1), rotatedName(this.#file, age));
+    }
+    await this.#fs.rename(this.#file, rotatedName(this.#file, 1));
+  }
+
+  /** The oldest age allowed when none is free: what is there gives way. */
+  async #firstFreeAge(): Promise<number> {
+    for (let age = 1; age < this.#rule.keep; age++) {
+      const taken = await this.#fs.stat(rotatedName(this.#file, age)).catch(() => undefined);
+      if (taken === undefined) return age;
+    }
+    return this.#rule.keep;
+  }
+}
+
+/** Age 1 is the youngest of the full files. */
+export function rotatedName(file: string, age: number): string {
+  return `${file}.${age}`;
+}
+
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

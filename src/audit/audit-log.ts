@@ -1,0 +1,172 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { messageOf } from '../errors/errors.ts';
+import { toLine, withDropped, type NewAuditEntry } from './audit-entry.ts';
+import { AuditFile, type AuditFileSystem } from './audit-file.ts';
+
+export interface Audit {
+  /** Takes an entry and returns at once; it never throws. */
+  record(entry: NewAuditEntry): void;
+  /** Writes what waits, for a bounded time. Later entries are not taken. */
+  close(): Promise<void>;
+}
+
+export interface AuditOptions {
+  /** Where to write, or `off`. */
+  readonly path: string;
+  /** Told once when writing begins to fail. */
+  readonly warn: (line: string) => void;
+  readonly maxBytes?: number;
+  /** How many full files are kept beside the current one. */
+  readonly keep?: number;
+  /** How many entries wait in memory while writing fails; then the oldest go. */
+  readonly maxQueued?: number;
+  readonly closeWithinMs?: number;
+  readonly now?: () => Date;
+  readonly fileSystem?: AuditFileSystem;
+}
+
+const LARGEST_BATCH_BYTES = 256 * 1024;
+
+export function openAudit(options: AuditOptions): Audit {
+  return options.path === 'off' ? { record: () => undefined, close: () => Promise.resolve() } : new AuditLog(options);
+}
+
+class AuditLog implements Audit {
+  readonly #options: AuditOptions;
+  readonly #file: AuditFile;
+  readonly #maxQueued: number;
+  readonly #queue: string[] = [];
+  #dropped = 0;
+  #failing = false;
+  /** A short write left half a line at the end of the file; the next batch has to close it. */
+  #tornLine = false;
+  #writing: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: AuditOptions) {
+    const { path, maxBytes = 10 * 1024 * 1024, keep = 5, maxQueued = 10_000, fileSystem } = options;
+    this.#options = options;
+    this.#maxQueued = maxQueued;
+    this.#file = new AuditFile(path, { maxBytes, keep }, fileSystem);
+  }
+
+  record(entry: NewAuditEntry): void {
+    if (this.#closed !== undefined) return;
+    try {
+      this.#queue.push(toLine(entry, this.#options.now ?? (() => new Date())));
+    } catch {
+      this.#dropped++;
+    }
+    this.#forgetOldest();
+    void this.#startWriting();
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#flush(this.#options.closeWithinMs ?? 2000);
+    return this.#closed;
+  }
+
+  async #flush(withinMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, withinMs, 'late');
+    });
+    const written = (async () => {
+      await this.#writing;
+      await this.#startWriting();
+    })();
+    const outcome = await Promise.race([written, deadline]);
+    clearTimeout(timer);
+    if (outcome === 'late' || this.#queue.length > 0) {
+      this.#warn(`closed before everything was written to ${this.#options.path}; entries at its end are missing`);
+    }
+  }
+
+  #startWriting(): Promise<void> {
+    this.#writing ??= this.#writeQueue();
+    return this.#writing;
+  }
+
+  async #writeQueue(): Promise<void> {
+    // What is recorded in one turn of the event loop goes out in one write.
+    await nextTurn();
+    // After a failure the next entry tries again; to go on here would spin for as long as the disk is full.
+    while (this.#queue.length > 0 && (await this.#writeSome()));
+    // In the same step as the last look at the queue: an entry recorded in between would be left lying there.
+    this.#writing = undefined;
+  }
+
+  async #writeSome(): Promise<boolean> {
+    const batch = this.#takeBatch();
+    const failure = await this.#writeBatch(batch);
+    if (failure !== undefined) {
+      this.#queue.unshift(...batch.lines);
+      this.#forgetOldest();
+      this.#reportFailure(failure);
+    } else this.#failing = false;
+    return failure === undefined;
+  }
+
+  #takeBatch(): Batch {
+    let bytes = 0;
+    let count = 0;
+    for (const line of this.#queue) {
+      bytes += Buffer.byteLength(line);
+      if (count > 0 && bytes > LARGEST_BATCH_BYTES) break;
+      count++;
+    }
+    return { lines: this.#queue.splice(0, count) };
+  }
+
+  /** Leaves in the batch what was not written, and returns why. */
+  async #writeBatch(batch: Batch): Promise<string | undefined> {
+    const dropped = this.#dropped;
+    const lines = batch.lines.map((line, index) => (index === 0 ? withDropped(line, dropped) : line));
+    const lead = this.#tornLine ? '\n' : '';
+    const bytes = Buffer.from(lead + lines.join(''));
+    let written: number;
+    try {
+      written = await this.#file.append(bytes);
+    } catch (error) {
+      return messageOf(error);
+    }
+    if (written > 0) this.#tornLine = bytes[written - 1] !== NEWLINE;
+    const whole = wholeLines(lines, written - lead.length);
+    if (whole > 0) this.#dropped -= dropped;
+    batch.lines.splice(0, whole);
+    return batch.lines.length === 0 ? undefined : 'only a part could be written; the disk may be full';
+  }
+
+  #forgetOldest(): void {
+    const excess = this.#queue.length - this.#maxQueued;
+    if (excess <= 0) return;
+    this.#queue.splice(0, excess);
+    this.#dropped += excess;
+  }
+
+  #reportFailure(reason: string): void {
+    if (this.#failing) return;
+    this.#failing = true;
+    this.#warn(`cannot write to ${this.#options.path}: ${reason}; entries wait in memory and are tried again`);
+  }
+
+  #warn(text: string): void {
+    try {
+      this.#options.warn(`audit log: ${text.replace(/\s*[\r\n]+\s*/g, ' ')}`);
+    } catch {
+      // A broken stderr must not become an unhandled rejection.
+    }
+  }
+}
+
+interface Batch {
+  readonly lines: string[];
+}
+
+const NEWLINE = 0x0a;
+
+function wholeLines(lines: readonly string[], bytes: number): number {
+  let end = 0;
+  const firstCut = lines.findIndex((line) => (end += Buffer.byteLength(line)) > bytes);
+  return firstCut < 0 ? lines.length : firstCut;
+}

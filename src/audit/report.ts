@@ -1,0 +1,109 @@
+import type { AuditEntry } from './audit-entry.ts';
+import { hasCode, rotatedName } from './audit-file.ts';
+import { linesFromEnd } from './lines-from-end.ts';
+
+export interface AuditQuery {
+  /** A session id or its beginning. */
+  readonly session?: string | undefined;
+  /** How many of the newest entries; all without it. */
+  readonly last?: number | undefined;
+}
+
+export interface AuditReading {
+  /** Oldest first. */
+  readonly entries: readonly AuditEntry[];
+  /** Lines met on the way that are no entries. */
+  readonly unreadableLines: number;
+}
+
+/** Reads the log and its rotated files from the newest line back, no further than the query needs. */
+export async function readAudit(
+  file: string,
+  { session, last = Number.POSITIVE_INFINITY }: AuditQuery = {},
+): Promise<AuditReading> {
+  const newestFirst: AuditEntry[] = [];
+  let unreadableLines = 0;
+  if (last <= 0) return { entries: [], unreadableLines };
+  for await (const line of linesOfAllFiles(file)) {
+    if (line === '') continue;
+    const entry = line === undefined ? undefined : parseEntry(line);
+    if (entry === undefined) unreadableLines++;
+    else if (session === undefined || entry.session?.startsWith(session)) newestFirst.push(entry);
+    if (newestFirst.length >= last) break;
+  }
+  return { entries: newestFirst.reverse(), unreadableLines };
+}
+
+async function* linesOfAllFiles(file: string): AsyncGenerator<string | undefined> {
+  for (let age = 0; ; age++) {
+    try {
+      yield* linesFromEnd(age === 0 ? file : rotatedName(file, age));
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT')) throw error;
+      // Right after a rotation there is no current file yet, only the rotated ones.
+      if (age > 0) return;
+    }
+  }
+}
+
+function parseEntry(line: string): AuditEntry | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  return isEntry(value) ? value : undefined;
+}
+
+function isEntry(value: unknown): value is AuditEntry {
+  if (typeof value !== 'object' || value === null) return false;
+  const { at, kind, who, what, session, outcome, costUsd, dropped } = value as Record<string, unknown>;
+  const isText = (field: unknown): boolean => typeof field === 'string';
+  return (
+    [at, kind, who, what].every(isText) &&
+    [session, outcome].every((field) => field === undefined || isText(field)) &&
+    [costUsd, dropped].every((field) => field === undefined || typeof field === 'number')
+  );
+}
+
+const HEADING = ['time', 'session', 'who', 'kind', 'what', 'outcome', 'cost'];
+const WIDEST_COLUMN = 60;
+
+/** The entries as aligned columns in local time, for people. */
+export function formatAudit(entries: readonly AuditEntry[]): string {
+  const rows = [HEADING, ...entries.map(rowOf)];
+  const widths = HEADING.map((_, column) =>
+    rows.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
+  );
+  const aligned = (row: readonly string[]): string =>
+    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  return rows.map((row) => `${aligned(row).trimEnd()}\n`).join('');
+}
+
+function rowOf({ at, session, who, kind, what, outcome, costUsd, dropped }: AuditEntry): string[] {
+  const lost = dropped === undefined ? '' : ` (${dropped} entries before this one were lost)`;
+  return [
+    localTime(at),
+    printable(session?.slice(0, 8) ?? '-'),
+    printable(who),
+    printable(kind),
+    printable(what),
+    printable(outcome ?? '') + lost,
+    costUsd === undefined ? '' : `$${costUsd.toFixed(4)}`,
+  ];
+}
+
+function localTime(iso: string): string {
+  const time = new Date(iso);
+  if (Number.isNaN(time.getTime())) return printable(iso);
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-');
+  return `${date} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`;
+}
+
+/** Fit for a column. Names in the log come from models and plugins: control characters could rewrite the reader's terminal. */
+function printable(text: string): string {
+  const safe = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?');
+  return safe.length > WIDEST_COLUMN ? `${safe.slice(0, WIDEST_COLUMN - 1)}…` : safe;
+}

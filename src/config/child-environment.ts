@@ -1,0 +1,79 @@
+import { SETTING_KEYS, variableOf } from './settings-table.ts';
+
+/** Set by the driver for each child, after this module: who owns the process, which session it is, how deep it sits. */
+const DRIVER_VARIABLES = ['CLAUDE_CODE_MCP_OWNER', 'CLAUDE_CODE_MCP_SESSION', 'CLAUDE_CODE_MCP_DEPTH'];
+
+const SECRET_VARIABLES = [variableOf('resumeSecret')];
+
+/**
+ * What Claude Code 2.1.325 hands to its commands, hooks and MCP servers about itself. A Claude Code that finds them
+ * takes itself for a part of that outer session: its id, its messaging socket, its host's abilities.
+ */
+const OUTER_SESSION_VARIABLES = [
+  'AI_AGENT',
+  'CLAUDECODE',
+  'CLAUDE_AGENT_SDK_CLIENT_APP',
+  'CLAUDE_AGENT_SDK_VERSION',
+  'CLAUDE_CODE_AGENT_PROGRESS_SUMMARIES',
+  'CLAUDE_CODE_BRIDGE_SESSION_ID',
+  'CLAUDE_CODE_CHILD_SESSION',
+  'CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS',
+  'CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING',
+  'CLAUDE_CODE_ENTRYPOINT',
+  'CLAUDE_CODE_EXECPATH',
+  'CLAUDE_CODE_HOST_WORKTREE',
+  'CLAUDE_CODE_HOST_WORKTREE_FENCE',
+  'CLAUDE_CODE_INVOKED_SKILLS',
+  'CLAUDE_CODE_MESSAGING_SOCKET',
+  'CLAUDE_CODE_MESSAGING_TOKEN',
+  'CLAUDE_CODE_SESSION_ATTENDED',
+  'CLAUDE_CODE_SESSION_ID',
+  'CLAUDE_CODE_SESSION_KIND',
+  'CLAUDE_CODE_SESSION_NAME',
+  'CLAUDE_CODE_SSE_PORT',
+  'CLAUDE_CODE_TASK_LIST_ID',
+  'CLAUDE_CODE_TOOL_USE_ID',
+  'CLAUDE_EFFORT',
+  'CLAUDE_JOB_DIR',
+  'CLAUDE_PID',
+  'CLAUDE_PROJECT_DIR',
+];
+
+const OUTER_SESSION_PREFIXES = ['CLAUDE_BG_', 'CLAUDE_CODE_QUESTION_', 'CLAUDE_CODE_SDK_', 'CLAUDE_PLUGIN_'];
+
+const STRIPPED: ReadonlySet<string> = new Set([...SECRET_VARIABLES, ...DRIVER_VARIABLES, ...OUTER_SESSION_VARIABLES]);
+
+const RESERVED: ReadonlySet<string> = new Set([...SETTING_KEYS.map(variableOf), ...DRIVER_VARIABLES]);
+
+/**
+ * A variable that only the operator or the driver sets. A caller that could set or remove one would change the rules of
+ * every server its session starts.
+ */
+export function isReservedVariable(name: string): boolean {
+  return RESERVED.has(name.toUpperCase());
+}
+
+/** The environment of a Claude Code child: the server's own without secrets and marks, then what was given on top. */
+export function childEnvironment(
+  env: NodeJS.ProcessEnv,
+  overlay: Readonly<Record<string, string | undefined>>,
+  platform: NodeJS.Platform = process.platform,
+): Record<string, string> {
+  // Windows takes `Path` and `PATH` for one variable and would pass on only one of them, not always the given one.
+  const identityOf = (name: string): string => (platform === 'win32' ? name.toUpperCase() : name);
+  const child = new Map<string, readonly [name: string, value: string]>();
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && !isStripped(name)) child.set(identityOf(name), [name, value]);
+  }
+  for (const [name, value] of Object.entries(overlay)) {
+    if (isReservedVariable(name)) continue;
+    if (value === undefined) child.delete(identityOf(name));
+    else child.set(identityOf(name), [name, value]);
+  }
+  return Object.fromEntries(child.values());
+}
+
+function isStripped(name: string): boolean {
+  const upper = name.toUpperCase();
+  return STRIPPED.has(upper) || OUTER_SESSION_PREFIXES.some((prefix) => upper.startsWith(prefix));
+}

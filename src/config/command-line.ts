@@ -1,0 +1,88 @@
+import { nearestName } from './nearest-name.ts';
+import { quote, SettingsError } from './settings-error.ts';
+import { flagOf, rowOf, SETTING_KEYS, type SettingKey } from './settings-table.ts';
+
+export const COMMANDS = {
+  serve: 'serve MCP over stdin and stdout (what happens without a command)',
+  doctor: 'check this machine and say in plain words what to fix',
+  audit: 'show what was done and who decided it',
+  install: 'add this server to the configuration of an MCP client',
+  uninstall: 'take it out again',
+} as const;
+
+export type Command = keyof typeof COMMANDS | 'help' | 'version';
+
+export interface CommandLine {
+  readonly command: Command;
+  /** Settings given as flags, as they were written; the last one counts. */
+  readonly flags: ReadonlyMap<SettingKey, string>;
+  /** Arguments of a command of its own, untouched; always empty for `serve`. */
+  readonly rest: readonly string[];
+}
+
+const ASKS_FOR: Readonly<Record<string, 'help' | 'version'>> = {
+  '--help': 'help',
+  '-h': 'help',
+  '--version': 'version',
+  '-V': 'version',
+  '-v': 'version',
+};
+
+const KEY_OF_FLAG: ReadonlyMap<string, SettingKey> = new Map(SETTING_KEYS.map((key) => [flagOf(key), key]));
+
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  let command: keyof typeof COMMANDS | undefined;
+  const flags = new Map<SettingKey, string>();
+  const rest: string[] = [];
+
+  for (let index = 0; index < argv.length; index++) {
+    const argument = argv[index] ?? '';
+    const { name, value } = splitFlag(argument);
+    const key = KEY_OF_FLAG.get(name);
+    const takesRest = command !== undefined && command !== 'serve';
+
+    if (Object.hasOwn(ASKS_FOR, argument)) return { command: ASKS_FOR[argument] ?? 'help', flags, rest };
+    if (takesRest && argument === '--') {
+      rest.push(...argv.slice(index));
+      break;
+    }
+    // Client configurations pass `""` for what the user left blank, launchers an `--` before nothing.
+    if (!takesRest && (argument === '' || argument === '--')) continue;
+    if (key !== undefined) {
+      const given = value ?? (rowOf(key).kind.isSwitch ? 'on' : argv[++index]);
+      flags.set(key, requireValue(key, given, value !== undefined));
+    } else if (takesRest) rest.push(argument);
+    else if (argument.startsWith('-')) throw unknownFlag(name);
+    else if (command === undefined) command = requireCommand(argument);
+    else throw new SettingsError(`Unexpected argument ${quote(argument)}; see claude-code-mcp --help.`);
+  }
+  return { command: command ?? 'serve', flags, rest };
+}
+
+function splitFlag(argument: string): { name: string; value: string | undefined } {
+  const equals = argument.startsWith('--') ? argument.indexOf('=') : -1;
+  if (equals < 0) return { name: argument, value: undefined };
+  return { name: argument.slice(0, equals), value: argument.slice(equals + 1) };
+}
+
+/** Without this check `--max-sessions --prewarm` would swallow the second flag. */
+function requireValue(key: SettingKey, given: string | undefined, attached: boolean): string {
+  if (given !== undefined && (attached || !given.startsWith('--'))) return given;
+  throw new SettingsError(`${flagOf(key)} needs a value; it takes ${rowOf(key).kind.accepts}.`);
+}
+
+function requireCommand(word: string): keyof typeof COMMANDS {
+  if (Object.hasOwn(COMMANDS, word)) return word as keyof typeof COMMANDS;
+  const nearest = nearestName(word, Object.keys(COMMANDS));
+  throw new SettingsError(
+    `Unknown command ${quote(word)}; ${nearest ? `did you mean ${nearest}?` : 'see claude-code-mcp --help.'}`,
+  );
+}
+
+/** Takes the name only: what follows `=` may be a secret behind a misspelt flag. */
+function unknownFlag(name: string): SettingsError {
+  const nearest = nearestName(name, [...KEY_OF_FLAG.keys(), '--help', '--version']);
+  return new SettingsError(
+    `Unknown flag ${quote(name)}; ${nearest ? `did you mean ${nearest}?` : 'see claude-code-mcp --help.'}`,
+  );
+}

@@ -1,0 +1,42 @@
+import path from 'node:path';
+
+/** Everything of the machine that settings depend on, handed in so that tests can be any machine. */
+export interface Host {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly homedir: string;
+  readonly platform: NodeJS.Platform;
+}
+
+export function pathsOf(host: Pick<Host, 'platform'>): path.PlatformPath {
+  return host.platform === 'win32' ? path.win32 : path.posix;
+}
+
+/** Absolute form of a path an operator wrote; `~` is expanded because client configurations pass it unexpanded. */
+export function absolutePath(written: string, host: Host): string {
+  const paths = pathsOf(host);
+  const expanded = /^~(?=$|[/\\])/.test(written) ? paths.join(host.homedir, written.slice(1)) : written;
+  return paths.resolve(host.cwd, expanded);
+}
+
+/** Where this product keeps its own files, by the custom of each platform. */
+export function defaultStateDir(host: Host): string {
+  const paths = pathsOf(host);
+  return paths.join(stateHome(host, paths), 'claude-code-mcp');
+}
+
+function stateHome(host: Host, paths: path.PlatformPath): string {
+  switch (host.platform) {
+    case 'win32':
+      return absoluteOr(paths.join(host.homedir, 'AppData', 'Local'), host.env['LOCALAPPDATA'], paths);
+    case 'darwin':
+      return paths.join(host.homedir, 'Library', 'Application Support');
+    default:
+      return absoluteOr(paths.join(host.homedir, '.local', 'state'), host.env['XDG_STATE_HOME'], paths);
+  }
+}
+
+/** The XDG specification tells programs to ignore a relative path; an empty one means the same everywhere. */
+function absoluteOr(fallback: string, configured: string | undefined, paths: path.PlatformPath): string {
+  return configured !== undefined && paths.isAbsolute(configured) ? configured : fallback;
+}

@@ -1,0 +1,36 @@
+/** The candidate a person most likely meant, or undefined when none is close. Case and separators do not count. */
+export function nearestName(given: string, candidates: Iterable<string>): string | undefined {
+  const wanted = lettersOf(given);
+  if (wanted.length > LONGEST_NAME) return undefined;
+  let best: { name: string; distance: number } | undefined;
+  for (const name of candidates) {
+    const letters = lettersOf(name);
+    const distance = editDistance(wanted, letters);
+    const tolerated = Math.max(1, Math.floor(letters.length / 3));
+    if (distance <= tolerated && (best === undefined || distance < best.distance)) best = { name, distance };
+  }
+  return best?.name;
+}
+
+const LONGEST_NAME = 100;
+
+function lettersOf(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const substituted = at(previous, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(substituted, at(previous, column) + 1, at(current, column - 1) + 1));
+    }
+    previous = current;
+  }
+  return at(previous, b.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY;
+}

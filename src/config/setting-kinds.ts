@@ -1,0 +1,181 @@
+import { realpathSync, statSync } from 'node:fs';
+import { absolutePath, pathsOf, type Host } from './host.ts';
+import { quote } from './settings-error.ts';
+
+export type Parsed<T> = { readonly value: T } | { readonly problem: string | undefined };
+
+/** How one sort of value is written, read and described. */
+export interface Kind<T> {
+  /** Completes "it takes …". */
+  readonly accepts: string;
+  /** Stands for the value in the help. */
+  readonly placeholder: string;
+  /** A switch is on when its flag is given without a value. */
+  readonly isSwitch?: true;
+  /** The value of a secret is never shown. */
+  readonly isSecret?: true;
+  parse(text: string, host: Host): Parsed<T>;
+  /** The inverse of `parse`. */
+  format(value: T, host: Pick<Host, 'platform'>): string;
+}
+
+const REJECTED = { problem: undefined } as const;
+const ON_WORDS = ['1', 'true', 'on', 'yes'];
+const OFF_WORDS = ['0', 'false', 'off', 'no'];
+
+export function integer(min: number, max: number, placeholder = 'n'): Kind<number> {
+  return {
+    accepts: `a whole number from ${min} to ${max}`,
+    placeholder,
+    parse(text) {
+      const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
+      return value >= min && value <= max ? { value } : REJECTED;
+    },
+    format: String,
+  };
+}
+
+/** Node fires a timer at once when its delay does not fit in 31 bits. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+export function milliseconds(min: number): Kind<number> {
+  return integer(min, LONGEST_TIMER_MS, 'ms');
+}
+
+export const dollars: Kind<number> = {
+  accepts: 'an amount in US dollars above 0, such as 2.50',
+  placeholder: 'usd',
+  parse(text) {
+    const value = /^\d{1,12}(\.\d{1,12})?$/.test(text.trim()) ? Number(text) : Number.NaN;
+    return value > 0 ? { value } : REJECTED;
+  },
+  format: String,
+};
+
+/** One of a few words; `synonyms` are read but not advertised. */
+export function choice<const Words extends readonly string[]>(
+  words: Words,
+  synonyms: Readonly<Record<string, Words[number]>> = {},
+): Kind<Words[number]> {
+  const meanings = new Map<string, Words[number]>([
+    ...Object.entries(synonyms),
+    ...words.map((word) => [word, word] as const),
+  ]);
+  return {
+    accepts: words.join(', ').replace(/, ([^,]*)$/, ' or $1'),
+    placeholder: words.join('|'),
+    parse(text) {
+      const value = meanings.get(text.trim().toLowerCase());
+      return value === undefined ? REJECTED : { value };
+    },
+    format: String,
+  };
+}
+
+export const onOff: Kind<boolean> = {
+  accepts: '1, true, on, yes, 0, false, off or no',
+  placeholder: '',
+  isSwitch: true,
+  parse(text) {
+    const word = text.trim().toLowerCase();
+    if (ON_WORDS.includes(word)) return { value: true };
+    return OFF_WORDS.includes(word) ? { value: false } : REJECTED;
+  },
+  format: (value) => (value ? 'on' : 'off'),
+};
+
+export const filePath: Kind<string> = {
+  accepts: 'a path',
+  placeholder: 'path',
+  parse(text, host) {
+    const written = text.trim();
+    return written === '' || written.includes('\0') ? REJECTED : { value: absolutePath(written, host) };
+  },
+  format: String,
+};
+
+/** A path, or a bare name that is looked up on PATH as a shell would do. */
+export const program: Kind<string> = {
+  ...filePath,
+  accepts: 'the path of a program, or its name on PATH',
+  parse(text, host) {
+    const name = text.trim();
+    const found = /^[^/\\~\0]+$/.test(name) ? onSearchPath(name, host) : undefined;
+    return found === undefined ? filePath.parse(text, host) : { value: found };
+  },
+};
+
+function onSearchPath(name: string, host: Host): string | undefined {
+  const paths = pathsOf(host);
+  const fileNames = host.platform === 'win32' ? [`${name}.exe`, name] : [name];
+  const directories = (host.env['PATH'] ?? '')
+    .split(paths.delimiter)
+    .filter((directory) => paths.isAbsolute(directory));
+  return directories
+    .flatMap((directory) => fileNames.map((fileName) => paths.join(directory, fileName)))
+    .find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile());
+}
+
+export const filePathOrOff: Kind<string> = {
+  ...filePath,
+  accepts: 'a path, or off',
+  placeholder: 'path|off',
+  parse(text, host) {
+    const word = text.trim().toLowerCase();
+    if (OFF_WORDS.includes(word)) return { value: 'off' };
+    return ON_WORDS.includes(word) ? REJECTED : filePath.parse(text, host);
+  },
+};
+
+/** An empty list is refused: for a limit, "no directory named" must never come to mean "any directory". */
+export const directories: Kind<readonly string[]> = {
+  accepts: `existing directories with ":" (";" on Windows) or line breaks between them`,
+  placeholder: 'dirs',
+  parse(text, host) {
+    const { delimiter } = pathsOf(host);
+    const written = text
+      .split('\n')
+      .flatMap((line) => line.split(delimiter))
+      .map((part) => part.trim())
+      .filter(Boolean);
+    if (written.length === 0) return { problem: 'it names no directory' };
+    const real: string[] = [];
+    for (const directory of written) {
+      const resolved = realDirectory(absolutePath(directory, host));
+      if (resolved === undefined) return { problem: `${quote(directory)} is not an existing directory` };
+      real.push(resolved);
+    }
+    return { value: [...new Set(real)] };
+  },
+  format: (value, host) => value.join(pathsOf(host).delimiter),
+};
+
+function realDirectory(directory: string): string | undefined {
+  try {
+    const resolved = realpathSync.native(directory);
+    return statSync(resolved).isDirectory() ? resolved : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const names: Kind<readonly string[]> = {
+  accepts: 'names with commas between them',
+  placeholder: 'names',
+  parse(text) {
+    const value = text
+      .split(',')
+      .map((name) => name.trim())
+      .filter(Boolean);
+    return { value: [...new Set(value)] };
+  },
+  format: (value) => value.join(','),
+};
+
+export const secret: Kind<string> = {
+  accepts: 'a text that is not blank',
+  placeholder: 'secret',
+  isSecret: true,
+  parse: (text) => (text.trim() === '' ? REJECTED : { value: text }),
+  format: () => '(not shown)',
+};

@@ -1,0 +1,202 @@
+import {
+  choice,
+  directories,
+  dollars,
+  filePath,
+  filePathOrOff,
+  integer,
+  milliseconds,
+  names,
+  onOff,
+  program,
+  secret,
+  type Kind,
+} from './setting-kinds.ts';
+
+export interface Setting<T, Default extends T | undefined> {
+  readonly kind: Kind<T>;
+  readonly default: Default;
+  /** One sentence for the help and the README. */
+  readonly meaning: string;
+  /** What the documents say where there is no literal default. */
+  readonly defaultInWords?: string;
+  /** Variables read when the prefixed one is not set. */
+  readonly alsoReads?: readonly string[];
+}
+
+function setting<T, const Default extends NoInfer<T> | undefined>(row: Setting<T, Default>): Setting<T, Default> {
+  return row;
+}
+
+/**
+ * Every rule an operator can set. Variable and flag follow from the key:
+ * `maxSessions` is CLAUDE_CODE_MCP_MAX_SESSIONS and --max-sessions.
+ */
+export const SETTINGS_TABLE = {
+  toolset: setting({
+    kind: choice(['compact', 'explicit']),
+    default: 'compact',
+    meaning: 'Which tools are offered: four that do much (compact), or six with one verb each (explicit).',
+  }),
+  executable: setting({
+    kind: program,
+    default: undefined,
+    defaultInWords: 'the one bundled with the Agent SDK',
+    alsoReads: ['CLAUDE_CODE_PATH'],
+    meaning: 'The Claude Code to run when a caller names none.',
+  }),
+  approvals: setting({
+    kind: choice(['auto', 'caller', 'human']),
+    default: 'auto',
+    meaning:
+      'Who may answer what Claude asks: a person by form or the caller by tool (auto), the caller only, or a person only (human).',
+  }),
+  permissionTimeoutMs: setting({
+    kind: milliseconds(0),
+    default: 300_000,
+    alsoReads: ['PERMISSION_TIMEOUT_MS'],
+    meaning: 'How long a request waits for an answer before it is denied; 0 waits for ever.',
+  }),
+  allowBypass: setting({
+    kind: onOff,
+    default: false,
+    meaning: 'Lets callers ask for bypassPermissions and dangerouslySkipPermissions.',
+  }),
+  allowedDirs: setting({
+    kind: directories,
+    default: undefined,
+    defaultInWords: 'any',
+    meaning: 'Directories that all work must lie inside, links resolved; ":" (";" on Windows) stands between them.',
+  }),
+  denyOptions: setting({
+    kind: names,
+    default: [],
+    defaultInWords: 'none',
+    meaning: 'Options no caller may set, such as env,mcpServers,pathToClaudeCodeExecutable,settings,plugins.',
+  }),
+  allowSensitiveSessionDetails: setting({
+    kind: onOff,
+    default: true,
+    meaning: 'Whether includeSensitive may show the directory, system prompt and agents of a session.',
+  }),
+  allowDiskResume: setting({
+    kind: onOff,
+    default: false,
+    meaning: 'Lets a reply resume a session that only the disk remembers; needs a resume secret too.',
+  }),
+  resumeSecret: setting({
+    kind: secret,
+    default: undefined,
+    defaultInWords: 'none',
+    meaning: 'Key of the resume tokens; set it as a variable, since other users can read flags in the process list.',
+  }),
+  maxSessions: setting({
+    kind: integer(1, 1000),
+    default: 10,
+    alsoReads: ['MAX_SESSIONS'],
+    meaning: 'How many Claude Code processes may live at once.',
+  }),
+  maxBudgetUsd: setting({
+    kind: dollars,
+    default: undefined,
+    defaultInWords: 'none',
+    meaning: 'The most a caller may let a session spend, and what it gets when it asks for nothing.',
+  }),
+  maxTurns: setting({
+    kind: integer(1, 1_000_000),
+    default: undefined,
+    defaultInWords: 'none',
+    meaning: 'The most turns a caller may ask for, and what it gets when it asks for nothing.',
+  }),
+  maxDepth: setting({
+    kind: integer(0, 100),
+    default: 2,
+    meaning: 'How deep servers may start sessions that start servers.',
+  }),
+  eventBufferSize: setting({
+    kind: integer(1, 1_000_000),
+    default: 1000,
+    alsoReads: ['EVENT_BUFFER_SIZE'],
+    meaning: 'How many events are kept for each session.',
+  }),
+  parkAfterMs: setting({
+    kind: milliseconds(1),
+    default: 300_000,
+    meaning: 'How long a session may rest before its process is closed; the next reply starts it again.',
+  }),
+  sessionTtlMs: setting({
+    kind: milliseconds(1),
+    default: 1_800_000,
+    meaning: 'How long a session may rest before the server forgets it; its transcript stays on disk.',
+  }),
+  runningSessionMaxMs: setting({
+    kind: milliseconds(1),
+    default: 14_400_000,
+    meaning: 'How long a session may work before it is stopped.',
+  }),
+  cleanupIntervalMs: setting({
+    kind: milliseconds(10),
+    default: 60_000,
+    meaning: 'How often the server looks for sessions to park, forget or stop.',
+  }),
+  prewarm: setting({
+    kind: onOff,
+    default: false,
+    meaning: 'Keeps one spare process warm, so that the next session starts faster.',
+  }),
+  stateDir: setting({
+    kind: filePath,
+    default: undefined,
+    defaultInWords: "claude-code-mcp in the user's state directory",
+    meaning: 'Where this server keeps its own files.',
+  }),
+  auditLog: setting({
+    kind: filePathOrOff,
+    default: undefined,
+    defaultInWords: 'audit.jsonl in the state directory',
+    meaning: 'Where every call, request and decision is recorded.',
+  }),
+  logLevel: setting({
+    // LOG_LEVEL is often set for other programs: words of their vocabularies must not stop the start.
+    kind: choice(['debug', 'info', 'warn', 'error', 'silent'], {
+      all: 'debug',
+      trace: 'debug',
+      verbose: 'debug',
+      notice: 'info',
+      warning: 'warn',
+      critical: 'error',
+      fatal: 'error',
+      off: 'silent',
+      none: 'silent',
+    }),
+    default: 'info',
+    alsoReads: ['LOG_LEVEL'],
+    meaning: 'The least important lines that are written to stderr.',
+  }),
+  gitBashPath: setting({
+    kind: filePath,
+    default: undefined,
+    defaultInWords: 'looked for in the usual places',
+    alsoReads: ['CLAUDE_CODE_GIT_BASH_PATH'],
+    meaning: 'On Windows: where bash.exe is.',
+  }),
+} as const;
+
+export type SettingKey = keyof typeof SETTINGS_TABLE;
+
+export const SETTING_KEYS = Object.keys(SETTINGS_TABLE) as SettingKey[];
+
+export const VARIABLE_PREFIX = 'CLAUDE_CODE_MCP_';
+
+export function variableOf(key: SettingKey): string {
+  return VARIABLE_PREFIX + key.replace(/[A-Z]/g, '_$&').toUpperCase();
+}
+
+export function flagOf(key: SettingKey): string {
+  return `--${key.replace(/[A-Z]/g, '-$&').toLowerCase()}`;
+}
+
+/** A row seen without its value type, for code that treats all rows alike. */
+export function rowOf(key: SettingKey): Setting<unknown, unknown> {
+  return SETTINGS_TABLE[key];
+}

@@ -1,0 +1,48 @@
+import type { PermissionMode } from '../schema/session-options.ts';
+
+/** What one `result` of Claude Code says. `costUsd` counts from the start of the transcript, not of this turn. */
+export interface AgentResult {
+  text: string;
+  isError: boolean;
+  interrupted: boolean;
+  errorSubtype: string | undefined;
+  numTurns: number;
+  cumulativeCostUsd: number;
+  durationMs: number;
+  durationApiMs: number;
+  stopReason: string | undefined;
+  usage: Record<string, unknown>;
+  modelUsage: Record<string, unknown>;
+  structuredOutput: unknown;
+  permissionDenials: unknown[];
+}
+
+/** What the engine has to know of a message of Claude Code, apart from the event that is kept. */
+export type AgentSignal =
+  | { kind: 'started'; tools: string[]; model: string; permissionMode: PermissionMode; version: string; cwd: string }
+  | { kind: 'state'; state: 'running' | 'requires_action' | 'idle' }
+  | { kind: 'delivery'; messageId: string; state: 'queued' | 'started' | 'ended' }
+  | { kind: 'result'; result: AgentResult; answered: string[] | undefined }
+  | { kind: 'tool_use'; toolUseId: string; toolName: string; input: Record<string, unknown> }
+  | { kind: 'tool_result'; toolUseId: string; isError: boolean }
+  | { kind: 'tool_refused'; toolUseId: string }
+  | { kind: 'background_tasks'; count: number }
+  | { kind: 'permission_mode'; mode: PermissionMode }
+  | { kind: 'partial'; messageId: string | undefined; text: string }
+  | { kind: 'retry'; line: string; loginRefused: boolean };
+
+export const EVENT_TYPES = [
+  'output',
+  'progress',
+  'permission_request',
+  'permission_result',
+  'result',
+  'error',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** What one message becomes: at most one event for the log, and any number of signals. */
+export interface Translation {
+  event: { type: EventType; data: unknown } | undefined;
+  signals: AgentSignal[];
+}

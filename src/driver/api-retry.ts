@@ -1,0 +1,24 @@
+import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
+
+type Retry = Extract<SDKMessage, { type: 'system'; subtype: 'api_retry' }>;
+
+/** Claude Code retries a refused login like an overload; waiting does not help there, a person has to act. */
+export function isLoginRefusal(retry: Retry): boolean {
+  return retry.error_status === 401 || retry.error_status === 403 || retry.error === 'authentication_failed';
+}
+
+export function describeRetry(retry: Retry): string {
+  const attempt = `attempt ${String(retry.attempt)} of ${String(retry.max_retries)}`;
+  if (isLoginRefusal(retry)) {
+    return (
+      `The login or key was refused (${reason(retry)}), ${attempt}: ` +
+      'run `claude` and /login, or correct ANTHROPIC_API_KEY, where the server runs.'
+    );
+  }
+  const seconds = Math.max(1, Math.round(retry.retry_delay_ms / 1000));
+  return `The API did not answer (${reason(retry)}): ${attempt} in ${String(seconds)} s.`;
+}
+
+function reason(retry: Retry): string {
+  return retry.error_status === null ? retry.error : `${String(retry.error_status)} ${retry.error}`;
+}

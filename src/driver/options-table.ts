@@ -1,0 +1,120 @@
+import type { Options } from '@anthropic-ai/claude-agent-sdk';
+import type { SessionOptionName } from '../schema/session-options.ts';
+
+/**
+ * What becomes of each option of the Agent SDK. The record is exhaustive over `keyof Options`, so an SDK upgrade
+ * does not compile until a new key is classified here.
+ */
+export type OptionClass =
+  | {
+      kind: 'exposed';
+      /** How far a caller's value may be shown again: to anybody, on request (`includeSensitive`), or never. */
+      show: 'always' | 'sensitive' | 'never';
+      /** Why setting it can carry rights or run something; such a key is closed to callers where only a person may grant. */
+      grants?: string;
+    }
+  | { kind: 'owned'; why: string }
+  | { kind: 'refused'; why: string };
+
+const plain = { kind: 'exposed', show: 'always' } as const;
+const granting = (grants: string, show: 'always' | 'sensitive' | 'never' = 'always') =>
+  ({ kind: 'exposed', show, grants }) as const;
+const owned = (why: string) => ({ kind: 'owned', why }) as const;
+const refused = (why: string) => ({ kind: 'refused', why }) as const;
+
+export const SDK_OPTIONS = {
+  additionalDirectories: granting('opens further directories', 'sensitive'),
+  agent: granting('an agent carries tools and a permission mode of its own'),
+  agentProgressSummaries: plain,
+  agents: granting('an agent carries tools, servers and a permission mode of its own', 'sensitive'),
+  allowedTools: granting('approves tools in advance'),
+  betas: plain,
+  cwd: { kind: 'exposed', show: 'sensitive' },
+  debug: plain,
+  debugFile: granting('writes a file at a path of the caller’s choice'),
+  disallowedTools: plain,
+  effort: plain,
+  enableFileCheckpointing: plain,
+  env: granting('variables steer what Claude Code runs and whom it talks to', 'never'),
+  fallbackModel: plain,
+  forwardSubagentText: plain,
+  includeHookEvents: plain,
+  includePartialMessages: plain,
+  maxBudgetUsd: plain,
+  maxTurns: plain,
+  mcpServers: granting('starts programs and adds tools', 'never'),
+  model: plain,
+  outputFormat: plain,
+  pathToClaudeCodeExecutable: granting('names the program to run'),
+  permissionMode: granting('decides what is asked at all'),
+  persistSession: plain,
+  planModeInstructions: plain,
+  pluginDelivery: plain,
+  plugins: granting('a plugin brings hooks, servers and commands'),
+  projectConfigRoot: granting('takes hooks and rules from another directory', 'sensitive'),
+  promptSuggestions: plain,
+  sandbox: granting('can weaken the sandbox'),
+  settingSources: granting('can drop the person’s own rules'),
+  settings: granting('settings carry permission rules and hooks', 'never'),
+  skills: granting('a skill can bring tools that need no approval'),
+  strictMcpConfig: plain,
+  systemPrompt: { kind: 'exposed', show: 'sensitive' },
+  taskBudget: plain,
+  thinking: plain,
+  title: plain,
+  toolAliases: granting('redirects one tool’s name to another tool'),
+  toolConfig: plain,
+  tools: plain,
+  verbatimPrompts: plain,
+
+  abortController: owned('cancelling is the cancel action'),
+  allowDangerouslySkipPermissions: owned('follows permissionMode behind the operator’s gate'),
+  canUseTool: owned('requests come back through the tools'),
+  forkSession: owned('forking is a reply with forkSession'),
+  onElicitation: owned('nobody can be asked for another server here; it is declined'),
+  resume: owned('resuming is a reply'),
+  resumeSessionAt: owned('an option of a reply'),
+  sessionId: owned('chosen by the server before the start'),
+  spawnClaudeCodeProcess: owned('the server owns the process and its tree'),
+  stderr: owned('kept for error messages'),
+
+  continue: refused('which conversation is the most recent one is not the caller’s to guess; reply to a session id'),
+  executable: refused('Claude Code is a native program; there is no runtime to choose'),
+  executableArgs: refused('Claude Code is a native program; there is no runtime to choose'),
+  extraArgs: refused('free arguments would go around every rule; use the named option'),
+  hooks: refused('callbacks cannot be described in JSON; put hooks into settings'),
+  loadTimeoutMs: refused('belongs to sessionStore'),
+  managedSettings: refused('policy belongs to the machine’s administrator'),
+  maxThinkingTokens: refused('deprecated; use thinking'),
+  onUserDialog: refused('dialogs need a screen'),
+  perTaskStopAffordance: refused('there is no control for single tasks'),
+  permissionPromptToolName: refused('would move decisions away from this server'),
+  permissionPrompts: refused('would silence requests; use permissionMode dontAsk'),
+  resumeDropsTurn: refused('use resumeSessionAt'),
+  sessionStore: refused('callbacks cannot be described in JSON'),
+  sessionStoreFlush: refused('belongs to sessionStore'),
+  supportedDialogKinds: refused('dialogs need a screen'),
+} as const satisfies Record<keyof Options, OptionClass>;
+
+/** Options of ours that no SDK key stands behind. */
+export const SERVER_OPTIONS = {
+  permissionRequestTimeoutMs: plain,
+  sessionInitTimeoutMs: plain,
+} as const satisfies Record<string, OptionClass>;
+
+type ExposedName<T> = { [K in keyof T]: T[K] extends { kind: 'exposed' } ? K : never }[keyof T];
+export type ExposedSdkOption = ExposedName<typeof SDK_OPTIONS>;
+
+/** Indexing both ways does not compile when the schema and the table expose different names. */
+export function classOf(name: SessionOptionName): Extract<OptionClass, { kind: 'exposed' }> {
+  const exposed: Pick<typeof SDK_OPTIONS, ExposedSdkOption> & typeof SERVER_OPTIONS = {
+    ...SDK_OPTIONS,
+    ...SERVER_OPTIONS,
+  };
+  return exposed[name];
+}
+
+/** The other way round: every exposed key has a schema. */
+export const EXPOSED_OPTIONS = (Object.keys(SDK_OPTIONS) as (keyof typeof SDK_OPTIONS)[]).filter(
+  (name): name is ExposedSdkOption & SessionOptionName => SDK_OPTIONS[name].kind === 'exposed',
+);

@@ -1,0 +1,21 @@
+/** Environment variables that every process of a session inherits; the only proof that a process is ours. */
+export const OWNER_MARKER = 'CLAUDE_CODE_MCP_OWNER';
+export const RUN_MARKER = 'CLAUDE_CODE_MCP_SESSION';
+
+/** `$0` of the watchdog: on macOS it is told from a session's processes by this, since its environment cannot be read. */
+export const WATCHDOG_NAME = 'claude-code-mcp-watchdog';
+
+/** Ids travel through file names, a shell script and `ps` output, none of which quote. */
+const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{7,127}$/;
+
+export function isPlainId(id: string): boolean {
+  return PLAIN_ID.test(id);
+}
+
+/** What to merge into a session's environment. Ids must never be used again, so make them with `randomUUID()`. */
+export function markerEnv(ownerId: string, runId: string): Record<string, string> {
+  for (const id of [ownerId, runId]) {
+    if (!isPlainId(id)) throw new TypeError(`Not usable as a process marker: ${JSON.stringify(id)}`);
+  }
+  return { [OWNER_MARKER]: ownerId, [RUN_MARKER]: runId };
+}

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { isPlainId } from './markers.ts';
+import { startTimeOf, type ProcessId } from './process-identity.ts';
+import { thisSystem, type System } from './system.ts';
+
+/** Which server an owner id belongs to, for whoever finds its processes after its end. */
+export interface OwnerRecord extends ProcessId {
+  readonly ownerId: string;
+  readonly place: Place;
+  /** When it was written, in milliseconds. */
+  readonly at: number;
+  /** Windows only, where nothing else leads to them: the processes that the sessions began with. */
+  readonly roots: readonly ProcessId[];
+}
+
+/** Where the pids of a record mean something: a home directory may be shared by machines and containers. */
+export interface Place {
+  readonly host: string;
+  /** Linux: changes with every boot. */
+  readonly boot: string;
+  /** Linux: the pid namespace. */
+  readonly namespace: string;
+}
+
+export function thisPlace(): Place {
+  const ask = (read: () => string): string => {
+    try {
+      return read().trim();
+    } catch {
+      return '';
+    }
+  };
+  return {
+    host: hostname(),
+    boot: ask(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')),
+    namespace: ask(() => readlinkSync('/proc/self/ns/pid')),
+  };
+}
+
+export function recordPath(stateDir: string, ownerId: string): string {
+  return join(stateDir, 'owners', `${ownerId}.json`);
+}
+
+/** Notes that this process is the owner. Returns what was wrong, if anything; a server works without it. */
+export async function recordOwner(
+  stateDir: string,
+  ownerId: string,
+  roots: readonly ProcessId[] = [],
+  system: System = thisSystem,
+): Promise<string | undefined> {
+  try {
+    if (!isPlainId(ownerId)) throw new TypeError(`Not usable as a process marker: ${JSON.stringify(ownerId)}`);
+    const startTime = await startTimeOf(system.pid, system);
+    if (startTime === undefined) throw new Error('the start time of this process is unknown');
+    const record: OwnerRecord = { ownerId, pid: system.pid, startTime, place: thisPlace(), at: Date.now(), roots };
+    const path = recordPath(stateDir, ownerId);
+    // In one step, so that nobody ever reads half a record.
+    const draft = `${path}.${randomUUID()}.tmp`;
+    await makeDirectory(join(stateDir, 'owners'));
+    await writeFile(draft, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+    await rename(draft, path).catch(async (error: unknown) => {
+      await rm(draft, { force: true });
+      throw error;
+    });
+    return undefined;
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+export async function removeOwner(stateDir: string, ownerId: string): Promise<string | undefined> {
+  return rm(recordPath(stateDir, ownerId), { force: true }).then(() => undefined, problemOf);
+}
+
+/** The owner ids on record; none where there is no directory yet. */
+export async function recordedOwners(stateDir: string): Promise<string[]> {
+  const names = await readdir(join(stateDir, 'owners')).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  });
+  return names
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => name.slice(0, -'.json'.length))
+    .filter(isPlainId);
+}
+
+/** 'corrupt' for a file that is no record of this owner. Rejects when it cannot be read. */
+export async function readOwner(stateDir: string, ownerId: string): Promise<OwnerRecord | 'corrupt'> {
+  const text = await readFile(recordPath(stateDir, ownerId), 'utf8');
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) && value.ownerId === ownerId ? value : 'corrupt';
+  } catch {
+    return 'corrupt';
+  }
+}
+
+export function problemOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+/** Node's `recursive` never returns on a file system that answers ENOENT below an existing directory, as /proc does. */
+async function makeDirectory(path: string): Promise<void> {
+  const make = (): Promise<void> =>
+    mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    });
+  await make().catch(async (error: unknown) => {
+    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeDirectory(dirname(path));
+    await make();
+  });
+}
+
+function isRecord(value: unknown): value is OwnerRecord {
+  if (!isProcessId(value)) return false;
+  const { ownerId, place, at, roots } = value as Partial<OwnerRecord>;
+  const parts = [place?.host, place?.boot, place?.namespace, ownerId];
+  if (!parts.every((part) => typeof part === 'string') || typeof at !== 'number') return false;
+  return Array.isArray(roots) && roots.every(isProcessId);
+}
+
+function isProcessId(value: unknown): value is ProcessId {
+  if (typeof value !== 'object' || value === null) return false;
+  const { pid, startTime } = value as Partial<ProcessId>;
+  return Number.isSafeInteger(pid) && typeof startTime === 'string';
+}

@@ -1,0 +1,145 @@
+import { listCommand } from './windows-processes.ts';
+import { OWNER_MARKER, WATCHDOG_NAME } from './markers.ts';
+
+/*
+ * The watchdog reads two lines, the owner and the start time of the server, then waits: a third line means a clean end,
+ * the end of the input means that the server died. The owner is not an argument, so that no `ps` shows it as one.
+ */
+
+/**
+ * 3 s to end when asked (the CLI needs 1.6 s just after a command began), 20 s in all; by rounds too, since the clock
+ * may be set back. Two empty scans, as a process in the middle of `exec` shows none. `hold` comes before the kill on
+ * macOS, or one could start another that nothing leads to any more. `scan` prints pid@start, `born` sets `start`:
+ * asked again before each signal, since a pid may have changed hands.
+ */
+const SHELL_LOOP = `
+tell() {
+  for found in $(scan); do
+    empty=0 pid=\${found%%@*}
+    if [ $1 = TERM ]; then
+      case $asked in *" $found "*) continue ;; *) asked="$asked$found " ;; esac
+    fi
+    born $pid && [ "$pid@$start" = "$found" ] && kill -$1 $pid
+  done
+}
+begin=$(date +%s) round=0 empty=0 asked=' '
+while [ $round -lt 100 ] && [ $empty -lt 2 ]; do
+  passed=$(($(date +%s) - begin))
+  [ $passed -lt 20 ] || exit 0
+  empty=$((empty + 1)) round=$((round + 1))
+  if [ $passed -ge 3 ] || [ $round -gt 15 ]; then
+    hold
+    tell KILL
+  else
+    tell TERM
+  fi
+  [ $empty -ge 2 ] || sleep 0.2 || sleep 1
+done
+`;
+
+const SHELL_WAIT = `
+trap '' HUP INT QUIT TERM PIPE TSTP
+exec 2>/dev/null
+IFS= read -r owner && IFS= read -r since || exit 0
+IFS= read -r word && exit 0
+mark=${OWNER_MARKER}=$owner
+`;
+
+/** One grep over all of /proc; without -z, as in some busybox, two processes for each pid that is young enough. */
+const LINUX_SCAN = `
+hold() { :; }
+born() {
+  IFS= read -r stat </proc/$1/stat || return 1
+  set -- \${stat##*') '}
+  start=\${20}
+}
+young() {
+  pid=\${1#/proc/} pid=\${pid%/environ}
+  born $pid && [ "$start" -ge "$since" ]
+}
+if printf 'a\\0b\\0' | grep -qzxF b; then
+  marked() { grep -lszxF -e "$mark" /proc/[0-9]*/environ; }
+else
+  marked() {
+    for file in /proc/[0-9]*/environ; do
+      young $file && tr '\\0' '\\n' <$file | grep -qxF -e "$mark" && echo $file
+    done
+  }
+fi
+scan() { for file in $(marked); do young $file && echo "$pid@$start"; done; }
+`;
+
+/** See darwin-processes.ts: two listings, and descendants too. What was found once stays ours while it lives. */
+const DARWIN_SCAN = `
+hold() { tell STOP; }
+born() { start=$(ps -p $1 -o lstart= | tr -d ' '); }
+list() { ps -A -ww "$@" -o pid=,ppid=,stat=,lstart=,command=; }
+scan() {
+  { list; echo; list -E; } | awk -v mark=" $mark " -v asked="$asked" -v name=${WATCHDOG_NAME} '
+    $0 == "" { second = 1 }
+    !/^ *[0-9]+ +[0-9]+ +[^ ]+ +[A-Z][a-z]+ +[A-Z][a-z]+ +[0-9]+ +[0-9:]+ +[0-9]+ / || $3 ~ /^Z/ { next }
+    {
+      pid = $1; start = $4 $5 $6 $7 $8; parent = $2
+      sub(/^ *[0-9]+ +[0-9]+ +[^ ]+ +[A-Z][a-z]+ +[A-Z][a-z]+ +[0-9]+ +[0-9:]+ +[0-9]+ /, ""); sub(/ +$/, "")
+    }
+    !second {
+      text[pid] = $0; born[pid] = start; above[pid] = parent
+      if (index($0, name)) other[pid] = 1
+      if (index(asked, " " pid "@" start " ")) ours[pid] = 1
+      next
+    }
+    born[pid] == start && index($0, text[pid]) == 1 {
+      environment = substr($0, length(text[pid]) + 1) " "
+      if (index(environment, mark)) ours[pid] = 1
+      else if (index(environment, " ${OWNER_MARKER}=")) other[pid] = 1
+    }
+    END {
+      do {
+        more = 0
+        for (pid in above) if (!(pid in ours) && !(pid in other) && (above[pid] in ours)) { ours[pid] = 1; more = 1 }
+      } while (more)
+      for (pid in ours) if (pid in born) print pid "@" born[pid]
+    }'
+}
+`;
+
+/** Node, since PowerShell costs more to keep waiting. The server's children keep its pid as their parent's after its end. */
+const WINDOWS_SCRIPT = `
+const { execFileSync } = require('node:child_process');
+const quiet = { encoding: 'utf8', windowsHide: true, stdio: ['ignore', 'pipe', 'ignore'], timeout: 10000 };
+const list = ${JSON.stringify(listCommand())};
+const server = process.ppid;
+const ours = new Map();
+let input = '';
+const run = (file, args) => { try { return execFileSync(file, args, quiet); } catch { return ''; } };
+function scan(since) {
+  const all = run(list.file, list.args).split(/\\r?\\n/).map((line) => /^(\\d+) (\\d+) (\\d+)$/.exec(line.trim())).filter(Boolean)
+    .map(([, pid, parent, start]) => ({ pid: +pid, parent: +parent, start: BigInt(start), key: pid + '@' + start }));
+  for (let size = -1; size < ours.size; ) {
+    size = ours.size;
+    for (const child of all) {
+      const born = child.parent === server ? since : ours.get(child.parent);
+      if (born !== undefined && child.start >= born && child.pid !== process.pid && child.pid !== server) ours.set(child.pid, child.start);
+    }
+  }
+  return all.filter(({ pid, start }) => ours.get(pid) === start);
+}
+function stop() {
+  const [owner, since, word] = input.split('\\n');
+  if (!owner || !since || word) return;
+  const until = Date.now() + 20000;
+  for (let found = scan(BigInt(since)); found.length > 0 && Date.now() < until; found = scan(BigInt(since))) {
+    for (const { pid } of found) run('taskkill', ['/F', '/PID', String(pid)]);
+  }
+}
+let ended = false;
+const end = () => { if (!ended) { ended = true; stop(); process.exit(0); } };
+process.stdin.on('data', (chunk) => { input += chunk; }).on('end', end).on('close', end).on('error', end);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK']) { try { process.on(signal, () => {}); } catch {} }
+`;
+
+export function watchdogCommand(platform: NodeJS.Platform): { file: string; args: string[] } {
+  if (platform === 'win32') return { file: process.execPath, args: ['-e', WINDOWS_SCRIPT, WATCHDOG_NAME] };
+  const scan = platform === 'linux' ? LINUX_SCAN : DARWIN_SCAN;
+  return { file: '/bin/sh', args: ['-c', SHELL_WAIT + scan + SHELL_LOOP, WATCHDOG_NAME] };
+}

@@ -1,0 +1,422 @@
+import { randomUUID } from 'node:crypto';
+import { digest } from '../audit/audit-entry.ts';
+import { childEnvironment } from '../config/child-environment.ts';
+import { DEPTH_VARIABLE, type Settings } from '../config/load-settings.ts';
+import type { RewindReport } from '../driver/agent-process.ts';
+import { DomainError, formatError } from '../errors/errors.ts';
+import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { Answer } from './answer.ts';
+import { Housekeeping } from './housekeeping.ts';
+import { Policy } from './policy.ts';
+import { Registry } from './registry.ts';
+import type { OpenRequest, Source } from './requests.ts';
+import { isResumeToken, resumeToken } from './resume-token.ts';
+import type { DiskQuery, DiskSession, EngineServices, FormPresenter } from './services.ts';
+import { busy, Session, type SessionSeed, type SessionServices } from './session.ts';
+import { ChangeSignal } from './signal.ts';
+
+export interface StartRequest {
+  prompt: string;
+  options: SessionOptions;
+}
+
+export interface ReplyRequest {
+  sessionId: string;
+  prompt: string;
+  fork?: boolean;
+  whenBusy?: 'reject' | 'queue';
+  model?: string | undefined;
+  permissionMode?: PermissionMode | undefined;
+  permissionRequestTimeoutMs?: number | undefined;
+  sessionInitTimeoutMs?: number | undefined;
+  disk: DiskResume;
+}
+
+/** How a session that only the disk remembers may be taken up. */
+export type DiskResume =
+  | { kind: 'token'; token: string | undefined; options: SessionOptions; resumeSessionAt?: string | undefined }
+  | { kind: 'open'; options: SessionOptions };
+
+const DEFAULT_INIT_TIMEOUT_MS = 10_000;
+const EVENT_BYTES = 4_000_000;
+
+/** All sessions of this server, and the only way to them. */
+export class Engine {
+  readonly settings: Settings;
+  readonly policy: Policy;
+  /** Told when the real list of tools is known or has changed. */
+  readonly toolsChanged = new ChangeSignal();
+  readonly #services: EngineServices;
+  readonly #registry: Registry;
+  readonly #housekeeping: Housekeeping;
+  #presenter: FormPresenter | undefined;
+  #tools: string[] | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(settings: Settings, cwd: string, services: EngineServices) {
+    this.settings = settings;
+    this.policy = new Policy(settings, cwd);
+    this.#services = services;
+    this.#registry = new Registry(settings.maxSessions);
+    this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock);
+  }
+
+  get sessions(): Session[] {
+    return this.#registry.all;
+  }
+
+  /** The tools of the last session that started, once there was one. */
+  get tools(): string[] | undefined {
+    return this.#tools;
+  }
+
+  get clock(): EngineServices['clock'] {
+    return this.#services.clock;
+  }
+
+  get audit(): EngineServices['audit'] {
+    return this.#services.audit;
+  }
+
+  presentWith(presenter: FormPresenter | undefined): void {
+    this.#presenter = presenter;
+  }
+
+  session(id: string): Session {
+    const session = this.#registry.find(id);
+    if (!session)
+      throw notFound(
+        id,
+        'It is not known to this server: it may have been forgotten after its rest, or belong to another server.',
+      );
+    return session;
+  }
+
+  resumeTokenFor(id: string): string | undefined {
+    return this.settings.resumeSecret === undefined ? undefined : resumeToken(this.settings.resumeSecret, id);
+  }
+
+  async start({ prompt, options }: StartRequest): Promise<Session> {
+    this.#checkOpen();
+    this.policy.checkDepth();
+    return this.#launchNew({ id: randomUUID(), options: this.policy.admit(options), origin: { kind: 'new' } }, prompt);
+  }
+
+  async reply(request: ReplyRequest): Promise<Session> {
+    this.#checkOpen();
+    this.policy.check(withOverrides({}, request));
+    const known = this.#registry.find(request.sessionId);
+    if (!known) return this.#replyFromDisk(request);
+    if (request.fork === true) return this.#fork(known, request);
+    if (known.state === 'cancelled')
+      throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
+    if (!known.atRest && request.whenBusy !== 'queue') throw busy(known);
+    await this.#continue(known, request);
+    return known;
+  }
+
+  respond(sessionId: string, requestId: string, answer: Answer): Session {
+    const session = this.session(sessionId);
+    this.policy.checkCallerMayAnswer();
+    if (answer.updatedPermissions) this.policy.checkUpdates(answer.updatedPermissions);
+    session.respond(requestId, answer, 'caller');
+    return session;
+  }
+
+  /** A person's answer to a form; rights a person grants are granted. */
+  respondAsHuman(session: Session, requestId: string, answer: Answer): void {
+    session.respond(requestId, answer, 'human');
+  }
+
+  /** A denial that the rules make, not anybody's answer. */
+  refuse(session: Session, requestId: string, message: string): void {
+    if (session.findRequest(requestId)) session.decide(requestId, { behavior: 'deny', message }, 'policy');
+  }
+
+  async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
+    const session = this.session(sessionId);
+    if (session.options.enableFileCheckpointing !== true) {
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        'The session keeps no checkpoints; start it with advanced.enableFileCheckpointing.',
+      );
+    }
+    if (session.options.cwd !== undefined) this.policy.directory(session.options.cwd, 'cwd');
+    return session.hasProcess
+      ? session.rewind(toUserMessage, dryRun)
+      : this.#registry.withPlace(() => session.rewind(toUserMessage, dryRun));
+  }
+
+  async listDisk(query: DiskQuery): Promise<DiskSession[]> {
+    if (query.projectDirectory !== undefined) this.policy.checkInside(query.projectDirectory, 'projectDirectory');
+    if (!this.settings.allowedDirs) return this.#services.transcripts.list(query);
+    const all = await this.#services.transcripts.list({ ...query, limit: Number.MAX_SAFE_INTEGER, offset: 0 });
+    const inside = all.filter(
+      ({ projectDirectory }) => projectDirectory !== undefined && this.policy.isInside(projectDirectory),
+    );
+    return inside.slice(query.offset, query.offset + query.limit);
+  }
+
+  /** Everything ends: sessions, processes, timers. Twice is harmless. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    this.#housekeeping.stop();
+    await Promise.all(this.#registry.all.map((session) => this.#closeSession(session)));
+  }
+
+  async #closeSession(session: Session): Promise<void> {
+    if (session.atRest) await session.dispose();
+    else await session.cancel('the server shuts down', 'shutdown', 'shutdown');
+  }
+
+  #checkOpen(): void {
+    if (this.#closing) throw new DomainError('CANCELLED', 'The server is shutting down.');
+  }
+
+  // ── ways into a conversation ───────────────────────────────────────────────────────────────────────────────────
+
+  async #launchNew(
+    seed: Pick<SessionSeed, 'id' | 'options' | 'origin' | 'inherited'>,
+    prompt: string,
+  ): Promise<Session> {
+    const { options } = seed;
+    return this.#registry.withPlace(async () => {
+      const session = new Session(
+        {
+          ...seed,
+          permissionTimeoutMs: options.permissionRequestTimeoutMs ?? this.settings.permissionTimeoutMs,
+          initTimeoutMs: options.sessionInitTimeoutMs ?? DEFAULT_INIT_TIMEOUT_MS,
+        },
+        this.#sessionServices(),
+      );
+      this.#registry.add(session);
+      this.#housekeeping.wake();
+      this.#record(session, 'start', 'caller', seed.origin.kind, { prompt: digestOf(prompt) });
+      try {
+        await session.prompt(prompt);
+        return session;
+      } catch (error) {
+        this.#registry.remove(session);
+        this.#record(session, 'end', 'server', 'start failed', {}, formatError(error));
+        throw error;
+      }
+    });
+  }
+
+  async #continue(session: Session, request: ReplyRequest): Promise<void> {
+    await session.switchTo({
+      model: request.model,
+      permissionMode: request.permissionMode,
+      permissionTimeoutMs: request.permissionRequestTimeoutMs,
+    });
+    if (request.sessionInitTimeoutMs !== undefined) session.setInitTimeout(request.sessionInitTimeoutMs);
+    if (session.hasProcess || !session.atRest) {
+      await session.prompt(request.prompt);
+      return;
+    }
+    if (!session.persists) {
+      throw new DomainError(
+        'SESSION_NOT_FOUND',
+        'The process of this session has ended and it keeps no transcript (persistSession:false).',
+      );
+    }
+    this.policy.checkDepth();
+    if (session.options.cwd !== undefined) this.policy.directory(session.options.cwd, 'cwd');
+    await this.#checkNotHeld(session.id);
+    await this.#registry.withPlace(async () => {
+      // Another reply may have been faster.
+      if (!session.atRest && request.whenBusy !== 'queue') throw busy(session);
+      await session.prompt(request.prompt);
+    });
+  }
+
+  async #fork(parent: Session, request: ReplyRequest): Promise<Session> {
+    if (!parent.persists)
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        'A session without a transcript (persistSession:false) cannot be forked.',
+      );
+    this.policy.checkDepth();
+    const options = withOverrides(parent.options, request);
+    if (options.cwd !== undefined) this.policy.directory(options.cwd, 'cwd');
+    return this.#launchNew(
+      { id: randomUUID(), options, origin: { kind: 'fork', of: parent.id }, inherited: parent.totals.session },
+      request.prompt,
+    );
+  }
+
+  async #replyFromDisk(request: ReplyRequest): Promise<Session> {
+    const { disk, sessionId } = request;
+    if (disk.kind === 'token') this.#checkDiskResume(sessionId, disk.token);
+    const found = await this.#services.transcripts.find(sessionId);
+    if (!found) throw notFound(sessionId, 'Claude Code keeps no session of this id on this machine.');
+    const cwd = disk.options.cwd ?? found.cwd;
+    if (cwd === undefined)
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        'The transcript does not tell its directory; give diskResumeConfig.cwd.',
+      );
+    const options = this.policy.admit(withOverrides({ ...disk.options, cwd }, request));
+    this.policy.checkDepth();
+    const fork = request.fork === true;
+    if (!fork) await this.#checkNotHeld(sessionId);
+    const at = disk.kind === 'token' ? disk.resumeSessionAt : undefined;
+    const spent = await this.#services.transcripts.lastCostUsd(sessionId);
+    // Meanwhile another call may have taken it up: two processes never write one transcript.
+    const taken = this.#registry.find(sessionId);
+    if (taken && !fork) throw busy(taken);
+    return this.#launchNew(
+      {
+        id: fork ? randomUUID() : sessionId,
+        options,
+        origin: fork ? { kind: 'fork', of: sessionId, at } : { kind: 'resume', at },
+        inherited: { turns: 0, costUsd: spent },
+      },
+      request.prompt,
+    );
+  }
+
+  #checkDiskResume(sessionId: string, token: string | undefined): void {
+    const { allowDiskResume, resumeSecret } = this.settings;
+    if (!allowDiskResume) {
+      throw notFound(
+        sessionId,
+        'It is not in this server’s memory. The operator can allow resuming from disk with CLAUDE_CODE_MCP_ALLOW_DISK_RESUME=1 and CLAUDE_CODE_MCP_RESUME_SECRET.',
+      );
+    }
+    if (resumeSecret === undefined) {
+      throw new DomainError(
+        'PERMISSION_DENIED',
+        'Resuming from disk needs CLAUDE_CODE_MCP_RESUME_SECRET to be set where the server is started.',
+      );
+    }
+    if (token === undefined) {
+      throw new DomainError(
+        'PERMISSION_DENIED',
+        'Resuming from disk needs the resumeToken that was returned when the session was started.',
+      );
+    }
+    if (!isResumeToken(resumeSecret, sessionId, token)) {
+      throw new DomainError('PERMISSION_DENIED', 'This resumeToken does not belong to this session.');
+    }
+  }
+
+  async #checkNotHeld(sessionId: string): Promise<void> {
+    const holder = await this.#services.transcripts.findHolder(sessionId, (pid) => this.#registry.hasProcess(pid));
+    if (!holder) return;
+    throw new DomainError(
+      'SESSION_BUSY',
+      `Another Claude Code (pid ${String(holder.pid)}) has session ${sessionId} open. Close it there, or fork it with forkSession.`,
+    );
+  }
+
+  // ── what sessions are given ────────────────────────────────────────────────────────────────────────────────────
+
+  #sessionServices(): SessionServices {
+    const { clock, driver, transcripts, log } = this.#services;
+    return {
+      clock,
+      eventLimits: { maxEvents: this.settings.eventBufferSize, maxBytes: EVENT_BYTES },
+      launch: (launch, listener) =>
+        driver.launch(
+          { ...launch, options: withoutEnv(launch.options), env: this.#childEnv(launch.options) },
+          listener,
+        ),
+      recordedCostUsd: (id) => transcripts.lastCostUsd(id),
+      onRequest: (session, request) => this.#requested(session, request),
+      onSettled: (session, request, { decision, source }) => {
+        this.#record(session, 'decision', source, request.ask.toolName, { request: request.id }, decision.behavior);
+      },
+      onRest: (session) => {
+        this.#record(session, 'end', whoEnded(session), session.state, {}, session.result?.errorSubtype);
+      },
+      onTools: (tools) => this.#learnTools(tools),
+      debug: (line) => log('debug', line),
+    };
+  }
+
+  #childEnv(options: SessionOptions): Record<string, string> {
+    const { gitBashPath, depth } = this.settings;
+    return {
+      ...childEnvironment(this.#services.baseEnv, options.env ?? {}),
+      ...(gitBashPath !== undefined && { CLAUDE_CODE_GIT_BASH_PATH: gitBashPath }),
+      [DEPTH_VARIABLE]: String(depth + 1),
+    };
+  }
+
+  #requested(session: Session, request: OpenRequest): void {
+    this.#record(session, 'request', 'claude', request.ask.toolName, {
+      request: request.id,
+      kind: request.kind,
+      input: digestOf(JSON.stringify(request.ask.input)),
+    });
+    const { approvals } = this.settings;
+    if (approvals === 'caller') return;
+    if (this.#presenter?.available === true) {
+      this.#presenter.present(session, request);
+    } else if (approvals === 'human') {
+      this.refuse(
+        session,
+        request.id,
+        'Only a person may allow this here, and the connected client cannot show a form (MCP elicitation). It was not refused by a person.',
+      );
+    }
+  }
+
+  #learnTools(tools: string[]): void {
+    if (this.#tools?.join() === tools.join()) return;
+    this.#tools = tools;
+    this.toolsChanged.notify();
+  }
+
+  #record(
+    session: Session,
+    kind: 'start' | 'request' | 'decision' | 'end',
+    who: Source | 'server' | 'claude',
+    what: string,
+    details: Record<string, string | number>,
+    outcome?: string,
+  ): void {
+    this.#services.audit.record({
+      kind,
+      session: session.id,
+      who,
+      what,
+      ...(outcome !== undefined && { outcome }),
+      ...(kind === 'end' && { costUsd: session.totals.session.costUsd }),
+      ...(Object.keys(details).length > 0 && { details }),
+    });
+  }
+}
+
+function notFound(id: string, why: string): DomainError {
+  return new DomainError('SESSION_NOT_FOUND', `No session ${id}. ${why}`);
+}
+
+/** `env` is merged into the child's whole environment, which the driver is given apart. */
+function withoutEnv({ env: _merged, ...options }: SessionOptions): SessionOptions {
+  return options;
+}
+
+function withOverrides(options: SessionOptions, request: ReplyRequest): SessionOptions {
+  const { model, permissionMode, permissionRequestTimeoutMs, sessionInitTimeoutMs } = request;
+  return {
+    ...options,
+    ...(model !== undefined && { model }),
+    ...(permissionMode !== undefined && { permissionMode }),
+    ...(permissionRequestTimeoutMs !== undefined && { permissionRequestTimeoutMs }),
+    ...(sessionInitTimeoutMs !== undefined && { sessionInitTimeoutMs }),
+  };
+}
+
+function digestOf(text: string): string {
+  const { chars, sha256 } = digest(text);
+  return `${String(chars)} chars, sha256 ${sha256}`;
+}
+
+function whoEnded(session: Session): Source | 'claude' {
+  return session.state === 'cancelled' ? 'cancel' : 'claude';
+}

@@ -1,0 +1,58 @@
+import type { Clock } from './clock.ts';
+import type { Registry } from './registry.ts';
+import type { Session } from './session.ts';
+
+export interface HousekeepingRules {
+  parkAfterMs: number;
+  sessionTtlMs: number;
+  runningSessionMaxMs: number;
+  cleanupIntervalMs: number;
+}
+
+/** Parks, forgets and stops sessions whose time has come. Ticks only while there are sessions. */
+export class Housekeeping {
+  readonly #registry: Registry;
+  readonly #rules: HousekeepingRules;
+  readonly #clock: Clock;
+  #callOff: (() => void) | undefined;
+
+  constructor(registry: Registry, rules: HousekeepingRules, clock: Clock) {
+    this.#registry = registry;
+    this.#rules = rules;
+    this.#clock = clock;
+  }
+
+  /** To be called when a session has been added. */
+  wake(): void {
+    this.#callOff ??= this.#clock.after(this.#rules.cleanupIntervalMs, () => {
+      this.#callOff = undefined;
+      this.sweep();
+      if (this.#registry.size > 0) this.wake();
+    });
+  }
+
+  stop(): void {
+    this.#callOff?.();
+    this.#callOff = undefined;
+  }
+
+  sweep(): void {
+    for (const session of this.#registry.all) this.#tend(session);
+  }
+
+  #tend(session: Session): void {
+    const now = this.#clock.now();
+    if (!session.atRest) {
+      if (now - session.workingSince < this.#rules.runningSessionMaxMs) return;
+      void session.cancel(`it worked for longer than ${String(this.#rules.runningSessionMaxMs)} ms`, 'cleanup');
+      return;
+    }
+    const restedMs = now - session.lastActiveAt;
+    if (restedMs >= this.#rules.sessionTtlMs && session.backgroundTasks === 0) {
+      this.#registry.remove(session);
+      void session.dispose();
+    } else if (restedMs >= this.#rules.parkAfterMs && session.parkable) {
+      void session.park();
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import type { Clock } from './clock.ts';
+
+export const SOURCES = ['caller', 'human', 'timeout', 'cancel', 'shutdown', 'policy'] as const;
+export type Source = (typeof SOURCES)[number];
+
+export type RequestKind = 'permission' | 'plan_review' | 'user_question';
+
+export interface OpenRequest {
+  readonly id: string;
+  readonly kind: RequestKind;
+  readonly ask: PermissionAsk;
+  readonly plan: string | undefined;
+  readonly createdAt: number;
+  readonly expiresAt: number | undefined;
+}
+
+export interface Outcome {
+  decision: Decision;
+  source: Source;
+}
+
+export interface RequestListener {
+  onOpened(request: OpenRequest): void;
+  onSettled(request: OpenRequest, outcome: Outcome): void;
+}
+
+interface Pending {
+  request: OpenRequest;
+  resolve: (decision: Decision) => void;
+  release: () => void;
+}
+
+const KINDS: Record<string, RequestKind> = { ExitPlanMode: 'plan_review', AskUserQuestion: 'user_question' };
+
+export function kindOf(toolName: string): RequestKind {
+  return KINDS[toolName] ?? 'permission';
+}
+
+/** What Claude Code has asked and nobody has answered. Each request has exactly one outcome, whichever comes first. */
+export class RequestBook {
+  readonly #pending = new Map<string, Pending>();
+  readonly #clock: Clock;
+  readonly #listener: RequestListener;
+
+  constructor(clock: Clock, listener: RequestListener) {
+    this.#clock = clock;
+    this.#listener = listener;
+  }
+
+  get open(): OpenRequest[] {
+    return [...this.#pending.values()].map(({ request }) => request);
+  }
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  find(id: string): OpenRequest | undefined {
+    return this.#pending.get(id)?.request;
+  }
+
+  /** Resolves with the one decision there will be. `timeoutMs` 0: it never expires. */
+  ask(ask: PermissionAsk, timeoutMs: number, plan: string | undefined): Promise<Decision> {
+    const createdAt = this.#clock.now();
+    const request: OpenRequest = {
+      id: ask.requestId,
+      kind: kindOf(ask.toolName),
+      ask,
+      plan,
+      createdAt,
+      expiresAt: timeoutMs === 0 ? undefined : createdAt + timeoutMs,
+    };
+    return new Promise<Decision>((resolve) => {
+      const withdraw = (): void => {
+        this.settle(request.id, { behavior: 'deny', message: 'The request was withdrawn.', interrupt: true }, 'cancel');
+      };
+      const calledOff =
+        timeoutMs === 0 ? undefined : this.#clock.after(timeoutMs, () => this.#expire(request.id, timeoutMs));
+      ask.withdrawn.addEventListener('abort', withdraw, { once: true });
+      const release = (): void => {
+        calledOff?.();
+        ask.withdrawn.removeEventListener('abort', withdraw);
+      };
+      this.#pending.set(request.id, { request, resolve, release });
+      this.#listener.onOpened(request);
+      if (ask.withdrawn.aborted) withdraw();
+    });
+  }
+
+  /** The request that was settled by this, or `undefined` if it is unknown or had its outcome already. */
+  settle(id: string, decision: Decision, source: Source): OpenRequest | undefined {
+    const pending = this.#pending.get(id);
+    if (!pending) return undefined;
+    this.#pending.delete(id);
+    pending.release();
+    pending.resolve(decision);
+    this.#listener.onSettled(pending.request, { decision, source });
+    return pending.request;
+  }
+
+  settleAll(decision: Decision, source: Source): void {
+    for (const id of [...this.#pending.keys()]) this.settle(id, decision, source);
+  }
+
+  #expire(id: string, timeoutMs: number): void {
+    const message =
+      `Nobody answered this request within ${String(Math.round(timeoutMs / 1000))} s. ` +
+      'It was not refused by anybody: go on without it if you can, or say what you need and stop.';
+    this.settle(id, { behavior: 'deny', message }, 'timeout');
+  }
+}

@@ -1,0 +1,57 @@
+import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
+import type { Clock } from './clock.ts';
+import type { OpenRequest } from './requests.ts';
+import type { Session } from './session.ts';
+
+/** What the engine needs of the world; each is one thing that tests and embedders can replace. */
+export interface EngineServices {
+  clock: Clock;
+  driver: { launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess> };
+  transcripts: TranscriptReader;
+  audit: AuditTrail;
+  /** The environment a Claude Code gets before the caller's own variables. */
+  baseEnv: NodeJS.ProcessEnv;
+  log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;
+}
+
+export interface TranscriptReader {
+  find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
+  lastCostUsd(sessionId: string): Promise<number>;
+  list(query: DiskQuery): Promise<DiskSession[]>;
+  /** Another live Claude Code that has this session open. */
+  findHolder(sessionId: string, isOurs: (pid: number) => boolean): Promise<{ pid: number } | undefined>;
+}
+
+export interface DiskQuery {
+  projectDirectory?: string | undefined;
+  limit: number;
+  offset: number;
+}
+
+export interface DiskSession {
+  sessionId: string;
+  projectDirectory: string | undefined;
+  displayText: string;
+  lastModified: number;
+  createdAt?: number | undefined;
+}
+
+export interface AuditTrail {
+  record(entry: {
+    kind: 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
+    session?: string;
+    who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
+    what: string;
+    outcome?: string;
+    costUsd?: number;
+    details?: Record<string, string | number | boolean>;
+  }): void;
+}
+
+/** Shows requests to a person, where the connected client can. */
+export interface FormPresenter {
+  /** Whether a person can be asked at all right now. */
+  readonly available: boolean;
+  /** Asks; the answer, if one comes, is given to the session. Never throws. */
+  present(session: Session, request: OpenRequest): void;
+}

@@ -1,0 +1,628 @@
+import { randomUUID } from 'node:crypto';
+import type { AgentExit, AgentLaunch, AgentListener, AgentProcess, RewindReport } from '../driver/agent-process.ts';
+import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
+import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import { DomainError, messageOf } from '../errors/errors.ts';
+import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import { Activity } from './activity.ts';
+import { toDecision, type Answer } from './answer.ts';
+import type { Clock } from './clock.ts';
+import { deferred, type Deferred } from './deferred.ts';
+import { EventLog, type EventLogLimits } from './event-log.ts';
+import { Outbox } from './outbox.ts';
+import { RequestBook, type OpenRequest, type Outcome, type Source } from './requests.ts';
+import { ChangeSignal } from './signal.ts';
+import { isAtRest, transition, type State, type StateEvent } from './state.ts';
+import { refusingRule } from './tool-rules.ts';
+import { Totals, type Sums } from './totals.ts';
+import { describeExit, failed, lostProcess, type TurnResult } from './turn-result.ts';
+
+export type SessionOrigin = AgentLaunch['history'];
+
+export interface SessionServices {
+  clock: Clock;
+  eventLimits: EventLogLimits;
+  launch(
+    launch: Pick<AgentLaunch, 'sessionId' | 'history' | 'options'>,
+    listener: AgentListener,
+  ): Promise<AgentProcess>;
+  /** What a resumed or forked process takes for the cost so far. */
+  recordedCostUsd(sessionId: string): Promise<number>;
+  onRequest(session: Session, request: OpenRequest): void;
+  onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
+  onRest(session: Session): void;
+  onTools(tools: string[]): void;
+  debug(line: string): void;
+}
+
+export interface SessionSeed {
+  id: string;
+  options: SessionOptions;
+  /** Where the first process takes its history from. */
+  origin: SessionOrigin;
+  permissionTimeoutMs: number;
+  initTimeoutMs: number;
+  inherited?: Sums;
+}
+
+export interface Cancellation {
+  at: number;
+  reason: string;
+  source: string;
+}
+
+/** The process of a session. One that closes is no longer listened to, but the next may only start when it is gone. */
+type Link = { kind: 'none' } | { kind: 'live'; process: AgentProcess } | { kind: 'closing'; gone: Promise<void> };
+
+/** How long an interrupt may take before the process is ended instead. */
+const INTERRUPT_PATIENCE_MS = 5_000;
+
+/** One conversation with Claude Code: its state, its process, what happened and what is asked. */
+export class Session {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly log: EventLog;
+  readonly activity = new Activity();
+  readonly totals: Totals;
+  readonly changed = new ChangeSignal();
+  readonly #services: SessionServices;
+  readonly #requests: RequestBook;
+  readonly #outbox = new Outbox();
+  #options: SessionOptions;
+  #origin: SessionOrigin;
+  #permissionTimeoutMs: number;
+  #initTimeoutMs: number;
+  #state: State = 'starting';
+  #link: Link = { kind: 'none' };
+  #starting: Deferred<void> | undefined;
+  #reportsState = false;
+  #result: TurnResult | undefined;
+  #cancellation: Cancellation | undefined;
+  #backgroundTasks = 0;
+  #lastActiveAt: number;
+  #workingSince: number;
+  #lastHeardAt: number;
+  #tools: string[] | undefined;
+  #model: string | undefined;
+  #permissionMode: PermissionMode | undefined;
+  #lastText = '';
+
+  constructor(seed: SessionSeed, services: SessionServices) {
+    const now = services.clock.now();
+    this.id = seed.id;
+    this.createdAt = now;
+    this.#lastActiveAt = now;
+    this.#workingSince = now;
+    this.#lastHeardAt = now;
+    this.#options = seed.options;
+    this.#origin = seed.origin;
+    this.#permissionTimeoutMs = seed.permissionTimeoutMs;
+    this.#initTimeoutMs = seed.initTimeoutMs;
+    this.#permissionMode = seed.options.permissionMode;
+    this.#model = seed.options.model;
+    this.#services = services;
+    this.log = new EventLog(services.eventLimits);
+    this.totals = new Totals(seed.inherited);
+    this.#requests = new RequestBook(services.clock, {
+      onOpened: (request) => this.#opened(request),
+      onSettled: (request, outcome) => this.#settled(request, outcome),
+    });
+  }
+
+  // ── what others see ────────────────────────────────────────────────────────────────────────────────────────────
+
+  get state(): State {
+    return this.#state;
+  }
+
+  get atRest(): boolean {
+    return isAtRest(this.#state);
+  }
+
+  get options(): SessionOptions {
+    return this.#options;
+  }
+
+  get requests(): OpenRequest[] {
+    return this.#requests.open;
+  }
+
+  findRequest(id: string): OpenRequest | undefined {
+    return this.#requests.find(id);
+  }
+
+  /** The answer of the last call; only at rest is it the final one. */
+  get result(): TurnResult | undefined {
+    return this.#result;
+  }
+
+  get cancellation(): Cancellation | undefined {
+    return this.#cancellation;
+  }
+
+  get backgroundTasks(): number {
+    return this.#backgroundTasks;
+  }
+
+  get lastActiveAt(): number {
+    return this.#lastActiveAt;
+  }
+
+  get workingSince(): number {
+    return this.#workingSince;
+  }
+
+  /** How long Claude Code has said nothing while it works. */
+  get quietMs(): number {
+    return this.#services.clock.now() - this.#lastHeardAt;
+  }
+
+  get tools(): string[] | undefined {
+    return this.#tools;
+  }
+
+  get model(): string | undefined {
+    return this.#model;
+  }
+
+  get permissionMode(): PermissionMode | undefined {
+    return this.#permissionMode;
+  }
+
+  get hasProcess(): boolean {
+    return this.#link.kind === 'live';
+  }
+
+  /** A process is on its way but has not reported its start. */
+  get launching(): boolean {
+    return this.#starting !== undefined;
+  }
+
+  get pid(): number | undefined {
+    return this.#link.kind === 'live' ? this.#link.process.pid : undefined;
+  }
+
+  get persists(): boolean {
+    return this.#options.persistSession !== false;
+  }
+
+  /** A process that may be closed without losing anything. */
+  get parkable(): boolean {
+    return this.#link.kind === 'live' && this.atRest && this.persists && this.#backgroundTasks === 0;
+  }
+
+  // ── talking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Hands a message over. Resolves when a live process has it, or a new one has reported its start. */
+  async prompt(text: string): Promise<void> {
+    if (this.#state === 'cancelled') throw new DomainError('CANCELLED', 'The session was cancelled; start a new one.');
+    const id = randomUUID();
+    const fresh = this.#state === 'starting';
+    if (this.atRest) this.#beginCall();
+    this.#outbox.add(id, text);
+    if (this.#link.kind === 'closing') await this.#link.gone;
+    if (this.#starting) await this.#starting.promise;
+    if (this.#link.kind === 'live') {
+      this.#link.process.send(text, id);
+      this.changed.notify();
+      return;
+    }
+    await this.#launch(text, id, fresh);
+  }
+
+  /** From the next turn on. */
+  async switchTo({ model, permissionMode, permissionTimeoutMs }: SessionSwitch): Promise<void> {
+    const live = this.#link.kind === 'live' ? this.#link.process : undefined;
+    if (model !== undefined) {
+      await live?.setModel(model);
+      this.#options = { ...this.#options, model };
+      this.#model = model;
+    }
+    if (permissionMode !== undefined) {
+      await live?.setPermissionMode(permissionMode);
+      this.#options = { ...this.#options, permissionMode };
+      this.#permissionMode = permissionMode;
+    }
+    if (permissionTimeoutMs !== undefined) this.#permissionTimeoutMs = permissionTimeoutMs;
+  }
+
+  setInitTimeout(ms: number): void {
+    this.#initTimeoutMs = ms;
+  }
+
+  /** Settles one request with a decision somebody made. */
+  respond(requestId: string, answer: Answer, source: Source): OpenRequest {
+    const request = this.#requests.find(requestId);
+    if (!request) throw requestNotFound(requestId);
+    const decision = toDecision(request, answer);
+    this.#refuseForbiddenInput(request, decision);
+    this.decide(requestId, decision, source);
+    return request;
+  }
+
+  /** As `respond`, with a decision already made. Throws if the request had its outcome. */
+  decide(requestId: string, decision: Decision, source: Source): void {
+    const stops = decision.behavior === 'deny' && decision.interrupt === true;
+    if (stops && this.#requests.find(requestId)) this.#apply('interrupt');
+    if (!this.#requests.settle(requestId, decision, source)) throw requestNotFound(requestId);
+  }
+
+  /** Escape: the turn stops, the session stays. Resolves when Claude Code is at rest. */
+  async interrupt(): Promise<boolean> {
+    if (!this.#apply('interrupt')) return false;
+    this.#requests.settleAll({ behavior: 'deny', message: 'The turn was interrupted.', interrupt: true }, 'cancel');
+    const live = this.#link.kind === 'live' ? this.#link.process : undefined;
+    await live?.interrupt().catch((error: unknown) => this.#services.debug(`interrupt: ${messageOf(error)}`));
+    if (!(await this.#restWithin(INTERRUPT_PATIENCE_MS)) && live && this.#state === 'interrupting') {
+      this.#close(live);
+      this.#result = failed(
+        'The turn was interrupted; the process did not react and was ended.',
+        'error_during_execution',
+      );
+      this.#apply('stop');
+      this.#rested();
+    }
+    return true;
+  }
+
+  /** Final. Resolves when the process and all it started are gone. */
+  async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
+    if (!this.#apply('cancel')) return false;
+    this.#cancellation = { at: this.#services.clock.now(), reason, source };
+    this.#requests.settleAll(
+      { behavior: 'deny', message: `The session was cancelled: ${reason}`, interrupt: true },
+      settledAs,
+    );
+    this.#starting?.reject(new DomainError('CANCELLED', `The session was cancelled: ${reason}`));
+    this.activity.endAll();
+    this.#services.onRest(this);
+    this.changed.notify();
+    await this.#closeProcess();
+    return true;
+  }
+
+  /** Closes a process at rest; the next message resumes the transcript. */
+  async park(): Promise<void> {
+    if (this.parkable) await this.#closeProcess();
+  }
+
+  /** For a session that is forgotten by the server. */
+  async dispose(): Promise<void> {
+    await this.#closeProcess();
+  }
+
+  async rewind(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
+    if (!this.atRest) throw busy(this);
+    if (this.#link.kind === 'closing') await this.#link.gone;
+    if (this.#link.kind === 'none') await this.#launch(undefined, undefined, false);
+    if (this.#link.kind !== 'live')
+      throw new DomainError('INTERNAL', 'Claude Code could not be started for the rewind.');
+    return this.#link.process.rewindFiles(toUserMessage, dryRun);
+  }
+
+  // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #launch(text: string | undefined, messageId: string | undefined, fresh: boolean): Promise<void> {
+    const history: SessionOrigin = fresh ? this.#origin : { kind: 'resume' };
+    const starting = deferred<void>();
+    // Nobody may be listening when it fails: a cancel, a crash during the launch itself.
+    starting.promise.catch(() => undefined);
+    this.#starting = starting;
+    try {
+      if (history.kind !== 'new') {
+        this.totals.beginProcess(await this.#services.recordedCostUsd(history.kind === 'fork' ? history.of : this.id));
+      } else {
+        this.totals.beginProcess(0);
+      }
+      const process = await this.#services.launch(
+        { sessionId: this.id, history, options: this.#options },
+        this.#listenerFor(() => process),
+      );
+      if (this.#state === 'cancelled') {
+        await process.stop();
+        throw new DomainError('CANCELLED', 'The session was cancelled while it started.');
+      }
+      this.#link = { kind: 'live', process };
+      this.#reportsState = false;
+      if (text === undefined || messageId === undefined) return;
+      process.send(text, messageId);
+      await this.#startReported(starting.promise);
+    } catch (error) {
+      this.#failStart(error);
+      throw error;
+    } finally {
+      this.#starting = undefined;
+    }
+  }
+
+  async #startReported(reported: Promise<void>): Promise<void> {
+    const { clock } = this.#services;
+    const timeoutMs = this.#initTimeoutMs;
+    const late = deferred<never>();
+    const callOff = clock.after(timeoutMs, () => {
+      late.reject(
+        new DomainError(
+          'TIMEOUT',
+          `Claude Code did not report its start within ${String(timeoutMs)} ms; raise sessionInitTimeoutMs or run \`claude-code-mcp doctor\`.`,
+        ),
+      );
+    });
+    try {
+      await Promise.race([reported, late.promise]);
+    } finally {
+      callOff();
+    }
+  }
+
+  #failStart(error: unknown): void {
+    const message = messageOf(error);
+    if (this.#apply('fail')) {
+      this.#result = failed(message, 'start_failed');
+      this.#append('error', { type: 'error', message });
+      this.#rested();
+    }
+    void this.#closeProcess();
+  }
+
+  /** Messages of a process that is no longer ours, such as one that dies of a cancel, fall on deaf ears. */
+  #listenerFor(process: () => AgentProcess): AgentListener {
+    const current = (): boolean =>
+      this.#state !== 'cancelled' &&
+      (this.#link.kind === 'none' || (this.#link.kind === 'live' && this.#link.process === process()));
+    return {
+      onMessage: (translation) => {
+        if (current()) this.#heard(translation);
+      },
+      onRequest: async (ask) => {
+        if (current()) return this.#asked(ask);
+        return { behavior: 'deny', message: 'The session has ended.', interrupt: true };
+      },
+      onExit: (exit) => {
+        if (this.#link.kind === 'live' && this.#link.process === process()) this.#exited(exit);
+      },
+    };
+  }
+
+  #close(process: AgentProcess): void {
+    const gone = process.stop().then(() => {
+      if (this.#link.kind === 'closing' && this.#link.gone === gone) this.#link = { kind: 'none' };
+    });
+    this.#link = { kind: 'closing', gone };
+    this.#backgroundTasks = 0;
+  }
+
+  async #closeProcess(): Promise<void> {
+    if (this.#link.kind === 'live') this.#close(this.#link.process);
+    if (this.#link.kind === 'closing') await this.#link.gone;
+  }
+
+  #exited(exit: AgentExit): void {
+    this.#link = { kind: 'none' };
+    this.#backgroundTasks = 0;
+    if (this.#state === 'starting' || this.#starting) {
+      const words = this.#result?.isError === true ? this.#result.text : describeExit(exit);
+      this.#starting?.reject(new DomainError('INTERNAL', `Claude Code did not start: ${words}`));
+      return;
+    }
+    if (this.atRest) return;
+    this.#requests.settleAll({ behavior: 'deny', message: 'Claude Code has ended.', interrupt: true }, 'cancel');
+    this.#result = lostProcess(exit, this.#outbox.takeUndelivered());
+    this.#append('error', { type: 'error', message: this.#result.text, exitCode: exit.code, signal: exit.signal });
+    this.#apply('fail');
+    this.#rested();
+  }
+
+  // ── what Claude Code says ──────────────────────────────────────────────────────────────────────────────────────
+
+  #heard({ event, signals }: Translation): void {
+    this.#lastHeardAt = this.#services.clock.now();
+    for (const signal of signals) this.#take(signal);
+    if (event) {
+      if (event.type === 'output') this.#lastText = assistantText(event.data) ?? this.#lastText;
+      this.#append(event.type, event.data);
+    }
+    for (const signal of signals) if (restsOn(signal, this.#reportsState)) this.#comeToRest();
+  }
+
+  #take(signal: AgentSignal): void {
+    switch (signal.kind) {
+      case 'started':
+        this.#tools = signal.tools;
+        this.#model = signal.model;
+        this.#permissionMode = signal.permissionMode;
+        this.#services.onTools(signal.tools);
+        this.#apply('started');
+        this.#starting?.resolve();
+        return;
+      case 'state':
+        this.#reportsState = true;
+        if (signal.state === 'running' && this.atRest) this.#beginCall();
+        return;
+      case 'delivery':
+        this.#outbox.advance(signal.messageId, signal.state);
+        return;
+      case 'result':
+        this.#outbox.answered(signal.answered);
+        this.totals.add(signal.result);
+        this.#result = signal.result;
+        return;
+      case 'tool_use':
+        this.activity.toolUsed(signal.toolUseId, signal.toolName, signal.input);
+        this.changed.notify();
+        return;
+      case 'tool_result':
+        this.activity.toolEnded(signal.toolUseId, signal.isError ? 'failed' : 'completed');
+        return;
+      case 'tool_refused':
+        this.activity.toolEnded(signal.toolUseId, 'denied');
+        return;
+      case 'background_tasks':
+        this.#backgroundTasks = signal.count;
+        return;
+      case 'permission_mode':
+        this.#permissionMode = signal.mode;
+        return;
+      case 'partial':
+        if (signal.messageId !== undefined) this.log.beginPartial(signal.messageId);
+        else this.log.appendPartial(signal.text, this.#lastHeardAt);
+        return;
+      case 'retry':
+        this.activity.note(signal.line);
+        this.changed.notify();
+        return;
+    }
+  }
+
+  #comeToRest(): void {
+    if (this.atRest || this.#outbox.unread) return;
+    this.#requests.settleAll({ behavior: 'deny', message: 'The turn has ended.' }, 'cancel');
+    const result = this.#result;
+    const stopped =
+      result?.interrupted === true ||
+      (this.#state === 'interrupting' && result?.errorSubtype === 'error_during_execution');
+    this.#apply(stopped ? 'stop' : result?.isError === true ? 'fail' : 'rest');
+    this.#starting?.resolve();
+    this.#rested();
+  }
+
+  #rested(): void {
+    this.activity.endAll();
+    this.#lastActiveAt = this.#services.clock.now();
+    this.#services.onRest(this);
+    this.changed.notify();
+  }
+
+  #beginCall(): void {
+    const now = this.#services.clock.now();
+    this.#apply('work');
+    this.#lastActiveAt = now;
+    this.#workingSince = now;
+    this.#lastHeardAt = now;
+    this.#result = undefined;
+    this.totals.beginCall();
+    this.activity.begin();
+    this.changed.notify();
+  }
+
+  // ── what Claude Code asks ──────────────────────────────────────────────────────────────────────────────────────
+
+  async #asked(ask: PermissionAsk): Promise<Decision> {
+    this.#lastHeardAt = this.#services.clock.now();
+    const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, this.#lastText) : undefined;
+    const decision = this.#requests.ask(ask, this.#permissionTimeoutMs, plan);
+    const rule = refusingRule(this.#options.disallowedTools ?? [], ask.toolName, ask.input);
+    if (rule !== undefined) {
+      this.#requests.settle(
+        ask.requestId,
+        { behavior: 'deny', message: `${rule} is disallowed in this session.` },
+        'policy',
+      );
+    } else {
+      const request = this.#requests.find(ask.requestId);
+      if (request) this.#services.onRequest(this, request);
+    }
+    return decision;
+  }
+
+  /** A changed input must not lead around `disallowedTools`: Claude Code checks the rules before it asks, not after. */
+  #refuseForbiddenInput(request: OpenRequest, decision: Decision): void {
+    if (decision.behavior === 'deny' || !decision.updatedInput) return;
+    const rule = refusingRule(this.#options.disallowedTools ?? [], request.ask.toolName, decision.updatedInput);
+    if (rule !== undefined)
+      throw new DomainError('PERMISSION_DENIED', `updatedInput is refused by disallowedTools (${rule}).`);
+  }
+
+  #opened(request: OpenRequest): void {
+    this.#append('permission_request', request);
+    this.#apply('asked');
+    this.changed.notify();
+  }
+
+  #settled(request: OpenRequest, outcome: Outcome): void {
+    const { decision, source } = outcome;
+    if (decision.behavior === 'deny') this.activity.toolEnded(request.ask.toolUseId, 'denied');
+    this.#append('permission_result', {
+      requestId: request.id,
+      toolName: request.ask.toolName,
+      toolUseID: request.ask.toolUseId,
+      decision: decision.behavior,
+      source,
+      ...(decision.behavior === 'deny' && { message: decision.message }),
+    });
+    if (this.#requests.size === 0) this.#apply('answered');
+    this.#services.onSettled(this, request, outcome);
+    this.changed.notify();
+  }
+
+  // ── small things ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  #append(type: Parameters<EventLog['append']>[0], data: unknown): void {
+    this.log.append(type, data, this.#services.clock.now());
+  }
+
+  #apply(event: StateEvent): boolean {
+    const next = transition(this.#state, event);
+    if (next === undefined) {
+      this.#services.debug(`session ${this.id}: ${event} means nothing while ${this.#state}`);
+      return false;
+    }
+    this.#state = next;
+    return true;
+  }
+
+  async #restWithin(ms: number): Promise<boolean> {
+    if (this.atRest) return true;
+    const rest = deferred<boolean>();
+    const callOff = this.#services.clock.after(ms, () => rest.resolve(false));
+    const unsubscribe = this.changed.subscribe(() => {
+      if (this.atRest) rest.resolve(true);
+    });
+    try {
+      return await rest.promise;
+    } finally {
+      callOff();
+      unsubscribe();
+    }
+  }
+}
+
+export interface SessionSwitch {
+  model?: string | undefined;
+  permissionMode?: PermissionMode | undefined;
+  permissionTimeoutMs?: number | undefined;
+}
+
+export function busy(session: Session): DomainError {
+  const why = session.state === 'waiting' ? 'waits for an answer to a request' : 'is working';
+  return new DomainError(
+    'SESSION_BUSY',
+    `Session ${session.id} ${why}. Wait for it with claude_code_check, interrupt it, or reply with whenBusy:"queue".`,
+  );
+}
+
+function requestNotFound(requestId: string): DomainError {
+  return new DomainError(
+    'PERMISSION_REQUEST_NOT_FOUND',
+    `No open request ${requestId}: it was answered, has expired or never existed. Look at the session's actions.`,
+  );
+}
+
+/** Idle is Claude Code's own word; only one that never says it is taken at its first result. */
+function restsOn(signal: AgentSignal, reportsState: boolean): boolean {
+  return signal.kind === 'state' ? signal.state === 'idle' : signal.kind === 'result' && !reportsState;
+}
+
+/** The plan comes in the request when Claude wrote its plan file; otherwise it is what Claude said last. */
+function planText(input: Record<string, unknown>, lastText: string): string {
+  const plan = input['plan'];
+  return typeof plan === 'string' && plan.trim() !== '' ? plan : lastText;
+}
+
+function assistantText(data: unknown): string | undefined {
+  const { type, message } = data as { type?: unknown; message?: { content?: unknown } };
+  if (type !== 'assistant' || !Array.isArray(message?.content)) return undefined;
+  const texts = (message.content as { type?: unknown; text?: unknown }[])
+    .filter((block) => block.type === 'text' && typeof block.text === 'string')
+    .map((block) => block.text as string);
+  return texts.length === 0 ? undefined : texts.join('\n');
+}

@@ -1,0 +1,24 @@
+/** Roughly the JSON size of a value, without making the JSON: the log weighs every event. */
+export function sizeOf(value: unknown): number {
+  switch (typeof value) {
+    case 'string':
+      return value.length + 2;
+    case 'number':
+    case 'boolean':
+      return 8;
+    case 'object':
+      return value === null ? 4 : sizeOfObject(value);
+    default:
+      return 0;
+  }
+}
+
+function sizeOfObject(value: object): number {
+  let size = 2;
+  if (Array.isArray(value)) {
+    for (const item of value) size += sizeOf(item) + 1;
+    return size;
+  }
+  for (const [name, item] of Object.entries(value)) size += name.length + 4 + sizeOf(item);
+  return size;
+}

@@ -1,0 +1,62 @@
+/*
+ * The life of a session as data. `waiting` means that at least one request is unanswered; `interrupting` that somebody
+ * pressed Escape and Claude Code has not come to rest yet. An event that has no entry for a state changes nothing.
+ */
+export const STATES = [
+  'starting',
+  'running',
+  'waiting',
+  'interrupting',
+  'idle',
+  'interrupted',
+  'error',
+  'cancelled',
+] as const;
+export type State = (typeof STATES)[number];
+
+export const TRANSITIONS = {
+  /** Claude Code has reported its start. */
+  started: { starting: 'running' },
+  /** A message was handed over, or Claude Code woke by itself. */
+  work: { idle: 'running', interrupted: 'running', error: 'running' },
+  /** The first open request. */
+  asked: { starting: 'waiting', running: 'waiting', idle: 'waiting' },
+  /** The last open request was settled. */
+  answered: { waiting: 'running' },
+  interrupt: { starting: 'interrupting', running: 'interrupting', waiting: 'interrupting' },
+  /** At rest with an answer. */
+  rest: { starting: 'idle', running: 'idle', waiting: 'idle', interrupting: 'idle' },
+  /** At rest because the turn was stopped. */
+  stop: { starting: 'interrupted', running: 'interrupted', waiting: 'interrupted', interrupting: 'interrupted' },
+  /** At rest because the turn failed, or the process died at work. */
+  fail: {
+    starting: 'error',
+    running: 'error',
+    waiting: 'error',
+    interrupting: 'error',
+    idle: 'error',
+    interrupted: 'error',
+  },
+  cancel: {
+    starting: 'cancelled',
+    running: 'cancelled',
+    waiting: 'cancelled',
+    interrupting: 'cancelled',
+    idle: 'cancelled',
+    interrupted: 'cancelled',
+    error: 'cancelled',
+  },
+} as const satisfies Record<string, Partial<Record<State, State>>>;
+
+export type StateEvent = keyof typeof TRANSITIONS;
+
+/** The next state, or `undefined` when the event means nothing in this one. */
+export function transition(state: State, event: StateEvent): State | undefined {
+  return (TRANSITIONS[event] as Partial<Record<State, State>>)[state];
+}
+
+const AT_REST: ReadonlySet<State> = new Set<State>(['idle', 'interrupted', 'error', 'cancelled']);
+
+export function isAtRest(state: State): boolean {
+  return AT_REST.has(state);
+}

@@ -1,0 +1,45 @@
+import type { AgentExit } from '../driver/agent-process.ts';
+import type { AgentResult } from '../driver/agent-signal.ts';
+
+/** The answer of a call: what Claude Code reported last, or what can be said of a process that died before it could. */
+export type TurnResult = Pick<
+  AgentResult,
+  | 'text'
+  | 'isError'
+  | 'interrupted'
+  | 'errorSubtype'
+  | 'stopReason'
+  | 'modelUsage'
+  | 'structuredOutput'
+  | 'permissionDenials'
+>;
+
+export function lostProcess(exit: AgentExit, undelivered: string[]): TurnResult {
+  const lost =
+    undelivered.length === 0
+      ? ''
+      : `\nNot delivered, send again: ${undelivered.map((text) => JSON.stringify(text)).join(', ')}`;
+  return failed(
+    `Claude Code ended before its answer (${describeExit(exit)}). A reply resumes the session.${lost}`,
+    'process_exited',
+  );
+}
+
+export function failed(text: string, errorSubtype: string): TurnResult {
+  return {
+    text,
+    isError: true,
+    interrupted: false,
+    errorSubtype,
+    stopReason: undefined,
+    modelUsage: {},
+    structuredOutput: undefined,
+    permissionDenials: [],
+  };
+}
+
+export function describeExit({ code, signal, stderr, error }: AgentExit): string {
+  const how = signal !== null ? `signal ${signal}` : code !== null ? `exit code ${String(code)}` : 'it did not start';
+  const words = stderr !== '' ? stderr : (error ?? '');
+  return words === '' ? how : `${how}: ${words}`;
+}

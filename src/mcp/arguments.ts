@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { z } from 'zod';
+import { nearestName } from '../config/nearest-name.ts';
+import { DomainError } from '../errors/errors.ts';
+
+export type Arguments = Record<string, unknown>;
+
+/** Parses once at the border. What does not fit is one INVALID_ARGUMENT that names everything wrong. */
+export function parseArguments<Schema extends z.ZodObject>(
+  schema: Schema,
+  args: Arguments,
+  alsoKnown: readonly string[],
+): z.infer<Schema> {
+  const parsed = schema.safeParse(args);
+  if (parsed.success) return parsed.data;
+  const known = [...Object.keys(schema.shape), ...alsoKnown];
+  const problems = parsed.error.issues.flatMap((issue) => describe(issue, known, schema));
+  throw new DomainError('INVALID_ARGUMENT', problems.slice(0, 8).join(' '));
+}
+
+/** Moves keys that belong into a nested object there, so that the flat form means the same as the nested one. */
+export function nestFlat(args: Arguments, into: string, keys: readonly string[]): Arguments {
+  const flat = keys.filter((key) => args[key] !== undefined);
+  if (flat.length === 0) return args;
+  const nested = args[into];
+  if (nested !== undefined && !isObject(nested)) return args;
+  const merged: Arguments = { ...nested };
+  const rest = Object.fromEntries(Object.entries(args).filter(([key]) => !flat.includes(key)));
+  for (const key of flat) {
+    if (Object.hasOwn(merged, key) && !isDeepStrictEqual(merged[key], args[key])) {
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `${key} is given twice with different values, as ${key} and as ${into}.${key}.`,
+      );
+    }
+    merged[key] = args[key];
+  }
+  return { ...rest, [into]: merged };
+}
+
+export function isObject(value: unknown): value is Arguments {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function describe(issue: z.core.$ZodIssue, known: readonly string[], schema: z.ZodObject): string[] {
+  const where = issue.path.map(String).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    const siblings = where === '' ? known : siblingsOf(schema, issue.path);
+    return issue.keys.map((key) => unknownParameter(where === '' ? key : `${where}.${key}`, key, siblings));
+  }
+  if (issue.code === 'invalid_union') {
+    const closest = issue.errors.flat().filter((inner) => inner.path.length > 0);
+    if (closest.length > 0 && issue.errors.length > 0)
+      return closest.slice(0, 2).map((inner) => `${[where, ...inner.path.map(String)].join('.')}: ${inner.message}.`);
+  }
+  return [`${where === '' ? 'Arguments' : where}: ${issue.message}.`];
+}
+
+function unknownParameter(where: string, key: string, candidates: readonly string[]): string {
+  const nearest = nearestName(key, candidates);
+  return `Unknown parameter ${where}${nearest === undefined ? '' : `; did you mean ${nearest}?`}.`;
+}
+
+function siblingsOf(schema: z.ZodObject, path: PropertyKey[]): string[] {
+  let current: unknown = schema;
+  for (const key of path) current = unwrap(current)?.shape[String(key)];
+  return Object.keys(unwrap(current)?.shape ?? {});
+}
+
+function unwrap(schema: unknown): z.ZodObject | undefined {
+  let current = schema as { shape?: unknown; unwrap?: () => unknown } | undefined;
+  while (current && current.shape === undefined && typeof current.unwrap === 'function')
+    current = current.unwrap() as typeof current;
+  return current?.shape === undefined ? undefined : (current as unknown as z.ZodObject);
+}

@@ -1,0 +1,45 @@
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import { digest } from '../audit/audit-entry.ts';
+import type { Engine } from '../engine/engine.ts';
+import { DomainError, formatError } from '../errors/errors.ts';
+import { isObject, parseArguments, type Arguments } from './arguments.ts';
+import type { Tool, ToolContext } from './define-tool.ts';
+
+/** Runs a tool. Nothing is thrown to the protocol: what fails is a result that says so. */
+export async function callTool(tool: Tool, given: unknown, context: ToolContext): Promise<CallToolResult> {
+  const args = isObject(given) ? given : {};
+  try {
+    if (given !== undefined && !isObject(given))
+      throw new DomainError('INVALID_ARGUMENT', 'Arguments must be an object.');
+    const input = parseArguments(tool.input(), tool.normalize(args), tool.flatNames);
+    const answer = await tool.run(input as never, context);
+    auditCall(context.engine, tool, args, answer, 'ok');
+    return toResult(answer);
+  } catch (error) {
+    const failure = tool.failure(formatError(error), args);
+    auditCall(context.engine, tool, args, failure, error instanceof DomainError ? error.code : 'INTERNAL');
+    return { ...toResult(failure), isError: true };
+  }
+}
+
+/** The same object twice: some clients show only the text, some only the structure. */
+export function toResult(answer: object): CallToolResult {
+  return {
+    content: [{ type: 'text', text: JSON.stringify(answer) }],
+    structuredContent: { ...answer },
+  };
+}
+
+function auditCall(engine: Engine, tool: Tool, args: Arguments, answer: object, outcome: string): void {
+  const { sessionId } = answer as { sessionId?: unknown };
+  const action = typeof args['action'] === 'string' ? ` ${args['action'].slice(0, 40)}` : '';
+  const { chars, sha256 } = digest(JSON.stringify(args));
+  engine.audit.record({
+    kind: 'tool_call',
+    who: 'caller',
+    what: `${tool.name}${action}`,
+    outcome,
+    ...(typeof sessionId === 'string' && sessionId !== '' && { session: sessionId }),
+    details: { arguments: `${String(chars)} chars, sha256 ${sha256}` },
+  });
+}

@@ -1,0 +1,58 @@
+import type { z } from 'zod';
+import type { Engine } from '../engine/engine.ts';
+import type { Arguments } from './arguments.ts';
+
+export interface ToolContext {
+  engine: Engine;
+  /** Aborted when the client cancels the call or goes away. */
+  signal: AbortSignal;
+  /** Tells a waiting client what goes on; does nothing for one that did not ask. */
+  progress: ((line: string) => void) | undefined;
+}
+
+export interface ToolAnnotations {
+  readOnlyHint: boolean;
+  destructiveHint: boolean;
+  idempotentHint: boolean;
+  openWorldHint: boolean;
+}
+
+export interface Tool {
+  name: string;
+  title: string;
+  describe: (knownTools: readonly string[] | undefined) => string;
+  annotations: ToolAnnotations;
+  /** Built when first needed: listing the tools must not pay for it. */
+  input: () => z.ZodObject;
+  output: () => z.ZodObject;
+  /** Names accepted at top level besides those of the schema. */
+  flatNames: readonly string[];
+  normalize: (args: Arguments) => Arguments;
+  run: (input: never, context: ToolContext) => Promise<object>;
+  /** The object an error is told in. */
+  failure: (error: string, args: Arguments) => object;
+}
+
+export interface ToolSpec<Input extends z.ZodObject> extends Omit<
+  Tool,
+  'input' | 'run' | 'flatNames' | 'normalize' | 'failure'
+> {
+  input: () => Input;
+  flatNames?: readonly string[];
+  normalize?: (args: Arguments) => Arguments;
+  run: (input: z.infer<Input>, context: ToolContext) => Promise<object>;
+  failure?: (error: string, args: Arguments) => object;
+}
+
+export function defineTool<Input extends z.ZodObject>(spec: ToolSpec<Input>): Tool {
+  return {
+    flatNames: [],
+    normalize: (args) => args,
+    failure: (error, args) => ({ sessionId: sessionIdOf(args), isError: true, error }),
+    ...spec,
+  };
+}
+
+function sessionIdOf(args: Arguments): string {
+  return typeof args['sessionId'] === 'string' ? args['sessionId'].slice(0, 200) : '';
+}

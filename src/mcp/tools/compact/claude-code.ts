@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
+import { defineTool } from '../../define-tool.ts';
+import { USUAL_TOOLS } from '../../views/tool-catalogue.ts';
+import { advanced, checkOutput, flatOptions, nestAdvanced, prompt, waitMs } from './shared.ts';
+import { startedView } from './started-view.ts';
+
+/** A long list of MCP tools would cost every caller; `includeTools` of a check shows it whole. */
+const MOST_TOOLS_NAMED = 60;
+
+export const claudeCode = defineTool({
+  name: 'claude_code',
+  title: 'Start a Claude Code session',
+  describe: (knownTools) =>
+    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId at once, or with waitMs also the answer. ' +
+    'Then claude_code_check with action "wait" until status is idle (result) or waiting_permission (answer actions with respond_permission), ' +
+    `and claude_code_reply to talk on. Tools for allowedTools/disallowedTools: ${toolNames(knownTools ?? USUAL_TOOLS)}.`,
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  input: () =>
+    z.strictObject({
+      prompt,
+      ...z.strictObject(commonOptions).partial().shape,
+      waitMs: waitMs.optional(),
+      advanced: advanced.optional(),
+    }),
+  output: () => checkOutput,
+  flatNames: ADVANCED_OPTION_NAMES,
+  normalize: nestAdvanced,
+  failure: (error) => ({ sessionId: '', status: 'error', isError: true, error }),
+  async run({ prompt: text, waitMs: wait, ...options }, context) {
+    const given = flatOptions(options);
+    const session = await context.engine.start({ prompt: text, options: { permissionMode: 'default', ...given } });
+    return startedView(session, wait, context);
+  },
+});
+
+function toolNames(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_TOOLS_NAMED).join(', ');
+  return names.length > MOST_TOOLS_NAMED ? `${shown} and ${String(names.length - MOST_TOOLS_NAMED)} more` : shown;
+}

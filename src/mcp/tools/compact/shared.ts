@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import {
+  ADVANCED_OPTION_NAMES,
+  advancedOptions,
+  commonOptions,
+  type SessionOptions,
+} from '../../../schema/session-options.ts';
+import type { Arguments } from '../../arguments.ts';
+import { nestFlat } from '../../arguments.ts';
+import { MAX_WAIT_MS } from '../../wait.ts';
+
+export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
+export const waitMs = z.int().min(0).max(MAX_WAIT_MS);
+export const advanced = z.strictObject(advancedOptions).partial();
+
+/** The options of `claude_code`, as they stand in its arguments. */
+export const optionArguments = z.strictObject({ ...commonOptions, advanced }).partial();
+
+export function flatOptions({ advanced: nested, ...common }: z.infer<typeof optionArguments>): SessionOptions {
+  return defined({ ...nested, ...common });
+}
+
+export function nestAdvanced(args: Arguments): Arguments {
+  return nestFlat(args, 'advanced', ADVANCED_OPTION_NAMES);
+}
+
+export function defined<T extends object>(object: T): T {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** What a session's start, reply or check may carry besides an error. */
+export const checkOutput = z.looseObject({
+  sessionId: z.string(),
+  status: z.enum(['running', 'waiting_permission', 'idle', 'error', 'cancelled']).optional(),
+  pollInterval: z.number().optional(),
+  resumeToken: z.string().optional(),
+  events: z.array(z.looseObject({ id: z.number(), type: z.string(), timestamp: z.string() })).optional(),
+  nextCursor: z.number().optional(),
+  cursorResetTo: z.number().optional(),
+  truncated: z.boolean().optional(),
+  truncatedFields: z.array(z.string()).optional(),
+  actions: z
+    .array(z.looseObject({ type: z.string(), requestId: z.string(), toolName: z.string(), summary: z.string() }))
+    .optional(),
+  result: z.looseObject({ result: z.string(), isError: z.boolean() }).optional(),
+  activity: z.string().optional(),
+  backgroundTasks: z.number().optional(),
+  availableTools: z.array(z.looseObject({ name: z.string() })).optional(),
+  cancelledAt: z.string().optional(),
+  cancelledReason: z.string().optional(),
+  cancelledSource: z.string().optional(),
+  lastEventId: z.number().optional(),
+  lastToolUseId: z.string().optional(),
+  quietMs: z.number().optional(),
+  isError: z.boolean().optional(),
+  error: z.string().optional(),
+});

@@ -1,0 +1,46 @@
+import { classOf } from '../../driver/options-table.ts';
+import type { DiskSession } from '../../engine/services.ts';
+import type { Session } from '../../engine/session.ts';
+import { roundUsd } from '../../engine/totals.ts';
+import type { SessionOptionName } from '../../schema/session-options.ts';
+import { compactStatus } from './status.ts';
+
+/** A session with the options that hold no secret; `sensitive` shows those that tell about the machine too. */
+export function sessionView(session: Session, sensitive: boolean): Record<string, unknown> {
+  return {
+    sessionId: session.id,
+    status: compactStatus(session),
+    createdAt: new Date(session.createdAt).toISOString(),
+    lastActiveAt: new Date(session.lastActiveAt).toISOString(),
+    totalTurns: session.totals.session.turns,
+    totalCostUsd: roundUsd(session.totals.session.costUsd),
+    ...shownOptions(session, sensitive),
+    ...(session.model !== undefined && { model: session.model }),
+    ...(session.permissionMode !== undefined && { permissionMode: session.permissionMode }),
+    ...(session.backgroundTasks > 0 && { backgroundTasks: session.backgroundTasks }),
+    ...(session.cancellation && {
+      cancelledReason: session.cancellation.reason,
+      cancelledSource: session.cancellation.source,
+    }),
+  };
+}
+
+export function diskSessionView(disk: DiskSession, known: readonly Session[]): Record<string, unknown> {
+  const live = known.find((session) => session.id === disk.sessionId);
+  return {
+    sessionId: disk.sessionId,
+    ...(live && { status: compactStatus(live) }),
+    ...(disk.createdAt !== undefined && { createdAt: new Date(disk.createdAt).toISOString() }),
+    lastActiveAt: new Date(disk.lastModified).toISOString(),
+    displayText: disk.displayText,
+    ...(disk.projectDirectory !== undefined && { projectDirectory: disk.projectDirectory }),
+  };
+}
+
+function shownOptions({ options }: Session, sensitive: boolean): Record<string, unknown> {
+  const names = (Object.keys(options) as SessionOptionName[]).filter((name) => {
+    const { show } = classOf(name);
+    return options[name] !== undefined && (show === 'always' || (sensitive && show === 'sensitive'));
+  });
+  return Object.fromEntries(names.map((name) => [name, options[name]]));
+}

@@ -1,0 +1,52 @@
+/** Whether a process that Claude Code wrote down still runs, or its pid has gone to another. */
+
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+export interface RecordedProcess {
+  readonly pid: number;
+  /** Linux: clock ticks since boot. macOS: what `ps -o lstart=` prints in C and UTC. Windows writes another field. */
+  readonly startTime: string | undefined;
+}
+
+const PS_TIMEOUT_MS = 5_000;
+const PS_DATE = /^\w{3} \w{3} +\d+ [\d:]{8} \d{4}$/;
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/** In doubt yes: two processes that write one transcript do more harm than a session that is called busy. */
+export async function isSameProcess(recorded: RecordedProcess, platform = process.platform): Promise<boolean> {
+  switch (platform) {
+    case 'linux':
+      return isSameOnLinux(recorded);
+    case 'darwin':
+      return isAlive(recorded.pid) && isSameByPs(recorded);
+    default:
+      return isAlive(recorded.pid);
+  }
+}
+
+async function isSameOnLinux({ pid, startTime }: RecordedProcess): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined);
+  // Gone, or hidden from us (mounted with hidepid).
+  if (stat === undefined) return isAlive(pid);
+  // The command name may hold spaces and parentheses: count from the last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state] = fields;
+  if (state === 'Z' || state === 'X') return false;
+  return startTime === undefined || !/^\d+$/.test(startTime) || fields[19] === startTime;
+}
+
+async function isSameByPs({ pid, startTime }: RecordedProcess): Promise<boolean> {
+  if (startTime === undefined || !PS_DATE.test(startTime)) return true;
+  const options = { env: { LC_ALL: 'C', TZ: 'UTC' }, timeout: PS_TIMEOUT_MS };
+  const ps = await promisify(execFile)('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], options).catch(() => undefined);
+  return ps === undefined || ps.stdout.trim() === startTime;
+}

@@ -1,0 +1,62 @@
+/** Looks for text in a file from its end, so that a transcript of any size costs little memory. */
+
+import { open, type FileHandle } from 'node:fs/promises';
+
+const WINDOW_BYTES = 256 * 1024;
+const LINE_REACH_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+
+/** The lines that hold `text`, last one first. Those that reach too far from it are left out. */
+export async function* linesFromEnd(file: string, text: string): AsyncGenerator<string> {
+  const handle = await open(file, 'r');
+  try {
+    for await (const offset of offsetsFromEnd(handle, Buffer.from(text))) {
+      const line = await lineAround(handle, offset);
+      if (line !== undefined) yield line;
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+export async function fileIncludes(file: string, text: string): Promise<boolean> {
+  const handle = await open(file, 'r');
+  try {
+    const first = await offsetsFromEnd(handle, Buffer.from(text)).next();
+    return first.done !== true;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* offsetsFromEnd(handle: FileHandle, needle: Buffer): AsyncGenerator<number> {
+  // A match may begin in one window and end in the one after it.
+  const overlap = needle.length - 1;
+  const buffer = Buffer.allocUnsafe(WINDOW_BYTES + overlap);
+  let end = (await handle.stat()).size;
+  while (end > 0) {
+    const start = Math.max(0, end - WINDOW_BYTES);
+    const { bytesRead } = await handle.read(buffer, 0, end - start + overlap, start);
+    const window = buffer.subarray(0, bytesRead);
+    for (let at = lastBefore(window, needle, bytesRead); at >= 0; at = lastBefore(window, needle, at)) yield start + at;
+    end = start;
+  }
+}
+
+/** To lastIndexOf a negative offset means the end. */
+function lastBefore(window: Buffer, needle: Buffer, end: number): number {
+  return end === 0 ? -1 : window.lastIndexOf(needle, end - 1);
+}
+
+async function lineAround(handle: FileHandle, offset: number): Promise<string | undefined> {
+  const start = Math.max(0, offset - LINE_REACH_BYTES);
+  const length = offset - start + LINE_REACH_BYTES;
+  const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, start);
+  const bytes = buffer.subarray(0, bytesRead);
+  const lineStart = bytes.lastIndexOf(NEWLINE, offset - start) + 1;
+  const newline = bytes.indexOf(NEWLINE, offset - start);
+  const isCutAtStart = lineStart === 0 && start > 0;
+  const isCutAtEnd = newline < 0 && bytesRead === length;
+  if (isCutAtStart || isCutAtEnd) return undefined;
+  return bytes.toString('utf8', lineStart, newline < 0 ? bytesRead : newline);
+}

@@ -1,0 +1,156 @@
+import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AuditEntry } from '../../src/audit/audit-entry.ts';
+import { linesFromEnd } from '../../src/audit/lines-from-end.ts';
+import { formatAudit, readAudit } from '../../src/audit/report.ts';
+import { runAudit } from '../../src/audit/run-audit.ts';
+import { temporaryDirectory } from './audit-harness.ts';
+
+function entry(what: string, more: Partial<AuditEntry> = {}): AuditEntry {
+  return { at: '2026-01-02T03:04:05.000Z', kind: 'tool_call', who: 'caller', what, ...more };
+}
+
+function lines(...entries: AuditEntry[]): string {
+  return entries.map((each) => `${JSON.stringify(each)}\n`).join('');
+}
+
+function logWith(text: string): string {
+  const file = path.join(temporaryDirectory(), 'audit.jsonl');
+  writeFileSync(file, text);
+  return file;
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+describe('linesFromEnd', () => {
+  it('gives the lines of any file in reverse', async () => {
+    const file = logWith('');
+    const anyText = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant('é€'.repeat(40_000))), {
+      maxLength: 6,
+    });
+    await fc.assert(
+      fc.asyncProperty(anyText, async (parts) => {
+        const text = parts.join('\n');
+        writeFileSync(file, text);
+        const reversed = await collect(linesFromEnd(file));
+        expect(reversed.reverse()).toEqual(text.split('\n'));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('does not collect a line that is too long to be one', async () => {
+    const file = logWith(`first\n${'x'.repeat(3_000_000)}\nlast`);
+    expect(await collect(linesFromEnd(file))).toEqual(['last', undefined, 'first']);
+  });
+});
+
+describe('readAudit', () => {
+  it('reads rotated files too, oldest first', async () => {
+    const file = logWith(lines(entry('five')));
+    writeFileSync(`${file}.1`, lines(entry('three'), entry('four')));
+    writeFileSync(`${file}.2`, lines(entry('one'), entry('two')));
+    writeFileSync(`${file}.4`, lines(entry('not connected')));
+    const { entries } = await readAudit(file);
+    expect(entries.map(({ what }) => what)).toEqual(['one', 'two', 'three', 'four', 'five']);
+    expect((await readAudit(file, { last: 2 })).entries.map(({ what }) => what)).toEqual(['four', 'five']);
+    expect((await readAudit(file, { last: 0 })).entries).toEqual([]);
+  });
+
+  it('filters by session or its beginning', async () => {
+    const file = logWith(lines(entry('a', { session: 'abcdef' }), entry('b', { session: 'abxxxx' }), entry('c')));
+    expect((await readAudit(file, { session: 'abc' })).entries.map(({ what }) => what)).toEqual(['a']);
+    expect((await readAudit(file, { session: 'abxxxx', last: 5 })).entries.map(({ what }) => what)).toEqual(['b']);
+  });
+
+  it('counts what it cannot read', async () => {
+    const file = logWith(
+      `${lines(entry('a'))}{"at":"x"\n[]\n42\n\n{"at":1,"kind":"x","who":"y","what":"z"}\n${lines(entry('b'))}{"torn`,
+    );
+    const { entries, unreadableLines } = await readAudit(file);
+    expect(entries.map(({ what }) => what)).toEqual(['a', 'b']);
+    expect(unreadableLines).toBe(5);
+  });
+
+  it('reads only the end of a huge file', async () => {
+    const file = logWith('');
+    truncateSync(file, 5 * 1024 ** 3);
+    appendFileSync(file, `\n${lines(entry('last but one'), entry('last'))}`);
+    expect((await readAudit(file, { last: 2 })).entries.map(({ what }) => what)).toEqual(['last but one', 'last']);
+  });
+});
+
+describe('formatAudit', () => {
+  it('aligns columns in local time', () => {
+    const at = new Date(2026, 0, 2, 3, 4, 5).toISOString();
+    const text = formatAudit([
+      entry('claude_code', { at, session: '0123456789', outcome: 'running' }),
+      entry('Bash', { at, kind: 'decision', who: 'human', outcome: 'allow', costUsd: 0.5, dropped: 2 }),
+    ]);
+    expect(text).toBe(
+      [
+        'time                 session   who     kind       what         outcome                                      cost',
+        '2026-01-02 03:04:05  01234567  caller  tool_call  claude_code  running',
+        '2026-01-02 03:04:05  -         human   decision   Bash         allow (2 entries before this one were lost)  $0.5000',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('shows no control characters and no endless names', () => {
+    const text = formatAudit([entry(`\u001b[2J\r\n\u202e${'x'.repeat(200)}`, { at: 'never' })]);
+    expect(text.split('\n')).toHaveLength(3);
+    for (const unseen of ['\u001b', '\r', '\u202e']) expect(text).not.toContain(unseen);
+    expect(text).toContain('x…');
+  });
+});
+
+describe('runAudit', () => {
+  async function run(rest: string[], file: string): Promise<{ code: number; text: string }> {
+    let text = '';
+    const code = await runAudit(rest, { path: file, write: (part) => (text += part) });
+    return { code, text };
+  }
+
+  it('shows the newest 50 entries', async () => {
+    const file = logWith(lines(...Array.from({ length: 60 }, (_, index) => entry(`call ${index}.`))));
+    const { code, text } = await run([], file);
+    expect(code).toBe(0);
+    expect(text.trimEnd().split('\n')).toHaveLength(51);
+    expect(text).toContain('call 10.');
+    expect(text).not.toContain('call 9.');
+  });
+
+  it('gives JSON lines of one session', async () => {
+    const wanted = entry('b', { session: 's2', details: { chars: 5 } });
+    const file = logWith(lines(entry('a', { session: 's1' }), wanted, entry('c', { session: 's1' })));
+    expect(await run(['--session', 's2', '--json'], file)).toEqual({ code: 0, text: lines(wanted) });
+    expect((await run(['--last=1', '--json'], file)).text).toContain('"what":"c"');
+  });
+
+  it('says what is missing or wrong', async () => {
+    const file = logWith('broken\n');
+    expect(await run([], file)).toEqual({
+      code: 0,
+      text: `No entries found in ${file}.\nLines that could not be read: 1.\n`,
+    });
+    expect(await run([], `${file}.none`)).toEqual({ code: 0, text: `No entries found in ${file}.none.\n` });
+    expect(await run([], 'off')).toMatchObject({ code: 1, text: expect.stringContaining('off') as string });
+    expect(await run([], path.dirname(file))).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('EISDIR') as string,
+    });
+    for (const bad of [['--last', '0'], ['--last', 'x'], ['--last'], ['--nonsense'], ['word'], ['--json=1']]) {
+      expect(await run(bad, file)).toMatchObject({
+        code: 2,
+        text: expect.stringContaining('Usage: claude-code-mcp audit') as string,
+      });
+    }
+  });
+});

@@ -1,0 +1,79 @@
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import * as fsPromises from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { AuditFileSystem } from '../../src/audit/audit-file.ts';
+import type { AuditOptions } from '../../src/audit/audit-log.ts';
+import { AT, entriesIn, entry, open, temporaryDirectory } from './audit-harness.ts';
+
+describe('rotation', () => {
+  const lineBytes = Buffer.byteLength(`${JSON.stringify({ at: AT, ...entry('call 0') })}\n`);
+
+  async function recordOneByOne(file: string, count: number, options: Partial<AuditOptions>) {
+    for (let index = 0; index < count; index++) {
+      const { audit } = open(file, options);
+      audit.record(entry(`call ${index}`));
+      await audit.close();
+    }
+  }
+
+  it('keeps a number of full files and drops the oldest', async () => {
+    const directory = temporaryDirectory();
+    const file = path.join(directory, 'audit.jsonl');
+    await recordOneByOne(file, 9, { maxBytes: 2 * lineBytes, keep: 2 });
+    expect(readdirSync(directory).sort()).toEqual(['audit.jsonl', 'audit.jsonl.1', 'audit.jsonl.2']);
+    const whats = ['.2', '.1', ''].map((suffix) => entriesIn(file + suffix).map(({ what }) => what));
+    expect(whats).toEqual([['call 4', 'call 5'], ['call 6', 'call 7'], ['call 8']]);
+    expect(statSync(`${file}.1`).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps none when told so', async () => {
+    const directory = temporaryDirectory();
+    const file = path.join(directory, 'audit.jsonl');
+    await recordOneByOne(file, 3, { maxBytes: lineBytes, keep: 0 });
+    expect(readdirSync(directory)).toEqual(['audit.jsonl']);
+    expect(entriesIn(file).map(({ what }) => what)).toEqual(['call 2']);
+  });
+
+  it('goes on writing while another server rotates, and clears the lock of one that died', async () => {
+    const file = path.join(temporaryDirectory(), 'audit.jsonl');
+    const lock = `${file}.lock`;
+    writeFileSync(lock, '');
+    await recordOneByOne(file, 2, { maxBytes: lineBytes });
+    expect(entriesIn(file)).toHaveLength(2);
+    const longAgo = new Date(Date.now() - 60_000);
+    utimesSync(lock, longAgo, longAgo);
+    await recordOneByOne(file, 2, { maxBytes: lineBytes });
+    expect(existsSync(lock)).toBe(false);
+    expect(entriesIn(`${file}.1`)).toHaveLength(3);
+  });
+
+  it('does not rotate a file that another server has just begun', async () => {
+    const file = path.join(temporaryDirectory(), 'audit.jsonl');
+    writeFileSync(file, 'x'.repeat(lineBytes));
+    let rotatedByOther = false;
+    const fileSystem: AuditFileSystem = {
+      ...fsPromises,
+      open: async (name, flags, mode) => {
+        if (name.endsWith('.lock') && !rotatedByOther) {
+          rotatedByOther = true;
+          await fsPromises.rename(file, `${file}.1`);
+          writeFileSync(file, '');
+        }
+        return fsPromises.open(name, flags, mode);
+      },
+    };
+    await recordOneByOne(file, 1, { maxBytes: lineBytes, fileSystem });
+    expect(rotatedByOther).toBe(true);
+    expect(existsSync(`${file}.2`)).toBe(false);
+    expect(entriesIn(file)).toHaveLength(1);
+  });
+
+  it('writes on when it cannot rotate', async () => {
+    const file = path.join(temporaryDirectory(), 'audit.jsonl');
+    const rename = () => Promise.reject(new Error('EPERM'));
+    await recordOneByOne(file, 3, { maxBytes: lineBytes, fileSystem: { ...fsPromises, rename } });
+    expect(entriesIn(file)).toHaveLength(3);
+    expect(existsSync(`${file}.lock`)).toBe(false);
+  });
+});

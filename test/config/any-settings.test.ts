@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { loadSettings, type Settings } from '../../src/config/load-settings.ts';
+import { SettingsError } from '../../src/config/settings-error.ts';
+import { flagOf, rowOf, SETTING_KEYS, variableOf, type SettingKey } from '../../src/config/settings-table.ts';
+
+function load(env: NodeJS.ProcessEnv, argv: string[] = [], platform: NodeJS.Platform = 'linux'): Settings {
+  return loadSettings({ argv, env, cwd: '/work', homedir: '/home/me', platform });
+}
+
+/** What the operator is told, or undefined when the settings are taken. */
+function complaint(...input: Parameters<typeof load>): string | undefined {
+  try {
+    load(...input);
+    return undefined;
+  } catch (error) {
+    expect(error).toBeInstanceOf(SettingsError);
+    return (error as SettingsError).message;
+  }
+}
+
+const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('0', 'off', '~', '/', ':', '-1', '\0', '../x'));
+const anyFlag = fc.constantFrom(...SETTING_KEYS).map(flagOf);
+const anyArgument = fc.oneof(
+  anyText,
+  anyFlag,
+  fc.tuple(anyFlag, anyText).map((pair) => pair.join('=')),
+);
+const anyVariable = fc.constantFrom(...SETTING_KEYS.map(variableOf), 'LOG_LEVEL', 'PATH', 'XDG_STATE_HOME');
+const anyPlatform = fc.constantFrom<NodeJS.Platform>('linux', 'darwin', 'win32');
+
+it('gives settings or a SettingsError of one line for any input', () => {
+  const anyInput = [fc.dictionary(anyVariable, anyText), fc.array(anyArgument), anyPlatform] as const;
+  fc.assert(
+    fc.property(...anyInput, (...input) => {
+      expect(complaint(...input) ?? '').not.toMatch(/[\r\n\u2028\u2029]/);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+const valuesOf: Partial<Record<SettingKey, fc.Arbitrary<unknown>>> = {
+  toolset: fc.constantFrom('compact', 'explicit'),
+  permissionTimeoutMs: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
+  maxSessions: fc.integer({ min: 1, max: 1000 }),
+  maxBudgetUsd: fc.integer({ min: 1, max: 100_000_000 }).map((cents) => cents / 100),
+  allowBypass: fc.boolean(),
+  denyOptions: fc.uniqueArray(fc.stringMatching(/^[a-zA-Z]+$/), { minLength: 1 }),
+  auditLog: fc.stringMatching(/^\/[a-z]+(\/[a-z]+)*$/),
+  logLevel: fc.constantFrom('debug', 'info', 'warn', 'error', 'silent'),
+};
+
+it.each(Object.entries(valuesOf) as [SettingKey, fc.Arbitrary<unknown>][])(
+  'reads back %s as written',
+  (key, values) => {
+    fc.assert(
+      fc.property(values, (value) => {
+        const text = rowOf(key).kind.format(value, { platform: 'linux' });
+        expect(load({ [variableOf(key)]: text })[key]).toEqual(value);
+        expect(load({}, [`${flagOf(key)}=${text}`])[key]).toEqual(value);
+      }),
+    );
+  },
+);
+
+it('never tells a secret', () => {
+  const anySecret = fc.stringMatching(/^[a-z0-9]{12,40}$/);
+  const anyMistake = fc.constantFrom('--toolset=x', '--nonsense', 'nonsense');
+  fc.assert(
+    fc.property(anySecret, anyMistake, (secret, mistake) => {
+      for (const told of [
+        complaint({ CLAUDE_CODE_MCP_RESUME_SECRET: secret }, [mistake]),
+        complaint({}, ['--resume-secret', secret, mistake]),
+        complaint({}, [`--resume-secrt=${secret}`]),
+      ]) {
+        expect(told).toEqual(expect.any(String));
+        expect(told).not.toContain(secret);
+      }
+    }),
+  );
+});

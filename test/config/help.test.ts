@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { helpText, settingsMarkdownTable } from '../../src/config/help.ts';
+import { flagOf, rowOf, SETTING_KEYS, variableOf } from '../../src/config/settings-table.ts';
+
+it('names the settings as the specification does', () => {
+  const fromSpecification =
+    'TOOLSET EXECUTABLE PERMISSION_TIMEOUT_MS APPROVALS MAX_SESSIONS EVENT_BUFFER_SIZE SESSION_TTL_MS ' +
+    'RUNNING_SESSION_MAX_MS CLEANUP_INTERVAL_MS PARK_AFTER_MS ALLOW_DISK_RESUME RESUME_SECRET ALLOW_BYPASS ALLOWED_DIRS ' +
+    'DENY_OPTIONS ALLOW_SENSITIVE_SESSION_DETAILS PREWARM MAX_BUDGET_USD MAX_TURNS MAX_DEPTH AUDIT_LOG LOG_LEVEL ' +
+    'STATE_DIR GIT_BASH_PATH';
+  const expected = fromSpecification.split(' ').map((name) => `CLAUDE_CODE_MCP_${name}`);
+  expect(SETTING_KEYS.map(variableOf).sort()).toEqual(expected.sort());
+});
+
+it('helps in 80 columns, with every command and flag', () => {
+  const help = helpText();
+  for (const line of help.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  for (const command of ['serve', 'doctor', 'audit', 'install', 'uninstall', '--help', '--version'])
+    expect(help).toContain(`\n  ${command} `);
+  for (const key of SETTING_KEYS) expect(help).toMatch(new RegExp(`^  ${flagOf(key)}( <.*>)?$`, 'm'));
+  expect(help).not.toContain('undefined');
+});
+
+it('lists every setting in the README table', () => {
+  const lines = settingsMarkdownTable().trimEnd().split('\n');
+  expect(lines).toHaveLength(SETTING_KEYS.length + 2);
+  for (const line of lines) expect(line.replaceAll('\\|', '').split('|')).toHaveLength(6);
+  for (const key of SETTING_KEYS) expect(settingsMarkdownTable()).toContain(`\`${variableOf(key)}\``);
+  expect(settingsMarkdownTable()).not.toContain('undefined');
+});
+
+it('has one sentence of meaning for each setting', () => {
+  for (const key of SETTING_KEYS) expect(rowOf(key).meaning).toMatch(/^[A-Z].*\.$/);
+});

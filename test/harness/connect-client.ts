@@ -1,0 +1,56 @@
+/** A real MCP client, pinned to one era of the protocol, with a person at its forms if the test wants one. */
+
+import {
+  Client,
+  type ClientCapabilities,
+  type ClientOptions,
+  type ElicitRequestFormParams,
+  type ElicitResult,
+  type Transport,
+} from '@modelcontextprotocol/client';
+
+export type Era = 'legacy' | 'modern';
+
+export const ERAS: readonly Era[] = ['legacy', 'modern'];
+
+export type FormRequest = ElicitRequestFormParams;
+export type FormAnswer = ElicitResult;
+export type Form = (request: FormRequest) => FormAnswer | Promise<FormAnswer>;
+
+export interface ClientSetup {
+  readonly era: Era;
+  /** Answers the forms that the server shows; with it the client declares that it can show them. */
+  readonly form?: Form | undefined;
+  readonly capabilities?: ClientCapabilities | undefined;
+  readonly clientOptions?: ClientOptions | undefined;
+}
+
+/** Legacy opens with `initialize`; modern asks `server/discover` for exactly this revision and does not fall back. */
+const NEGOTIATION: Readonly<Record<Era, ClientOptions>> = {
+  legacy: { versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: ['2025-11-25'] },
+  modern: { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+};
+
+export async function connectClient(transport: Transport, setup: ClientSetup): Promise<Client> {
+  const { era, form, capabilities, clientOptions } = setup;
+  const client = new Client(
+    { name: 'claude-code-mcp-test', version: '1.0.0' },
+    {
+      ...clientOptions,
+      ...NEGOTIATION[era],
+      capabilities: { ...(form === undefined ? {} : { elicitation: { form: {} } }), ...capabilities },
+    },
+  );
+  if (form !== undefined) {
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      if (params.mode === 'url') throw new Error(`The test answers forms, not URLs: ${params.url}`);
+      return form(params);
+    });
+  }
+  await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });
+  // From now on the client checks each answer against the tool's outputSchema.
+  await client.listTools();
+  return client;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;

@@ -1,0 +1,57 @@
+/** Waiting on a condition, with a deadline and a message that says what was seen instead. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+
+export interface Patience {
+  /** Milliseconds. */
+  readonly within?: number;
+  /** Milliseconds between two looks. */
+  readonly every?: number;
+  /** What is waited for, as it should read in the failure. */
+  readonly what: string;
+}
+
+type Falsy = false | 0 | '' | null | undefined;
+
+/** Looks until it sees something truthy, and returns it. A look that throws (an assertion) counts as "not yet". */
+export async function eventually<T>(
+  look: () => T | Promise<T>,
+  { within = 10_000, every = 20, what }: Patience,
+): Promise<Exclude<T, Falsy>> {
+  const deadline = performance.now() + within;
+  // A look that hangs must not outlive the deadline.
+  const timeUp = sleep(within, undefined, { ref: false });
+  let seen = 'nothing: the first look did not end';
+  for (;;) {
+    const outcome = await Promise.race([attempt(look), timeUp]);
+    if (outcome === undefined) break;
+    if ('value' in outcome && isTruthy(outcome.value)) return outcome.value;
+    seen = 'value' in outcome ? describe(outcome.value) : `it threw ${messageOf(outcome.error)}`;
+    if (performance.now() >= deadline) break;
+    await sleep(every);
+  }
+  throw new Error(`Not within ${within} ms: ${what}. Last seen: ${seen}`);
+}
+
+type Outcome<T> = { readonly value: T } | { readonly error: unknown };
+
+async function attempt<T>(look: () => T | Promise<T>): Promise<Outcome<T>> {
+  try {
+    return { value: await look() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function isTruthy<T>(value: T): value is Exclude<T, Falsy> {
+  return Boolean(value);
+}
+
+function describe(value: unknown): string {
+  return inspect(value, { depth: 6, breakLength: 120, maxStringLength: 500 });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

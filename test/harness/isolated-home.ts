@@ -1,0 +1,68 @@
+/** A home and a project directory of a test's own, so that nothing of the person who runs it is read or changed. */
+
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+export interface IsolatedHome {
+  readonly home: string;
+  readonly project: string;
+  readonly configDir: string;
+  readonly stateDir: string;
+  /** The variables that make a program live here, and the PATH; nothing else of this process's environment. */
+  env(): Record<string, string>;
+  remove(): Promise<void>;
+}
+
+export interface HomeOptions {
+  /** The project directory is a git repository with one commit. */
+  readonly git?: boolean;
+  /** The user's settings of Claude Code. */
+  readonly settings?: object;
+}
+
+export async function createHome({ git = false, settings }: HomeOptions = {}): Promise<IsolatedHome> {
+  // The real path, as Claude Code reports it; a short one, because sockets are made in it.
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'ccm-')));
+  const home = join(root, 'home');
+  const project = join(root, 'project');
+  const temporary = join(root, 'tmp');
+  const configDir = join(home, '.claude');
+  const stateDir = join(home, '.local', 'state');
+  for (const directory of [configDir, stateDir, project, temporary]) await mkdir(directory, { recursive: true });
+
+  const env = (): Record<string, string> => ({
+    ...inherited('PATH', ...(process.platform === 'win32' ? ['SYSTEMROOT', 'COMSPEC', 'PATHEXT'] : [])),
+    HOME: home,
+    TMPDIR: temporary,
+    XDG_STATE_HOME: stateDir,
+    CLAUDE_CONFIG_DIR: configDir,
+    ...(process.platform === 'win32' ? { USERPROFILE: home, TEMP: temporary, TMP: temporary } : {}),
+  });
+  if (settings !== undefined) await writeFile(join(configDir, 'settings.json'), JSON.stringify(settings, null, 2));
+  if (git) await makeRepository(project, env());
+
+  return {
+    home,
+    project,
+    configDir,
+    stateDir,
+    env,
+    remove: () => rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }),
+  };
+}
+
+function inherited(...names: string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, process.env[name] ?? '']));
+}
+
+async function makeRepository(directory: string, env: Record<string, string>): Promise<void> {
+  const git = (...args: string[]): Promise<unknown> =>
+    promisify(execFile)('git', args, { cwd: directory, env: { ...env, GIT_CONFIG_NOSYSTEM: '1' } });
+  await git('init', '--quiet', '--initial-branch', 'main');
+  await git('config', 'user.name', 'Test');
+  await git('config', 'user.email', 'test@example.invalid');
+  await git('commit', '--quiet', '--allow-empty', '--message', 'chore: begin');
+}

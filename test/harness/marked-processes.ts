@@ -1,0 +1,78 @@
+/** Every process that a test started, whatever its parent, group or session: they all inherit the marker variable. */
+
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+export interface MarkedProcess {
+  readonly pid: number;
+  readonly command: string;
+}
+
+export const TEST_MARKER = 'CLAUDE_CODE_MCP_TEST';
+
+const LOOK_EVERY_MS = 25;
+
+/** Zombies do not count: they have no environment left. On Windows nothing is found. */
+export async function markedProcesses(marker: string): Promise<MarkedProcess[]> {
+  const variable = `${TEST_MARKER}=${marker}`;
+  if (process.platform === 'linux') return fromProc(variable);
+  return process.platform === 'win32' ? [] : fromPs(variable);
+}
+
+/** What is still alive when the time is up. */
+export async function survivors(marker: string, withinMs: number): Promise<MarkedProcess[]> {
+  const deadline = performance.now() + withinMs;
+  for (let emptyLooks = 0; ;) {
+    const found = await markedProcesses(marker);
+    emptyLooks = found.length === 0 ? emptyLooks + 1 : 0;
+    // Twice, because a process has no environment for a moment while it replaces its program.
+    if (emptyLooks === 2) return [];
+    if (found.length > 0 && performance.now() >= deadline) return found;
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** Until none is left: one that is killed may have started another meanwhile. */
+export async function killAll(marker: string): Promise<void> {
+  for (let left = await markedProcesses(marker); left.length > 0; left = await survivors(marker, 500)) {
+    for (const { pid } of left) kill(pid);
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself.
+  }
+}
+
+function fromProc(variable: string): MarkedProcess[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => readProc(pid, 'environ').split('\0').includes(variable))
+    .map((pid) => ({ pid: Number(pid), command: readProc(pid, 'cmdline').replaceAll('\0', ' ').trim() }));
+}
+
+function readProc(pid: string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch {
+    // Gone meanwhile, or another user's.
+    return '';
+  }
+}
+
+/** `ps -E` puts the environment behind the arguments. macOS hides that of its own programs, such as /bin/sleep. */
+async function fromPs(variable: string): Promise<MarkedProcess[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-E', '-ww', '-o', 'pid=,command='], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return stdout
+    .split('\n')
+    .filter((line) => line.includes(variable))
+    .map((line) => line.trim())
+    .map((line) => ({ pid: Number.parseInt(line, 10), command: line.replace(/^\d+\s+/, '').slice(0, 300) }));
+}

@@ -1,0 +1,192 @@
+/** A server in a world of its own: home, project, model, client. For scripts too: it knows nothing of vitest. */
+
+import type { Client } from '@modelcontextprotocol/client';
+import { randomUUID } from 'node:crypto';
+import type { ErrorCode } from '../../src/errors/errors.ts';
+import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
+import { builtServer } from './built-server.ts';
+import { connectClient, type ClientSetup, type Era, type Form, type FormRequest } from './connect-client.ts';
+import { leftoverFault, modelFault, stderrFault, stdoutFault, type Tolerance } from './faults.ts';
+import { createHome, type HomeOptions, type IsolatedHome } from './isolated-home.ts';
+import type { Json } from './json.ts';
+import { killAll, markedProcesses, survivors, TEST_MARKER, type MarkedProcess } from './marked-processes.ts';
+import { ServerProcess } from './server-process.ts';
+import { ServerTransport } from './server-transport.ts';
+import { SessionSteps } from './session-steps.ts';
+import { callTool, expectError, expectOk, type CallOptions, type CallResult } from './tool-call.ts';
+import type { Toolset } from './toolsets.ts';
+
+export interface ServerStart {
+  /** On top of the isolated environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Arguments of the command. */
+  readonly args?: readonly string[];
+}
+
+export interface HarnessOptions extends ServerStart, HomeOptions, Partial<ClientSetup> {
+  readonly toolset?: Toolset;
+  /** `false` starts the server without a client, for a start that fails. */
+  readonly connect?: boolean;
+  readonly tolerate?: Tolerance;
+  /** The program that node runs in place of the built server. */
+  readonly program?: string;
+}
+
+/** What has to be gone by then is the promise of the product. */
+const GRACE_MS = 5_000;
+
+export class Harness extends SessionSteps {
+  readonly toolset: Toolset;
+  readonly era: Era;
+  readonly model: ScriptedModel;
+  /** Every form that was shown to the person, oldest first. */
+  readonly forms: FormRequest[] = [];
+  readonly #marker = randomUUID();
+  readonly #options: HarnessOptions;
+  readonly #place: IsolatedHome;
+  readonly #connections: { readonly server: ServerProcess; readonly transport: ServerTransport }[] = [];
+  #client: Client | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: HarnessOptions, place: IsolatedHome, model: ScriptedModel) {
+    const toolset = options.toolset ?? 'compact';
+    super(toolset, (tool, args) => this.ok(tool, args));
+    this.toolset = toolset;
+    this.era = options.era ?? 'modern';
+    this.model = model;
+    this.#options = options;
+    this.#place = place;
+  }
+
+  get home(): string {
+    return this.#place.home;
+  }
+
+  get project(): string {
+    return this.#place.project;
+  }
+
+  get configDir(): string {
+    return this.#place.configDir;
+  }
+
+  get stateDir(): string {
+    return this.#place.stateDir;
+  }
+
+  get server(): ServerProcess {
+    const connection = this.#connections.at(-1);
+    if (connection === undefined) throw new Error('The server was not started');
+    return connection.server;
+  }
+
+  get client(): Client {
+    if (this.#client === undefined) throw new Error('No client is connected');
+    return this.#client;
+  }
+
+  call(tool: string, args: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<CallResult> {
+    return callTool(this.client, tool, args, options);
+  }
+
+  /** Returns what the tool answered; an error fails the test. */
+  async ok(tool: string, args: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<Json> {
+    return expectOk(tool, await this.call(tool, args, options));
+  }
+
+  /** Returns the message of the error; anything but this error fails the test. */
+  async fails(
+    tool: string,
+    args: Readonly<Record<string, unknown>>,
+    code: ErrorCode,
+    options?: CallOptions,
+  ): Promise<string> {
+    return expectError(tool, await this.call(tool, args, options), code);
+  }
+
+  /** What the server started and what that started, and the server itself. */
+  processes(): Promise<MarkedProcess[]> {
+    return markedProcesses(this.#marker);
+  }
+
+  async startServer(start: ServerStart = {}): Promise<void> {
+    const { toolset, connect = true, program = builtServer() } = this.#options;
+    const server = await ServerProcess.start({
+      args: [program, ...(start.args ?? this.#options.args ?? [])],
+      cwd: this.project,
+      env: {
+        ...this.#place.env(),
+        ...this.model.env(),
+        ...(toolset && { CLAUDE_CODE_MCP_TOOLSET: toolset }),
+        ...this.#options.env,
+        ...start.env,
+        [TEST_MARKER]: this.#marker,
+      },
+    });
+    const transport = new ServerTransport(server);
+    this.#connections.push({ server, transport });
+    this.#client = connect ? await this.#connect(transport) : undefined;
+  }
+
+  /** Ends the server if it still runs, and starts another in the same home. */
+  async restartServer(start: ServerStart = {}): Promise<void> {
+    await this.#client?.close();
+    this.server.closeStdin();
+    const { exited, pid } = this.server;
+    const inTime = await Promise.race([exited, new Promise<void>((late) => setTimeout(late, GRACE_MS).unref())]);
+    if (inTime === undefined) throw new Error(`The server (${pid}) runs on ${GRACE_MS} ms after its stdin ended`);
+    await this.startServer(start);
+  }
+
+  /** Ends and removes everything. Rejects with all that a test must not leave behind. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #connect(transport: ServerTransport): Promise<Client> {
+    const { form, capabilities, clientOptions } = this.#options;
+    const recordedForm: Form = (request) => {
+      this.forms.push(request);
+      return form!(request);
+    };
+    const setup = { era: this.era, form: form && recordedForm, capabilities, clientOptions };
+    try {
+      return await connectClient(transport, setup);
+    } catch (error) {
+      throw new Error(`No connection to the server. Its stderr:\n${this.server.stderr()}`, { cause: error });
+    }
+  }
+
+  async #close(): Promise<void> {
+    for (const { server } of this.#connections) server.closeStdin();
+    const left = await survivors(this.#marker, GRACE_MS);
+    await killAll(this.#marker);
+    await Promise.all(this.#connections.map(({ server }) => server.drained));
+    await this.#client?.close();
+    await this.model.close();
+    await this.#place.remove();
+
+    const { tolerate = {} } = this.#options;
+    const stderr = this.#connections.map(({ server }) => server.stderr()).join('');
+    const faults = [
+      ...leftoverFault(left, GRACE_MS),
+      ...stdoutFault(this.#connections.flatMap(({ transport }) => transport.foreignOutput())),
+      ...(tolerate.stderr ? [] : stderrFault(stderr)),
+      ...(tolerate.unexpectedRequests ? [] : modelFault(this.model)),
+    ];
+    if (faults.length > 0) throw new Error(faults.join('\n\n'));
+  }
+}
+
+export async function openHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const harness = new Harness(options, await createHome(options), await startScriptedModel());
+  try {
+    await harness.startServer();
+  } catch (error) {
+    // What the clean-up finds is a consequence of this.
+    await harness.close().catch(() => undefined);
+    throw error;
+  }
+  return harness;
+}

@@ -1,0 +1,63 @@
+/**
+ * The client's end of the server's pipes. Not the SDK's own transport: that one hands its parent's variables to the
+ * server, signals it when it is slow to end, and passes over what is no JSON-RPC on stdout.
+ */
+
+import {
+  deserializeMessage,
+  serializeMessage,
+  type JSONRPCMessage,
+  type Transport,
+} from '@modelcontextprotocol/client';
+import type { ServerProcess } from './server-process.ts';
+
+export class ServerTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly #server: ServerProcess;
+  readonly #foreignLines: string[] = [];
+  #delivered = Promise.resolve();
+  #isClosed = false;
+
+  constructor(server: ServerProcess) {
+    this.#server = server;
+    server.onLine = (line) => this.#take(line);
+    void server.drained.then(() => this.#delivered).then(() => this.#end());
+  }
+
+  /** What the server wrote on stdout that is no JSON-RPC. */
+  foreignOutput(): string[] {
+    const { partialLine } = this.#server;
+    return partialLine === '' ? [...this.#foreignLines] : [...this.#foreignLines, partialLine];
+  }
+
+  async start(): Promise<void> {}
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    await this.#server.write(serializeMessage(message));
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeStdin();
+    this.#end();
+  }
+
+  #take(line: string): void {
+    let message: JSONRPCMessage;
+    try {
+      message = deserializeMessage(line);
+    } catch {
+      this.#foreignLines.push(line);
+      return;
+    }
+    // One by one: the client looks at a notification a moment later, and forgets a call's progress with its answer.
+    this.#delivered = this.#delivered.then(() => this.onmessage?.(message));
+  }
+
+  #end(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { findMarked } from '../../src/driver/process/find-processes.ts';
+import {
+  recordOwner,
+  recordPath,
+  removeOwner,
+  thisPlace,
+  type OwnerRecord,
+} from '../../src/driver/process/owner-records.ts';
+import { startTimeOf } from '../../src/driver/process/process-identity.ts';
+import { sweep } from '../../src/driver/process/sweep.ts';
+import { fakeSystem, newOwner, startInnocent, startTree, tempDir, TREE_SIZE } from './support.ts';
+
+const stop = { graceMs: 0, forceAfterMs: 300 };
+
+/** A record of a server that is gone: this pid, which had another start time then. */
+async function writeRecord(stateDir: string, ownerId: string, change: Partial<OwnerRecord> = {}): Promise<void> {
+  const startTime = String(Number(await startTimeOf(process.pid)) - 1);
+  const record: OwnerRecord = {
+    ownerId,
+    pid: process.pid,
+    startTime,
+    place: thisPlace(),
+    at: Date.now(),
+    roots: [],
+    ...change,
+  };
+  mkdirSync(join(stateDir, 'owners'), { recursive: true });
+  writeFileSync(recordPath(stateDir, ownerId), JSON.stringify(record));
+}
+
+describe('record of an owner', () => {
+  it('is written whole, and removed', async () => {
+    const [stateDir, owner] = [join(tempDir(), 'new', 'state'), newOwner()];
+    expect(await recordOwner(stateDir, owner)).toBeUndefined();
+    expect(readdirSync(join(stateDir, 'owners'))).toEqual([`${owner}.json`]);
+    expect(JSON.parse(readFileSync(recordPath(stateDir, owner), 'utf8'))).toMatchObject({
+      ownerId: owner,
+      pid: process.pid,
+      startTime: await startTimeOf(process.pid),
+    });
+    expect(await removeOwner(stateDir, owner)).toBeUndefined();
+    expect(await removeOwner(stateDir, owner)).toBeUndefined();
+    expect(readdirSync(join(stateDir, 'owners'))).toEqual([]);
+  });
+
+  it('says what is wrong instead of throwing', async () => {
+    const file = join(tempDir(), 'file');
+    writeFileSync(file, '');
+    expect(await recordOwner(file, newOwner())).toMatch(/ENOTDIR|EEXIST/);
+    expect(await removeOwner(file, newOwner())).toMatch(/ENOTDIR/);
+    expect(await recordOwner('/proc/nowhere', newOwner())).toMatch(/ENOENT|EACCES|EROFS/);
+    expect(await recordOwner(tempDir(), '../../escape')).toContain('marker');
+  });
+});
+
+describe('sweep', () => {
+  it('ends what a dead server left behind', async () => {
+    const [stateDir, owner] = [tempDir(), newOwner()];
+    const innocent = startInnocent();
+    await startTree(owner, randomUUID());
+    await writeRecord(stateDir, owner);
+    const result = await sweep({ stateDir, stop });
+    expect(result).toMatchObject({ swept: [owner], problems: [] });
+    expect(result.stopped + result.forced).toBeGreaterThanOrEqual(TREE_SIZE);
+    expect(await findMarked({ owner })).toEqual([]);
+    expect(existsSync(recordPath(stateDir, owner))).toBe(false);
+    expect(await startTimeOf(Number(innocent.pid))).toBeDefined();
+  });
+
+  it('does not touch an owner whose server lives', async () => {
+    const [stateDir, owner, dead] = [tempDir(), newOwner(), newOwner()];
+    await startTree(owner, randomUUID());
+    await recordOwner(stateDir, owner);
+    await writeRecord(stateDir, dead);
+    expect(await sweep({ stateDir, stop })).toEqual({ stopped: 0, forced: 0, swept: [dead], problems: [] });
+    expect(await findMarked({ owner })).toHaveLength(TREE_SIZE);
+    expect(existsSync(recordPath(stateDir, owner))).toBe(true);
+  });
+
+  it.each([
+    ['another container', { namespace: 'pid:[1]' }],
+    ['another machine', { host: 'elsewhere', boot: 'other' }],
+  ])('does not judge a record of %s until it is old', async (_, place) => {
+    const [stateDir, owner] = [tempDir(), newOwner()];
+    await startTree(owner, randomUUID());
+    await writeRecord(stateDir, owner, { place: { ...thisPlace(), ...place } });
+    expect(await sweep({ stateDir, stop })).toEqual({ stopped: 0, forced: 0, swept: [], problems: [] });
+    expect(existsSync(recordPath(stateDir, owner))).toBe(true);
+    await writeRecord(stateDir, owner, { place: { ...thisPlace(), ...place }, at: Date.now() - 31 * 24 * 3_600_000 });
+    expect(await sweep({ stateDir, stop })).toEqual({ stopped: 0, forced: 0, swept: [owner], problems: [] });
+    expect(await findMarked({ owner })).toHaveLength(TREE_SIZE);
+  });
+
+  it('knows that nothing outlives a boot, even if pid and start time fit', async () => {
+    const [stateDir, owner] = [tempDir(), newOwner()];
+    const startTime = String(await startTimeOf(process.pid));
+    await writeRecord(stateDir, owner, { startTime, place: { ...thisPlace(), boot: 'before' } });
+    expect(await sweep({ stateDir, stop })).toMatchObject({ swept: [owner], problems: [] });
+  });
+
+  it('goes on past records that make no sense', async () => {
+    const [stateDir, dead] = [tempDir(), newOwner()];
+    await writeRecord(stateDir, dead);
+    const broken = {
+      'broken-json': '{"pid":',
+      'broken-empty': '',
+      'broken-null': 'null',
+      'broken-shape': '{"pid":"1"}',
+    };
+    for (const [name, text] of Object.entries(broken)) writeFileSync(recordPath(stateDir, name), text);
+    mkdirSync(recordPath(stateDir, 'a-directory'));
+    writeFileSync(join(stateDir, 'owners', 'draft.json.tmp'), 'half');
+    const result = await sweep({ stateDir, stop });
+    expect(result.swept).toEqual([dead]);
+    expect(result.problems).toHaveLength(5);
+    expect(readdirSync(join(stateDir, 'owners')).sort()).toEqual(['a-directory.json', 'draft.json.tmp']);
+  });
+
+  it('does not believe a record that names another owner than its file', async () => {
+    const [stateDir, owner] = [tempDir(), newOwner()];
+    await writeRecord(stateDir, owner, { ownerId: newOwner() });
+    expect(await sweep({ stateDir, stop })).toMatchObject({
+      swept: [],
+      problems: [{ path: recordPath(stateDir, owner) }],
+    });
+  });
+
+  it('has nothing to do without a directory, and says when it is none', async () => {
+    const dir = tempDir();
+    expect(await sweep({ stateDir: join(dir, 'missing') })).toEqual({ stopped: 0, forced: 0, swept: [], problems: [] });
+    writeFileSync(join(dir, 'file'), '');
+    expect((await sweep({ stateDir: join(dir, 'file') })).problems).toHaveLength(1);
+  });
+
+  it('touches nothing when it cannot be known whether the server lives', async () => {
+    const [stateDir, owner] = [tempDir(), newOwner()];
+    await writeRecord(stateDir, owner);
+    const system = fakeSystem({
+      stat: () => {
+        throw new Error('EMFILE');
+      },
+    });
+    const result = await sweep({ stateDir, stop }, system);
+    expect(result).toMatchObject({ swept: [], problems: [{ problem: 'EMFILE' }] });
+    expect(existsSync(recordPath(stateDir, owner))).toBe(true);
+  });
+});

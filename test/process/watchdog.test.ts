@@ -1,0 +1,248 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'tsdown';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findMarked } from '../../src/driver/process/find-processes.ts';
+import { startTimeOf } from '../../src/driver/process/process-identity.ts';
+import { watchdogCommand } from '../../src/driver/process/watchdog-script.ts';
+import { startWatchdog } from '../../src/driver/process/watchdog.ts';
+import {
+  alive,
+  commandOf,
+  newOwner,
+  onCleanup,
+  startInnocent,
+  startTree,
+  tempDir,
+  TREE,
+  TREE_SIZE,
+  until,
+} from './support.ts';
+
+let bundleDir = '';
+
+beforeAll(async () => {
+  bundleDir = mkdtempSync(join(tmpdir(), 'fake-server-'));
+  const entry = fileURLToPath(new URL('fake-server.ts', import.meta.url));
+  await build({
+    entry: { server: entry },
+    outDir: bundleDir,
+    format: 'esm',
+    dts: false,
+    config: false,
+    logLevel: 'silent',
+    minify: true,
+  });
+}, 60_000);
+
+afterAll(() => {
+  rmSync(bundleDir, { recursive: true, force: true });
+});
+
+interface FakeServer {
+  process: ChildProcess;
+  watchdog: number;
+  session: number;
+}
+
+async function startServer(owner: string, script = TREE, mode = 'serve'): Promise<FakeServer> {
+  const file = ['server.mjs', 'server.js']
+    .map((name) => join(bundleDir, name))
+    .find((path) => {
+      try {
+        return readFileSync(path).length > 0;
+      } catch {
+        return false;
+      }
+    });
+  const server = spawn(process.execPath, [String(file), owner, randomUUID(), script, mode], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  });
+  onCleanup(() => server.kill('SIGKILL'));
+  const [line] = (await once(server.stdout, 'data')) as [Buffer];
+  const { watchdog, session } = JSON.parse(line.toString()) as { watchdog: number; session: number };
+  return { process: server, watchdog, session };
+}
+
+async function allGone(owner: string, watchdog: number): Promise<boolean> {
+  return !(await alive(watchdog)) && (await findMarked({ owner })).length === 0;
+}
+
+describe('watchdog', () => {
+  it('ends everything when the server is killed, and itself', async () => {
+    const owner = newOwner();
+    const innocent = startInnocent();
+    const server = await startServer(owner);
+    await until('the tree is there', async () => (await findMarked({ owner })).length === TREE_SIZE);
+    server.process.kill('SIGKILL');
+    await until('all is gone', () => allGone(owner, server.watchdog));
+    expect(await alive(innocent.pid)).toBe(true);
+  });
+
+  it('survives what a terminal sends to the group, and still does its work', async () => {
+    const owner = newOwner();
+    const server = await startServer(owner, 'exec sleep 600');
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.kill(server.watchdog, signal);
+    process.kill(-Number(server.process.pid), 'SIGKILL');
+    await until('all is gone', () => allGone(owner, server.watchdog));
+  });
+
+  it('leaves at a clean end without touching anything', async () => {
+    const owner = newOwner();
+    const server = await startServer(owner, 'exec sleep 600');
+    server.process.stdin?.end();
+    await once(server.process, 'exit');
+    await until('it is gone', async () => !(await alive(server.watchdog)));
+    expect(await alive(server.session)).toBe(true);
+  });
+
+  it('does not keep the server running', async () => {
+    const server = await startServer(newOwner(), 'exec sleep 600', 'idle');
+    await once(server.process, 'exit');
+    await until('all is gone', async () => !(await alive(server.watchdog)) && !(await alive(server.session)));
+  });
+
+  it('lets the watchdog of a nested server do its part when the outer server is killed', async () => {
+    const [outer, inner] = [newOwner(), newOwner()];
+    const nested = `${process.execPath} ${join(bundleDir, 'server.mjs')} ${inner} ${randomUUID()} 'trap "" TERM; while :; do sleep 600; done' deaf`;
+    const server = await startServer(outer, `sleep 600 | ${nested}`);
+    await until('the inner session is there', async () => (await findMarked({ owner: inner })).length === 2);
+    server.process.kill('SIGKILL');
+    await until(
+      'both are gone',
+      async () => (await allGone(outer, server.watchdog)) && (await findMarked({ owner: inner })).length === 0,
+    );
+  });
+
+  it('carries no marker and little memory', async () => {
+    const owner = newOwner();
+    const watchdog = startWatchdog({ ownerId: owner });
+    const pid = Number(watchdog.pid);
+    await until('it runs', () => commandOf(pid).startsWith('/bin/sh'));
+    expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).not.toContain('CLAUDE_CODE_MCP');
+    expect(commandOf(pid)).not.toContain(owner);
+    expect(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])).toBeLessThan(6_000);
+    await Promise.all([watchdog.stop(), watchdog.stop()]);
+    expect(await alive(pid)).toBe(false);
+  });
+
+  it('is started again when somebody kills it, and says so when that does not help', async () => {
+    const problems: string[] = [];
+    const watchdog = startWatchdog({ ownerId: newOwner(), onProblem: (problem) => problems.push(problem) });
+    const seen = new Set<number | undefined>();
+    for (let times = 0; times < 3; times++) {
+      await until('there is a new one', () => !seen.has(watchdog.pid));
+      seen.add(watchdog.pid);
+      process.kill(Number(watchdog.pid), 'SIGKILL');
+    }
+    await until('it gives up', () => problems.length === 1);
+    expect(problems[0]).toContain('SIGKILL');
+    await watchdog.stop();
+  });
+
+  it('refuses an id that a script could misread', () => {
+    expect(() => startWatchdog({ ownerId: 'a\nb; reboot' })).toThrow(TypeError);
+  });
+});
+
+/** The script itself, with the tools that are given to it. */
+async function runScript(platform: NodeJS.Platform, path: string, owner: string, since: string): Promise<ChildProcess> {
+  const { file, args } = watchdogCommand(platform);
+  const script = spawn(file, args, {
+    env: { PATH: path, LC_ALL: 'C', TZ: 'UTC' },
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  onCleanup(() => script.kill('SIGKILL'));
+  script.stdin.write(`${owner}\n${since}\n`);
+  await until('it waits', () => script.pid !== undefined);
+  return script;
+}
+
+function fakeTool(dir: string, name: string, body: string): void {
+  writeFileSync(join(dir, name), body);
+  chmodSync(join(dir, name), 0o755);
+}
+
+describe('script of the watchdog', () => {
+  it('manages with a grep that knows no -z', async () => {
+    const [owner, dir] = [newOwner(), tempDir()];
+    fakeTool(dir, 'grep', '#!/bin/sh\ncase $1 in *z*) exit 2 ;; esac\nexec /usr/bin/grep "$@"\n');
+    await startTree(owner, randomUUID());
+    const script = await runScript('linux', `${dir}:/usr/bin:/bin`, owner, String(await startTimeOf(process.pid)));
+    script.stdin?.end();
+    await until('all is gone', () => allGone(owner, Number(script.pid)));
+  });
+
+  it('leaves alone what started before its server', async () => {
+    const owner = newOwner();
+    const root = await startTree(owner, randomUUID());
+    const later = Number(await startTimeOf(Number(root.pid))) + 100_000;
+    const script = await runScript('linux', '/usr/bin:/bin', owner, String(later));
+    script.stdin?.end();
+    await once(script, 'exit');
+    expect(await findMarked({ owner })).toHaveLength(TREE_SIZE);
+  });
+
+  it('on macOS finds hidden environments by their parents', async () => {
+    const [owner, dir] = [newOwner(), tempDir()];
+    const innocent = startInnocent();
+    // As macOS does, it hides the environment of what the system brings along; here of sleep.
+    fakeTool(dir, 'ps', `#!${process.execPath}\n${FAKE_PS}`);
+    for (const tool of ['awk', 'date', 'sleep', 'tr']) symlinkSync(`/usr/bin/${tool}`, join(dir, tool));
+    await startTree(owner, randomUUID());
+    const script = await runScript('darwin', dir, owner, '0');
+    script.stdin?.end();
+    // The orphan has neither a visible environment nor a parent that is ours: the limit of macOS.
+    await until('all is gone that can be known', async () => !(await alive(script.pid)), 15_000);
+    expect((await findMarked({ owner })).map(({ pid }) => commandOf(pid).trim())).toEqual(['sleep 600']);
+    expect(await alive(innocent.pid)).toBe(true);
+  }, 20_000);
+
+  it('on Windows ends what descends from the server', async () => {
+    const [dir, owner] = [tempDir(), newOwner()];
+    const log = join(dir, 'log');
+    // This test is the parent, hence the server: 11 and its child 12 are its own, 13 is older, 14 somebody else's.
+    const list = `11 ${process.pid} 2000\\n12 11 2001\\n13 ${process.pid} 1\\n14 4 3000\\n`;
+    fakeTool(dir, 'powershell.exe', `#!/bin/sh\n[ -f ${log} ] && printf '14 4 3000\\n' || printf '${list}'\n`);
+    fakeTool(dir, 'taskkill', `#!/bin/sh\necho "$*" >>${log}\n`);
+    const script = await runScript('win32', `${dir}:/usr/bin:/bin`, owner, '1000');
+    script.stdin?.end();
+    await once(script, 'exit');
+    expect(readFileSync(log, 'utf8')).toBe('/F /PID 11\n/F /PID 12\n');
+  });
+
+  it('on Windows leaves at a clean end', async () => {
+    const dir = tempDir();
+    fakeTool(dir, 'powershell.exe', `#!/bin/sh\ntouch ${dir}/called\n`);
+    const script = await runScript('win32', `${dir}:/usr/bin:/bin`, newOwner(), '1000');
+    script.stdin?.end('done\n');
+    await once(script, 'exit');
+    expect(() => readFileSync(join(dir, 'called'))).toThrow();
+  });
+});
+
+const FAKE_PS = `
+const fs = require('node:fs');
+const args = process.argv.slice(2);
+const only = args.includes('-p') ? [args[args.indexOf('-p') + 1]] : fs.readdirSync('/proc').filter((n) => /^\\d+$/.test(n));
+const boot = Number(/btime (\\d+)/.exec(fs.readFileSync('/proc/stat', 'utf8'))[1]);
+for (const pid of only) {
+  try {
+    const stat = fs.readFileSync('/proc/' + pid + '/stat', 'latin1');
+    const f = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const words = (name) => fs.readFileSync('/proc/' + pid + '/' + name, 'latin1').split('\\0').join(' ').trimEnd().replace(/\\n/g, '\\\\012');
+    const [day, d, m, y, t] = new Date((boot + Math.floor(f[19] / 100)) * 1000).toUTCString().replace(',', '').split(' ');
+    const born = [day, m, String(Number(d)).padStart(2), t, y].join(' ');
+    const command = words('cmdline');
+    const env = args.includes('-E') && !command.startsWith('sleep') ? ' ' + words('environ') : '';
+    console.log(args.includes('lstart=') ? born : pid.padStart(5) + ' ' + f[1].padStart(5) + ' ' + f[0] + '    ' + born + ' ' + command + env);
+  } catch {}
+}
+`;

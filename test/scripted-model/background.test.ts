@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { gate, tool } from '../../src/scripted-model/reply.ts';
+import { collect, openBench, Prompts } from './cli-session.ts';
+
+test('a background sub-agent follows its own script, and its notification goes to the first prompt', async () => {
+  const { model, run } = await openBench();
+  const agentMayEnd = gate('The agent is done.');
+  const main = model.on('delegate this').reply(
+    tool('Agent', { description: 'a small task', prompt: 'look around', subagent_type: 'general-purpose' }),
+    () => {
+      agentMayEnd.release();
+      return 'The agent works.';
+    },
+    'The agent reported.',
+  );
+  const agent = model.on('look around').reply(tool('Bash', { command: 'echo seen' }), agentMayEnd);
+
+  const { result } = await run('delegate this');
+
+  expect(result).toMatchObject({ result: 'The agent reported.', origin: { kind: 'task-notification' } });
+  const [first, second] = model.requestsFor(agent);
+  expect(first?.agentId).toBeDefined();
+  expect(second?.toolResults).toMatchObject([{ text: 'seen' }]);
+  const notified = model.requestsFor(main)[2];
+  expect(notified?.lastUserText).toMatch(/^<task-notification>[^]*The agent is done\./);
+  model.assertAllExpected();
+});
+
+test('the notification of a background command can have a script of its own', async () => {
+  const { model, home, start } = await openBench();
+  const command = `until [ -f ${home}/go ]; do sleep 0.1; done`;
+  model.on('start it').reply(tool('Bash', { command, description: 'wait', run_in_background: true }), 'Started.');
+  model.on(/<task-notification>[^]*"wait" completed/).reply('It ended.');
+  const prompts = new Prompts().say('start it');
+
+  const { messages } = await collect(start(prompts), (message) => {
+    if (message.type !== 'result') return;
+    if (message.origin?.kind === 'task-notification') prompts.end();
+    else writeFileSync(`${home}/go`, '');
+  });
+
+  const results = messages.filter((message) => message.type === 'result');
+  expect(results).toMatchObject([{ result: 'Started.' }, { result: 'It ended.' }]);
+  model.assertAllExpected();
+});
+
+// The models since 5 are told of it in a message of role system, older ones at the end of the tool's result.
+test.each(['claude-opus-5-5', 'claude-sonnet-4-6'])(
+  'a prompt that arrives while a tool runs has a script of its own (%s)',
+  async (modelName) => {
+    const { model, start } = await openBench();
+    // The transcript tells that the CLI has the prompt; the brackets keep the command from finding itself there.
+    const command = 'until grep -rqs "second promp[t]" $CLAUDE_CONFIG_DIR/projects; do sleep 0.1; done; echo finished';
+    model.on('first prompt').reply(tool('Bash', { command }));
+    const second = model.on('second prompt').reply('Both heard.');
+    const prompts = new Prompts().say('first prompt');
+
+    const { result } = await collect(start(prompts, { model: modelName }), (message) => {
+      if (message.type === 'assistant' && message.message.content[0]?.type === 'tool_use') prompts.say('second prompt');
+      if (message.type === 'result') prompts.end();
+    });
+
+    expect(result).toMatchObject({ result: 'Both heard.' });
+    const [request] = model.requestsFor(second);
+    expect(request?.lastUserText).toBe('second prompt');
+    expect(request?.toolResults).toMatchObject([{ text: 'finished' }]);
+  },
+);

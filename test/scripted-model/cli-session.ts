@@ -1,0 +1,115 @@
+/** Sessions of the real CLI against a scripted model, each bench with a home of its own. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  query,
+  type Options,
+  type Query,
+  type SDKMessage,
+  type SDKResultMessage,
+  type SDKUserMessage,
+} from '@anthropic-ai/claude-agent-sdk';
+import { afterEach } from 'vitest';
+import {
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+} from '../../src/scripted-model/scripted-model.ts';
+
+export interface Bench {
+  readonly model: ScriptedModel;
+  readonly home: string;
+  start(prompt: string | Prompts, options?: Options): Query;
+  /** Runs to the end. The SDK throws after a result that is an error: the result counts. */
+  run(prompt: string | Prompts, options?: Options): Promise<Transcript>;
+}
+
+export interface Transcript {
+  readonly messages: readonly SDKMessage[];
+  readonly result: SDKResultMessage;
+}
+
+const cleanUps: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+export async function openBench(modelOptions: ScriptedModelOptions = {}): Promise<Bench> {
+  const home = await mkdtemp(join(tmpdir(), 'scripted-model-'));
+  const model = await startScriptedModel(modelOptions);
+  const sessions: Query[] = [];
+  cleanUps.push(async () => {
+    for (const session of sessions) session.close();
+    await model.close();
+    // The CLI may still write while it ends.
+    await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  });
+
+  const start: Bench['start'] = (prompt, options = {}) => {
+    const session = query({
+      prompt,
+      options: {
+        cwd: home,
+        permissionMode: 'bypassPermissions',
+        allowDangerouslySkipPermissions: true,
+        ...options,
+        env: {
+          PATH: process.env['PATH'],
+          HOME: home,
+          CLAUDE_CONFIG_DIR: join(home, '.claude'),
+          ...model.env(),
+          ...options.env,
+        },
+      },
+    });
+    sessions.push(session);
+    return session;
+  };
+
+  return { model, home, start, run: (prompt, options) => collect(start(prompt, options)) };
+}
+
+export async function collect(session: Query, onMessage?: (message: SDKMessage) => void): Promise<Transcript> {
+  const messages: SDKMessage[] = [];
+  try {
+    for await (const message of session) {
+      messages.push(message);
+      onMessage?.(message);
+    }
+  } catch (error) {
+    if (!messages.some((message) => message.type === 'result')) throw error;
+  }
+  const result = messages.findLast((message) => message.type === 'result');
+  if (result === undefined) throw new Error('the session ended without a result');
+  return { messages, result };
+}
+
+/** Streaming input: the CLI stays until `end()`. */
+export class Prompts implements AsyncIterable<SDKUserMessage> {
+  readonly #waiting: SDKUserMessage[] = [];
+  #ended = false;
+  #wake: () => void = () => undefined;
+
+  say(text: string): this {
+    this.#waiting.push({ type: 'user', message: { role: 'user', content: text }, parent_tool_use_id: null });
+    this.#wake();
+    return this;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<SDKUserMessage> {
+    while (true) {
+      const next = this.#waiting.shift();
+      if (next !== undefined) yield next;
+      else if (this.#ended) return;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}

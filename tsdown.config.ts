@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { defineConfig, type UserConfig } from 'tsdown';
+import { thirdPartyNotices } from './scripts/third-party-notices.ts';
+
+// Everything that gets bundled is listed, so that a new transitive dependency fails the build until somebody has
+// looked at it and at its licence.
+const bundled = ['@modelcontextprotocol/server', '@modelcontextprotocol/core', 'zod'];
+// The client and what it needs to start a process: only the demo loads it.
+const bundledForDemo = [
+  '@modelcontextprotocol/client',
+  'cross-spawn',
+  'isexe',
+  'path-key',
+  'pkce-challenge',
+  'shebang-command',
+  'shebang-regex',
+  'which',
+];
+
+// Loaded lazily, and it finds its native Claude Code binary relative to itself.
+const neverBundle = [/^@anthropic-ai\/claude-agent-sdk/];
+
+const common: UserConfig = {
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  outDir: 'dist',
+  sourcemap: true,
+  hash: false,
+  // A build must not take the files away from a server or a test that runs from them; `prepack` starts clean.
+  clean: false,
+  // Only says that making the declarations takes longest; as a warning it would fail the build in CI.
+  checks: { pluginTimings: false },
+  report: { gzip: false },
+};
+
+const builds: UserConfig[] = [
+  {
+    ...common,
+    name: 'bin',
+    entry: { main: 'src/bin/main.ts' },
+    dts: false,
+    deps: { neverBundle, onlyBundle: [...bundled, ...bundledForDemo] },
+    outputOptions: { chunkFileNames: 'chunks/[name].mjs' },
+    plugins: [thirdPartyNotices('third-party-notices.txt')],
+  },
+];
+
+// Its own build: sharing chunks with the command would split the command into more files to load at its start.
+if (existsSync('src/index.ts')) {
+  builds.push({
+    ...common,
+    name: 'library',
+    entry: { index: 'src/index.ts' },
+    dts: true,
+    deps: { neverBundle, onlyBundle: bundled },
+    outputOptions: { chunkFileNames: 'chunks/index-[name].mjs' },
+  });
+}
+
+export default defineConfig(builds);
