@@ -5,7 +5,8 @@ import { Driver } from '../driver/driver.ts';
 import { ProcessOwner } from '../driver/process-owner.ts';
 import { systemClock } from '../engine/clock.ts';
 import { Engine } from '../engine/engine.ts';
-import { createTranscripts } from './stub-transcripts.ts';
+import { createTranscripts } from '../transcripts/disk-sessions.ts';
+import { findHolder } from '../transcripts/live-sessions.ts';
 import { serveOverStdio } from '../transports/stdio.ts';
 import { createLog } from './logger.ts';
 
@@ -34,7 +35,7 @@ export function serve(settings: Settings, { env, cwd, configDir, version, stderr
   const engine = new Engine(settings, cwd, {
     clock: systemClock,
     driver,
-    transcripts: createTranscripts({ configDir }),
+    transcripts: { ...createTranscripts({ configDir }), findHolder: (id, isOurs) => findHolder(configDir, id, isOurs) },
     audit,
     baseEnv: env,
     log,

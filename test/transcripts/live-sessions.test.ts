@@ -144,7 +144,8 @@ describe('a registry of any kind', () => {
 
 describe('a recorded process', () => {
   onLinux('that waits to be reaped is gone', async () => {
-    const { firstLine } = await startIdleProcess('sh', ['-c', 'true & echo $!; exec sleep 600']);
+    // The child must outlive the shell that would reap it.
+    const { firstLine } = await startIdleProcess('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600']);
     const pid = Number(firstLine);
     await vi.waitFor(async () => expect(await readFile(`/proc/${pid}/stat`, 'latin1')).toContain(') Z '));
     expect(await isSameProcess({ pid, startTime: undefined })).toBe(false);
