@@ -11,12 +11,24 @@ export function listedSchema(schema: z.ZodObject): ObjectSchema {
   return prune(json) as ObjectSchema;
 }
 
+/** Metadata of a schema that is too long to be listed whole: what is listed in its place. */
+const LISTED = 'listed';
+
+export function listedAs<Schema extends z.ZodType>(schema: Schema, listed: Record<string, unknown>): Schema {
+  return schema.meta({ [LISTED]: listed });
+}
+
+function isShape(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
 const DROPPED = new Set(['$schema', 'additionalProperties', 'propertyNames', 'minLength', 'default']);
 
 function prune(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(prune);
   if (typeof value !== 'object' || value === null) return value;
   const schema = value as Record<string, unknown>;
+  if (isShape(schema[LISTED])) return schema[LISTED];
   const entries = Object.entries(schema).filter(([name, item]) => !isNoise(schema, name, item));
   return Object.fromEntries(
     entries.map(([name, item]) => [name, name === 'properties' ? mapValues(item as object, prune) : prune(item)]),

@@ -5,6 +5,7 @@ import { DomainError } from '../../../errors/errors.ts';
 import { permissionUpdate } from '../../../schema/permission-update.ts';
 import { nestFlat } from '../../arguments.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
+import { listedAs } from '../../list-schema.ts';
 import { checkView } from '../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, waitForSession } from '../../wait.ts';
 import { checkOutput, waitMs } from './shared.ts';
@@ -15,8 +16,10 @@ const questionAnswer = z.union([z.string(), z.array(z.string())]);
 const permissionOptions = z
   .strictObject({
     updatedInput: z.record(z.string(), z.unknown()),
-    updatedPermissions: z.array(permissionUpdate),
-    answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]),
+    updatedPermissions: listedAs(z.array(permissionUpdate), { type: 'array', items: { type: 'object' } }),
+    answers: listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
+      type: ['object', 'array'],
+    }),
   })
   .partial();
 

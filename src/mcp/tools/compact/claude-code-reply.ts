@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
 import { nestFlat, type Arguments } from '../../arguments.ts';
 import { defineTool } from '../../define-tool.ts';
+import { listedAs } from '../../list-schema.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced, prompt, waitMs } from './shared.ts';
 import { startedView } from './started-view.ts';
 
@@ -32,7 +33,10 @@ export const claudeCodeReply = defineTool({
       permissionRequestTimeoutMs: commonOptions.permissionRequestTimeoutMs.optional(),
       sessionInitTimeoutMs: z.int().positive().max(2_147_483_647).optional(),
       resumeToken: z.string().min(1).optional(),
-      diskResumeConfig: diskResumeConfig.optional(),
+      diskResumeConfig: listedAs(diskResumeConfig.optional(), {
+        type: 'object',
+        description: 'For a session only the disk remembers: cwd, resumeSessionAt and the options of claude_code',
+      }),
     }),
   output: () => checkOutput,
   flatNames: DISK_NAMES,

@@ -5,13 +5,34 @@ import {
   commonOptions,
   type SessionOptions,
 } from '../../../schema/session-options.ts';
+import { listedAs } from '../../list-schema.ts';
 import type { Arguments } from '../../arguments.ts';
 import { nestFlat } from '../../arguments.ts';
 import { MAX_WAIT_MS } from '../../wait.ts';
 
 export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
 export const waitMs = z.int().min(0).max(MAX_WAIT_MS);
-export const advanced = z.strictObject(advancedOptions).partial();
+/** Listed by name and kind only; what an agent or a server looks like, Claude knows from Claude Code itself. */
+const OBJECT = { type: 'object' };
+const NAMES_OR_OTHER = { type: ['array', 'object', 'string'] };
+
+export const advanced = z
+  .strictObject({
+    ...advancedOptions,
+    agents: listedAs(advancedOptions.agents, OBJECT),
+    mcpServers: listedAs(advancedOptions.mcpServers, OBJECT),
+    outputFormat: listedAs(advancedOptions.outputFormat, { ...OBJECT, description: '{type:"json_schema", schema}' }),
+    thinking: listedAs(advancedOptions.thinking, {
+      ...OBJECT,
+      description: '{type:"adaptive"|"disabled"} or {type:"enabled", budgetTokens}',
+    }),
+    tools: listedAs(advancedOptions.tools, NAMES_OR_OTHER),
+    skills: listedAs(advancedOptions.skills, NAMES_OR_OTHER),
+    settings: listedAs(advancedOptions.settings, { type: ['object', 'string'] }),
+    plugins: listedAs(advancedOptions.plugins, { type: 'array', items: OBJECT }),
+    taskBudget: listedAs(advancedOptions.taskBudget, { ...OBJECT, description: '{total}' }),
+  })
+  .partial();
 
 /** The options of `claude_code`, as they stand in its arguments. */
 export const optionArguments = z.strictObject({ ...commonOptions, advanced }).partial();
