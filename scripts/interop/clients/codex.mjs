@@ -12,7 +12,10 @@ writeFileSync(
   `${home}/config.toml`,
   `[mcp_servers.claude-code]\ncommand = ${toml(server.command)}\nargs = ${toml(server.args)}\ntool_timeout_sec = 60\nenv = { ${env.join(', ')} }\n`,
 );
-const codex = spawn('node_modules/.bin/codex', ['app-server'], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, CODEX_HOME: home } });
+const codex = spawn('node_modules/.bin/codex', ['app-server'], {
+  stdio: ['pipe', 'pipe', 'inherit'],
+  env: { ...process.env, CODEX_HOME: home },
+});
 const waiting = new Map();
 const forms = [];
 createInterface({ input: codex.stdout }).on('line', (line) => {
@@ -24,7 +27,11 @@ let nextId = 1;
 function request(method, params) {
   const id = nextId++;
   codex.stdin.write(`${JSON.stringify({ id, method, params })}\n`);
-  return new Promise((resolve, reject) => waiting.set(id, (message) => (message.error ? reject(new Error(JSON.stringify(message.error))) : resolve(message.result))));
+  return new Promise((resolve, reject) =>
+    waiting.set(id, (message) =>
+      message.error ? reject(new Error(JSON.stringify(message.error))) : resolve(message.result),
+    ),
+  );
 }
 function answerForm({ id, method, params }) {
   forms.push({ method, params });
@@ -40,7 +47,11 @@ try {
   await request('initialize', { clientInfo: { name: 'interop', version: '1.0.0' }, capabilities: null });
   codex.stdin.write(`${JSON.stringify({ method: 'initialized' })}\n`);
   const { thread } = await request('thread/start', { cwd: process.cwd() });
-  await runTask(async (tool, args) => objectOf(await request('mcpServer/tool/call', { threadId: thread.id, server: 'claude-code', tool, arguments: args })));
+  await runTask(async (tool, args) =>
+    objectOf(
+      await request('mcpServer/tool/call', { threadId: thread.id, server: 'claude-code', tool, arguments: args }),
+    ),
+  );
   if (forms.length > 0) process.stderr.write(`forms: ${JSON.stringify(forms).slice(0, 2000)}\n`);
 } catch (error) {
   report({ status: 'failed', error: String(error) });

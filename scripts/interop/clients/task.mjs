@@ -13,7 +13,9 @@ export async function runTask(call) {
   const { sessionId } = state;
   for (let round = 0; round < 20 && !['idle', 'error', 'cancelled'].includes(state.status); round++) {
     const [action] = state.actions ?? [];
-    state = action ? await answer(told, sessionId, action, seen) : await told('claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 });
+    state = action
+      ? await answer(told, sessionId, action, seen)
+      : await told('claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 });
   }
   report({ ...seen, status: state.status, result: state.result?.result });
 }
@@ -22,8 +24,16 @@ async function answer(told, sessionId, action, seen) {
   const isQuestion = action.type === 'user_question';
   if (isQuestion) seen.question = 'tool';
   else seen.approval = 'tool';
-  const answers = isQuestion ? { permissionOptions: { answers: [action.questions[0].options[0].label] } } : {};
-  return told('claude_code_check', { action: 'respond_permission', sessionId, requestId: action.requestId, decision: 'allow', ...answers });
+  const answers = isQuestion
+    ? { permissionOptions: { answers: { [action.questions[0].question]: action.questions[0].options[0].label } } }
+    : {};
+  return told('claude_code_check', {
+    action: 'respond_permission',
+    sessionId,
+    requestId: action.requestId,
+    decision: 'allow',
+    ...answers,
+  });
 }
 
 export function report(seen) {
@@ -34,6 +44,11 @@ export function report(seen) {
 export function objectOf(result) {
   if (result?.structuredContent) return result.structuredContent;
   const content = result?.content ?? result;
-  const text = typeof content === 'string' ? content : Array.isArray(content) ? (content.find((part) => part.type === 'text')?.text ?? content[0]) : undefined;
+  const text =
+    typeof content === 'string'
+      ? content
+      : Array.isArray(content)
+        ? (content.find((part) => part.type === 'text')?.text ?? content[0])
+        : undefined;
   return typeof text === 'string' ? JSON.parse(text) : content;
 }

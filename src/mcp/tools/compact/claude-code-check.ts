@@ -18,7 +18,7 @@ const permissionOptions = z
     updatedInput: z.record(z.string(), z.unknown()),
     updatedPermissions: listedAs(z.array(permissionUpdate), { type: 'array', items: { type: 'object' } }),
     answers: listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
-      type: ['object', 'array'],
+      type: 'object',
     }),
   })
   .partial();

@@ -14,7 +14,7 @@ export const prompt = z.string().refine((text) => text.trim() !== '', 'must not 
 export const waitMs = z.int().min(0).max(MAX_WAIT_MS);
 /** Listed by name and kind only; what an agent or a server looks like, Claude knows from Claude Code itself. */
 const OBJECT = { type: 'object' };
-const NAMES_OR_OTHER = { type: ['array', 'object', 'string'] };
+const NAMES = { type: 'array', items: { type: 'string' } };
 
 export const advanced = z
   .strictObject({
@@ -26,9 +26,9 @@ export const advanced = z
       ...OBJECT,
       description: '{type:"adaptive"|"disabled"} or {type:"enabled", budgetTokens}',
     }),
-    tools: listedAs(advancedOptions.tools, NAMES_OR_OTHER),
-    skills: listedAs(advancedOptions.skills, NAMES_OR_OTHER),
-    settings: listedAs(advancedOptions.settings, { type: ['object', 'string'] }),
+    tools: listedAs(advancedOptions.tools, { anyOf: [NAMES, OBJECT] }),
+    skills: listedAs(advancedOptions.skills, { anyOf: [NAMES, { const: 'all' }] }),
+    settings: listedAs(advancedOptions.settings, { anyOf: [OBJECT, { type: 'string' }] }),
     plugins: listedAs(advancedOptions.plugins, { type: 'array', items: OBJECT }),
     taskBudget: listedAs(advancedOptions.taskBudget, { ...OBJECT, description: '{total}' }),
   })
