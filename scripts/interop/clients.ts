@@ -1,0 +1,112 @@
+/** A real client, pinned, and how a whole task is driven through it. */
+export interface Client {
+  name: string;
+  package: string | undefined;
+  /** Major version of Node the client asks for, if it is not the one that runs this. */
+  node?: string;
+  drive: LibraryDrive | ModelDrive;
+}
+
+/** The client is a library or has an interface of its own for calling tools: a small program of ours calls them. */
+export interface LibraryDrive {
+  kind: 'library';
+  program: string;
+}
+
+/** The client is an agent: its model is scripted, and calls the tools as our instructions tell it to. */
+export interface ModelDrive {
+  kind: 'model';
+  command(place: Place): Command;
+}
+
+export interface Place {
+  install: string;
+  home: string;
+  project: string;
+  server: { command: string; args: string[]; env: Record<string, string> };
+  model: { url: string; env: Record<string, string> };
+  prompt: string;
+}
+
+export interface Command {
+  file: string;
+  args: string[];
+  env: Record<string, string>;
+  files?: Record<string, string>;
+}
+
+export const NODE_24 = '24.21.0';
+
+export const CLIENTS: readonly Client[] = [
+  { name: 'Claude Code', package: undefined, drive: { kind: 'model', command: claudeCode } },
+  { name: 'Codex (app-server)', package: '@openai/codex@0.166.0', drive: { kind: 'library', program: 'codex.mjs' } },
+  { name: 'Copilot CLI', package: '@github/copilot@1.0.102', drive: { kind: 'model', command: copilot } },
+  { name: 'opencode', package: 'opencode-ai@1.18.33', drive: { kind: 'model', command: opencode } },
+  {
+    name: 'OpenAI Agents SDK',
+    package: '@openai/agents@0.20.0',
+    drive: { kind: 'library', program: 'openai-agents.mjs' },
+  },
+  { name: 'AI SDK', package: '@ai-sdk/mcp@2.0.93', node: NODE_24, drive: { kind: 'library', program: 'ai-sdk.mjs' } },
+  {
+    name: 'LangChain adapters',
+    package: '@langchain/mcp-adapters@1.1.4',
+    drive: { kind: 'library', program: 'langchain.mjs' },
+  },
+  { name: 'mcporter', package: 'mcporter@0.12.3', node: NODE_24, drive: { kind: 'library', program: 'mcporter.mjs' } },
+  {
+    name: 'MCP Inspector (command line)',
+    package: '@modelcontextprotocol/inspector@2.12.0',
+    node: NODE_24,
+    drive: { kind: 'library', program: 'inspector.mjs' },
+  },
+];
+
+function claudeCode({ install, server, model, prompt }: Place): Command {
+  const config = JSON.stringify({ mcpServers: { 'claude-code': server } });
+  return {
+    file: install,
+    args: ['-p', prompt, '--mcp-config', config, '--strict-mcp-config', '--allowedTools', 'mcp__claude-code'],
+    env: model.env,
+  };
+}
+
+function copilot({ install, home, server, model, prompt }: Place): Command {
+  const config = { mcpServers: { 'claude-code': { type: 'local', ...server, tools: ['*'], timeout: 60_000 } } };
+  return {
+    file: `${install}/node_modules/.bin/copilot`,
+    args: ['-p', prompt, '--allow-all-tools', '--disable-builtin-mcps', '--no-color'],
+    env: {
+      COPILOT_PROVIDER_BASE_URL: model.url,
+      COPILOT_PROVIDER_TYPE: 'anthropic',
+      COPILOT_PROVIDER_API_KEY: 'scripted',
+      COPILOT_MODEL: 'claude-sonnet-4',
+      COPILOT_AUTO_UPDATE: 'false',
+    },
+    files: { [`${home}/.copilot/mcp-config.json`]: JSON.stringify(config) },
+  };
+}
+
+function opencode({ install, home, server, model, prompt }: Place): Command {
+  const config = {
+    autoupdate: false,
+    model: 'anthropic/claude-sonnet-4-5',
+    small_model: 'anthropic/claude-sonnet-4-5',
+    provider: { anthropic: { options: { baseURL: `${model.url}/v1`, apiKey: 'scripted' } } },
+    mcp: {
+      'claude-code': {
+        type: 'local',
+        command: [server.command, ...server.args],
+        environment: server.env,
+        timeout: 60_000,
+      },
+    },
+    permission: { '*': 'allow' },
+  };
+  return {
+    file: `${install}/node_modules/.bin/opencode`,
+    args: ['run', prompt],
+    env: { OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' },
+    files: { [`${home}/.config/opencode/opencode.json`]: JSON.stringify(config) },
+  };
+}
