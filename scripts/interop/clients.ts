@@ -16,7 +16,7 @@ export interface LibraryDrive {
 /** The client is an agent: its model is scripted, and calls the tools as our instructions tell it to. */
 export interface ModelDrive {
   kind: 'model';
-  command(place: Place): Command;
+  command: (place: Place) => Command;
 }
 
 export interface Place {

@@ -12,7 +12,7 @@ export async function waitForSession(session: Session, waitMs: number, context: 
   if (waitMs <= 0 || hasReason(session) || signal.aborted) return;
   const stopTelling = progress ? tellProgress(engine, session, progress) : undefined;
   try {
-    await reasonOrTimeUp(engine, session, waitMs, signal);
+    await reasonOrTimeUp(engine, session, Math.min(waitMs, MAX_WAIT_MS), signal);
   } finally {
     stopTelling?.();
   }

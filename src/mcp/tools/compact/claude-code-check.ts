@@ -7,7 +7,7 @@ import { nestFlat } from '../../arguments.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
 import { checkView } from '../../views/check-view.ts';
-import { DEFAULT_WAIT_MS, waitForSession } from '../../wait.ts';
+import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
 import { checkOutput, waitMs } from './shared.ts';
 import { POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
 
@@ -31,7 +31,7 @@ const input = z.strictObject({
   cursor: z.int().min(0).optional(),
   responseMode: z.enum(['minimal', 'full']).optional(),
   maxEvents: z.int().positive().optional(),
-  waitMs: waitMs.optional(),
+  waitMs: waitMs.max(MAX_WAIT_MS).optional(),
   pollOptions: pollOptions.optional(),
   requestId: z.string().min(1).optional(),
   decision: z.enum(['allow', 'deny']).optional(),

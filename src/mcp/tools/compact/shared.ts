@@ -8,10 +8,9 @@ import {
 import { listedAs } from '../../list-schema.ts';
 import type { Arguments } from '../../arguments.ts';
 import { nestFlat } from '../../arguments.ts';
-import { MAX_WAIT_MS } from '../../wait.ts';
 
 export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
-export const waitMs = z.int().min(0).max(MAX_WAIT_MS);
+export const waitMs = z.int().min(0);
 /** Listed by name and kind only; what an agent or a server looks like, Claude knows from Claude Code itself. */
 const OBJECT = { type: 'object' };
 const NAMES = { type: 'array', items: { type: 'string' } };
