@@ -1,11 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import type { Options, Query, SpawnedProcess, SpawnOptions } from '@anthropic-ai/claude-agent-sdk';
-import { messageOf } from '../errors/errors.ts';
+import type { Options, Query, SDKMessage, SpawnedProcess, SpawnOptions } from '@anthropic-ai/claude-agent-sdk';
+import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Translation } from './agent-signal.ts';
 import { InputQueue } from './input-queue.ts';
+import { ObjectLines } from './object-lines.ts';
 import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './permission-ask.ts';
 import type { ProcessOwner } from './process-owner.ts';
 import { sdkOptions } from './sdk-options.ts';
@@ -42,6 +43,10 @@ export type RewindReport = Awaited<ReturnType<Query['rewindFiles']>>;
 
 /** How long a process may take to end after its message stream did, before it is ended. */
 const EXIT_GRACE_MS = 2_000;
+/** How long a process may take to answer a control message: the SDK itself would wait for ever. */
+const INTERRUPT_ANSWER_MS = 3_000;
+const CONTROL_ANSWER_MS = 10_000;
+const REWIND_ANSWER_MS = 60_000;
 
 /** One long-lived Claude Code process, fed by streaming input. */
 export class AgentProcess {
@@ -52,6 +57,8 @@ export class AgentProcess {
   readonly #stderr = new StderrTail();
   readonly #query: Query;
   #child: ChildProcess | undefined;
+  /** Settles when the listener has been told of the end. */
+  readonly gone: Promise<void>;
   #stopping: Promise<void> | undefined;
   #ended = false;
 
@@ -59,11 +66,16 @@ export class AgentProcess {
     this.#owner = owner;
     this.#listener = listener;
     this.#query = sdk.query({ prompt: this.#input, options: this.#options(launch) });
-    void this.#consume();
+    this.gone = this.#consume();
   }
 
   get pid(): number | undefined {
     return this.#child?.pid;
+  }
+
+  /** Takes messages. One that has died is told to the listener only when its whole tree is gone. */
+  get alive(): boolean {
+    return !this.#ended && this.#child?.exitCode === null && this.#child.signalCode === null;
   }
 
   send(text: string, messageId: string): void {
@@ -71,19 +83,19 @@ export class AgentProcess {
   }
 
   async interrupt(): Promise<void> {
-    await this.#query.interrupt();
+    await answered('an interrupt', INTERRUPT_ANSWER_MS, this.#query.interrupt());
   }
 
   async setModel(model: string): Promise<void> {
-    await this.#query.setModel(model);
+    await answered('a change of model', CONTROL_ANSWER_MS, this.#query.setModel(model));
   }
 
   async setPermissionMode(mode: PermissionMode): Promise<void> {
-    await this.#query.setPermissionMode(mode);
+    await answered('a change of permission mode', CONTROL_ANSWER_MS, this.#query.setPermissionMode(mode));
   }
 
   async rewindFiles(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
-    return this.#query.rewindFiles(toUserMessage, { dryRun });
+    return answered('a rewind', REWIND_ANSWER_MS, this.#query.rewindFiles(toUserMessage, { dryRun }));
   }
 
   /** Ends the process and everything it started. Safe to call at any time and more than once. */
@@ -133,13 +145,17 @@ export class AgentProcess {
     child.on('error', (error) => {
       this.#stderr.add(error.message);
     });
-    return child;
+    // The SDK waits for the exit of a process that will never say anything again.
+    child.stdout.once('end', () => {
+      setTimeout(() => void this.stop(), EXIT_GRACE_MS).unref();
+    });
+    return filtered(child, (text) => this.#stderr.add(text));
   }
 
   async #consume(): Promise<void> {
     let error: string | undefined;
     try {
-      for await (const message of this.#query) this.#listener.onMessage(translate(message));
+      for await (const message of this.#query) this.#listener.onMessage(translated(message));
     } catch (thrown) {
       error = messageOf(thrown);
     }
@@ -159,4 +175,42 @@ export class AgentProcess {
     await this.stop();
     return { code: child.exitCode, signal: child.signalCode };
   }
+}
+
+/** A message of another version may lack what ours has: then it is kept as it is and means nothing. */
+function translated(message: SDKMessage): Translation {
+  try {
+    return translate(message);
+  } catch {
+    return { event: { type: 'progress', data: message }, signals: [] };
+  }
+}
+
+async function answered<T>(what: string, withinMs: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const seconds = String(withinMs / 1000);
+      reject(
+        new DomainError('TIMEOUT', `Claude Code did not react to ${what} within ${seconds} s; cancel the session.`),
+      );
+    }, withinMs);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The process as the SDK sees it, with nothing on its output but objects. */
+function filtered(child: ChildProcessWithoutNullStreams, stray: (text: string) => void): SpawnedProcess {
+  const stdout = child.stdout.pipe(new ObjectLines(stray));
+  return new Proxy<SpawnedProcess>(child, {
+    get(_child, name) {
+      if (name === 'stdout') return stdout;
+      const value: unknown = Reflect.get(child, name);
+      return typeof value === 'function' ? (value.bind(child) as unknown) : value;
+    },
+  });
 }

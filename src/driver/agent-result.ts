@@ -3,22 +3,32 @@ import type { AgentResult } from './agent-signal.ts';
 
 type Result = Extract<SDKMessage, { type: 'result' }>;
 
+/** Another version may leave figures or texts out: sums must stay numbers, and an answer a text. */
 export function toAgentResult(message: Result): AgentResult {
   const success = message.subtype === 'success';
   return {
-    text: success ? message.result : message.errors.join('\n'),
+    text: success ? textOf(message.result) : textOf(message.errors),
     // A refused request (HTTP 400) ends as `success` with is_error set.
     isError: message.is_error || !success,
     interrupted: message.terminal_reason === 'aborted_streaming' || message.terminal_reason === 'aborted_tools',
     errorSubtype: success ? (message.is_error ? 'error_api' : undefined) : message.subtype,
-    numTurns: message.num_turns,
-    cumulativeCostUsd: message.total_cost_usd,
-    durationMs: message.duration_ms,
-    durationApiMs: message.duration_api_ms,
+    numTurns: figure(message.num_turns),
+    cumulativeCostUsd: figure(message.total_cost_usd),
+    durationMs: figure(message.duration_ms),
+    durationApiMs: figure(message.duration_api_ms),
     stopReason: message.stop_reason ?? undefined,
     usage: { ...message.usage },
     modelUsage: message.modelUsage,
     structuredOutput: success ? message.structured_output : undefined,
     permissionDenials: message.permission_denials,
   };
+}
+
+function figure(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return Array.isArray(value) ? value.map(String).join('\n') : '';
 }

@@ -8,7 +8,7 @@ type User = Extract<SDKMessage, { type: 'user' }>;
 type System = Extract<SDKMessage, { type: 'system' }>;
 type Partial = Extract<SDKMessage, { type: 'stream_event' }>;
 
-/** The one place where a message of Claude Code becomes an event and signals. Never throws: an unknown message is progress. */
+/** The one place where a message of Claude Code becomes an event and signals. An unknown message is progress. */
 export function translate(message: SDKMessage): Translation {
   switch (message.type) {
     case 'assistant':
@@ -38,6 +38,7 @@ export function translate(message: SDKMessage): Translation {
 function translateSystem(message: System): Translation {
   switch (message.subtype) {
     case 'init':
+      if (!Array.isArray(message.tools)) return kept('progress', message);
       return kept('progress', message, [
         {
           kind: 'started',
@@ -121,7 +122,7 @@ function kept(type: EventType, data: unknown, signals: AgentSignal[] = []): Tran
 function assistantSignals(message: Assistant): AgentSignal[] {
   const signals: AgentSignal[] = [];
   for (const block of message.message.content) {
-    if (block.type !== 'tool_use') continue;
+    if (block.type !== 'tool_use' || typeof block.id !== 'string' || typeof block.name !== 'string') continue;
     const input = typeof block.input === 'object' && block.input !== null ? block.input : {};
     signals.push({
       kind: 'tool_use',
