@@ -107,6 +107,7 @@ export class Engine {
     this.policy.check(withOverrides({}, request));
     const known = this.#registry.find(request.sessionId);
     if (!known) return this.#replyFromDisk(request);
+    await known.deathTold();
     if (request.fork === true) return this.#fork(known, request);
     if (known.state === 'cancelled')
       throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
@@ -212,6 +213,8 @@ export class Engine {
       permissionMode: request.permissionMode,
       permissionTimeoutMs: request.permissionRequestTimeoutMs,
     });
+    // Another reply may have been faster.
+    if (!session.atRest && request.whenBusy !== 'queue') throw busy(session);
     if (request.sessionInitTimeoutMs !== undefined) session.setInitTimeout(request.sessionInitTimeoutMs);
     if (session.hasProcess || !session.atRest) {
       await session.prompt(request.prompt);
@@ -227,7 +230,6 @@ export class Engine {
     if (session.options.cwd !== undefined) this.policy.directory(session.options.cwd, 'cwd');
     await this.#checkNotHeld(session.id);
     await this.#registry.withPlace(async () => {
-      // Another reply may have been faster.
       if (!session.atRest && request.whenBusy !== 'queue') throw busy(session);
       await session.prompt(request.prompt);
     });

@@ -200,6 +200,16 @@ export class Session {
     const fresh = this.#state === 'starting';
     if (this.atRest) this.#beginCall();
     this.#outbox.add(id, text);
+    try {
+      await this.#deliver(text, id, fresh);
+    } catch (error) {
+      // The caller is told; left here it would hold the session back from ever coming to rest.
+      this.#outbox.advance(id, 'ended');
+      throw error;
+    }
+  }
+
+  async #deliver(text: string, id: string, fresh: boolean): Promise<void> {
     if (this.#link.kind === 'closing') await this.#link.gone;
     if (this.#starting) await this.#starting.promise;
     if (this.#link.kind === 'live') {
@@ -210,20 +220,34 @@ export class Session {
     await this.#launch(text, id, fresh);
   }
 
+  /** A process may have died without its end being told yet; what is sent to it would not arrive. */
+  async deathTold(): Promise<void> {
+    if (this.#link.kind === 'live' && !this.#link.process.alive && !this.#starting) await this.#link.process.gone;
+  }
+
   /** From the next turn on. */
   async switchTo({ model, permissionMode, permissionTimeoutMs }: SessionSwitch): Promise<void> {
-    const live = this.#link.kind === 'live' ? this.#link.process : undefined;
     if (model !== undefined) {
-      await live?.setModel(model);
+      await this.#tell((process) => process.setModel(model));
       this.#options = { ...this.#options, model };
       this.#model = model;
     }
     if (permissionMode !== undefined) {
-      await live?.setPermissionMode(permissionMode);
+      await this.#tell((process) => process.setPermissionMode(permissionMode));
       this.#options = { ...this.#options, permissionMode };
       this.#permissionMode = permissionMode;
     }
     if (permissionTimeoutMs !== undefined) this.#permissionTimeoutMs = permissionTimeoutMs;
+  }
+
+  /** One that died meanwhile need not know: the next starts with the new options. */
+  async #tell(control: (process: AgentProcess) => Promise<void>): Promise<void> {
+    if (this.#link.kind !== 'live') return;
+    const { process } = this.#link;
+    await control(process).catch(async (error: unknown) => {
+      if (process.alive) throw error;
+      await process.gone;
+    });
   }
 
   setInitTimeout(ms: number): void {
@@ -251,6 +275,8 @@ export class Session {
   async interrupt(): Promise<boolean> {
     if (!this.#apply('interrupt')) return false;
     this.#requests.settleAll({ behavior: 'deny', message: 'The turn was interrupted.', interrupt: true }, 'cancel');
+    // A turn that has not begun cannot be stopped.
+    await this.#starting?.promise.catch(() => undefined);
     const live = this.#link.kind === 'live' ? this.#link.process : undefined;
     await live?.interrupt().catch((error: unknown) => this.#services.debug(`interrupt: ${messageOf(error)}`));
     if (!(await this.#restWithin(INTERRUPT_PATIENCE_MS)) && live && this.#state === 'interrupting') {
@@ -328,6 +354,7 @@ export class Session {
       process.send(text, messageId);
       await this.#startReported(starting.promise);
     } catch (error) {
+      starting.reject(error);
       this.#failStart(error);
       throw error;
     } finally {
