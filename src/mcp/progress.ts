@@ -6,25 +6,30 @@ import { activityLine } from './views/activity-line.ts';
 const TELL_EVERY_MS = 4_000;
 const NOT_MORE_OFTEN_THAN_MS = 400;
 
-/** Tells what a session does until told to stop. */
+/** Tells what a session does until told to stop: regularly, and whatever changes as soon as the last word is not too fresh. */
 export function tellProgress(engine: Engine, session: Session, tell: (line: string) => void): () => void {
   let last = 0;
   let lastLine = '';
   let callOff: () => void = () => undefined;
-  const say = (line: string): void => {
-    last = engine.clock.now();
-    lastLine = line;
-    tell(line);
+  let dueAt = 0;
+  const tellIn = (ms: number): void => {
+    callOff();
+    dueAt = engine.clock.now() + ms;
+    callOff = engine.clock.after(ms, say);
   };
-  const tick = (): void => {
-    say(activityLine(session));
-    callOff = engine.clock.after(TELL_EVERY_MS, tick);
+  const say = (): void => {
+    last = engine.clock.now();
+    lastLine = activityLine(session);
+    tell(lastLine);
+    tellIn(TELL_EVERY_MS);
   };
   const onChange = (): void => {
-    const line = activityLine(session);
-    if (line !== lastLine && engine.clock.now() - last >= NOT_MORE_OFTEN_THAN_MS) say(line);
+    if (activityLine(session) === lastLine) return;
+    const soonest = last + NOT_MORE_OFTEN_THAN_MS;
+    if (engine.clock.now() >= soonest) say();
+    else if (dueAt > soonest) tellIn(soonest - engine.clock.now());
   };
-  tick();
+  say();
   const unsubscribe = session.changed.subscribe(onChange);
   return () => {
     callOff();
