@@ -445,7 +445,11 @@ export class Session {
     this.#lastHeardAt = this.#services.clock.now();
     for (const signal of signals) this.#take(signal);
     if (event) {
-      if (event.type === 'output') this.#lastText = assistantText(event.data) ?? this.#lastText;
+      if (event.type === 'output') {
+        // Whatever held Claude up has passed.
+        this.activity.clearNote();
+        this.#lastText = assistantText(event.data) ?? this.#lastText;
+      }
       this.#append(event.type, event.data);
     }
     for (const signal of signals) if (restsOn(signal, this.#reportsState)) this.#comeToRest();
