@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import type { Translation } from '../../src/driver/agent-signal.ts';
+import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
+import type { Clock } from '../../src/engine/clock.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { Session } from '../../src/engine/session.ts';
+import { tellProgress } from '../../src/mcp/progress.ts';
+import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
+import { checkView } from '../../src/mcp/views/check-view.ts';
+
+/** A clock that goes on only when told. */
+class HandClock implements Clock {
+  #now = 1_000_000;
+  readonly #timers = new Set<{ at: number; callback: () => void }>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#now + ms, callback };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  advance(ms: number): void {
+    const until = this.#now + ms;
+    for (;;) {
+      const [next] = [...this.#timers].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
+      if (!next) break;
+      this.#timers.delete(next);
+      this.#now = next.at;
+      next.callback();
+    }
+    this.#now = until;
+  }
+
+  get timers(): number {
+    return this.#timers.size;
+  }
+}
+
+interface Stage {
+  clock: HandClock;
+  session: Session;
+  say(translation: Partial<Translation>): void;
+}
+
+/** A session that works, whose Claude Code says what the test says. */
+async function workingSession(): Promise<Stage> {
+  const clock = new HandClock();
+  let listener: AgentListener | undefined;
+  const process = { send: () => undefined, alive: true } as unknown as AgentProcess;
+  const session = new Session(
+    { id: 'a', options: {}, origin: { kind: 'new' }, permissionTimeoutMs: 0, initTimeoutMs: 1_000 },
+    {
+      clock,
+      eventLimits: { maxEvents: 10, maxBytes: 1_000 },
+      launch: async (_launch, to) => {
+        listener = to;
+        return process;
+      },
+      recordedCostUsd: async () => 0,
+      onRequest: () => undefined,
+      onSettled: () => undefined,
+      onRest: () => undefined,
+      onTools: () => undefined,
+      debug: () => undefined,
+    },
+  );
+  const say = (translation: Partial<Translation>): void =>
+    listener?.onMessage({ event: undefined, signals: [], ...translation });
+  const started = session.prompt('work');
+  await Promise.resolve();
+  await Promise.resolve();
+  say({
+    signals: [{ kind: 'started', tools: [], model: 'm', permissionMode: 'default', version: '1', cwd: '/' }],
+  });
+  await started;
+  return { clock, session, say };
+}
+
+function told({ clock, session }: Stage): { lines: string[]; stop: () => void } {
+  const lines: string[] = [];
+  const stop = tellProgress({ clock } as unknown as Engine, session, (line) => void lines.push(line));
+  return { lines, stop };
+}
+
+describe('progress', () => {
+  test('comes at least every five seconds, and no more when it is over', async () => {
+    const stage = await workingSession();
+    const { lines, stop } = told(stage);
+    for (let seconds = 5; seconds <= 60; seconds += 5) {
+      const before = lines.length;
+      stage.clock.advance(5_000);
+      expect(lines.length).toBeGreaterThan(before);
+    }
+    stop();
+    expect(stage.clock.timers).toBe(0);
+  });
+
+  test('tells a retry within two seconds, also right after another word', async () => {
+    const stage = await workingSession();
+    const { lines } = told(stage);
+    stage.clock.advance(10);
+    stage.say({ signals: [{ kind: 'retry', line: 'attempt 1 of 10', loginRefused: false }] });
+    stage.clock.advance(1_000);
+    expect(lines.at(-1)).toContain('attempt 1 of 10');
+  });
+
+  test('a flood of changes is told in few lines, the last of them last', async () => {
+    const stage = await workingSession();
+    const { lines } = told(stage);
+    for (let count = 1; count <= 1_000; count++) {
+      stage.say({ signals: [{ kind: 'retry', line: `attempt ${count}`, loginRefused: false }] });
+      stage.clock.advance(1);
+    }
+    stage.clock.advance(500);
+    expect(lines.length).toBeLessThan(6);
+    expect(lines.at(-1)).toContain('attempt 1000');
+  });
+});
+
+test('long silence is told in quietMs, activity and progress, and ends with the next word', async () => {
+  const stage = await workingSession();
+  const { clock, session } = stage;
+  const { lines } = told(stage);
+  const view = (): Record<string, unknown> => checkView(session, viewOptions('wait', {}));
+  clock.advance(29_000);
+  expect(view()).not.toHaveProperty('quietMs');
+  clock.advance(31_000);
+  expect(view()).toMatchObject({
+    status: 'running',
+    quietMs: 60_000,
+    activity: expect.stringMatching(/^quiet for 60 s, /),
+  });
+  expect(lines.at(-1)).toMatch(/^quiet for \d\d s, /);
+  stage.say({ event: { type: 'progress', data: { type: 'tool_progress' } } });
+  expect(view()).not.toHaveProperty('quietMs');
+});
