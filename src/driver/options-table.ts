@@ -31,7 +31,7 @@ export const SDK_OPTIONS = {
   betas: plain,
   cwd: { kind: 'exposed', show: 'sensitive' },
   debug: plain,
-  debugFile: granting('writes a file at a path of the caller’s choice'),
+  debugFile: granting('writes a file at a path of the caller’s choice', 'sensitive'),
   disallowedTools: plain,
   effort: plain,
   enableFileCheckpointing: plain,
@@ -45,12 +45,12 @@ export const SDK_OPTIONS = {
   mcpServers: granting('starts programs and adds tools', 'never'),
   model: plain,
   outputFormat: plain,
-  pathToClaudeCodeExecutable: granting('names the program to run'),
+  pathToClaudeCodeExecutable: granting('names the program to run', 'sensitive'),
   permissionMode: granting('decides what is asked at all'),
   persistSession: plain,
-  planModeInstructions: plain,
+  planModeInstructions: { kind: 'exposed', show: 'sensitive' },
   pluginDelivery: plain,
-  plugins: granting('a plugin brings hooks, servers and commands'),
+  plugins: granting('a plugin brings hooks, servers and commands', 'sensitive'),
   projectConfigRoot: granting('takes hooks and rules from another directory', 'sensitive'),
   promptSuggestions: plain,
   sandbox: granting('can weaken the sandbox'),
@@ -112,6 +112,13 @@ export function classOf(name: SessionOptionName): Extract<OptionClass, { kind: '
     ...SERVER_OPTIONS,
   };
   return exposed[name];
+}
+
+/** Why a caller cannot set this option of the SDK; nothing for any other name. */
+export function whyNotOffered(name: string): string | undefined {
+  if (!Object.hasOwn(SDK_OPTIONS, name)) return undefined;
+  const option: OptionClass = SDK_OPTIONS[name as keyof typeof SDK_OPTIONS];
+  return option.kind === 'exposed' ? undefined : option.why;
 }
 
 /** The other way round: every exposed key has a schema. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { nearestName } from '../config/nearest-name.ts';
+import { whyNotOffered } from '../driver/options-table.ts';
 import { DomainError } from '../errors/errors.ts';
 
 export type Arguments = Record<string, unknown>;
@@ -45,7 +46,8 @@ export function isObject(value: unknown): value is Arguments {
 function describe(issue: z.core.$ZodIssue, known: readonly string[], schema: z.ZodObject): string[] {
   const where = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
-    const siblings = where === '' ? known : siblingsOf(schema, issue.path);
+    // What stands one level up is known too: a common option written under `advanced` should find its place.
+    const siblings = where === '' ? known : [...siblingsOf(schema, issue.path), ...known];
     return issue.keys.map((key) => unknownParameter(where === '' ? key : `${where}.${key}`, key, siblings));
   }
   if (issue.code === 'invalid_union') {
@@ -57,6 +59,8 @@ function describe(issue: z.core.$ZodIssue, known: readonly string[], schema: z.Z
 }
 
 function unknownParameter(where: string, key: string, candidates: readonly string[]): string {
+  const why = whyNotOffered(key);
+  if (why !== undefined) return `Parameter ${where} is not offered: ${why}.`;
   const nearest = nearestName(key, candidates);
   return `Unknown parameter ${where}${nearest === undefined ? '' : `; did you mean ${nearest}?`}.`;
 }
