@@ -2,6 +2,7 @@ import path from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 import { parseCommandLine } from '../config/command-line.ts';
 import { helpText } from '../config/help.ts';
+import { inheritedEnvironment } from '../config/inherited-environment.ts';
 import { loadSettings, type SettingsSource } from '../config/load-settings.ts';
 import { SettingsError } from '../config/settings-error.ts';
 
@@ -19,7 +20,7 @@ export async function run(source: SettingsSource): Promise<number> {
 }
 
 async function dispatch(source: SettingsSource): Promise<number> {
-  const { command } = parseCommandLine(source.argv);
+  const { command, rest } = parseCommandLine(source.argv);
   switch (command) {
     case 'help':
       process.stdout.write(helpText());
@@ -31,12 +32,17 @@ async function dispatch(source: SettingsSource): Promise<number> {
       const settings = loadSettings(source);
       const { serveUntilDone } = await import('./serve-until-done.ts');
       return serveUntilDone(settings, {
-        env: source.env,
+        env: inheritedEnvironment(source, settings),
         cwd: source.cwd,
         configDir: configDirOf(source),
         version: packageJson.version,
         stderr: (text) => process.stderr.write(text),
       });
+    }
+    case 'audit': {
+      const { auditLog } = loadSettings(source);
+      const { runAudit } = await import('../audit/run-audit.ts');
+      return runAudit(rest, { path: auditLog, write: (text) => process.stdout.write(text) });
     }
     default:
       throw new SettingsError(`"${command}" is not available in this version.`);

@@ -53,6 +53,11 @@ export function isReservedVariable(name: string): boolean {
   return RESERVED.has(name.toUpperCase());
 }
 
+/** A variable by which servers of this kind know their sessions and how deep they sit. */
+export function isMarkVariable(name: string): boolean {
+  return DRIVER_VARIABLES.includes(name.toUpperCase());
+}
+
 /** The environment of a Claude Code child: the server's own without secrets and marks, then what was given on top. */
 export function childEnvironment(
   env: NodeJS.ProcessEnv,

@@ -29,19 +29,28 @@ export interface SettingsSource extends Host {
   readonly argv: readonly string[];
 }
 
-/** Set by a server for the servers its sessions may start; not meant for people. */
+/**
+ * Set by a server for the servers its sessions may start, as `depth/limit`; not meant for people. The limit goes along
+ * because a server further in, which a repository may configure, must not raise it.
+ */
 export const DEPTH_VARIABLE = 'CLAUDE_CODE_MCP_DEPTH';
+
+export function depthForChildren({ depth, maxDepth }: Pick<Settings, 'depth' | 'maxDepth'>): string {
+  return `${depth + 1}/${maxDepth}`;
+}
 
 export function loadSettings({ argv, ...host }: SettingsSource): Settings {
   const { flags } = parseCommandLine(argv);
   const values = SETTING_KEYS.map((key) => [key, valueOf(key, flags.get(key), host)] as const);
   const written = Object.fromEntries(values) as SettingsAsWritten;
   const stateDir = written.stateDir ?? defaultStateDir(host);
+  const { depth, limit } = depthFrom(host.env);
   return Object.freeze({
     ...written,
+    maxDepth: Math.min(written.maxDepth, limit),
     stateDir,
     auditLog: written.auditLog ?? pathsOf(host).join(stateDir, 'audit.jsonl'),
-    depth: depthFrom(host.env),
+    depth,
   });
 }
 
@@ -70,7 +79,7 @@ function firstGiven(
   return undefined;
 }
 
-function depthFrom(env: NodeJS.ProcessEnv): number {
-  const written = env[DEPTH_VARIABLE] ?? '';
-  return /^\d{1,6}$/.test(written) ? Number(written) : 0;
+function depthFrom(env: NodeJS.ProcessEnv): { depth: number; limit: number } {
+  const [, depth, limit] = /^(\d{1,6})(?:\/(\d{1,6}))?$/.exec(env[DEPTH_VARIABLE] ?? '') ?? [];
+  return { depth: Number(depth ?? 0), limit: limit === undefined ? Number.POSITIVE_INFINITY : Number(limit) };
 }

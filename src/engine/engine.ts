@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { digest } from '../audit/audit-entry.ts';
 import { childEnvironment } from '../config/child-environment.ts';
-import { DEPTH_VARIABLE, type Settings } from '../config/load-settings.ts';
+import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
 import type { RewindReport } from '../driver/agent-process.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
@@ -18,6 +18,8 @@ import { ChangeSignal } from './signal.ts';
 export interface StartRequest {
   prompt: string;
   options: SessionOptions;
+  /** What holds where the caller set nothing. */
+  unasked?: SessionOptions;
 }
 
 export interface ReplyRequest {
@@ -33,9 +35,8 @@ export interface ReplyRequest {
 }
 
 /** How a session that only the disk remembers may be taken up. */
-export type DiskResume =
-  | { kind: 'token'; token: string | undefined; options: SessionOptions; resumeSessionAt?: string | undefined }
-  | { kind: 'open'; options: SessionOptions };
+export type DiskResume = Pick<StartRequest, 'options' | 'unasked'> &
+  ({ kind: 'token'; token: string | undefined; resumeSessionAt?: string | undefined } | { kind: 'open' });
 
 const DEFAULT_INIT_TIMEOUT_MS = 10_000;
 const EVENT_BYTES = 4_000_000;
@@ -96,10 +97,11 @@ export class Engine {
     return this.settings.resumeSecret === undefined ? undefined : resumeToken(this.settings.resumeSecret, id);
   }
 
-  async start({ prompt, options }: StartRequest): Promise<Session> {
+  async start({ prompt, options, unasked }: StartRequest): Promise<Session> {
     this.#checkOpen();
     this.policy.checkDepth();
-    return this.#launchNew({ id: randomUUID(), options: this.policy.admit(options), origin: { kind: 'new' } }, prompt);
+    const admitted = this.policy.admit(options, unasked);
+    return this.#launchNew({ id: randomUUID(), options: admitted, origin: { kind: 'new' } }, prompt);
   }
 
   async reply(request: ReplyRequest): Promise<Session> {
@@ -255,13 +257,13 @@ export class Engine {
     if (disk.kind === 'token') this.#checkDiskResume(sessionId, disk.token);
     const found = await this.#services.transcripts.find(sessionId);
     if (!found) throw notFound(sessionId, 'Claude Code keeps no session of this id on this machine.');
-    const cwd = disk.options.cwd ?? found.cwd;
-    if (cwd === undefined)
+    if (disk.options.cwd === undefined && found.cwd === undefined)
       throw new DomainError(
         'INVALID_ARGUMENT',
         'The transcript does not tell its directory; give diskResumeConfig.cwd.',
       );
-    const options = this.policy.admit(withOverrides({ ...disk.options, cwd }, request));
+    const recorded = found.cwd === undefined ? {} : { cwd: found.cwd };
+    const options = this.policy.admit(withOverrides(disk.options, request), { ...disk.unasked, ...recorded });
     this.policy.checkDepth();
     const fork = request.fork === true;
     if (!fork) await this.#checkNotHeld(sessionId);
@@ -341,11 +343,11 @@ export class Engine {
   }
 
   #childEnv(options: SessionOptions): Record<string, string> {
-    const { gitBashPath, depth } = this.settings;
+    const { gitBashPath } = this.settings;
     return {
       ...childEnvironment(this.#services.baseEnv, options.env ?? {}),
       ...(gitBashPath !== undefined && { CLAUDE_CODE_GIT_BASH_PATH: gitBashPath }),
-      [DEPTH_VARIABLE]: String(depth + 1),
+      [DEPTH_VARIABLE]: depthForChildren(this.settings),
     };
   }
 

@@ -1,21 +1,24 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import type { Settings } from '../config/load-settings.ts';
-import { isReservedVariable } from '../config/child-environment.ts';
+import { isMarkVariable, isReservedVariable } from '../config/child-environment.ts';
 import { classOf } from '../driver/options-table.ts';
 import type { PermissionUpdate } from '../driver/permission-ask.ts';
-import { DomainError } from '../errors/errors.ts';
+import { DomainError, messageOf } from '../errors/errors.ts';
 import {
   PERMISSION_MODES,
   type PermissionMode,
   type SessionOptionName,
   type SessionOptions,
 } from '../schema/session-options.ts';
+import { isHarmless } from './harmless-values.ts';
+import { contentsOf, type OptionContents } from './option-contents.ts';
 
 /** Modes that give a caller nothing a person did not grant. */
 const MODES_THAT_GRANT_NOTHING: ReadonlySet<PermissionMode> = new Set<PermissionMode>(['default', 'plan', 'dontAsk']);
 
-const PATH_OPTIONS = ['additionalDirectories', 'projectConfigRoot', 'debugFile'] as const;
+/** Variables that make Claude Code ask nobody, or take its rules from elsewhere. */
+const GOES_AROUND_PERMISSIONS = /SKIP_PERMISSIONS|PERMISSION_RULES|MANAGED_SETTINGS/i;
 
 /** The operator's rules, applied to what a caller asks for. */
 export class Policy {
@@ -27,31 +30,35 @@ export class Policy {
     this.#cwd = cwd;
   }
 
-  /** What the caller asked for as it may run: checked, directories resolved, ceilings applied. Throws what is refused. */
-  admit(asked: SessionOptions): SessionOptions {
+  /**
+   * What the caller asked for as it may run: checked, paths resolved, ceilings applied. Throws what is refused.
+   * `unasked` holds for what the caller did not set, and is no wish of its own that a rule could refuse.
+   */
+  admit(asked: SessionOptions, unasked: SessionOptions = {}): SessionOptions {
     this.check(asked);
-    const { maxTurns, maxBudgetUsd, executable } = this.#settings;
-    const turns = ceiling('maxTurns', asked.maxTurns, maxTurns);
-    const budget = ceiling('maxBudgetUsd', asked.maxBudgetUsd, maxBudgetUsd);
-    const program = this.#program(asked.pathToClaudeCodeExecutable ?? executable);
+    const options = { ...unasked, ...asked };
+    const cwd = this.directory(options.cwd ?? this.#cwd, 'cwd');
+    this.#checkContents(contentsOf(options, cwd), cwd);
+    checkConflicts(options);
+    const { maxTurns, maxBudgetUsd } = this.#settings;
+    const turns = ceiling('maxTurns', options.maxTurns, maxTurns);
+    const budget = ceiling('maxBudgetUsd', options.maxBudgetUsd, maxBudgetUsd);
+    const program = this.#program(options.pathToClaudeCodeExecutable);
     return {
-      ...asked,
-      cwd: this.directory(asked.cwd ?? this.#cwd, 'cwd'),
-      ...(asked.additionalDirectories && {
-        additionalDirectories: asked.additionalDirectories.map((dir) => this.directory(dir, 'additionalDirectories')),
-      }),
+      ...options,
+      ...this.#resolvedPaths(options, cwd),
+      cwd,
       ...(turns !== undefined && { maxTurns: turns }),
       ...(budget !== undefined && { maxBudgetUsd: budget }),
       ...(program !== undefined && { pathToClaudeCodeExecutable: program }),
     };
   }
 
+  /** What can be said about options without knowing where they will run. */
   check(asked: SessionOptions): void {
     const given = (Object.keys(asked) as SessionOptionName[]).filter((name) => asked[name] !== undefined);
     for (const name of given) this.#checkName(name, asked);
-    for (const mode of modesWithin(asked)) this.checkMode(mode);
-    for (const option of PATH_OPTIONS) this.#checkPaths(option, asked[option]);
-    this.#checkEnv(asked.env);
+    this.checkMode(asked.permissionMode);
   }
 
   /** A session started by a session of a server of this kind, and so on: bounded, or one prompt could fill the machine. */
@@ -103,12 +110,13 @@ export class Policy {
   }
 
   /** An existing directory inside the allowed ones, absolute. */
-  directory(given: string, what: string): string {
-    const absolute = path.resolve(this.#cwd, given);
-    const found = statSync(absolute, { throwIfNoEntry: false });
+  directory(given: string, what: string, base = this.#cwd): string {
+    const absolute = path.resolve(base, given);
+    // First of all, so that a caller cannot find out what there is elsewhere.
+    this.checkInside(absolute, what);
+    const found = statOf(absolute, what);
     if (!found) throw new DomainError('INVALID_ARGUMENT', `${what}: ${absolute} does not exist.`);
     if (!found.isDirectory()) throw new DomainError('INVALID_ARGUMENT', `${what}: ${absolute} is not a directory.`);
-    this.checkInside(absolute, what);
     return absolute;
   }
 
@@ -123,9 +131,10 @@ export class Policy {
 
   checkInside(directory: string, what: string): void {
     if (this.isInside(directory)) return;
+    const allowed = this.#settings.allowedDirs?.join(', ') ?? '';
     throw new DomainError(
       'PERMISSION_DENIED',
-      `${what}: ${directory} lies outside the directories the operator allows (CLAUDE_CODE_MCP_ALLOWED_DIRS).`,
+      `${what}: ${directory} lies outside the directories the operator allows (CLAUDE_CODE_MCP_ALLOWED_DIRS): ${allowed}.`,
     );
   }
 
@@ -140,64 +149,67 @@ export class Policy {
     if (classOf(name).grants !== undefined && !isHarmless(name, asked)) throw humanOnly(name);
   }
 
-  #checkEnv(env: Record<string, string> | undefined): void {
-    for (const name of Object.keys(env ?? {})) {
-      if (isReservedVariable(name)) {
-        throw new DomainError(
-          'PERMISSION_DENIED',
-          `env: ${name} is the operator's to set, where the server is started.`,
-        );
-      }
-      if (/SKIP_PERMISSIONS|MANAGED_SETTINGS/i.test(name) && !this.#settings.allowBypass) {
-        throw new DomainError(
-          'PERMISSION_DENIED',
-          `env: ${name} would go around permissions (CLAUDE_CODE_MCP_ALLOW_BYPASS is off).`,
-        );
-      }
+  #checkContents({ modes, directories, variables, serverVariables }: OptionContents, cwd: string): void {
+    for (const mode of modes.filter(isPermissionMode)) this.checkMode(mode);
+    for (const directory of directories) this.checkInside(path.resolve(cwd, directory), 'additionalDirectories');
+    for (const name of variables) this.#checkVariable(name, isReservedVariable(name));
+    // A server of this kind may be given settings of its own, but not another place among servers.
+    for (const name of serverVariables) this.#checkVariable(name, isMarkVariable(name));
+  }
+
+  #checkVariable(name: string, reserved: boolean): void {
+    if (reserved) {
+      throw new DomainError('PERMISSION_DENIED', `env: ${name} is the operator's to set, where the server is started.`);
     }
-  }
-
-  #checkPaths(option: string, given: string | string[] | undefined): void {
-    for (const entry of typeof given === 'string' ? [given] : (given ?? [])) this.checkInside(entry, option);
-  }
-
-  #program(given: string | undefined): string | undefined {
-    if (given === undefined) return undefined;
-    const bare = !given.includes('/') && !given.includes('\\');
-    if (!bare && !existsSync(path.resolve(this.#cwd, given))) {
+    if (GOES_AROUND_PERMISSIONS.test(name) && !this.#settings.allowBypass) {
       throw new DomainError(
-        'INVALID_ARGUMENT',
-        `No Claude Code at ${given}; leave the path out to use the bundled one.`,
+        'PERMISSION_DENIED',
+        `env: ${name} would go around permissions (CLAUDE_CODE_MCP_ALLOW_BYPASS is off).`,
       );
     }
-    return bare ? given : path.resolve(this.#cwd, given);
+  }
+
+  /** Absolute, because what Claude Code makes of a relative path need not be what was checked. */
+  #resolvedPaths({ additionalDirectories, projectConfigRoot, debugFile }: SessionOptions, cwd: string): SessionOptions {
+    const file = debugFile === undefined ? undefined : path.resolve(cwd, debugFile);
+    if (file !== undefined) this.checkInside(file, 'debugFile');
+    return {
+      ...(additionalDirectories && {
+        additionalDirectories: additionalDirectories.map((dir) => this.directory(dir, 'additionalDirectories', cwd)),
+      }),
+      ...(projectConfigRoot !== undefined && {
+        projectConfigRoot: this.directory(projectConfigRoot, 'projectConfigRoot', cwd),
+      }),
+      ...(file !== undefined && { debugFile: file }),
+    };
+  }
+
+  /** The caller's program, or the operator's; a bare name is looked for on PATH. */
+  #program(asked: string | undefined): string | undefined {
+    const given = asked ?? this.#settings.executable;
+    if (given === undefined || /^[^/\\]+$/.test(given)) return given;
+    const absolute = path.resolve(this.#cwd, given);
+    if (statSync(absolute, { throwIfNoEntry: false })?.isFile() === true) return absolute;
+    if (asked === undefined)
+      throw new DomainError('INTERNAL', `The operator's Claude Code (CLAUDE_CODE_MCP_EXECUTABLE) is not at ${given}.`);
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `pathToClaudeCodeExecutable: no program at ${given}; leave it out to use the bundled one.`,
+    );
   }
 }
 
-/** Every place of the options where a permission mode can be written. */
-function modesWithin({ permissionMode, agents, settings }: SessionOptions): PermissionMode[] {
-  const written: unknown[] = [permissionMode, ...Object.values(agents ?? {}).map((agent) => agent['permissionMode'])];
-  if (typeof settings === 'object')
-    written.push((settings['permissions'] as { defaultMode?: unknown } | undefined)?.defaultMode);
-  return written.filter((mode): mode is PermissionMode => (PERMISSION_MODES as readonly unknown[]).includes(mode));
+function isPermissionMode(mode: unknown): mode is PermissionMode {
+  return (PERMISSION_MODES as readonly unknown[]).includes(mode);
 }
 
-/** Values that take rights away, or give none, of options that could give some. */
-function isHarmless(name: SessionOptionName, asked: SessionOptions): boolean {
-  switch (name) {
-    case 'allowedTools':
-    case 'additionalDirectories':
-    case 'plugins':
-      return asked[name]?.length === 0;
-    case 'agents':
-      return Object.values(asked.agents ?? {}).every(
-        (agent) => !['tools', 'mcpServers', 'permissionMode', 'skills'].some((key) => key in agent),
-      );
-    case 'settingSources':
-      return ['user', 'project', 'local'].every((source) => asked.settingSources?.includes(source as 'user'));
-    default:
-      return false;
-  }
+/** What the Agent SDK refuses too, but only when the session is already on its way. */
+function checkConflicts({ model, fallbackModel, settings, sandbox }: SessionOptions): void {
+  if (fallbackModel !== undefined && fallbackModel === model)
+    throw new DomainError('INVALID_ARGUMENT', 'fallbackModel: it is the model itself; name another one.');
+  const isFile = typeof settings === 'string' && !settings.trimStart().startsWith('{');
+  if (isFile && sandbox)
+    throw new DomainError('INVALID_ARGUMENT', 'sandbox: it cannot go with a settings file; write it into the file.');
 }
 
 function ceiling(name: string, asked: number | undefined, limit: number | undefined): number | undefined {
@@ -218,12 +230,34 @@ function humanOnly(what: string): DomainError {
   );
 }
 
-/** Links resolved as far as the path exists. */
-function realPath(absolute: string): string {
+/** Links resolved as far as the path exists. A link that leads nowhere yet counts as what would be made through it. */
+function realPath(absolute: string, hops = 0): string {
   try {
-    return realpathSync(absolute);
+    return realpathSync.native(absolute);
   } catch {
     const parent = path.dirname(absolute);
-    return parent === absolute ? absolute : path.join(realPath(parent), path.basename(absolute));
+    if (parent === absolute) return absolute;
+    const target = hops < MOST_LINKS ? linkTarget(absolute) : undefined;
+    if (target !== undefined) return realPath(path.resolve(parent, target), hops + 1);
+    return path.join(realPath(parent, hops), path.basename(absolute));
+  }
+}
+
+/** Links that lead in a circle end here, as they do in the kernel. */
+const MOST_LINKS = 40;
+
+function linkTarget(absolute: string): string | undefined {
+  try {
+    return readlinkSync(absolute);
+  } catch {
+    return undefined;
+  }
+}
+
+function statOf(absolute: string, what: string): Stats | undefined {
+  try {
+    return statSync(absolute, { throwIfNoEntry: false });
+  } catch (error) {
+    throw new DomainError('INVALID_ARGUMENT', `${what}: ${messageOf(error)}`);
   }
 }

@@ -227,6 +227,8 @@ export class Session {
 
   /** From the next turn on. */
   async switchTo({ model, permissionMode, permissionTimeoutMs }: SessionSwitch): Promise<void> {
+    // Claude Code takes this mode only if it was started with it: the next message starts it again.
+    if (permissionMode === 'bypassPermissions' && this.#permissionMode !== permissionMode) await this.park();
     if (model !== undefined) {
       await this.#tell((process) => process.setModel(model));
       this.#options = { ...this.#options, model };

@@ -33,7 +33,8 @@ interface Place {
 }
 
 interface Case {
-  readonly value: unknown | ((place: Place) => unknown);
+  /** A function is asked for the value when the place is known. */
+  readonly value: unknown;
   readonly check: (seen: Seen, place: Place) => void;
 }
 
@@ -243,11 +244,13 @@ async function startWith(prompt: string, group: Group): Promise<Seen> {
   return { start, initialize: initialized.request, message, request, answer };
 }
 
-function valueIn(value: Case['value']): unknown {
+function valueIn(value: unknown): unknown {
   return typeof value === 'function' ? (value as (place: Place) => unknown)(place) : value;
 }
 
 function transcriptsOf({ answer }: Seen): string[] {
-  const files = readdirSync(h.configDir, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.jsonl'));
+  const files = readdirSync(h.configDir, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.jsonl'),
+  );
   return files.filter((file) => file.includes(answer.sessionId));
 }

@@ -62,7 +62,7 @@ function readStart(file: string): RecordedStart {
 
 function wholeLines(file: string): Json[] {
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line) as Json);
+  return lines.map((line): Json => JSON.parse(line));
 }
 
 /** The start is written under another name first, so that nobody reads half of it. */

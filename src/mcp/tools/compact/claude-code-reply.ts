@@ -61,7 +61,8 @@ export const claudeCodeReply = defineTool({
       disk: {
         kind: 'token',
         token: args.resumeToken,
-        options: { permissionMode: 'default', ...flatOptions(options) },
+        options: flatOptions(options),
+        unasked: { permissionMode: 'default' },
         resumeSessionAt,
       },
     });

@@ -28,8 +28,11 @@ export const claudeCode = defineTool({
   normalize: nestAdvanced,
   failure: (error) => ({ sessionId: '', status: 'error', isError: true, error }),
   async run({ prompt: text, waitMs: wait, ...options }, context) {
-    const given = flatOptions(options);
-    const session = await context.engine.start({ prompt: text, options: { permissionMode: 'default', ...given } });
+    const session = await context.engine.start({
+      prompt: text,
+      options: flatOptions(options),
+      unasked: { permissionMode: 'default' },
+    });
     return startedView(session, wait, context);
   },
 });

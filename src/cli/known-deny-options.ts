@@ -1,0 +1,23 @@
+import { nearestName } from '../config/nearest-name.ts';
+import { quote, SettingsError } from '../config/settings-error.ts';
+import type { Settings } from '../config/load-settings.ts';
+import { SDK_OPTIONS, SERVER_OPTIONS } from '../driver/options-table.ts';
+
+/** Options that are not offered may be listed too: nobody can set them anyway. */
+const OPTION_NAMES: ReadonlySet<string> = new Set([...Object.keys(SDK_OPTIONS), ...Object.keys(SERVER_OPTIONS)]);
+
+/**
+ * The settings with the denied options by the names the rules know. A name that is none stops the start: a slip of the
+ * pen would silently leave open what was meant to be closed.
+ */
+export function withKnownDenyOptions(settings: Settings): Settings {
+  const denyOptions = settings.denyOptions.map((written) => {
+    const name = written.replace(/^advanced\./, '');
+    if (OPTION_NAMES.has(name)) return name;
+    const nearest = nearestName(name, OPTION_NAMES);
+    throw new SettingsError(
+      `CLAUDE_CODE_MCP_DENY_OPTIONS names ${quote(written)}, which is no option${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
+    );
+  });
+  return { ...settings, denyOptions };
+}

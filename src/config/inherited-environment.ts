@@ -1,0 +1,17 @@
+import { parseCommandLine } from './command-line.ts';
+import type { Settings, SettingsSource } from './load-settings.ts';
+import { rowOf, variableOf } from './settings-table.ts';
+
+/**
+ * The environment that sessions, and the servers they start, inherit. Rules given as variables are in it anyway; those
+ * given as flags are added, or a session could start this very server without them.
+ */
+export function inheritedEnvironment({ argv, ...host }: SettingsSource, settings: Settings): NodeJS.ProcessEnv {
+  const env = { ...host.env };
+  for (const key of parseCommandLine(argv).flags.keys()) {
+    const { kind } = rowOf(key);
+    const value = settings[key];
+    if (value !== undefined && kind.isSecret !== true) env[variableOf(key)] = kind.format(value, host);
+  }
+  return env;
+}

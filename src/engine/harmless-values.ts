@@ -1,0 +1,57 @@
+import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
+
+/** What an agent may be described with and still have no right of its own. A list of what is known to be harmless. */
+const AGENT_FIELDS_WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
+  'description',
+  'prompt',
+  'model',
+  'maxTurns',
+  'effort',
+  'disallowedTools',
+  'background',
+  'autoCompactWindow',
+  'omitClaudeMd',
+  'criticalSystemReminder_EXPERIMENTAL',
+]);
+
+/** The values of the sandbox's switches that make it tighter. */
+const TIGHTER_SANDBOX: Readonly<Record<string, boolean>> = {
+  enabled: true,
+  failIfUnavailable: true,
+  allowUnsandboxedCommands: false,
+  autoAllowBashIfSandboxed: false,
+};
+
+/** Values that take rights away, or give none, of options that could give some. */
+export function isHarmless(name: SessionOptionName, asked: SessionOptions): boolean {
+  switch (name) {
+    case 'allowedTools':
+    case 'additionalDirectories':
+    case 'plugins':
+    case 'env':
+    case 'mcpServers':
+    case 'settings':
+    case 'skills':
+    case 'toolAliases':
+      return isEmpty(asked[name]);
+    case 'agents':
+      return Object.values(asked.agents ?? {}).every(hasNoRightsOfItsOwn);
+    case 'agent':
+      // Whether the agents that came along are harmless is asked about them.
+      return asked.agent !== undefined && Object.hasOwn(asked.agents ?? {}, asked.agent);
+    case 'sandbox':
+      return Object.entries(asked.sandbox ?? {}).every(([key, value]) => TIGHTER_SANDBOX[key] === value);
+    case 'settingSources':
+      return (['user', 'project', 'local'] as const).every((source) => asked.settingSources?.includes(source));
+    default:
+      return false;
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+function hasNoRightsOfItsOwn(agent: object): boolean {
+  return Object.keys(agent).every((field) => AGENT_FIELDS_WITHOUT_RIGHTS.has(field));
+}
