@@ -9,7 +9,10 @@ const bundled = ['@modelcontextprotocol/server', '@modelcontextprotocol/core', '
 const bundledForDemo = [
   '@modelcontextprotocol/client',
   'cross-spawn',
+  'eventsource',
+  'eventsource-parser',
   'isexe',
+  'jose',
   'path-key',
   'pkce-challenge',
   'shebang-command',

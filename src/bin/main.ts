@@ -1,5 +1,6 @@
 import os from 'node:os';
 import process from 'node:process';
+import { fileURLToPath } from 'node:url';
 import { run } from '../cli/run.ts';
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -15,5 +16,6 @@ if (!supported) {
     cwd: process.cwd(),
     homedir: os.homedir(),
     platform: process.platform,
+    program: fileURLToPath(import.meta.url),
   });
 }

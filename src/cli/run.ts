@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 import { parseCommandLine } from '../config/command-line.ts';
@@ -5,11 +6,18 @@ import { helpText } from '../config/help.ts';
 import { inheritedEnvironment } from '../config/inherited-environment.ts';
 import { loadSettings, type SettingsSource } from '../config/load-settings.ts';
 import { SettingsError } from '../config/settings-error.ts';
+import { untilInterrupted } from './terminal/interruption.ts';
+import { openTerminal } from './terminal/terminal.ts';
 
 const BAD_USAGE = 2;
 
+export interface CommandSource extends SettingsSource {
+  /** The file that node was started with: what a client has to run to get this server. */
+  readonly program: string;
+}
+
 /** Runs the command line; resolves with the exit code when there is nothing left to do. */
-export async function run(source: SettingsSource): Promise<number> {
+export async function run(source: CommandSource): Promise<number> {
   try {
     return await dispatch(source);
   } catch (error) {
@@ -19,30 +27,42 @@ export async function run(source: SettingsSource): Promise<number> {
   }
 }
 
-async function dispatch(source: SettingsSource): Promise<number> {
+/** Each command is loaded when it is asked for: a server that starts must not pay for the others. */
+async function dispatch(source: CommandSource): Promise<number> {
   const { command, rest } = parseCommandLine(source.argv);
+  const { version } = packageJson;
   switch (command) {
     case 'help':
       process.stdout.write(helpText());
       return 0;
     case 'version':
-      process.stdout.write(`${packageJson.version}\n`);
+      process.stdout.write(`${version}\n`);
       return 0;
     case 'serve': {
       const settings = loadSettings(source);
-      const { serveUntilDone } = await import('./serve-until-done.ts');
+      const { serveUntilDone } = await import('./serve/serve-until-done.ts');
       return serveUntilDone(settings, {
         env: inheritedEnvironment(source, settings),
         cwd: source.cwd,
         configDir: configDirOf(source),
-        version: packageJson.version,
+        version,
         stderr: (text) => process.stderr.write(text),
       });
     }
     case 'audit': {
-      const { auditLog } = loadSettings(source);
       const { runAudit } = await import('../audit/run-audit.ts');
-      return runAudit(rest, { path: auditLog, write: (text) => process.stdout.write(text) });
+      return runAudit(rest, {
+        path: loadSettings(source).auditLog,
+        write: (text) => process.stdout.write(text),
+      });
+    }
+    case 'demo': {
+      const { executable } = loadSettings(source);
+      const { runDemo } = await import('./demo/run-demo.ts');
+      const { program, env } = source;
+      return untilInterrupted((signal) =>
+        runDemo(rest, { program, version, env, executable, temporaryDir: tmpdir(), terminal: openTerminal(), signal }),
+      );
     }
     default:
       throw new SettingsError(`"${command}" is not available in this version.`);

@@ -5,6 +5,7 @@ import { flagOf, rowOf, SETTING_KEYS, type SettingKey } from './settings-table.t
 export const COMMANDS = {
   serve: 'serve MCP over stdin and stdout (what happens without a command)',
   doctor: 'check this machine and say in plain words what to fix',
+  demo: 'see a whole task done by a scripted model: no key, no network',
   audit: 'show what was done and who decided it',
   install: 'add this server to the configuration of an MCP client',
   uninstall: 'take it out again',

@@ -15,7 +15,7 @@ it('names the settings as the specification does', () => {
 it('helps in 80 columns, with every command and flag', () => {
   const help = helpText();
   for (const line of help.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-  for (const command of ['serve', 'doctor', 'audit', 'install', 'uninstall', '--help', '--version'])
+  for (const command of ['serve', 'doctor', 'demo', 'audit', 'install', 'uninstall', '--help', '--version'])
     expect(help).toContain(`\n  ${command} `);
   for (const key of SETTING_KEYS) expect(help).toMatch(new RegExp(`^  ${flagOf(key)}( <.*>)?$`, 'm'));
   expect(help).not.toContain('undefined');

@@ -1,13 +1,13 @@
-import { openAudit } from '../audit/audit-log.ts';
-import { misspeltVariables } from '../config/misspelt-variables.ts';
-import type { Settings } from '../config/load-settings.ts';
-import { Driver } from '../driver/driver.ts';
-import { ProcessOwner } from '../driver/process-owner.ts';
-import { systemClock } from '../engine/clock.ts';
-import { Engine } from '../engine/engine.ts';
-import { createTranscripts } from '../transcripts/disk-sessions.ts';
-import { findHolder } from '../transcripts/live-sessions.ts';
-import { serveOverStdio } from '../transports/stdio.ts';
+import { openAudit } from '../../audit/audit-log.ts';
+import { misspeltVariables } from '../../config/misspelt-variables.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { Driver } from '../../driver/driver.ts';
+import { ProcessOwner } from '../../driver/process-owner.ts';
+import { systemClock } from '../../engine/clock.ts';
+import { Engine } from '../../engine/engine.ts';
+import { createTranscripts } from '../../transcripts/disk-sessions.ts';
+import { findHolder } from '../../transcripts/live-sessions.ts';
+import { serveOverStdio } from '../../transports/stdio.ts';
 import { createLog } from './logger.ts';
 
 export interface Surroundings {

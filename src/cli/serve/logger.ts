@@ -1,4 +1,4 @@
-import type { Settings } from '../config/load-settings.ts';
+import type { Settings } from '../../config/load-settings.ts';
 
 const RANK = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const;
 

@@ -1,5 +1,5 @@
 import process from 'node:process';
-import type { Settings } from '../config/load-settings.ts';
+import type { Settings } from '../../config/load-settings.ts';
 import { withKnownDenyOptions } from './known-deny-options.ts';
 import { serve, type Surroundings } from './serve.ts';
 

@@ -1,0 +1,109 @@
+/** A real MCP client, connected to the server that was built from the same sources. */
+
+import type { Client } from '@modelcontextprotocol/client';
+
+export interface ServerCommand {
+  /** The server, as `node` runs it. */
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** The parts of a tool's answer that the demo shows. */
+export interface CheckAnswer {
+  readonly sessionId: string;
+  readonly status: 'running' | 'waiting_permission' | 'idle' | 'error' | 'cancelled';
+  readonly activity?: string;
+  readonly events?: readonly { readonly id: number; readonly type: string; readonly data: unknown }[];
+  readonly nextCursor?: number;
+  readonly actions?: readonly Action[];
+  readonly result?: {
+    readonly result: string;
+    readonly isError: boolean;
+    readonly durationMs: number;
+    readonly numTurns: number;
+    readonly totalCostUsd: number;
+  };
+}
+
+export interface Action {
+  readonly type: 'permission' | 'plan_review' | 'user_question';
+  readonly requestId: string;
+  readonly toolName: string;
+  readonly summary: string;
+  readonly plan?: string;
+  readonly questions?: readonly Question[];
+  readonly suggestions?: readonly object[];
+}
+
+export interface Question {
+  readonly question: string;
+  readonly options: readonly { readonly label: string; readonly description?: string }[];
+}
+
+export class DemoClient {
+  readonly #client: Client;
+  readonly #stderr: () => string;
+
+  private constructor(client: Client, stderr: () => string) {
+    this.#client = client;
+    this.#stderr = stderr;
+  }
+
+  static async connect({ program, args, cwd, env }: ServerCommand, version: string): Promise<DemoClient> {
+    // Only the demo needs a client, so a server that starts does not load one.
+    const [{ Client }, { StdioClientTransport }] = await Promise.all([
+      import('@modelcontextprotocol/client'),
+      import('@modelcontextprotocol/client/stdio'),
+    ]);
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [program, ...args],
+      cwd,
+      env: { ...env },
+      stderr: 'pipe',
+    });
+    let said = '';
+    transport.stderr?.on('data', (piece: Buffer) => (said += piece.toString()));
+    const client = new Client({ name: 'claude-code-mcp-demo', version });
+    const connected = new DemoClient(client, () => said.trim());
+    try {
+      await client.connect(transport);
+    } catch (error) {
+      await transport.close();
+      throw new Error(`The server did not start. ${said.trim()}`, { cause: error });
+    }
+    return connected;
+  }
+
+  async toolNames(): Promise<string[]> {
+    const { tools } = await this.#client.listTools();
+    return tools.map(({ name }) => name);
+  }
+
+  async call(name: string, args: Readonly<Record<string, unknown>>): Promise<CheckAnswer> {
+    const answer = await this.#client.callTool({ name, arguments: { ...args } });
+    if (answer.isError !== true) return answer.structuredContent as CheckAnswer;
+    const [first] = answer.content;
+    const said = this.#stderr();
+    throw new Error((first?.type === 'text' ? errorOf(first.text) : `${name} failed`) + (said && `\n${said}`));
+  }
+
+  /** Sessions first: a client that goes gives its server two seconds, which ending a running command may take. */
+  async close(sessionId: string | undefined): Promise<void> {
+    if (sessionId !== undefined) {
+      await this.call('claude_code_session', { action: 'cancel', sessionId }).catch(() => undefined);
+    }
+    await this.#client.close();
+  }
+}
+
+function errorOf(text: string): string {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    return typeof error === 'string' ? error : text;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,50 @@
+/** Where the demo happens: directories of its own, and an environment that knows nothing of the person's. */
+
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
+
+/** What programs need to run at all, on each platform. */
+const NEEDED = ['PATH', 'SYSTEMROOT', 'SYSTEMDRIVE', 'COMSPEC', 'PATHEXT', 'WINDIR', 'PROGRAMFILES', 'PROGRAMDATA'];
+
+export interface DemoWorld {
+  readonly root: string;
+  readonly stateDir: string;
+  /** For git and the tests of the demo's own project. */
+  readonly toolEnv: Readonly<Record<string, string>>;
+  remove(): Promise<void>;
+}
+
+export async function createWorld(env: NodeJS.ProcessEnv, parent: string): Promise<DemoWorld> {
+  const root = await realpath(await mkdtemp(path.join(parent, 'ccm-demo-')));
+  const home = path.join(root, 'home');
+  const temporary = path.join(root, 'tmp');
+  for (const directory of [path.join(home, '.claude'), temporary]) await mkdir(directory, { recursive: true });
+  return {
+    root,
+    stateDir: path.join(root, 'state'),
+    toolEnv: {
+      ...pick(env, (name) => NEEDED.includes(name.toUpperCase())),
+      HOME: home,
+      USERPROFILE: home,
+      TMPDIR: temporary,
+      TEMP: temporary,
+      TMP: temporary,
+      CLAUDE_CONFIG_DIR: path.join(home, '.claude'),
+      GIT_CONFIG_NOSYSTEM: '1',
+    },
+    remove: () => rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }),
+  };
+}
+
+/** The person's own environment without the operator's rules: a rule for real work must not decide how a demo ends. */
+export function liveEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
+  const rules = new Set(SETTING_KEYS.map(variableOf));
+  return pick(env, (name) => !rules.has(name.toUpperCase()));
+}
+
+function pick(env: NodeJS.ProcessEnv, wanted: (name: string) => boolean): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && wanted(entry[0])),
+  );
+}

@@ -1,0 +1,160 @@
+/** The `demo` command: a whole task, from a failing test to a passing one, through a real client and a real server. */
+
+import { parseArgs } from 'node:util';
+import { messageOf } from '../../errors/errors.ts';
+import { startScriptedModel, type ScriptedModel } from '../../scripted-model/scripted-model.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { BrokenShop } from './broken-shop.ts';
+import { allowAll, askPerson } from './decide.ts';
+import { DemoClient, type CheckAnswer } from './demo-client.ts';
+import { PROMPT, scriptDemo } from './demo-script.ts';
+import { createWorld, liveEnvironment, type DemoWorld } from './demo-world.ts';
+import { followSession } from './follow-session.ts';
+import { Screen } from './screen.ts';
+import { diffLines } from './tell-events.ts';
+
+const USAGE = 'Usage: claude-code-mcp demo [--live [--yes]]';
+const BAD_USAGE = 2;
+const INTERRUPTED = 130;
+/** Between two steps, where a person watches. */
+const PACE_MS = 250;
+
+export interface DemoContext {
+  readonly program: string;
+  readonly version: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly temporaryDir: string;
+  /** The Claude Code to run; the bundled one when undefined. */
+  readonly executable: string | undefined;
+  readonly terminal: Terminal;
+  readonly signal: AbortSignal;
+  /** Another model's answers, to see what becomes of the demo when they are wrong. */
+  readonly script?: typeof scriptDemo;
+}
+
+interface Choice {
+  readonly live: boolean;
+  readonly yes: boolean;
+}
+
+/** Returns the exit code: 0 only if the bug is really gone. */
+export async function runDemo(rest: readonly string[], context: DemoContext): Promise<number> {
+  const { terminal, signal } = context;
+  const choice = parse(rest);
+  if (typeof choice === 'string') {
+    terminal.write(`${choice}\n${USAGE}\n`);
+    return BAD_USAGE;
+  }
+  if (choice.live && !choice.yes && !terminal.canAsk) {
+    terminal.write('The live demo asks you before Claude acts, and this is no terminal; add --yes to allow it all.\n');
+    return BAD_USAGE;
+  }
+  const world = await createWorld(context.env, context.temporaryDir);
+  const model = choice.live ? undefined : await startScriptedModel();
+  const screen = new Screen(terminal);
+  try {
+    return (await play(choice, context, { world, model, screen })) ? 0 : 1;
+  } catch (error) {
+    screen.now('');
+    if (signal.aborted) return INTERRUPTED;
+    screen.line(`\n${terminal.paint.red('✗')} ${messageOf(error)}`);
+    screen.line('  claude-code-mcp doctor says what to fix.');
+    return 1;
+  } finally {
+    screen.now('');
+    await model?.close();
+    await world.remove();
+  }
+}
+
+interface Stage {
+  readonly world: DemoWorld;
+  readonly model: ScriptedModel | undefined;
+  readonly screen: Screen;
+}
+
+async function play(choice: Choice, context: DemoContext, { world, model, screen }: Stage): Promise<boolean> {
+  const { terminal, executable, env, program, version, signal, script = scriptDemo } = context;
+  const { paint } = terminal;
+  const started = performance.now();
+  const paceMs = terminal.isLive ? PACE_MS : 0;
+  const who = model ? 'a scripted model, no key, no network' : 'your own login';
+  screen.line(`${paint.bold('claude-code-mcp demo')}  ${paint.dim(`the real Claude Code with ${who}`)}\n`);
+
+  const shop = new BrokenShop(world.root, world.toolEnv);
+  await shop.create();
+  const before = await shop.prove();
+  if (before.passed) throw new Error('The test of the demo passes although the bug is still there.');
+  screen.line(`  ${paint.red('✗')} A small shop in a git repository, and its test fails:`);
+  screen.line(paint.dim(`    ${failedTests(before.output)}`));
+
+  if (model) script(model, shop.directory, paceMs);
+  const client = await DemoClient.connect(
+    {
+      program,
+      args: [
+        ...['--toolset', 'compact', '--approvals', 'caller', '--log-level', 'error', '--state-dir', world.stateDir],
+        ...(executable === undefined ? [] : ['--executable', executable]),
+      ],
+      cwd: shop.directory,
+      env: model ? { ...world.toolEnv, ...model.env() } : liveEnvironment(env),
+    },
+    version,
+  );
+  let sessionId: string | undefined;
+  let end: CheckAnswer;
+  try {
+    screen.line(`  ${paint.green('✓')} An MCP client is connected: ${(await client.toolNames()).join(', ')}`);
+    screen.line(`\n${paint.bold('▸ claude_code')}  ${PROMPT}`);
+    screen.now('Claude Code starts');
+    ({ sessionId } = await client.call('claude_code', { prompt: PROMPT, cwd: shop.directory }));
+    const decide = choice.live && !choice.yes ? askPerson(terminal) : allowAll(paceMs);
+    end = await followSession({ client, sessionId, project: shop.directory, screen, paint, decide, signal });
+  } finally {
+    await client.close(sessionId);
+  }
+
+  const diff = await shop.diff();
+  const after = await shop.prove();
+  screen.line();
+  for (const line of diff === '' ? [`  ${paint.red('No file was changed.')}`] : diffLines(diff, paint)) {
+    screen.line(line);
+  }
+  screen.line(`\n  ${paint.dim(figures(end, performance.now() - started, model !== undefined))}`);
+  screen.line(verdict(after.passed, end, terminal));
+  if (!after.passed) screen.line(paint.dim(`    ${failedTests(after.output)}`));
+  return after.passed && diff !== '' && end.status === 'idle' && end.result?.isError === false;
+}
+
+function verdict(passed: boolean, { status, result }: CheckAnswer, { paint }: Terminal): string {
+  if (!passed) return `${paint.red('✗')} ${paint.bold('The test still fails: the bug is not fixed.')}`;
+  if (status !== 'idle' || result?.isError !== false) {
+    return `${paint.red('✗')} ${paint.bold(`The test passes, but the session ended badly: ${result?.result ?? status}`)}`;
+  }
+  return `${paint.green('✓')} ${paint.bold('The test passes: the bug is really fixed.')}`;
+}
+
+function figures({ result }: CheckAnswer, ms: number, scripted: boolean): string {
+  const all = `${(ms / 1000).toFixed(1)} s in all`;
+  if (result === undefined) return all;
+  const cost = `$${result.totalCostUsd.toFixed(4)}${scripted ? ' at list price, nothing was charged' : ''}`;
+  return `${result.numTurns} turns, ${cost}, ${(result.durationMs / 1000).toFixed(1)} s of Claude, ${all}`;
+}
+
+/** The names of the failed tests, out of what the test runner says of them. */
+function failedTests(output: string): string {
+  const names = [...output.matchAll(/✖ (.+?) \([\d.]+m?s\)/g)].map(([, name]) => `✖ ${name ?? ''}`);
+  return [...new Set(names)].join('\n    ') || output.trim().slice(-400);
+}
+
+function parse(rest: readonly string[]): Choice | string {
+  try {
+    const { values } = parseArgs({
+      args: [...rest],
+      options: { live: { type: 'boolean', default: false }, yes: { type: 'boolean', short: 'y', default: false } },
+    });
+    return values;
+  } catch (error) {
+    return messageOf(error);
+  }
+}

@@ -1,0 +1,50 @@
+import type { Terminal } from '../terminal/terminal.ts';
+
+const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
+const FRAME_MS = 90;
+const CLEAR_LINE = '\r\u001b[2K';
+
+/** Lines that stay, and below them one that tells what goes on now. Without a live terminal there are only the lines. */
+export class Screen {
+  readonly #terminal: Terminal;
+  #now = '';
+  #frame = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  line(text = ''): void {
+    this.#clear();
+    this.#terminal.write(`${text}\n`);
+    this.#draw();
+  }
+
+  /** What goes on now; an empty text takes the line away. */
+  now(text: string): void {
+    this.#now = text;
+    if (!this.#terminal.isLive) return;
+    if (text === '') {
+      this.#clear();
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    } else {
+      this.#timer ??= setInterval(() => this.#draw(), FRAME_MS).unref();
+      this.#draw();
+    }
+  }
+
+  #clear(): void {
+    if (this.#timer) this.#terminal.write(CLEAR_LINE);
+  }
+
+  #draw(): void {
+    if (!this.#timer) return;
+    const { paint, columns } = this.#terminal;
+    const spinner = FRAMES[this.#frame++ % FRAMES.length] ?? '';
+    const room = Math.max(10, columns - 5);
+    const shown = this.#now.length > room ? `${this.#now.slice(0, room - 1)}…` : this.#now;
+    this.#terminal.write(`${CLEAR_LINE}  ${paint.cyan(spinner)} ${paint.dim(shown)}`);
+  }
+}

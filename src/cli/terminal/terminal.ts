@@ -1,0 +1,46 @@
+import { createInterface } from 'node:readline/promises';
+import { createPaint, type Paint } from './paint.ts';
+
+/** What a command for people writes to and asks. */
+export interface Terminal {
+  readonly paint: Paint;
+  /** Whether lines can be drawn over. */
+  readonly isLive: boolean;
+  readonly columns: number;
+  /** Whether somebody can answer. */
+  readonly canAsk: boolean;
+  write(text: string): void;
+  ask(question: string): Promise<string>;
+}
+
+export function openTerminal(): Terminal {
+  const { stdin, stdout } = process;
+  const isLive = stdout.isTTY && stdout.hasColors();
+  return {
+    paint: createPaint(isLive),
+    isLive,
+    canAsk: isLive && stdin.isTTY,
+    get columns() {
+      return stdout.columns ?? 80;
+    },
+    write: (text) => void stdout.write(text),
+    async ask(question) {
+      const lines = createInterface({ input: stdin, output: stdout });
+      // While it asks, readline takes Ctrl-C for itself; an input that ends would leave the question open for ever.
+      lines.on('SIGINT', () => {
+        process.kill(process.pid, 'SIGINT');
+        lines.close();
+      });
+      const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+      try {
+        return (await Promise.race([lines.question(question), ended])).trim();
+      } finally {
+        lines.close();
+      }
+    },
+  };
+}
+
+export async function askYesNo(terminal: Terminal, question: string): Promise<boolean> {
+  return /^(y|yes)$/i.test(await terminal.ask(`${question} [y/N] `));
+}

@@ -1,0 +1,31 @@
+import { createPaint } from '../../src/cli/terminal/paint.ts';
+import type { Terminal } from '../../src/cli/terminal/terminal.ts';
+
+export interface CapturedTerminal extends Terminal {
+  readonly text: string;
+  readonly asked: readonly string[];
+}
+
+/** A terminal whose person gives these answers, one for each question; without any, nobody can be asked. */
+export function captureTerminal(answers: readonly string[] = []): CapturedTerminal {
+  const left = [...answers];
+  const asked: string[] = [];
+  let text = '';
+  return {
+    paint: createPaint(false),
+    isLive: false,
+    columns: 80,
+    canAsk: answers.length > 0,
+    asked,
+    get text() {
+      return text;
+    },
+    write: (written) => void (text += written),
+    async ask(question) {
+      asked.push(question);
+      const answer = left.shift();
+      if (answer === undefined) throw new Error(`Nobody answers: ${question}`);
+      return answer;
+    },
+  };
+}
