@@ -2,12 +2,10 @@ import os from 'node:os';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { run } from '../cli/run.ts';
+import { isSupportedNode, NODE_RANGE } from '../config/node-version.ts';
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const supported = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
-
-if (!supported) {
-  process.stderr.write(`claude-code-mcp needs Node ^20.19 or >=22.12; this is ${process.versions.node}.\n`);
+if (!isSupportedNode(process.versions.node)) {
+  process.stderr.write(`claude-code-mcp needs Node ${NODE_RANGE}; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else {
   process.exitCode = await run({

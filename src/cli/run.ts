@@ -57,11 +57,24 @@ async function dispatch(source: CommandSource): Promise<number> {
       });
     }
     case 'demo': {
-      const { executable } = loadSettings(source);
+      const settings = loadSettings(source);
       const { runDemo } = await import('./demo/run-demo.ts');
-      const { program, env } = source;
       return untilInterrupted((signal) =>
-        runDemo(rest, { program, version, env, executable, temporaryDir: tmpdir(), terminal: openTerminal(), signal }),
+        runDemo(rest, { ...source, version, settings, temporaryDir: tmpdir(), terminal: openTerminal(), signal }),
+      );
+    }
+    case 'doctor': {
+      const { runDoctor } = await import('./doctor/run-doctor.ts');
+      return untilInterrupted((signal) =>
+        runDoctor(rest, {
+          ...source,
+          version,
+          nodeVersion: process.versions.node,
+          configDir: configDirOf(source),
+          temporaryDir: tmpdir(),
+          terminal: openTerminal(),
+          signal,
+        }),
       );
     }
     default:

@@ -37,7 +37,7 @@ function running(inside: string): string[] {
 
 async function expectNothingLeft(): Promise<void> {
   expect(readdirSync(temporary)).toEqual([]);
-  await eventually(() => running(`${temporary}/ccm-demo-`).length === 0, { what: 'no process of the demo is left' });
+  await eventually(() => running(`${temporary}/ccm-`).length === 0, { what: 'no process of the demo is left' });
 }
 
 test(
@@ -64,7 +64,7 @@ const play = (part: Pick<DemoContext, 'terminal'> & Partial<DemoContext>): Promi
     version: '0.0.0',
     env: place.env(),
     temporaryDir: temporary,
-    executable: undefined,
+    settings: { executable: undefined, gitBashPath: undefined },
     signal: new AbortController().signal,
     ...part,
   });

@@ -1,7 +1,7 @@
 /** Somebody who answers what Claude asks: the demo itself, or the person at the terminal. */
 
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
-import type { Action, Question } from './demo-client.ts';
+import type { Action, Question } from '../rehearsal/server-client.ts';
 import { TEST_COMMAND } from './demo-script.ts';
 
 export interface Verdict {

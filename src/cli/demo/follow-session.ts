@@ -1,6 +1,6 @@
 import type { Paint } from '../terminal/paint.ts';
 import type { Decide } from './decide.ts';
-import type { Action, CheckAnswer, DemoClient } from './demo-client.ts';
+import type { Action, CheckAnswer, ServerClient } from '../rehearsal/server-client.ts';
 import type { Screen } from './screen.ts';
 import { eventLines } from './tell-events.ts';
 
@@ -8,7 +8,7 @@ import { eventLines } from './tell-events.ts';
 const LOOK_MS = 250;
 
 export interface Following {
-  readonly client: DemoClient;
+  readonly client: ServerClient;
   readonly sessionId: string;
   readonly project: string;
   readonly screen: Screen;

@@ -3,12 +3,13 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
 import { startScriptedModel, type ScriptedModel } from '../../scripted-model/scripted-model.ts';
+import { openRehearsal, type RehearsalSettings } from '../rehearsal/open-rehearsal.ts';
+import type { CheckAnswer } from '../rehearsal/server-client.ts';
+import { createWorld, liveEnvironment, type World } from '../rehearsal/world.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { BrokenShop } from './broken-shop.ts';
 import { allowAll, askPerson } from './decide.ts';
-import { DemoClient, type CheckAnswer } from './demo-client.ts';
 import { PROMPT, scriptDemo } from './demo-script.ts';
-import { createWorld, liveEnvironment, type DemoWorld } from './demo-world.ts';
 import { followSession } from './follow-session.ts';
 import { Screen } from './screen.ts';
 import { diffLines } from './tell-events.ts';
@@ -16,6 +17,8 @@ import { diffLines } from './tell-events.ts';
 const USAGE = 'Usage: claude-code-mcp demo [--live [--yes]]';
 const BAD_USAGE = 2;
 const INTERRUPTED = 130;
+/** Patient, because a first start on a busy machine is slow. */
+const START_WITHIN_MS = 50_000;
 /** Between two steps, where a person watches. */
 const PACE_MS = 250;
 
@@ -24,8 +27,7 @@ export interface DemoContext {
   readonly version: string;
   readonly env: NodeJS.ProcessEnv;
   readonly temporaryDir: string;
-  /** The Claude Code to run; the bundled one when undefined. */
-  readonly executable: string | undefined;
+  readonly settings: RehearsalSettings;
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
   /** Another model's answers, to see what becomes of the demo when they are wrong. */
@@ -68,13 +70,13 @@ export async function runDemo(rest: readonly string[], context: DemoContext): Pr
 }
 
 interface Stage {
-  readonly world: DemoWorld;
+  readonly world: World;
   readonly model: ScriptedModel | undefined;
   readonly screen: Screen;
 }
 
 async function play(choice: Choice, context: DemoContext, { world, model, screen }: Stage): Promise<boolean> {
-  const { terminal, executable, env, program, version, signal, script = scriptDemo } = context;
+  const { terminal, settings, env, program, version, signal, script = scriptDemo } = context;
   const { paint } = terminal;
   const started = performance.now();
   const paceMs = terminal.isLive ? PACE_MS : 0;
@@ -89,25 +91,22 @@ async function play(choice: Choice, context: DemoContext, { world, model, screen
   screen.line(paint.dim(`    ${failedTests(before.output)}`));
 
   if (model) script(model, shop.directory, paceMs);
-  const client = await DemoClient.connect(
-    {
-      program,
-      args: [
-        ...['--toolset', 'compact', '--approvals', 'caller', '--log-level', 'error', '--state-dir', world.stateDir],
-        ...(executable === undefined ? [] : ['--executable', executable]),
-      ],
-      cwd: shop.directory,
-      env: model ? { ...world.toolEnv, ...model.env() } : liveEnvironment(env),
-    },
+  const client = await openRehearsal({
+    program,
     version,
-  );
+    settings,
+    stateDir: world.stateDir,
+    cwd: shop.directory,
+    env: model ? { ...world.toolEnv, ...model.env() } : liveEnvironment(env),
+  });
   let sessionId: string | undefined;
   let end: CheckAnswer;
   try {
     screen.line(`  ${paint.green('✓')} An MCP client is connected: ${(await client.toolNames()).join(', ')}`);
     screen.line(`\n${paint.bold('▸ claude_code')}  ${PROMPT}`);
     screen.now('Claude Code starts');
-    ({ sessionId } = await client.call('claude_code', { prompt: PROMPT, cwd: shop.directory }));
+    const advanced = { sessionInitTimeoutMs: START_WITHIN_MS };
+    ({ sessionId } = await client.call('claude_code', { prompt: PROMPT, cwd: shop.directory, advanced }));
     const decide = choice.live && !choice.yes ? askPerson(terminal) : allowAll(paceMs);
     end = await followSession({ client, sessionId, project: shop.directory, screen, paint, decide, signal });
   } finally {

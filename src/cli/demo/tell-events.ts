@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Paint } from '../terminal/paint.ts';
-import type { CheckAnswer } from './demo-client.ts';
+import type { CheckAnswer } from '../rehearsal/server-client.ts';
 
 interface Output {
   readonly role?: string;

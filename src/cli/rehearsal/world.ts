@@ -1,4 +1,4 @@
-/** Where the demo happens: directories of its own, and an environment that knows nothing of the person's. */
+/** Where a rehearsal happens: directories of its own, and an environment that knows nothing of the person's. */
 
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,16 +7,16 @@ import { SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
 /** What programs need to run at all, on each platform. */
 const NEEDED = ['PATH', 'SYSTEMROOT', 'SYSTEMDRIVE', 'COMSPEC', 'PATHEXT', 'WINDIR', 'PROGRAMFILES', 'PROGRAMDATA'];
 
-export interface DemoWorld {
+export interface World {
   readonly root: string;
   readonly stateDir: string;
-  /** For git and the tests of the demo's own project. */
+  /** For programs that must not see the person's own home. */
   readonly toolEnv: Readonly<Record<string, string>>;
   remove(): Promise<void>;
 }
 
-export async function createWorld(env: NodeJS.ProcessEnv, parent: string): Promise<DemoWorld> {
-  const root = await realpath(await mkdtemp(path.join(parent, 'ccm-demo-')));
+export async function createWorld(env: NodeJS.ProcessEnv, parent: string): Promise<World> {
+  const root = await realpath(await mkdtemp(path.join(parent, 'ccm-')));
   const home = path.join(root, 'home');
   const temporary = path.join(root, 'tmp');
   for (const directory of [path.join(home, '.claude'), temporary]) await mkdir(directory, { recursive: true });
@@ -37,7 +37,7 @@ export async function createWorld(env: NodeJS.ProcessEnv, parent: string): Promi
   };
 }
 
-/** The person's own environment without the operator's rules: a rule for real work must not decide how a demo ends. */
+/** The person's own environment without the operator's rules: a rule for real work must not decide how a rehearsal ends. */
 export function liveEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   const rules = new Set(SETTING_KEYS.map(variableOf));
   return pick(env, (name) => !rules.has(name.toUpperCase()));

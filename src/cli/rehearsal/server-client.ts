@@ -10,7 +10,7 @@ export interface ServerCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The parts of a tool's answer that the demo shows. */
+/** The parts of a tool's answer that a rehearsal shows. */
 export interface CheckAnswer {
   readonly sessionId: string;
   readonly status: 'running' | 'waiting_permission' | 'idle' | 'error' | 'cancelled';
@@ -42,7 +42,7 @@ export interface Question {
   readonly options: readonly { readonly label: string; readonly description?: string }[];
 }
 
-export class DemoClient {
+export class ServerClient {
   readonly #client: Client;
   readonly #stderr: () => string;
 
@@ -51,8 +51,8 @@ export class DemoClient {
     this.#stderr = stderr;
   }
 
-  static async connect({ program, args, cwd, env }: ServerCommand, version: string): Promise<DemoClient> {
-    // Only the demo needs a client, so a server that starts does not load one.
+  static async connect({ program, args, cwd, env }: ServerCommand, version: string): Promise<ServerClient> {
+    // A server that starts does not load the client.
     const [{ Client }, { StdioClientTransport }] = await Promise.all([
       import('@modelcontextprotocol/client'),
       import('@modelcontextprotocol/client/stdio'),
@@ -66,8 +66,8 @@ export class DemoClient {
     });
     let said = '';
     transport.stderr?.on('data', (piece: Buffer) => (said += piece.toString()));
-    const client = new Client({ name: 'claude-code-mcp-demo', version });
-    const connected = new DemoClient(client, () => said.trim());
+    const client = new Client({ name: 'claude-code-mcp-rehearsal', version });
+    const connected = new ServerClient(client, () => said.trim());
     try {
       await client.connect(transport);
     } catch (error) {

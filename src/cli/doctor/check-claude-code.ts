@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
+import { ok, problem, skipped, type Finding } from './finding.ts';
+
+export interface ClaudeCodeSource {
+  /** The one the operator chose; otherwise the bundled one counts. */
+  readonly executable: string | undefined;
+  readonly bundled: BundledClaudeCode | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly homedir: string;
+}
+
+const CHECK = 'Claude Code';
+const LOGIN = 'Login';
+const ANSWER_WITHIN_MS = 20_000;
+const REINSTALL = 'Install this package again with optional dependencies (npm install --include=optional)';
+
+/** Whether there is a Claude Code, whether it runs, and whether it is one that the Agent SDK knows to talk to. */
+export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding> {
+  const { executable, bundled } = source;
+  if (bundled === undefined) return problem(CHECK, 'the Claude Agent SDK is not installed', `${REINSTALL}.`);
+  const file = executable ?? bundled.executable;
+  if (file === undefined) {
+    return problem(
+      CHECK,
+      'the native program of the Agent SDK is not installed',
+      `${REINSTALL}, or name your own Claude Code with CLAUDE_CODE_MCP_EXECUTABLE.`,
+    );
+  }
+  if (!existsSync(file)) {
+    return problem(
+      CHECK,
+      `there is no ${file}`,
+      'Correct CLAUDE_CODE_MCP_EXECUTABLE, or unset it to use the bundled one.',
+    );
+  }
+  const answer = await runClaudeCode(source, ['--version']);
+  const version = /^(\d+\.\d+\.\d+)/.exec(answer.stdout.trim())?.[1];
+  if (version === undefined) {
+    const said = answer.failure ?? lastLine(answer.stderr || answer.stdout);
+    const remedy = /\.(cmd|bat|ps1)$/i.test(file)
+      ? 'This is a script of a shell: name claude.exe itself.'
+      : 'Run it in a terminal to see what it lacks, or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.';
+    return problem(CHECK, `${file} did not tell its version: ${said}`, remedy);
+  }
+  if (isOlderRelease(version, bundled.version)) {
+    return problem(
+      CHECK,
+      `${version} at ${file} is older than what the Agent SDK speaks to (${bundled.version})`,
+      'Update it with "claude update", or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.',
+    );
+  }
+  return ok(CHECK, `${version}, ${executable === undefined ? 'bundled' : file}`);
+}
+
+/** Asks Claude Code itself: it alone knows every way to log in, the system's key store among them. */
+export async function checkLogin(source: ClaudeCodeSource): Promise<Finding> {
+  const { stdout } = await runClaudeCode(source, ['auth', 'status', '--json']);
+  const status = parse(stdout);
+  if (status === undefined) return skipped(LOGIN, 'this Claude Code cannot tell whether it is logged in');
+  if (status.loggedIn !== true) {
+    return problem(
+      LOGIN,
+      'nobody is logged in, and there is no key',
+      'Run "claude" once and log in, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN where the server is started.',
+    );
+  }
+  const how = [status.authMethod, status.apiKeySource, status.apiProvider].filter((word) => typeof word === 'string');
+  return ok(LOGIN, how.join(', '));
+}
+
+/** A patch may be behind: they come several times a week. */
+function isOlderRelease(version: string, wanted: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [wantedMajor = 0, wantedMinor = 0] = wanted.split('.').map(Number);
+  return major < wantedMajor || (major === wantedMajor && minor < wantedMinor);
+}
+
+function lastLine(text: string): string {
+  const line = text.trim().split('\n').at(-1);
+  return line === undefined || line === '' ? 'it said nothing' : line;
+}
+
+interface Answer {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly failure: string | undefined;
+}
+
+function runClaudeCode({ executable, bundled, env, homedir }: ClaudeCodeSource, args: string[]): Promise<Answer> {
+  const file = executable ?? bundled?.executable ?? 'claude';
+  return new Promise((resolve) => {
+    const answered = (error: (Error & { code?: unknown }) | null, stdout: string, stderr: string): void =>
+      // An exit code is an answer; anything else means that it did not run.
+      resolve({ stdout, stderr, failure: error && typeof error.code !== 'number' ? error.message : undefined });
+    try {
+      execFile(file, args, { cwd: homedir, env, timeout: ANSWER_WITHIN_MS, windowsHide: true }, answered);
+    } catch (error) {
+      answered(error as Error, '', '');
+    }
+  });
+}
+
+interface LoginStatus {
+  readonly loggedIn?: unknown;
+  readonly authMethod?: unknown;
+  readonly apiKeySource?: unknown;
+  readonly apiProvider?: unknown;
+}
+
+function parse(text: string): LoginStatus | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,47 @@
+import { loadSettings, type Settings, type SettingsSource } from '../../config/load-settings.ts';
+import { misspeltVariables } from '../../config/misspelt-variables.ts';
+import { SettingsError } from '../../config/settings-error.ts';
+import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
+import { ok, problem, type Finding } from './finding.ts';
+
+const CHECK = 'Settings';
+
+/** The finding, and settings to go on with: the defaults when the real ones cannot be used. */
+export function checkSettings(source: SettingsSource): { finding: Finding; settings: Settings } {
+  try {
+    const settings = loadSettings(source);
+    return { finding: spelling(source), settings };
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    const remedy = 'Correct it where the server is started; claude-code-mcp --help lists every setting.';
+    return { finding: problem(CHECK, error.message, remedy), settings: defaults(source) };
+  }
+}
+
+function spelling({ env }: SettingsSource): Finding {
+  const [first] = misspeltVariables(env);
+  if (first !== undefined) {
+    return problem(CHECK, `${first.name} is not a setting and changes nothing`, `Did you mean ${first.nearest}?`);
+  }
+  const given = SETTING_KEYS.map(variableOf).filter((name) => env[name]);
+  return ok(CHECK, given.length === 0 ? 'defaults' : given.join(', '));
+}
+
+function defaults({ env, ...host }: SettingsSource): Settings {
+  const read = new Set(SETTING_KEYS.flatMap((key) => [variableOf(key), ...(rowOf(key).alsoReads ?? [])]));
+  const others = Object.entries(env).filter(([name]) => !read.has(name));
+  return loadSettings({ ...host, argv: [], env: Object.fromEntries(others) });
+}
+
+/** A server in a session of a server, and so on. */
+export function checkNesting({ depth, maxDepth }: Settings): Finding {
+  const check = 'Nesting';
+  if (depth >= maxDepth) {
+    return problem(
+      check,
+      `this runs inside ${depth} session(s) of servers like this one, and ${maxDepth} is the limit: sessions are refused`,
+      'Start the server outside of those sessions, or raise CLAUDE_CODE_MCP_MAX_DEPTH.',
+    );
+  }
+  return ok(check, depth === 0 ? 'not inside a session of another server' : `inside ${depth} of at most ${maxDepth}`);
+}

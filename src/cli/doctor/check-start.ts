@@ -1,0 +1,69 @@
+import { messageOf } from '../../errors/errors.ts';
+import { text } from '../../scripted-model/reply.ts';
+import { startScriptedModel } from '../../scripted-model/scripted-model.ts';
+import { openRehearsal, type RehearsalSettings } from '../rehearsal/open-rehearsal.ts';
+import { createWorld } from '../rehearsal/world.ts';
+import { ok, problem, type Finding } from './finding.ts';
+
+const CHECK = 'A real start';
+const PROMPT = 'Say that you are ready.';
+const READY = 'I am ready.';
+const ANSWER_WITHIN_MS = 50_000;
+
+export interface StartContext {
+  readonly program: string;
+  readonly version: string;
+  readonly settings: RehearsalSettings;
+  readonly env: NodeJS.ProcessEnv;
+  readonly temporaryDir: string;
+}
+
+/** A whole turn through client, server and Claude Code; only the model is a stand-in, so no login is needed. */
+export async function checkStart(context: StartContext): Promise<Finding> {
+  const started = performance.now();
+  try {
+    const said = await oneTurn(context);
+    if (said !== READY) throw new Error(`the session ended with ${JSON.stringify(said)}`);
+    return ok(CHECK, `Claude Code answered through the server in ${seconds(performance.now() - started)}`);
+  } catch (error) {
+    return problem(
+      CHECK,
+      messageOf(error),
+      'Correct what is red above; if nothing is, run claude-code-mcp --log-level debug and report what it says.',
+    );
+  }
+}
+
+async function oneTurn({ program, version, settings, env, temporaryDir }: StartContext): Promise<string> {
+  const world = await createWorld(env, temporaryDir);
+  const model = await startScriptedModel();
+  model.on(PROMPT).reply(text(READY));
+  try {
+    const { stateDir, root: cwd, toolEnv } = world;
+    const client = await openRehearsal({
+      program,
+      version,
+      settings,
+      stateDir,
+      cwd,
+      env: { ...toolEnv, ...model.env() },
+    });
+    let sessionId: string | undefined;
+    try {
+      // The machine may be slow where somebody calls the doctor.
+      const advanced = { sessionInitTimeoutMs: ANSWER_WITHIN_MS };
+      const state = await client.call('claude_code', { prompt: PROMPT, cwd, waitMs: ANSWER_WITHIN_MS, advanced });
+      ({ sessionId } = state);
+      return state.result?.result ?? state.status;
+    } finally {
+      await client.close(sessionId);
+    }
+  } finally {
+    await model.close();
+    await world.remove();
+  }
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,99 @@
+/** The `doctor` command: checks this machine and says in plain words what to fix. */
+
+import { parseArgs } from 'node:util';
+import { childEnvironment } from '../../config/child-environment.ts';
+import type { SettingsSource } from '../../config/load-settings.ts';
+import { isSupportedNode, NODE_RANGE } from '../../config/node-version.ts';
+import { bundledClaudeCode, type BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
+import { messageOf } from '../../errors/errors.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { checkClaudeCode, checkLogin } from './check-claude-code.ts';
+import { checkConfigDirectory, checkStateDirectory, checkWorkingDirectory } from './check-directories.ts';
+import { checkGitBash } from './check-git-bash.ts';
+import { checkNesting, checkSettings } from './check-settings.ts';
+import { checkStart } from './check-start.ts';
+import { ok, problem, skipped, type Finding } from './finding.ts';
+
+const USAGE = 'Usage: claude-code-mcp doctor [--json]';
+const BAD_USAGE = 2;
+const INTERRUPTED = 130;
+
+export interface DoctorContext extends SettingsSource {
+  readonly program: string;
+  readonly version: string;
+  readonly nodeVersion: string;
+  readonly configDir: string;
+  readonly temporaryDir: string;
+  readonly terminal: Terminal;
+  readonly signal: AbortSignal;
+  /** What the Agent SDK brings; looked for when not given. */
+  readonly bundled?: BundledClaudeCode;
+}
+
+/** Returns the exit code: 0 when nothing has to be fixed. */
+export async function runDoctor(rest: readonly string[], context: DoctorContext): Promise<number> {
+  const { terminal, signal, version } = context;
+  let json: boolean;
+  try {
+    ({ json } = parseArgs({ args: [...rest], options: { json: { type: 'boolean', default: false } } }).values);
+  } catch (error) {
+    terminal.write(`${messageOf(error)}\n${USAGE}\n`);
+    return BAD_USAGE;
+  }
+  const findings: Finding[] = [];
+  for await (const finding of examine(context)) {
+    if (signal.aborted) return INTERRUPTED;
+    findings.push(finding);
+    if (!json) terminal.write(lines(finding, terminal));
+  }
+  const problems = findings.filter(({ status }) => status === 'problem').length;
+  terminal.write(
+    json ? `${JSON.stringify({ version, ok: problems === 0, findings }, null, 2)}\n` : summary(problems, terminal),
+  );
+  return problems === 0 ? 0 : 1;
+}
+
+/** One check after the other: each is told as soon as it is done, and the last ones need the first. */
+async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
+  const { nodeVersion, env, cwd, homedir, platform, configDir } = context;
+  const needs = `this server needs ${NODE_RANGE}`;
+  yield isSupportedNode(nodeVersion)
+    ? ok('Node', nodeVersion)
+    : problem('Node', `${nodeVersion}; ${needs}`, 'Install a current Node from https://nodejs.org.');
+
+  const { finding, settings } = checkSettings(context);
+  yield finding;
+  yield checkNesting(settings);
+  yield await checkWorkingDirectory(cwd, settings);
+  yield await checkStateDirectory(settings);
+  yield await checkConfigDirectory(configDir);
+  const gitBash = checkGitBash(context, settings.gitBashPath);
+  if (gitBash) yield gitBash;
+
+  const { executable } = settings;
+  const bundled = context.bundled ?? bundledClaudeCode(platform, process.arch);
+  const source = { executable, bundled, env: childEnvironment(env, {}, platform), homedir };
+  const claudeCode = await checkClaudeCode(source);
+  yield claudeCode;
+  if (claudeCode.status !== 'ok') {
+    yield skipped('Login', 'not looked at without a Claude Code');
+    yield skipped('A real start', 'not tried without a Claude Code');
+    return;
+  }
+  yield await checkLogin(source);
+  yield await checkStart({ ...context, settings });
+}
+
+const WIDEST_NAME = 21;
+
+function lines({ check, status, found, remedy }: Finding, { paint }: Terminal): string {
+  const mark = { ok: paint.green('✓'), problem: paint.red('✗'), skipped: paint.dim('-') }[status];
+  const shown = status === 'problem' ? paint.red(found) : paint.dim(found);
+  const indent = ' '.repeat(WIDEST_NAME + 3);
+  return `${mark} ${check.padEnd(WIDEST_NAME)} ${shown}\n${remedy === undefined ? '' : `${indent}${paint.bold('→')} ${remedy}\n`}`;
+}
+
+function summary(problems: number, { paint }: Terminal): string {
+  if (problems === 0) return `\n${paint.green('Everything is in order.')}\n`;
+  return `\n${paint.red(`${problems} ${problems === 1 ? 'thing has' : 'things have'} to be fixed.`)}\n`;
+}

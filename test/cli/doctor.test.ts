@@ -1,0 +1,280 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { checkGitBash } from '../../src/cli/doctor/check-git-bash.ts';
+import type { Finding } from '../../src/cli/doctor/finding.ts';
+import { runDoctor, type DoctorContext } from '../../src/cli/doctor/run-doctor.ts';
+import { builtServer } from '../harness/built-server.ts';
+import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
+import { captureTerminal } from './captured-terminal.ts';
+import { runCommand } from './run-command.ts';
+
+const KEY = { ANTHROPIC_API_KEY: 'not-a-real-key' };
+const WITHIN_MS = 60_000;
+
+let place: IsolatedHome;
+
+beforeEach(async () => {
+  const buildFailure = inject('buildFailure');
+  if (buildFailure !== undefined) throw new Error(`No build: ${buildFailure}`);
+  place = await createHome();
+});
+afterEach(() => place.remove());
+
+interface Examination {
+  readonly code: number;
+  readonly problems: readonly Finding[];
+  readonly text: string;
+  find(check: string): Finding;
+}
+
+async function examine(change: Partial<DoctorContext> = {}): Promise<Examination> {
+  const terminal = captureTerminal();
+  const code = await runDoctor(['--json'], {
+    argv: [],
+    env: { ...place.env(), ...KEY },
+    cwd: place.project,
+    homedir: place.home,
+    platform: process.platform,
+    program: builtServer(),
+    version: '0.0.0',
+    nodeVersion: process.versions.node,
+    configDir: place.configDir,
+    temporaryDir: place.env()['TMPDIR']!,
+    terminal,
+    signal: new AbortController().signal,
+    ...change,
+  });
+  const { findings, ok } = JSON.parse(terminal.text) as { findings: Finding[]; ok: boolean };
+  expect(ok).toBe(code === 0);
+  return {
+    code,
+    text: terminal.text,
+    problems: findings.filter(({ status }) => status === 'problem'),
+    find: (check) => findings.find((finding) => finding.check === check)!,
+  };
+}
+
+/** Stands in for a Claude Code: says its version, and no more. */
+async function fakeClaude(says: string): Promise<string> {
+  const file = path.join(place.home, 'claude');
+  await writeFile(file, `#!/bin/sh\necho '${says}'\n`);
+  await chmod(file, 0o755);
+  return file;
+}
+
+test(
+  'a machine in order: everything green, exit code 0',
+  async () => {
+    const { code, stdout, stderr } = await runCommand(['doctor'], {
+      env: { ...place.env(), ...KEY },
+      cwd: place.project,
+    });
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^✓ Claude Code {11}\d+\.\d+\.\d+, bundled$/m);
+    expect(stdout).toMatch(/^✓ Login {17}api_key, ANTHROPIC_API_KEY/m);
+    expect(stdout).toMatch(/^✓ A real start {10}Claude Code answered through the server in \d+\.\d s$/m);
+    expect(stdout).toContain('Everything is in order.');
+    expect(stdout).not.toContain('\u001b');
+    expect(code).toBe(0);
+  },
+  WITHIN_MS,
+);
+
+test(
+  'no login: red with the remedy, exit code 1, and the machine-readable form says the same',
+  async () => {
+    const { code, stdout } = await runCommand(['doctor', '--json'], { env: place.env(), cwd: place.project });
+    const report = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
+    expect(report.ok).toBe(false);
+    expect(report.findings.filter(({ status }) => status === 'problem')).toEqual([
+      {
+        check: 'Login',
+        status: 'problem',
+        found: 'nobody is logged in, and there is no key',
+        remedy: expect.stringContaining('ANTHROPIC_API_KEY'),
+      },
+    ]);
+    expect(report.findings.find(({ check }) => check === 'A real start')?.status).toBe('ok');
+    expect(code).toBe(1);
+  },
+  WITHIN_MS,
+);
+
+describe('no Claude Code', () => {
+  test('at the place the operator named', async () => {
+    const { code, problems, find } = await examine({ argv: ['doctor', '--executable', '/nowhere/claude'] });
+    expect(problems).toEqual([expect.objectContaining({ check: 'Claude Code', found: 'there is no /nowhere/claude' })]);
+    expect(find('Login').status).toBe('skipped');
+    expect(find('A real start').status).toBe('skipped');
+    expect(code).toBe(1);
+  });
+
+  test('because the optional package was left out', async () => {
+    const { problems } = await examine({ bundled: { version: '2.1.325', executable: undefined } });
+    expect(problems).toEqual([
+      expect.objectContaining({ check: 'Claude Code', remedy: expect.stringContaining('--include=optional') }),
+    ]);
+  });
+});
+
+// A shell script is no program on Windows.
+describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit', () => {
+  test('an old one', async () => {
+    const env = { ...place.env(), ...KEY, CLAUDE_CODE_MCP_EXECUTABLE: await fakeClaude('1.0.44 (Claude Code)') };
+    const { code, problems } = await examine({ env });
+    expect(problems).toEqual([
+      expect.objectContaining({
+        check: 'Claude Code',
+        found: expect.stringMatching(/^1\.0\.44 .* older/),
+        remedy: expect.stringContaining('claude update'),
+      }),
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test('something else', async () => {
+    const env = { ...place.env(), ...KEY, CLAUDE_CODE_PATH: await fakeClaude('hello') };
+    const { problems } = await examine({ env });
+    expect(problems).toEqual([
+      expect.objectContaining({ found: expect.stringMatching(/did not tell its version: hello$/) }),
+    ]);
+  });
+
+  test(
+    'one that tells a good version and then does not start',
+    async () => {
+      const env = { ...place.env(), ...KEY, CLAUDE_CODE_PATH: await fakeClaude('999.0.0 (Claude Code)') };
+      const { problems, find } = await examine({ env });
+      expect(find('Login').status).toBe('skipped');
+      expect(problems.map(({ check }) => check)).toEqual(['A real start']);
+    },
+    WITHIN_MS,
+  );
+});
+
+/** Without a Claude Code the doctor is quick, and the other findings are the same. */
+const QUICK = { bundled: { version: '2.1.325', executable: undefined } } as const;
+
+describe('directories', () => {
+  test('a working directory that does not exist', async () => {
+    const { find } = await examine({ ...QUICK, cwd: path.join(place.home, 'gone') });
+    expect(find('Working directory')).toMatchObject({ status: 'problem', found: expect.stringContaining('ENOENT') });
+  });
+
+  test('a working directory outside the allowed ones', async () => {
+    const { find } = await examine({ ...QUICK, argv: ['doctor', '--allowed-dirs', place.home] });
+    expect(find('Working directory')).toMatchObject({
+      status: 'problem',
+      remedy: expect.stringContaining('CLAUDE_CODE_MCP_ALLOWED_DIRS'),
+    });
+  });
+
+  test('a state directory that cannot be written', async () => {
+    const file = path.join(place.home, 'file');
+    await writeFile(file, '');
+    const { find } = await examine({ ...QUICK, argv: ['doctor', '--state-dir', path.join(file, 'state')] });
+    expect(find('State directory')).toMatchObject({
+      status: 'problem',
+      found: expect.stringContaining('cannot be written'),
+      remedy: expect.stringContaining('CLAUDE_CODE_MCP_STATE_DIR'),
+    });
+  });
+
+  // Root may write everywhere.
+  test.skipIf(process.platform === 'win32' || process.getuid?.() === 0)('no write access', async () => {
+    const locked = path.join(place.home, 'locked');
+    await mkdir(locked, { mode: 0o500 });
+    const { find } = await examine({ ...QUICK, configDir: locked, argv: ['doctor', '--state-dir', locked] });
+    expect(find('State directory').found).toContain('EACCES');
+    expect(find('Claude Code directory').found).toContain('EACCES');
+  });
+
+  test('a configuration directory that is a file', async () => {
+    const file = path.join(place.home, 'file');
+    await writeFile(file, '');
+    const { find } = await examine({ ...QUICK, configDir: file });
+    expect(find('Claude Code directory')).toMatchObject({
+      status: 'problem',
+      found: expect.stringContaining('not a directory'),
+    });
+  });
+
+  test('a configuration directory that is not there yet is in order, and is not made', async () => {
+    const configDir = path.join(place.home, 'later', '.claude');
+    const { find } = await examine({ ...QUICK, configDir });
+    expect(find('Claude Code directory')).toMatchObject({
+      status: 'ok',
+      found: `${configDir}, made at the first start`,
+    });
+  });
+});
+
+describe('settings', () => {
+  test('a bad value is a finding, not the end of the doctor', async () => {
+    const { find } = await examine({ ...QUICK, env: { ...place.env(), MAX_SESSIONS: 'many' } });
+    expect(find('Settings')).toMatchObject({
+      status: 'problem',
+      found: expect.stringContaining('MAX_SESSIONS is "many"'),
+    });
+    expect(find('State directory').status).toBe('ok');
+  });
+
+  test('a rule that is written wrongly is no rule', async () => {
+    const { find } = await examine({ ...QUICK, env: { ...place.env(), CLAUDE_CODE_MCP_ALLOWED_DIR: '/srv' } });
+    expect(find('Settings')).toMatchObject({ status: 'problem', remedy: 'Did you mean CLAUDE_CODE_MCP_ALLOWED_DIRS?' });
+  });
+
+  test.each([
+    { depth: '2', status: 'problem' },
+    { depth: '1', status: 'ok' },
+  ])('a server inside $depth session(s) of others: $status', async ({ depth, status }) => {
+    const { find } = await examine({ ...QUICK, env: { ...place.env(), CLAUDE_CODE_MCP_DEPTH: depth } });
+    expect(find('Nesting').status).toBe(status);
+  });
+});
+
+test('an old Node', async () => {
+  const { find } = await examine({ ...QUICK, nodeVersion: '18.20.4' });
+  expect(find('Node')).toMatchObject({ status: 'problem', remedy: expect.stringContaining('nodejs.org') });
+});
+
+describe('Git Bash', () => {
+  const onPath = { PATH: 'C:\\Windows;D:\\tools\\git\\cmd' };
+  const no = (): boolean => false;
+  const only = (file: string) => (asked: string) => asked === file;
+
+  test.each([
+    { what: 'is not needed on Linux', platform: 'linux', configured: undefined, exists: no, status: undefined },
+    { what: 'is missing', platform: 'win32', configured: undefined, exists: no, status: 'problem' },
+    {
+      what: 'is not where it was said to be',
+      platform: 'win32',
+      configured: 'D:\\bash.exe',
+      exists: no,
+      status: 'problem',
+    },
+    {
+      what: 'is where the installer puts it',
+      platform: 'win32',
+      configured: undefined,
+      exists: only('C:\\Program Files\\Git\\bin\\bash.exe'),
+      status: 'ok',
+    },
+    {
+      what: 'lies beside the git on the PATH',
+      platform: 'win32',
+      configured: undefined,
+      exists: only('D:\\tools\\git\\bin\\bash.exe'),
+      status: 'ok',
+    },
+  ] as const)('$what', ({ platform, configured, exists, status }) => {
+    expect(checkGitBash({ platform, env: onPath }, configured, exists)?.status).toBe(status);
+  });
+});
+
+test('bad usage', async () => {
+  const { code, stdout } = await runCommand(['doctor', '--jsn'], { env: place.env() });
+  expect(stdout).toContain('Usage: claude-code-mcp doctor [--json]');
+  expect(code).toBe(2);
+});
