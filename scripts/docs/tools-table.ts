@@ -1,0 +1,19 @@
+/** The tools of both toolsets in one short table, for the README. */
+
+import type { Tool } from '../../src/mcp/define-tool.ts';
+import { isTopLevel } from './reference-page.ts';
+import { parametersOf } from '../../src/mcp/documentation/documented-tool.ts';
+import { markdownTable } from './markdown-table.ts';
+
+export function toolsTable(tools: readonly Tool[]): string {
+  const rows = tools.map((tool) => {
+    const parameters = parametersOf(tool).filter(isTopLevel);
+    const listed = (required: boolean): string =>
+      parameters
+        .filter((parameter) => parameter.required === required)
+        .map(({ path }) => `\`${path}\``)
+        .join(', ');
+    return [`\`${tool.name}\``, tool.title, listed(true) || 'none', listed(false) || 'none'];
+  });
+  return markdownTable(['Tool', 'What it does', 'Required', 'Optional'], rows);
+}

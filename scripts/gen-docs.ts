@@ -1,0 +1,60 @@
+/**
+ * Rewrites what is generated in the documents; `--check` only says what is out of date.
+ * Whole pages: the references. Parts between markers: README.md and docs/settings.md.
+ */
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { settingsMarkdownTable } from '../src/config/help.ts';
+import { parametersOf } from '../src/mcp/documentation/documented-tool.ts';
+import { TOOLSETS } from '../src/mcp/toolsets.ts';
+import { fillGeneratedParts } from './docs/generated-parts.ts';
+import { isTopLevel, parameterTable, referencePage } from './docs/reference-page.ts';
+import { toolsTable } from './docs/tools-table.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const PARTS: Readonly<Record<string, () => string>> = {
+  settings: settingsMarkdownTable,
+  'tools-compact': () => toolsTable(TOOLSETS.compact),
+  'tools-explicit': () => toolsTable(TOOLSETS.explicit),
+  'parameters-claude-code': () => {
+    const [start] = TOOLSETS.compact;
+    return start ? parameterTable(parametersOf(start).filter(isTopLevel)) : '';
+  },
+};
+
+const PAGES: Readonly<Record<string, () => string>> = {
+  'docs/reference-compact.md': () => referencePage('compact', TOOLSETS.compact),
+  'docs/reference-explicit.md': () => referencePage('explicit', TOOLSETS.explicit),
+  'docs/settings.md': () => withParts('docs/settings.md'),
+  'README.md': () => withParts('README.md'),
+};
+
+function withParts(file: string): string {
+  return fillGeneratedParts(readFileSync(path.join(root, file), 'utf8'), PARTS, file);
+}
+
+function isCurrent(file: string, wanted: string): boolean {
+  const target = path.join(root, file);
+  // A checkout on Windows may have other line ends.
+  return existsSync(target) && readFileSync(target, 'utf8').replaceAll('\r\n', '\n') === wanted;
+}
+
+const onlyCheck = process.argv.includes('--check');
+const outOfDate = Object.entries(PAGES)
+  .map(([file, make]) => ({ file, text: make().replaceAll('\r\n', '\n') }))
+  .filter(({ file, text }) => !isCurrent(file, text));
+
+for (const { file, text } of outOfDate) {
+  if (onlyCheck) {
+    console.error(`${file} is out of date: run npm run gen`);
+    process.exitCode = 1;
+    continue;
+  }
+  mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+  writeFileSync(path.join(root, file), text);
+  console.log(`wrote ${file}`);
+}
+if (outOfDate.length === 0) console.log('All generated documents are up to date.');

@@ -1,0 +1,186 @@
+import { CHECK_RETURNS } from './check-returns.ts';
+import type { ToolNotes } from './tool-notes.ts';
+
+const NOT_ASKED = 'not changed';
+
+const waitMs = {
+  meaning:
+    'Wait this long, at most, for the session to rest or to ask something; the answer then has all that `claude_code_check` would say.',
+  default: '0: answer at once',
+};
+
+const started = { returnsLike: 'claude_code_check', returns: {} };
+
+export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
+  claude_code: {
+    parameters: {
+      prompt: { meaning: 'The task. Not blank.' },
+      waitMs,
+      advanced: {
+        meaning: 'The rarer options, below. Each may also be given at top level and means the same there.',
+        default: 'none',
+      },
+    },
+    ...started,
+  },
+
+  claude_code_reply: {
+    parameters: {
+      sessionId: { meaning: 'The session to continue.' },
+      prompt: { meaning: 'The next message. Not blank.' },
+      waitMs,
+      forkSession: {
+        meaning: 'Answer in a new session that begins with this one’s history; the original stays as it is.',
+        default: '`false`',
+      },
+      whenBusy: {
+        meaning:
+          'What to do while the session works: refuse with `SESSION_BUSY`, or hand the message over for when the turn can take it.',
+        default: '`reject`',
+      },
+      model: { meaning: 'Switch the model from this turn on.', default: NOT_ASKED },
+      permissionMode: { meaning: 'Switch the permission mode from this turn on.', default: NOT_ASKED },
+      permissionRequestTimeoutMs: { meaning: 'Another time-out for requests from now on.', default: NOT_ASKED },
+      sessionInitTimeoutMs: {
+        meaning: 'Another time-out for the start, if a process has to be started.',
+        default: NOT_ASKED,
+      },
+      resumeToken: {
+        meaning: 'The token that the start of this session returned; for a session that only the disk remembers.',
+        default: 'none',
+      },
+      diskResumeConfig: {
+        meaning:
+          'For a session that only the disk remembers: every option of `claude_code` but `prompt` and `waitMs`. Each may also be given at top level.',
+        default: 'the session’s own directory, everything else as for a new session',
+      },
+      'diskResumeConfig.resumeSessionAt': {
+        meaning: 'Uuid of the message after which the history is cut off.',
+        default: 'the whole history',
+      },
+    },
+    describedElsewhere: ['diskResumeConfig'],
+    ...started,
+  },
+
+  claude_code_check: {
+    parameters: {
+      action: {
+        meaning:
+          '`wait` answers when the session rests, asks something, or the time is up; `poll` answers at once; `respond_permission` answers one request.',
+      },
+      sessionId: { meaning: 'The session.' },
+      cursor: {
+        meaning: 'First event wanted: the `nextCursor` of the last answer.',
+        default: 'the oldest event that is kept',
+      },
+      responseMode: {
+        meaning: '`minimal` has what a model needs, in few words; `full` has what Claude Code sent.',
+        default: '`minimal`',
+      },
+      maxEvents: { meaning: 'The most events in one answer.', default: '200 in `minimal`, no limit in `full`' },
+      waitMs: { meaning: 'For `wait`: how long at most.', default: '45000' },
+      pollOptions: {
+        meaning: 'What the answer carries. Each may also be given at top level.',
+        default: 'as said for each',
+      },
+      'pollOptions.includeTools': { meaning: '`availableTools`: the tools of this session.', default: '`false`' },
+      'pollOptions.includeEvents': { meaning: '`events`.', default: '`true` for `poll`, `false` for `wait`' },
+      'pollOptions.includeActions': { meaning: '`actions`: what waits for an answer.', default: '`true`' },
+      'pollOptions.includeResult': { meaning: '`result`, once the session rests.', default: '`true`' },
+      'pollOptions.includeUsage': { meaning: '`result.usage`: tokens of this call.', default: 'only in `full`' },
+      'pollOptions.includeModelUsage': {
+        meaning: '`result.modelUsage`: tokens and cost by model.',
+        default: 'only in `full`',
+      },
+      'pollOptions.includeStructuredOutput': {
+        meaning: '`result.structuredOutput`, if the session has an `outputFormat`.',
+        default: '`true`',
+      },
+      'pollOptions.includeTerminalEvents': {
+        meaning: 'Events that end a call, of type `result` and `error`.',
+        default: 'only in `full`',
+      },
+      'pollOptions.includeProgressEvents': { meaning: 'Events of type `progress`.', default: 'only in `full`' },
+      'pollOptions.maxBytes': {
+        meaning: 'About how large the answer may be. What is cut is named in `truncatedFields`.',
+        default: '24000 in `minimal`, no limit in `full`',
+      },
+      'pollOptions.resultOffset': {
+        meaning: 'Read a long final answer from this character on.',
+        default: '0',
+      },
+      requestId: {
+        meaning: 'For `respond_permission`: which of `actions` is answered. Required there.',
+        default: 'none',
+      },
+      decision: { meaning: 'For `respond_permission`. Required there.', default: 'none' },
+      denyMessage: { meaning: 'With `deny`: what Claude is told.', default: '“Permission denied by caller”' },
+      interrupt: { meaning: 'With `deny`: also stop the turn.', default: '`false`' },
+      permissionOptions: { meaning: 'With `allow`. Each may also be given at top level.', default: 'none' },
+      'permissionOptions.updatedInput': {
+        meaning: 'Run the tool with this input in place of the one asked for.',
+        default: 'the input asked for',
+      },
+      'permissionOptions.updatedPermissions': {
+        meaning: 'Lasting rights to grant with it, such as the request’s own `suggestions` (“always allow”).',
+        default: 'none',
+      },
+      'permissionOptions.answers': {
+        meaning:
+          'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; several labels as a list.',
+        default: 'none',
+      },
+    },
+    returns: CHECK_RETURNS,
+  },
+
+  claude_code_session: {
+    parameters: {
+      action: {
+        meaning:
+          '`list` sessions, `get` one, `interrupt` its turn (it takes replies afterwards), `cancel` it for good, or `rewind` its files.',
+      },
+      sessionId: { meaning: 'The session; needed for everything but `list`.', default: 'none' },
+      includeSensitive: {
+        meaning: 'Also show directory, system prompt, agents and further directories. The operator can forbid it.',
+        default: '`false`',
+      },
+      scope: {
+        meaning:
+          'For `list`: the sessions this server knows, or all that Claude Code keeps on this machine, newest first.',
+        default: '`server`',
+      },
+      projectDirectory: { meaning: 'For `list` with `disk`: only sessions of this directory.', default: 'all' },
+      limit: { meaning: 'For `list` with `disk`: the most sessions.', default: '50' },
+      offset: { meaning: 'For `list` with `disk`: how many to skip.', default: '0' },
+      toUserMessage: {
+        meaning: 'For `rewind`: uuid of the user message to go back to. Required there.',
+        default: 'none',
+      },
+      dryRun: { meaning: 'For `rewind`: only say what would be put back.', default: '`true`' },
+    },
+    returns: {
+      sessions: 'The sessions asked for.',
+      'sessions[].sessionId': 'Id of the session.',
+      'sessions[].status':
+        '`running`, `waiting_permission`, `idle`, `error` or `cancelled`; on disk only for sessions this server knows.',
+      'sessions[].createdAt': 'When it was started.',
+      'sessions[].lastActiveAt': 'When something last happened.',
+      'sessions[].totalTurns': 'Turns so far.',
+      'sessions[].totalCostUsd': 'Cost so far, in US dollars.',
+      'sessions[].model': 'Model in use.',
+      'sessions[].permissionMode': 'Permission mode in use.',
+      'sessions[].backgroundTasks': 'Tasks that run in the background.',
+      'sessions[].cancelledReason': 'Why it was cancelled.',
+      'sessions[].cancelledSource': 'Who cancelled it.',
+      'sessions[].displayText': 'On disk: its title or first words.',
+      'sessions[].projectDirectory': 'On disk: its directory.',
+      'sessions[].<option>':
+        'The options it was started with, except those that can hold secrets (`env`, `mcpServers`, `settings`).',
+      message: 'What was done, in words.',
+      isError: '`true` if the call failed.',
+      error: '`Error [CODE]: what went wrong and what to do about it`.',
+    },
+  },
+};

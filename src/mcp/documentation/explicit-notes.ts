@@ -1,0 +1,121 @@
+import type { ToolNotes } from './tool-notes.ts';
+
+const FAILURE = {
+  isError: '`true` if the call failed.',
+  error: 'What went wrong and what to do about it.',
+};
+
+const sessionId = { meaning: 'The session.' };
+
+export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
+  claude_create_session: {
+    parameters: {
+      prompt: { meaning: 'The task. Not blank.' },
+      workingDirectory: {
+        meaning: 'Directory to work in; it must exist.',
+        default: 'the server’s working directory',
+      },
+      permissionMode: {
+        meaning:
+          '`default` asks before anything risky; `acceptEdits` lets file edits pass; `plan` only plans and asks before it begins; ' +
+          '`bypassPermissions` asks nothing and needs the operator’s `ALLOW_BYPASS`.',
+        default: 'as the user’s Claude Code is set up',
+      },
+      systemPrompt: { meaning: 'Added to Claude Code’s own system prompt.', default: 'nothing added' },
+      dangerouslySkipPermissions: {
+        meaning: 'The same as `permissionMode` `bypassPermissions`; needs the operator’s `ALLOW_BYPASS`.',
+        default: '`false`',
+      },
+    },
+    returns: { sessionId: 'Id of the session.', status: '`running`.', ...FAILURE },
+  },
+
+  claude_send_message: {
+    parameters: {
+      sessionId: {
+        meaning: 'The session; also one that only the disk remembers, or that a person made in the terminal.',
+      },
+      message: {
+        meaning: 'What to say. A session that works takes it up when its turn can; one at rest goes on with it.',
+      },
+    },
+    returns: { sessionId: 'Id of the session.', status: '`running`.', ...FAILURE },
+  },
+
+  claude_get_status: {
+    parameters: {
+      sessionId,
+      outputLines: { meaning: 'How many lines of `recentOutput` to return.', default: '50' },
+      waitMs: {
+        meaning: 'Wait this long, at most, for the session to rest or to ask something.',
+        default: '0: answer at once',
+      },
+    },
+    returns: {
+      sessionId: 'Id of the session.',
+      status: '`running`, `waiting_for_input`, `completed`, `error` or `interrupted`.',
+      result: 'The final answer, at rest.',
+      recentOutput: 'The last lines of what Claude wrote.',
+      pendingInputs: 'One for each unanswered request.',
+      'pendingInputs[].inputId': 'What `claude_respond` needs.',
+      'pendingInputs[].type': '`permission`, `plan_review` or `user_question`.',
+      'pendingInputs[].toolName': 'The tool that asks.',
+      'pendingInputs[].toolInput': 'What it was called with.',
+      'pendingInputs[].description': 'The same in words.',
+      toolUseEvents: 'The tools that were used.',
+      'toolUseEvents[].toolName': 'Name of the tool.',
+      'toolUseEvents[].status': '`running`, `completed`, `denied` or `failed`.',
+      costUsd: 'Cost of the session so far, in US dollars.',
+      turnCount: 'Turns of the session so far.',
+      ...FAILURE,
+      error: 'Why the session or the call failed.',
+    },
+  },
+
+  claude_respond: {
+    parameters: {
+      sessionId,
+      inputId: { meaning: 'Which of `pendingInputs` is answered.' },
+      decision: {
+        meaning: '`allow` or `deny`. For a plan: `allow` starts the work, `deny` asks for another plan.',
+      },
+      reason: { meaning: 'With `deny`: what Claude is told.', default: 'a plain refusal' },
+      updatedInput: {
+        meaning: 'With `allow`: run the tool with this input in place of the one asked for.',
+        default: 'the input asked for',
+      },
+      answers: {
+        meaning:
+          'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; several labels as a list.',
+        default: 'none',
+      },
+    },
+    returns: { sessionId: 'Id of the session.', status: 'As `claude_get_status` tells it.', ...FAILURE },
+  },
+
+  claude_interrupt: {
+    parameters: { sessionId },
+    returns: {
+      sessionId: 'Id of the session.',
+      status: '`interrupted`; the session takes messages afterwards.',
+      ...FAILURE,
+    },
+  },
+
+  claude_list_sessions: {
+    parameters: {
+      projectDirectory: { meaning: 'Only sessions of this directory.', default: 'all' },
+      limit: { meaning: 'The most sessions, newest first.', default: '50' },
+    },
+    returns: {
+      sessions: 'Every session that Claude Code keeps on this machine.',
+      'sessions[].sessionId': 'Id of the session.',
+      'sessions[].projectDirectory': 'Its directory.',
+      'sessions[].displayText': 'Its title or first words.',
+      'sessions[].timestamp': 'When something last happened in it.',
+      'sessions[].isActive': 'Whether this server knows it.',
+      'sessions[].activeStatus': 'Its status here, if it is active.',
+      ...FAILURE,
+    },
+  },
+};

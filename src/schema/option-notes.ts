@@ -1,0 +1,142 @@
+import type { SessionOptionName } from './session-options.ts';
+
+/** What a person reads about one parameter. Not listed to clients: the tools list has to stay small. */
+export interface ParameterNote {
+  readonly meaning: string;
+  /** What holds when it is not given; left out for a required parameter. */
+  readonly default?: string;
+}
+
+const OWN_SETTINGS = "as the user's Claude Code is set up";
+
+/** Every option of a session, in the order of the schema. A new option does not compile until it is described. */
+export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = {
+  cwd: {
+    meaning: 'Directory to work in; it must exist. A relative path starts at the server’s working directory.',
+    default: 'the server’s working directory',
+  },
+  allowedTools: {
+    meaning: 'Tools that may be used without asking. Rules with an argument work too: `Bash(git diff *)`.',
+    default: 'none',
+  },
+  disallowedTools: {
+    meaning: 'Tools that are refused, whatever `allowedTools` or a later answer says.',
+    default: 'none',
+  },
+  permissionMode: {
+    meaning:
+      '`default` asks before anything risky; `acceptEdits` lets file edits pass; `plan` only plans and asks before it begins; ' +
+      '`dontAsk` denies what was not allowed beforehand; `auto` lets a model decide and asks when it cannot; ' +
+      '`bypassPermissions` asks nothing and needs the operator’s `ALLOW_BYPASS`.',
+    default: '`default`',
+  },
+  maxTurns: { meaning: 'Stop after this many turns of the model.', default: 'no limit' },
+  model: { meaning: 'Model to use, by name or alias.', default: OWN_SETTINGS },
+  systemPrompt: {
+    meaning:
+      'A text replaces the system prompt. `{"type":"preset","preset":"claude_code","append":"…"}` keeps Claude Code’s own and adds to it.',
+    default: 'the Agent SDK’s own',
+  },
+  permissionRequestTimeoutMs: {
+    meaning: 'How long a request waits for an answer before it is denied; 0 waits for ever.',
+    default: 'the server’s `PERMISSION_TIMEOUT_MS`',
+  },
+
+  tools: {
+    meaning: 'The built-in tools that exist at all: a list, `[]` for none, or the preset for all of them.',
+    default: 'all',
+  },
+  persistSession: {
+    meaning: '`false` writes no transcript: such a session can be neither forked nor resumed, and is never parked.',
+    default: '`true`',
+  },
+  sessionInitTimeoutMs: {
+    meaning: 'How long Claude Code may take to report its start before the call fails.',
+    default: '10000',
+  },
+  agents: {
+    meaning: 'Sub-agents by name, each with `description` and `prompt`, and if wanted `tools`, `model` and more.',
+    default: 'none',
+  },
+  agent: { meaning: 'Name of the agent that leads the main conversation.', default: 'none' },
+  maxBudgetUsd: { meaning: 'Stop when the session has cost this many US dollars.', default: 'no limit' },
+  effort: { meaning: 'How much effort the model puts into its answers.', default: OWN_SETTINGS },
+  betas: { meaning: 'Beta features of the API, by their header names.', default: 'none' },
+  additionalDirectories: { meaning: 'Further directories Claude may work in.', default: 'none' },
+  outputFormat: {
+    meaning: 'JSON Schema of the final answer, which then also comes as `result.structuredOutput`.',
+    default: 'free text',
+  },
+  thinking: {
+    meaning: 'Thinking of the model: as much as it finds right, within a budget of tokens, or none.',
+    default: OWN_SETTINGS,
+  },
+  pathToClaudeCodeExecutable: {
+    meaning: 'The Claude Code to run.',
+    default: 'the server’s `EXECUTABLE`, or the one that comes with the Agent SDK',
+  },
+  mcpServers: {
+    meaning: 'Further MCP servers by name: `{command, args?, env?}`, or `{type: "http" or "sse", url, headers?}`.',
+    default: 'none',
+  },
+  sandbox: { meaning: 'Sandbox settings of Claude Code for commands.', default: OWN_SETTINGS },
+  fallbackModel: { meaning: 'Model (or several, by commas) when the main one is overloaded.', default: 'none' },
+  enableFileCheckpointing: {
+    meaning: 'Keep copies of the files that Claude edits, so that `rewind` can put them back.',
+    default: '`false`',
+  },
+  includePartialMessages: {
+    meaning: 'Record text as it is being written; merged into one event for each message.',
+    default: '`false`',
+  },
+  strictMcpConfig: { meaning: 'Use no MCP servers but those in `mcpServers`.', default: '`false`' },
+  settingSources: {
+    meaning: 'Which settings files of Claude Code are read; `[]` reads none of them, nor CLAUDE.md.',
+    default: '`["user","project","local"]`',
+  },
+  debug: { meaning: 'Claude Code writes debug output.', default: '`false`' },
+  debugFile: { meaning: 'File for the debug output.', default: 'none' },
+  env: {
+    meaning: 'Variables for Claude Code, on top of the server’s own. The operator’s variables cannot be set.',
+    default: 'none',
+  },
+  title: { meaning: 'Title of the session in lists.', default: 'made by Claude Code' },
+  skills: { meaning: 'Skills Claude may use: names, or `"all"`.', default: OWN_SETTINGS },
+  plugins: { meaning: 'Plugins in local directories to load for this session.', default: 'none' },
+  pluginDelivery: {
+    meaning: 'How plugins are handed over; `initialize` helps where a command line may not be long.',
+    default: '`argv`',
+  },
+  settings: {
+    meaning: 'Further settings of Claude Code: an object, or the path of a settings file.',
+    default: 'none',
+  },
+  planModeInstructions: {
+    meaning: 'Replaces the instructions for the work in plan mode.',
+    default: 'Claude Code’s own',
+  },
+  taskBudget: { meaning: 'Tokens for the whole task; the model knows what is left of them.', default: 'none' },
+  agentProgressSummaries: {
+    meaning: 'Now and then a sentence on what each sub-agent does, as a progress event.',
+    default: '`false`',
+  },
+  forwardSubagentText: {
+    meaning: 'Events carry the text of sub-agents too, not only their tools.',
+    default: '`false`',
+  },
+  includeHookEvents: { meaning: 'Events for the start and end of hooks.', default: '`false`' },
+  toolAliases: {
+    meaning: 'Tool names that mean another tool, such as `{"Bash": "mcp__box__bash"}`.',
+    default: 'none',
+  },
+  toolConfig: { meaning: 'Settings of single built-in tools.', default: 'none' },
+  projectConfigRoot: {
+    meaning: 'Trusted checkout whose project settings count, where `cwd` is a worktree of it.',
+    default: '`cwd`',
+  },
+  promptSuggestions: { meaning: 'After a turn, an event with a suggested next prompt.', default: '`false`' },
+  verbatimPrompts: {
+    meaning: 'Prompts are taken as written: no `@file` mentions, no slash commands.',
+    default: '`false`',
+  },
+};
