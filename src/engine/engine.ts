@@ -66,7 +66,7 @@ export class Engine {
     return this.#registry.all;
   }
 
-  /** The tools of the last session that started, once there was one. */
+  /** The tools that sessions reported at their start, once there was one. */
   get tools(): string[] | undefined {
     return this.#tools;
   }
@@ -110,11 +110,15 @@ export class Engine {
     const known = this.#registry.find(request.sessionId);
     if (!known) return this.#replyFromDisk(request);
     await known.deathTold();
-    if (request.fork === true) return this.#fork(known, request);
     if (known.state === 'cancelled')
       throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
-    if (!known.atRest && request.whenBusy !== 'queue') throw busy(known);
-    await this.#continue(known, request);
+    if (request.fork === true) return this.#fork(known, request);
+    checkFree(known, request);
+    await known.oneReplyAtATime(async () => {
+      // Another reply may have been faster.
+      checkFree(known, request);
+      await this.#continue(known, request);
+    });
     return known;
   }
 
@@ -231,10 +235,7 @@ export class Engine {
     this.policy.checkDepth();
     if (session.options.cwd !== undefined) this.policy.directory(session.options.cwd, 'cwd');
     await this.#checkNotHeld(session.id);
-    await this.#registry.withPlace(async () => {
-      if (!session.atRest && request.whenBusy !== 'queue') throw busy(session);
-      await session.prompt(request.prompt);
-    });
+    await this.#registry.withPlace(() => session.prompt(request.prompt));
   }
 
   async #fork(parent: Session, request: ReplyRequest): Promise<Session> {
@@ -371,8 +372,10 @@ export class Engine {
   }
 
   #learnTools(tools: string[]): void {
-    if (this.#tools?.join() === tools.join()) return;
-    this.#tools = tools;
+    // A session that was given few tools must not make the others look as if they were not there.
+    const known = [...new Set([...(this.#tools ?? []), ...tools])];
+    if (known.length === this.#tools?.length) return;
+    this.#tools = known;
     this.toolsChanged.notify();
   }
 
@@ -394,6 +397,10 @@ export class Engine {
       ...(Object.keys(details).length > 0 && { details }),
     });
   }
+}
+
+function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
+  if (!session.atRest && whenBusy !== 'queue') throw busy(session);
 }
 
 function notFound(id: string, why: string): DomainError {

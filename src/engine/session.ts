@@ -75,6 +75,7 @@ export class Session {
   #state: State = 'starting';
   #link: Link = { kind: 'none' };
   #starting: Deferred<void> | undefined;
+  #lastReply: Promise<void> = Promise.resolve();
   #reportsState = false;
   #result: TurnResult | undefined;
   #cancellation: Cancellation | undefined;
@@ -225,6 +226,13 @@ export class Session {
     if (this.#link.kind === 'live' && !this.#link.process.alive && !this.#starting) await this.#link.process.gone;
   }
 
+  /** Replies that come together are handed over one after the other, so that the second finds the session at work. */
+  oneReplyAtATime(handOver: () => Promise<void>): Promise<void> {
+    const turn = this.#lastReply.then(handOver);
+    this.#lastReply = turn.catch(() => undefined);
+    return turn;
+  }
+
   /** From the next turn on. */
   async switchTo({ model, permissionMode, permissionTimeoutMs }: SessionSwitch): Promise<void> {
     // Claude Code takes this mode only if it was started with it: the next message starts it again.
@@ -296,7 +304,10 @@ export class Session {
   /** Final. Resolves when the process and all it started are gone. */
   async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
     if (!this.#apply('cancel')) return false;
-    this.#cancellation = { at: this.#services.clock.now(), reason, source };
+    const now = this.#services.clock.now();
+    this.#cancellation = { at: now, reason, source };
+    // Its rest begins now: counted from its last prompt, a session stopped for its length would be forgotten at once.
+    this.#lastActiveAt = now;
     this.#requests.settleAll(
       { behavior: 'deny', message: `The session was cancelled: ${reason}`, interrupt: true },
       settledAs,
@@ -543,7 +554,7 @@ export class Session {
     this.#lastHeardAt = this.#services.clock.now();
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, this.#lastText) : undefined;
     const decision = this.#requests.ask(ask, this.#permissionTimeoutMs, plan);
-    const rule = refusingRule(this.#options.disallowedTools ?? [], ask.toolName, ask.input);
+    const rule = this.#refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
       this.#requests.settle(
         ask.requestId,
@@ -560,9 +571,14 @@ export class Session {
   /** A changed input must not lead around `disallowedTools`: Claude Code checks the rules before it asks, not after. */
   #refuseForbiddenInput(request: OpenRequest, decision: Decision): void {
     if (decision.behavior === 'deny' || !decision.updatedInput) return;
-    const rule = refusingRule(this.#options.disallowedTools ?? [], request.ask.toolName, decision.updatedInput);
+    const rule = this.#refusedBy(request.ask.toolName, decision.updatedInput);
     if (rule !== undefined)
       throw new DomainError('PERMISSION_DENIED', `updatedInput is refused by disallowedTools (${rule}).`);
+  }
+
+  #refusedBy(toolName: string, input: Record<string, unknown>): string | undefined {
+    const { disallowedTools = [], cwd = process.cwd() } = this.#options;
+    return refusingRule(disallowedTools, { toolName, input, cwd });
   }
 
   #opened(request: OpenRequest): void {

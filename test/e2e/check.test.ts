@@ -1,0 +1,316 @@
+import { expect } from 'vitest';
+import { gate, reply, text, tool } from '../../src/scripted-model/reply.ts';
+import type { Json } from '../harness/json.ts';
+import { verifies } from './requirements.ts';
+import { check, pollAll, start } from './steps.ts';
+
+const echo = (words: string) => tool('Bash', { command: `echo ${words}`, description: `say ${words}` });
+
+verifies(['check.poll-at-once', 'check.poll-interval', 'wait.time-up', 'check.activity'], async (variant) => {
+  const h = await variant.start();
+  const held = gate(text('done'));
+  h.model.on('say it').reply(echo('one'), held);
+  const sessionId = await start(h, { prompt: 'say it' });
+  await held.arrived;
+  const polled = await check(h, { action: 'poll', sessionId });
+  expect(polled).toMatchObject({ sessionId, status: 'running', pollInterval: 3000, events: expect.any(Array) });
+  expect(polled.result).toBeUndefined();
+  expect(polled.activity).toMatch(/^1 tool \(1 Bash\), now: thinking, \$\d/);
+  expect(polled).toMatchObject({ lastEventId: expect.any(Number), lastToolUseId: expect.any(String) });
+  const waited = await check(h, { action: 'wait', sessionId, waitMs: 50 });
+  expect(waited).toMatchObject({ status: 'running', pollInterval: 3000 });
+  expect(waited).not.toHaveProperty('events');
+  expect(waited).not.toHaveProperty('nextCursor');
+  held.release();
+  await h.waitUntilRest(sessionId);
+});
+
+verifies('check.activity', { when: 'however long the names are' }, async (variant) => {
+  const h = await variant.start();
+  h.model.on('say it').reply(echo('x'.repeat(500)), text('done'));
+  const { activity } = await h.ok('claude_code', { prompt: 'say it', allowedTools: ['Bash'], waitMs: 20_000 });
+  expect(activity.length).toBeLessThanOrEqual(200);
+  expect(activity).not.toContain('\n');
+});
+
+verifies(
+  ['check.event-ids', 'check.minimal-view', 'check.full-view', 'check.cursor-without-events'],
+  async (variant) => {
+    const h = await variant.start();
+    h.model
+      .on('say it')
+      .reply(
+        reply()
+          .thinking('let me see')
+          .text('I will say it.')
+          .tool('Bash', { command: 'echo one', description: 'say one' }),
+        tool('Bash', { command: 'ls no-such-file', description: 'fail' }),
+        text('Said.'),
+      );
+    const { sessionId } = await h.ok('claude_code', { prompt: 'say it', waitMs: 20_000 });
+
+    const full = await check(h, { action: 'poll', sessionId, responseMode: 'full' });
+    const ids = full.events.map(({ id }: Json) => id);
+    expect(ids).toEqual(ids.map((_: unknown, index: number) => ids[0] + index));
+    expect(full.nextCursor).toBe(ids.at(-1) + 1);
+    const types = new Set(full.events.map(({ type }: Json) => type));
+    expect(types).toEqual(new Set(['output', 'progress', 'result']));
+    for (const { timestamp } of full.events) expect(Number.isNaN(Date.parse(timestamp))).toBe(false);
+    const raw = JSON.stringify(full.events);
+    expect(raw).toContain('"subtype":"init"');
+    expect(raw).toContain('let me see');
+    expect(full.result).toMatchObject({ usage: { output_tokens: 60 }, modelUsage: expect.any(Object) });
+
+    const minimal = await check(h, { action: 'poll', sessionId });
+    expect(minimal.events.map(({ data }: Json) => data)).toEqual([
+      { text: 'I will say it.' },
+      { tools: [{ name: 'Bash', summary: 'echo one' }] },
+      { results: [{ head: 'one', chars: 3, isError: false }] },
+      { tools: [{ name: 'Bash', summary: 'ls no-such-file' }] },
+      { results: [{ head: expect.stringContaining('no-such-file'), chars: expect.any(Number), isError: true }] },
+      { text: 'Said.' },
+    ]);
+    expect(minimal.nextCursor).toBe(full.nextCursor);
+    expect(minimal.result).not.toHaveProperty('usage');
+
+    const middle = minimal.events[2].id;
+    const rest = await check(h, { action: 'poll', sessionId, cursor: middle });
+    expect(rest.events).toEqual(minimal.events.slice(2));
+    expect((await check(h, { action: 'poll', sessionId, cursor: full.nextCursor })).events).toEqual([]);
+    const none = await check(h, { action: 'poll', sessionId, pollOptions: { includeEvents: false } });
+    expect(none.nextCursor).toBe(full.nextCursor);
+    expect(none).not.toHaveProperty('events');
+  },
+);
+
+verifies(['check.max-events', 'check.max-bytes-moves-on'], async (variant) => {
+  const h = await variant.start();
+  h.model.on('talk').reply(
+    echo('first'),
+    reply()
+      .text(`long ${'words '.repeat(500)}`)
+      .tool('Bash', { command: 'echo 2' }),
+    text('Said.'),
+  );
+  const { sessionId } = await h.ok('claude_code', { prompt: 'talk', waitMs: 20_000 });
+  const all = await pollAll(h, sessionId);
+  expect(all.length).toBeGreaterThan(4);
+
+  const two = await check(h, { action: 'poll', sessionId, maxEvents: 2 });
+  expect(two).toMatchObject({ truncated: true, truncatedFields: expect.arrayContaining(['events']) });
+  expect(two.events).toEqual(all.slice(0, 2));
+  expect(await pollAll(h, sessionId, { maxEvents: 2 })).toEqual(all);
+
+  for (const mode of ['minimal', 'full']) {
+    const seen: number[] = [];
+    for (let cursor = 0, calls = 0; ; calls++) {
+      expect(calls, 'the cursor stands still').toBeLessThan(100);
+      const page = await check(h, { action: 'poll', sessionId, cursor, responseMode: mode, maxBytes: 1 });
+      if (page.events.length === 0) break;
+      expect(page.events).toHaveLength(1);
+      expect(page.truncatedFields).toContain('events');
+      expect(page.nextCursor).toBeGreaterThan(cursor);
+      seen.push(page.events[0].id);
+      cursor = page.nextCursor;
+    }
+    if (mode === 'minimal') expect(seen).toEqual(all.map(({ id }) => id));
+    else expect(seen.length).toBeGreaterThan(all.length);
+  }
+});
+
+verifies('check.long-result', async (variant) => {
+  const h = await variant.start();
+  const long = Array.from({ length: 9_000 }, (_, index) => `line ${String(index)} é😀`).join('\n');
+  h.model.on('tell all').reply(text(long));
+  const first = await h.ok('claude_code', { prompt: 'tell all', waitMs: 20_000 });
+  expect(first).toMatchObject({ truncated: true, truncatedFields: ['result'] });
+  expect(first.result.resultChars).toBe(long.length);
+  expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThanOrEqual(24_000);
+  let read: string = first.result.result;
+  for (let page = first; page.truncated === true;) {
+    page = await check(h, { action: 'wait', sessionId: first.sessionId, pollOptions: { resultOffset: read.length } });
+    expect(page.result.resultChars).toBe(long.length);
+    expect(page.result.result).not.toBe('');
+    read += page.result.result;
+  }
+  expect(read).toBe(long);
+  const whole = await check(h, {
+    action: 'poll',
+    sessionId: first.sessionId,
+    responseMode: 'full',
+    includeEvents: false,
+  });
+  expect(whole.result.result).toBe(long);
+});
+
+verifies('check.partial-merged', async (variant) => {
+  const h = await variant.start();
+  const words = Array.from({ length: 300 }, (_, index) => `word${String(index)} `).join('');
+  h.model.on('stream it').reply(text(words).chunks(100));
+  const options = { prompt: 'stream it', waitMs: 20_000, advanced: { includePartialMessages: true } };
+  const { sessionId } = await h.ok('claude_code', options);
+  const events = await pollAll(h, sessionId, { responseMode: 'full' });
+  const partial = events.filter(({ data }) => data.type === 'partial');
+  expect(partial.map(({ data }) => data.text).join('')).toBe(words);
+  expect(partial.length).toBeLessThan(5);
+});
+
+verifies('check.cursor-reset', async (variant) => {
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_EVENT_BUFFER_SIZE: '10' } });
+  h.model
+    .on('work')
+    .reply(
+      tool('Bash', { command: 'touch a.txt' }),
+      ...Array.from({ length: 15 }, (_, index) => echo(String(index))),
+      text('done'),
+    );
+  const sessionId = await start(h, { prompt: 'work' });
+  const before = await h.waitForRequest(sessionId).then(() => check(h, { action: 'poll', sessionId, cursor: 1 }));
+  expect(before).not.toHaveProperty('cursorResetTo');
+  await h.allow(sessionId);
+  await h.waitUntilRest(sessionId);
+  const full = { responseMode: 'full', action: 'poll', sessionId };
+  const reset = await check(h, { ...full, cursor: 1 });
+  expect(reset.cursorResetTo).toBe(reset.events[0].id);
+  expect(reset.cursorResetTo).toBeGreaterThan(1);
+  const types = reset.events.map(({ type }: Json) => type);
+  expect(types).toEqual(expect.arrayContaining(['permission_request', 'permission_result', 'result']));
+  expect(types.filter((type: string) => type === 'output' || type === 'progress').length).toBeLessThanOrEqual(10);
+  expect(await check(h, { ...full, cursor: reset.events.at(-1).id })).not.toHaveProperty('cursorResetTo');
+});
+
+verifies(['check.include-switches', 'check.available-tools', 'check.result-fields'], async (variant) => {
+  const h = await variant.start();
+  h.model.on('make a file').reply(tool('Bash', { command: 'touch a.txt' }), text('done'));
+  const sessionId = await start(h, { prompt: 'make a file' });
+  await h.waitForRequest(sessionId);
+  const quiet = await check(h, {
+    action: 'poll',
+    sessionId,
+    pollOptions: { includeActions: false, includeEvents: false },
+  });
+  expect(quiet.status).toBe('waiting_permission');
+  expect(quiet).not.toHaveProperty('actions');
+  await h.allow(sessionId);
+  await h.waitUntilRest(sessionId);
+
+  const bare = await check(h, { action: 'poll', sessionId, includeResult: false });
+  expect(bare).not.toHaveProperty('result');
+  expect(bare).not.toHaveProperty('availableTools');
+  expect(bare.events.some(({ type }: Json) => type === 'progress' || type === 'result')).toBe(false);
+  const rich = await check(h, {
+    action: 'wait',
+    sessionId,
+    pollOptions: {
+      includeEvents: true,
+      includeTools: true,
+      includeUsage: true,
+      includeModelUsage: true,
+      includeTerminalEvents: true,
+      includeProgressEvents: true,
+    },
+  });
+  expect(rich.events.map(({ type }: Json) => type)).toEqual(expect.arrayContaining(['output', 'result']));
+  expect(rich).toHaveProperty('nextCursor');
+  expect(rich.availableTools).toEqual(
+    expect.arrayContaining([{ name: 'Bash', category: 'execution', description: expect.any(String) }]),
+  );
+  expect(rich.result).toEqual({
+    sessionId,
+    result: 'done',
+    isError: false,
+    durationMs: expect.any(Number),
+    durationApiMs: expect.any(Number),
+    numTurns: 2,
+    totalCostUsd: expect.any(Number),
+    sessionTotalTurns: 2,
+    sessionTotalCostUsd: expect.any(Number),
+    stopReason: 'end_turn',
+    usage: expect.objectContaining({ input_tokens: 200, output_tokens: 40 }),
+    modelUsage: expect.any(Object),
+  });
+});
+
+verifies('wait.until-rest', async (variant) => {
+  const h = await variant.start();
+  const held = gate(text('done'));
+  h.model.on('say it').reply(held);
+  const sessionId = await start(h, { prompt: 'say it' });
+  await held.arrived;
+  const waiting = check(h, { action: 'wait', sessionId });
+  held.release();
+  const done = await waiting;
+  expect(done).toMatchObject({ status: 'idle', result: { result: 'done' } });
+  expect(done).not.toHaveProperty('events');
+  expect(done).not.toHaveProperty('nextCursor');
+});
+
+verifies('wait.progress', async (variant) => {
+  const h = await variant.start();
+  const held = gate(text('done'));
+  h.model.on('say it').reply(echo('one'), held);
+  const sessionId = await start(h, { prompt: 'say it' });
+  await held.arrived;
+  const seen: { progress: number; message?: string | undefined; at: number }[] = [];
+  const startedAt = performance.now();
+  const waiting = h.ok(
+    'claude_code_check',
+    { action: 'wait', sessionId, waitMs: 15_000 },
+    {
+      onProgress: ({ progress, message }) => {
+        seen.push({ progress, message, at: performance.now() - startedAt });
+        if (seen.length === 3) held.release();
+      },
+    },
+  );
+  expect(await waiting).toMatchObject({ status: 'idle' });
+  expect(seen.length).toBeGreaterThanOrEqual(3);
+  const numbers = seen.map(({ progress }) => progress);
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  expect(new Set(numbers).size).toBe(numbers.length);
+  expect(seen[0]?.message).toMatch(/1 tool \(1 Bash\).*\$/);
+  const times = [0, ...seen.map(({ at }) => at)];
+  // Five seconds are the promise.
+  for (const [index, at] of times.entries()) expect(at - (times[index - 1] ?? 0)).toBeLessThan(5_000);
+});
+
+verifies('wait.client-cancels', async (variant) => {
+  const h = await variant.start();
+  const held = gate(text('done'));
+  h.model.on('say it').reply(held);
+  const sessionId = await start(h, { prompt: 'say it' });
+  await held.arrived;
+  const interest = new AbortController();
+  const waiting = h.call(
+    'claude_code_check',
+    { action: 'wait', sessionId },
+    { signal: interest.signal, onProgress: () => interest.abort() },
+  );
+  await expect(waiting).rejects.toThrow();
+  expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'running' });
+  held.release();
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
+});
+
+verifies('wait.two-at-once', async (variant) => {
+  const h = await variant.start();
+  const held = gate(text('done'));
+  h.model.on('say it').reply(held);
+  const sessionId = await start(h, { prompt: 'say it' });
+  await held.arrived;
+  const waits = [check(h, { action: 'wait', sessionId }), check(h, { action: 'wait', sessionId })];
+  await check(h, { action: 'poll', sessionId });
+  held.release();
+  for (const wait of waits) expect(await wait).toMatchObject({ status: 'idle', result: { result: 'done' } });
+});
+
+verifies('wait.session-cancelled', async (variant) => {
+  const h = await variant.start();
+  const held = gate(text('done'));
+  h.model.on('say it').reply(held);
+  const sessionId = await start(h, { prompt: 'say it' });
+  await held.arrived;
+  const waiting = check(h, { action: 'wait', sessionId });
+  await h.ok('claude_code_session', { action: 'cancel', sessionId });
+  expect(await waiting).toMatchObject({ status: 'cancelled', cancelledSource: 'caller' });
+});
