@@ -13,6 +13,8 @@ export interface OpenRequest {
   readonly plan: string | undefined;
   readonly createdAt: number;
   readonly expiresAt: number | undefined;
+  /** Aborted when the request has its outcome, so that whoever still shows it can take it away. */
+  readonly settled: AbortSignal;
 }
 
 export interface Outcome {
@@ -27,6 +29,7 @@ export interface RequestListener {
 
 interface Pending {
   request: OpenRequest;
+  settled: AbortController;
   resolve: (decision: Decision) => void;
   release: () => void;
 }
@@ -63,6 +66,7 @@ export class RequestBook {
   /** Resolves with the one decision there will be. `timeoutMs` 0: it never expires. */
   ask(ask: PermissionAsk, timeoutMs: number, plan: string | undefined): Promise<Decision> {
     const createdAt = this.#clock.now();
+    const settled = new AbortController();
     const request: OpenRequest = {
       id: ask.requestId,
       kind: kindOf(ask.toolName),
@@ -70,6 +74,7 @@ export class RequestBook {
       plan,
       createdAt,
       expiresAt: timeoutMs === 0 ? undefined : createdAt + timeoutMs,
+      settled: settled.signal,
     };
     return new Promise<Decision>((resolve) => {
       const withdraw = (): void => {
@@ -82,7 +87,7 @@ export class RequestBook {
         calledOff?.();
         ask.withdrawn.removeEventListener('abort', withdraw);
       };
-      this.#pending.set(request.id, { request, resolve, release });
+      this.#pending.set(request.id, { request, settled, resolve, release });
       this.#listener.onOpened(request);
       if (ask.withdrawn.aborted) withdraw();
     });
@@ -96,6 +101,7 @@ export class RequestBook {
     pending.release();
     pending.resolve(decision);
     this.#listener.onSettled(pending.request, { decision, source });
+    pending.settled.abort(`The request was settled (${source}).`);
     return pending.request;
   }
 

@@ -50,8 +50,8 @@ export interface AuditTrail {
 
 /** Shows requests to a person, where the connected client can. */
 export interface FormPresenter {
-  /** Whether a person can be asked at all right now. */
+  /** Whether the client can show forms at all, be it only while one of its calls waits. */
   readonly available: boolean;
-  /** Asks; the answer, if one comes, is given to the session. Never throws. */
+  /** Asks as soon as it can; the answer, if one comes, is given to the session. Never throws. */
   present(session: Session, request: OpenRequest): void;
 }

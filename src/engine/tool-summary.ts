@@ -18,13 +18,17 @@ const TELLING_FIELD: Record<string, string> = {
   ToolSearch: 'query',
 };
 
+export function tellingField(toolName: string): string | undefined {
+  return TELLING_FIELD[toolName];
+}
+
 /** One line on what a tool call would do: `npm test`, `src/main.ts`, a question. */
 export function summarizeTool(toolName: string, input: Record<string, unknown>, maxChars = 160): string {
   return oneLine(tellingText(toolName, input), maxChars);
 }
 
 function tellingText(toolName: string, input: Record<string, unknown>): string {
-  const field = TELLING_FIELD[toolName];
+  const field = tellingField(toolName);
   const told = field === undefined ? undefined : input[field];
   if (typeof told === 'string') return told;
   if (toolName === 'AskUserQuestion') return questionTexts(input).join(' | ');
@@ -44,17 +48,23 @@ export function questionTexts(input: Record<string, unknown>): string[] {
   });
 }
 
-/** Control characters and those that turn the direction of writing: they could make a command look like another. */
-const UNSEEN = /[\p{Cc}\p{Bidi_Control}\u200b\u2028\u2029\ufeff]/gu;
+/** What cannot be seen or turns the direction of writing: it could make a command look like another. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
+
+export function showUnseen(text: string): string {
+  return text.replace(UNSEEN, (char) => {
+    const code = (char.codePointAt(0) ?? 0).toString(16);
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`;
+  });
+}
 
 /** White space folded, unseen characters made visible, cut with an ellipsis. */
 export function oneLine(text: string, maxChars: number): string {
-  const visible = text
-    .slice(0, maxChars * 4)
-    .replace(/\s+/g, ' ')
-    .replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    .trim();
-  return visible.length > maxChars ? `${cutAt(visible, maxChars - 1)}…` : visible;
+  const head = text.slice(0, maxChars * 4);
+  const visible = showUnseen(head.replace(/\s+/g, ' ')).trim();
+  if (visible.length > maxChars) return `${cutAt(visible, maxChars - 1)}…`;
+  // Blanks that were folded away must not hide that something follows them.
+  return head.length < text.length ? `${visible}…` : visible;
 }
 
 /** Never cuts a surrogate pair in two. */

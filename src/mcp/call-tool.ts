@@ -1,20 +1,29 @@
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
 import { digest } from '../audit/audit-entry.ts';
 import type { Engine } from '../engine/engine.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import { isObject, parseArguments, type Arguments } from './arguments.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
 
-/** Runs a tool. Nothing is thrown to the protocol: what fails is a result that says so. */
-export async function callTool(tool: Tool, given: unknown, context: ToolContext): Promise<CallToolResult> {
+/**
+ * Runs a tool. Nothing is thrown to the protocol: what fails is a result that says so. A call that waits may end with
+ * forms instead, and is then made again with the answers.
+ */
+export async function callTool(
+  tool: Tool,
+  given: unknown,
+  context: ToolContext,
+): Promise<CallToolResult | InputRequiredResult> {
   const args = isObject(given) ? given : {};
   try {
     if (given !== undefined && !isObject(given))
       throw new DomainError('INVALID_ARGUMENT', 'Arguments must be an object.');
     const input = parseArguments(tool.input(), tool.normalize(args), tool.flatNames);
+    context.forms?.takeAnswers(tool.name);
     const answer = await tool.run(input as never, context);
-    auditCall(context.engine, tool, args, answer, 'ok');
-    return toResult(answer);
+    const asked = await context.forms?.result(tool.name);
+    auditCall(context.engine, tool, args, answer, asked ? 'asks the user' : 'ok');
+    return asked ?? toResult(answer);
   } catch (error) {
     const failure = tool.failure(formatError(error), args);
     auditCall(context.engine, tool, args, failure, error instanceof DomainError ? error.code : 'INTERNAL');

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Engine } from '../engine/engine.ts';
 import type { Arguments } from './arguments.ts';
+import type { CallForms } from './forms/call-forms.ts';
 
 export interface ToolContext {
   engine: Engine;
@@ -8,6 +9,8 @@ export interface ToolContext {
   signal: AbortSignal;
   /** Tells a waiting client what goes on; does nothing for one that did not ask. */
   progress: ((line: string) => void) | undefined;
+  /** How this call shows forms, where the protocol wants that done by the calls. */
+  forms: CallForms | undefined;
 }
 
 export interface ToolAnnotations {

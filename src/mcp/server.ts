@@ -2,6 +2,9 @@ import { McpServer, type ServerContext, type Tool as ListedTool } from '@modelco
 import type { Engine } from '../engine/engine.ts';
 import { callTool } from './call-tool.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
+import { CallForms, createCallStates } from './forms/call-forms.ts';
+import { FormDesk } from './forms/form-desk.ts';
+import { PushedForms } from './forms/pushed-forms.ts';
 import { INSTRUCTIONS } from './instructions.ts';
 import { listedSchema } from './list-schema.ts';
 import { TOOLSETS } from './toolsets.ts';
@@ -11,20 +14,46 @@ export interface ServerIdentity {
   version: string;
 }
 
-/** One MCP server over the engine. Made anew for each connection (and for probes), so it keeps no state of its own. */
-export function createMcpServer(engine: Engine, identity: ServerIdentity): McpServer {
+/** Makes the MCP servers over one engine. */
+export type ServerFactory = (connection: { era: 'legacy' | 'modern' }) => McpServer;
+
+/**
+ * One server is made for each connection (and for probes), so it keeps no state of its own; what was asked and what a
+ * call left behind outlive it.
+ */
+export function serverFactory(engine: Engine, identity: ServerIdentity): ServerFactory {
+  const shared: Shared = { engine, identity, desk: new FormDesk(engine), states: createCallStates() };
+  return ({ era }) => createMcpServer(shared, era);
+}
+
+interface Shared {
+  engine: Engine;
+  identity: ServerIdentity;
+  desk: FormDesk;
+  states: ReturnType<typeof createCallStates>;
+}
+
+function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legacy' | 'modern'): McpServer {
   const tools = TOOLSETS[engine.settings.toolset];
   const connection = new McpServer(
     { ...identity, title: 'Claude Code' },
-    { capabilities: { tools: { listChanged: true } }, instructions: INSTRUCTIONS[engine.settings.toolset] },
+    {
+      capabilities: { tools: { listChanged: true } },
+      instructions: INSTRUCTIONS[engine.settings.toolset],
+      requestState: states,
+    },
   );
   // The low-level server: `McpServer` would answer a bad argument in its own words and convert schemas at every start.
   const { server } = connection;
+  const pushedForms = new PushedForms(server, desk);
   server.setRequestHandler('tools/list', () => ({ tools: tools.map((tool) => listTool(tool, engine)) }));
   server.setRequestHandler('tools/call', async (request, ctx) => {
     const tool = tools.find(({ name }) => name === request.params.name);
     if (!tool) return unknownTool(request.params.name, tools);
-    const context: ToolContext = { engine, signal: ctx.mcpReq.signal, progress: progressTo(ctx) };
+    const forms = era === 'modern' ? new CallForms(engine, desk, states, ctx) : undefined;
+    // Whoever called last is whose user is asked: before the first call there is no session that could ask.
+    engine.presentWith(forms ? { available: forms.available, present: () => undefined } : pushedForms);
+    const context: ToolContext = { engine, signal: ctx.mcpReq.signal, progress: progressTo(ctx), forms };
     return callTool(tool, request.params.arguments, context);
   });
   const unsubscribe = engine.toolsChanged.subscribe(() => {

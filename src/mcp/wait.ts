@@ -1,4 +1,3 @@
-import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../engine/session.ts';
 import type { ToolContext } from './define-tool.ts';
 import { tellProgress } from './progress.ts';
@@ -6,23 +5,39 @@ import { tellProgress } from './progress.ts';
 export const MAX_WAIT_MS = 600_000;
 export const DEFAULT_WAIT_MS = 45_000;
 
-/** Until a request is open, the session is at rest, the time is up or the client has lost interest. */
+/**
+ * Until a request is open, the session is at rest, the time is up or the client has lost interest. Where the client
+ * wants it so, the call then ends with the forms of what is open, and goes on with what is left of its wait.
+ */
 export async function waitForSession(session: Session, waitMs: number, context: ToolContext): Promise<void> {
-  const { engine, signal, progress } = context;
-  if (waitMs <= 0 || hasReason(session) || signal.aborted) return;
+  const { engine, signal, forms } = context;
+  if (waitMs <= 0 || signal.aborted) return;
+  const until = forms?.until ?? engine.clock.now() + Math.min(waitMs, MAX_WAIT_MS);
+  await waitUntil(session, until, context);
+  if (!signal.aborted) forms?.ask(session, until);
+}
+
+async function waitUntil(session: Session, until: number, context: ToolContext): Promise<void> {
+  const { engine, progress } = context;
+  const leftMs = until - engine.clock.now();
+  if (leftMs <= 0 || hasReason(session, context)) return;
   const stopTelling = progress ? tellProgress(engine, session, progress) : undefined;
   try {
-    await reasonOrTimeUp(engine, session, Math.min(waitMs, MAX_WAIT_MS), signal);
+    await reasonOrTimeUp(session, leftMs, context);
   } finally {
     stopTelling?.();
   }
 }
 
-function hasReason(session: Session): boolean {
-  return session.atRest || session.requests.length > 0;
+/** A request that only a person may answer, and was shown to one, is no reason: the caller could do nothing about it. */
+function hasReason(session: Session, { engine, forms }: ToolContext): boolean {
+  if (session.atRest) return true;
+  if (session.requests.length === 0) return false;
+  return engine.settings.approvals !== 'human' || forms?.wanted(session) === true;
 }
 
-function reasonOrTimeUp(engine: Engine, session: Session, waitMs: number, signal: AbortSignal): Promise<void> {
+function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext): Promise<void> {
+  const { engine, signal } = context;
   return new Promise((resolve) => {
     const done = (): void => {
       callOff();
@@ -32,7 +47,7 @@ function reasonOrTimeUp(engine: Engine, session: Session, waitMs: number, signal
     };
     const callOff = engine.clock.after(waitMs, done);
     const unsubscribe = session.changed.subscribe(() => {
-      if (hasReason(session)) done();
+      if (hasReason(session, context)) done();
     });
     signal.addEventListener('abort', done);
   });

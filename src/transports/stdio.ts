@@ -1,6 +1,6 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Engine } from '../engine/engine.ts';
-import { createMcpServer, type ServerIdentity } from '../mcp/server.ts';
+import { serverFactory, type ServerIdentity } from '../mcp/server.ts';
 
 export interface StdioServer {
   close(): Promise<void>;
@@ -8,5 +8,5 @@ export interface StdioServer {
 
 /** Serves one client over stdin and stdout, in whichever protocol era it opens with. */
 export function serveOverStdio(engine: Engine, identity: ServerIdentity, onError: (error: Error) => void): StdioServer {
-  return serveStdio(() => createMcpServer(engine, identity), { onerror: onError });
+  return serveStdio(serverFactory(engine, identity), { onerror: onError });
 }

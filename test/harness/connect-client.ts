@@ -15,7 +15,8 @@ export const ERAS: readonly Era[] = ['legacy', 'modern'];
 
 export type FormRequest = ElicitRequestFormParams;
 export type FormAnswer = ElicitResult;
-export type Form = (request: FormRequest) => FormAnswer | Promise<FormAnswer>;
+/** The signal is aborted when the server withdraws the form. */
+export type Form = (request: FormRequest, withdrawn: AbortSignal) => FormAnswer | Promise<FormAnswer>;
 
 export interface ClientSetup {
   readonly era: Era;
@@ -42,9 +43,9 @@ export async function connectClient(transport: Transport, setup: ClientSetup): P
     },
   );
   if (form !== undefined) {
-    client.setRequestHandler('elicitation/create', ({ params }) => {
+    client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => {
       if (params.mode === 'url') throw new Error(`The test answers forms, not URLs: ${params.url}`);
-      return form(params);
+      return form(params, mcpReq.signal);
     });
   }
   await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });

@@ -146,9 +146,9 @@ export class Harness extends SessionSteps {
 
   async #connect(transport: ServerTransport): Promise<Client> {
     const { form, capabilities, clientOptions } = this.#options;
-    const recordedForm: Form = (request) => {
+    const recordedForm: Form = (request, withdrawn) => {
       this.forms.push(request);
-      return form!(request);
+      return form!(request, withdrawn);
     };
     const setup = { era: this.era, form: form && recordedForm, capabilities, clientOptions };
     try {

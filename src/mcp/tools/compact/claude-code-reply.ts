@@ -48,6 +48,7 @@ export const claudeCodeReply = defineTool({
     error,
   }),
   async run(args, context) {
+    if (context.forms?.session) return startedView(context.forms.session, args.waitMs, context);
     const { resumeSessionAt, ...options } = args.diskResumeConfig ?? {};
     const session = await context.engine.reply({
       sessionId: args.sessionId,

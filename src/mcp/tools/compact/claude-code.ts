@@ -28,6 +28,7 @@ export const claudeCode = defineTool({
   normalize: nestAdvanced,
   failure: (error) => ({ sessionId: '', status: 'error', isError: true, error }),
   async run({ prompt: text, waitMs: wait, ...options }, context) {
+    if (context.forms?.session) return startedView(context.forms.session, wait, context);
     const session = await context.engine.start({
       prompt: text,
       options: flatOptions(options),

@@ -1,0 +1,39 @@
+import type { PermissionAsk, PermissionUpdate } from '../../driver/permission-ask.ts';
+import { oneLine } from '../../engine/tool-summary.ts';
+
+export type LastingRule = Extract<PermissionUpdate, { type: 'addRules' }>;
+
+/**
+ * What "always allow" grants: the rules Claude Code suggests that allow, and nothing else. A form can name a rule in
+ * one line. The suggestions that come along with it (`setMode acceptEdits` with a mere `touch`, `addDirectories`)
+ * would open far more than what was asked about, the latter also past the operator's allowed directories.
+ */
+export function lastingRules({
+  suggestions,
+  onceOnly,
+}: Pick<PermissionAsk, 'suggestions' | 'onceOnly'>): LastingRule[] {
+  if (onceOnly) return [];
+  return (suggestions ?? []).filter(
+    (update): update is LastingRule =>
+      update.type === 'addRules' && update.behavior === 'allow' && update.rules.length > 0,
+  );
+}
+
+const PLACES: Record<LastingRule['destination'], string> = {
+  userSettings: 'your settings for all projects',
+  projectSettings: 'the shared settings of this project',
+  localSettings: 'your own settings of this project',
+  session: 'this session only',
+  cliArg: 'this session only',
+};
+
+export function describeRules(updates: LastingRule[]): string {
+  return updates
+    .map(({ rules, destination }) => {
+      const names = rules.map(({ toolName, ruleContent }) =>
+        oneLine(ruleContent === undefined ? toolName : `${toolName}(${ruleContent})`, 200),
+      );
+      return `${names.join(', ')} (${PLACES[destination]})`;
+    })
+    .join('; ');
+}

@@ -1,0 +1,43 @@
+import { cutAt, showUnseen } from '../../engine/tool-summary.ts';
+
+const MANY_BLANKS = /[^\S\n]{20,}/gu;
+const MANY_EMPTY_LINES = /\n(?:[^\S\n]*\n){3,}/gu;
+
+/**
+ * Text of a model as a person should see it before deciding: what is unseen is spelled out, what pushes the rest out
+ * of sight is counted instead, and a long text shows its end too, because that is where a command hides its point.
+ */
+export function visibleText(text: string, maxChars: number): string {
+  const lines = text
+    .replace(/\r\n/g, '\n')
+    .replace(MANY_BLANKS, (run) => ` ⟨${run.length} blanks⟩ `)
+    .replace(MANY_EMPTY_LINES, (run) => `\n⟨${run.split('\n').length - 2} empty lines⟩\n`)
+    .replaceAll('\t', '  ')
+    .split('\n');
+  return cutMiddle(lines.map(showUnseen).join('\n'), maxChars);
+}
+
+function cutMiddle(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const head = cutAt(text, Math.ceil(maxChars * 0.75));
+  const tail = wholeCharacters(text.slice(text.length - Math.floor(maxChars * 0.25)));
+  return `${head}\n⟨${text.length - head.length - tail.length} characters not shown⟩\n${tail}`;
+}
+
+/** Half of a pair at the start is dropped. */
+function wholeCharacters(text: string): string {
+  const first = text.charCodeAt(0);
+  return first >= 0xdc00 && first <= 0xdfff ? text.slice(1) : text;
+}
+
+/** A named value. One of several lines is barred, so that no line of it can pass for one of the form's own. */
+export function field(name: string, value: string): string {
+  return value.includes('\n') ? `${name}:\n${barred(value)}` : `${name}: ${value}`;
+}
+
+export function barred(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => `│ ${line}`)
+    .join('\n');
+}
