@@ -234,6 +234,8 @@ export class Engine {
     }
     this.policy.checkDepth();
     if (session.options.cwd !== undefined) this.policy.directory(session.options.cwd, 'cwd');
+    // A process that is on its way out is still registered, and would look like somebody else's.
+    await session.closed();
     await this.#checkNotHeld(session.id);
     await this.#registry.withPlace(() => session.prompt(request.prompt));
   }

@@ -42,6 +42,8 @@ export class Housekeeping {
 
   #tend(session: Session): void {
     const now = this.#clock.now();
+    // A start has a time limit of its own.
+    if (session.launching) return;
     if (!session.atRest) {
       if (now - session.workingSince < this.#rules.runningSessionMaxMs) return;
       void session.cancel(`it worked for longer than ${String(this.#rules.runningSessionMaxMs)} ms`, 'cleanup');

@@ -24,6 +24,14 @@ export class Outbox {
     return [...this.#messages.values()].some(({ stage }) => stage === 'sent');
   }
 
+  /** Takes out everything if Claude Code has not touched any of it; otherwise nothing. */
+  takeUntouched(): { id: string; text: string }[] {
+    const messages = [...this.#messages].map(([id, { text, stage }]) => ({ id, text, stage }));
+    if (messages.some(({ stage }) => stage !== 'sent')) return [];
+    this.#messages.clear();
+    return messages;
+  }
+
   /** Takes out all that no turn has begun with. */
   takeUndelivered(): string[] {
     const texts = [...this.#messages.values()].filter(({ stage }) => stage !== 'started').map(({ text }) => text);

@@ -183,6 +183,11 @@ export class Session {
     return this.#link.kind === 'live' ? this.#link.process.pid : undefined;
   }
 
+  /** Resolves when a process that is being closed has gone. */
+  async closed(): Promise<void> {
+    if (this.#link.kind === 'closing') await this.#link.gone;
+  }
+
   get persists(): boolean {
     return this.#options.persistSession !== false;
   }
@@ -211,7 +216,7 @@ export class Session {
   }
 
   async #deliver(text: string, id: string, fresh: boolean): Promise<void> {
-    if (this.#link.kind === 'closing') await this.#link.gone;
+    await this.closed();
     if (this.#starting) await this.#starting.promise;
     if (this.#link.kind === 'live') {
       this.#link.process.send(text, id);
@@ -332,7 +337,7 @@ export class Session {
 
   async rewind(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
     if (!this.atRest) throw busy(this);
-    if (this.#link.kind === 'closing') await this.#link.gone;
+    await this.closed();
     if (this.#link.kind === 'none') await this.#launch(undefined, undefined, false);
     if (this.#link.kind !== 'live')
       throw new DomainError('INTERNAL', 'Claude Code could not be started for the rewind.');
@@ -433,7 +438,7 @@ export class Session {
 
   async #closeProcess(): Promise<void> {
     if (this.#link.kind === 'live') this.#close(this.#link.process);
-    if (this.#link.kind === 'closing') await this.#link.gone;
+    await this.closed();
   }
 
   #exited(exit: AgentExit): void {
@@ -445,11 +450,31 @@ export class Session {
       return;
     }
     if (this.atRest) return;
+    if (this.#heardNothing && this.persists && this.#redeliver(this.#outbox.takeUntouched())) return;
     this.#requests.settleAll({ behavior: 'deny', message: 'Claude Code has ended.', interrupt: true }, 'cancel');
     this.#result = lostProcess(exit, this.#outbox.takeUndelivered());
     this.#append('error', { type: 'error', message: this.#result.text, exitCode: exit.code, signal: exit.signal });
     this.#apply('fail');
     this.#rested();
+  }
+
+  /** No word from Claude Code since the call began. */
+  get #heardNothing(): boolean {
+    return this.#lastHeardAt === this.#workingSince;
+  }
+
+  /** A process that died at rest may be noticed only when it is written to: what it never read goes to the next one. */
+  #redeliver(messages: { id: string; text: string }[]): boolean {
+    const [first, ...others] = messages;
+    if (!first) return false;
+    for (const { id, text } of messages) this.#outbox.add(id, text);
+    void this.#launch(first.text, first.id, false).then(
+      () => {
+        for (const { id, text } of others) if (this.#link.kind === 'live') this.#link.process.send(text, id);
+      },
+      (error: unknown) => this.#services.debug(`session ${this.id}: ${messageOf(error)}`),
+    );
+    return true;
   }
 
   // ── what Claude Code says ──────────────────────────────────────────────────────────────────────────────────────
@@ -502,6 +527,8 @@ export class Session {
         return;
       case 'background_tasks':
         this.#backgroundTasks = signal.count;
+        // Claude Code is about to wake and tell of the end: time for parking counts from here.
+        this.#lastActiveAt = this.#lastHeardAt;
         return;
       case 'permission_mode':
         this.#permissionMode = signal.mode;

@@ -1,0 +1,151 @@
+import { expect } from 'vitest';
+import { text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { claudePid, killClaude } from './claude-process.ts';
+import { verifies } from './requirements.ts';
+import { check } from './steps.ts';
+
+/** Different prices for different turns, so that no sum is right by chance. */
+const priced = (words: string, outputTokens: number): MessageReply =>
+  text(words).usage({ input_tokens: 1000, output_tokens: outputTokens });
+const step = (outputTokens: number): MessageReply =>
+  tool('Bash', { command: 'echo on' }).usage({ input_tokens: 2000, output_tokens: outputTokens });
+
+/** Compares an answer with what the model charged since the last look. */
+class Bill {
+  readonly #h: Harness;
+  #seenUsd = 0;
+
+  constructor(h: Harness) {
+    this.#h = h;
+  }
+
+  takeUsd(): number {
+    const charged = this.#h.model.chargedUsd();
+    const since = charged - this.#seenUsd;
+    this.#seenUsd = charged;
+    return since;
+  }
+}
+
+function expectFigures(
+  answer: Json,
+  call: readonly [turns: number, usd: number],
+  session: readonly [number, number],
+): void {
+  expect(answer.status).toBe('idle');
+  const { numTurns, totalCostUsd, sessionTotalTurns, sessionTotalCostUsd } = answer.result;
+  expect([numTurns, sessionTotalTurns]).toEqual([call[0], session[0]]);
+  expect(totalCostUsd).toBeCloseTo(call[1], 5);
+  expect(sessionTotalCostUsd).toBeCloseTo(session[1], 5);
+  expect(call[1]).toBeGreaterThan(0.001);
+}
+
+const reply = (h: Harness, sessionId: string, prompt: string, more: object = {}): Promise<Json> =>
+  h.ok('claude_code_reply', { sessionId, prompt, waitMs: 20_000, ...more });
+
+async function listed(h: Harness, sessionId: string): Promise<Json> {
+  return (await h.ok('claude_code_session', { action: 'get', sessionId })).sessions[0];
+}
+
+verifies('totals.hot-replies', async (variant) => {
+  const h = await variant.start();
+  h.model.on('one').reply(step(300), priced('1', 500));
+  h.model.on('two').reply(priced('2', 900));
+  h.model.on('three').reply(step(50), step(70), priced('3', 110));
+  const bill = new Bill(h);
+  const first = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const a = bill.takeUsd();
+  expectFigures(first, [2, a], [2, a]);
+  const second = await reply(h, first.sessionId, 'two');
+  const b = bill.takeUsd();
+  expectFigures(second, [1, b], [3, a + b]);
+  const third = await reply(h, first.sessionId, 'three');
+  const c = bill.takeUsd();
+  expectFigures(third, [3, c], [6, a + b + c]);
+  const session = await listed(h, first.sessionId);
+  expect(session.totalTurns).toBe(6);
+  expect(session.totalCostUsd).toBeCloseTo(h.model.chargedUsd(), 5);
+});
+
+verifies('totals.parked', async (variant) => {
+  const h = await variant.start({
+    env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '100', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' },
+  });
+  h.model.on('one').reply(priced('1', 500));
+  h.model.on('two').reply(step(20), priced('2', 900));
+  h.model.on('three').reply(priced('3', 70));
+  const bill = new Bill(h);
+  const { sessionId, ...first } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const a = bill.takeUsd();
+  expectFigures(first, [1, a], [1, a]);
+  const sums: [number, number] = [1, a];
+  for (const [prompt, turns] of [
+    ['two', 2],
+    ['three', 1],
+  ] as const) {
+    await eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
+    const answer = await reply(h, sessionId, prompt);
+    const cost = bill.takeUsd();
+    sums[0] += turns;
+    sums[1] += cost;
+    expectFigures(answer, [turns, cost], sums);
+  }
+});
+
+verifies('totals.killed', async (variant) => {
+  const h = await variant.start();
+  h.model.on('one').reply(priced('1', 500));
+  h.model.on('two').reply(priced('2', 900));
+  h.model.on('three').reply(priced('3', 70));
+  const bill = new Bill(h);
+  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  await reply(h, sessionId, 'two');
+  const ab = bill.takeUsd();
+  await killClaude(h, sessionId);
+  const third = await reply(h, sessionId, 'three');
+  const c = bill.takeUsd();
+  expectFigures(third, [1, c], [3, ab + c]);
+});
+
+verifies('totals.fork', async (variant) => {
+  const h = await variant.start();
+  h.model.on('one').reply(priced('1', 500));
+  h.model.on('other way').reply(priced('2', 900));
+  h.model.on('and on').reply(priced('3', 30));
+  h.model.on('same way').reply(priced('4', 70));
+  const bill = new Bill(h);
+  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const a = bill.takeUsd();
+  const fork = await reply(h, sessionId, 'other way', { forkSession: true });
+  const b = bill.takeUsd();
+  expectFigures(fork, [1, b], [2, a + b]);
+  expect((await listed(h, sessionId)).totalCostUsd).toBeCloseTo(a, 5);
+  const forkAgain = await reply(h, fork.sessionId, 'and on');
+  const c = bill.takeUsd();
+  expectFigures(forkAgain, [1, c], [3, a + b + c]);
+  const original = await reply(h, sessionId, 'same way');
+  const d = bill.takeUsd();
+  expectFigures(original, [1, d], [2, a + d]);
+  expect(await check(h, { action: 'poll', sessionId: fork.sessionId })).toMatchObject({
+    result: { sessionTotalTurns: 3 },
+  });
+});
+
+verifies('totals.disk', async (variant) => {
+  const secret = { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'a secret of the operator' };
+  const h = await variant.start({ env: secret });
+  h.model.on('one').reply(priced('1', 500));
+  h.model.on('two').reply(priced('2', 900));
+  const bill = new Bill(h);
+  const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const a = bill.takeUsd();
+  await h.restartServer();
+  const second = await reply(h, sessionId, 'two', { resumeToken });
+  const b = bill.takeUsd();
+  expect(second.result.numTurns).toBe(1);
+  expect(second.result.totalCostUsd).toBeCloseTo(b, 5);
+  expect(second.result.sessionTotalCostUsd).toBeCloseTo(a + b, 5);
+});
