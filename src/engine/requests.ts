@@ -34,10 +34,13 @@ interface Pending {
   release: () => void;
 }
 
-const KINDS: Record<string, RequestKind> = { ExitPlanMode: 'plan_review', AskUserQuestion: 'user_question' };
+const KINDS: ReadonlyMap<string, RequestKind> = new Map<string, RequestKind>([
+  ['ExitPlanMode', 'plan_review'],
+  ['AskUserQuestion', 'user_question'],
+]);
 
 export function kindOf(toolName: string): RequestKind {
-  return KINDS[toolName] ?? 'permission';
+  return KINDS.get(toolName) ?? 'permission';
 }
 
 /** What Claude Code has asked and nobody has answered. Each request has exactly one outcome, whichever comes first. */

@@ -16,12 +16,12 @@ interface ToolRule {
 }
 
 /** A rule about paths holds for every tool that does the same to files. */
-const FAMILIES: Readonly<Record<string, readonly string[]>> = {
-  Edit: ['Write', 'NotebookEdit'],
-  Read: ['Grep', 'Glob'],
-  Task: ['Agent'],
-  Agent: ['Task'],
-};
+const FAMILIES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['Edit', ['Write', 'NotebookEdit']],
+  ['Read', ['Grep', 'Glob']],
+  ['Task', ['Agent']],
+  ['Agent', ['Task']],
+]);
 
 const COMMAND_TOOLS: ReadonlySet<string> = new Set(['Bash', 'PowerShell', 'Monitor']);
 const PATH_FIELDS = ['file_path', 'notebook_path', 'path'] as const;
@@ -43,7 +43,7 @@ function parseRule(rule: string): ToolRule {
 function matches({ toolName, specifier }: ToolRule, call: ToolCall): boolean {
   const all = specifier === undefined || specifier === '' || specifier === '*';
   if (all) return names(toolName, call.toolName);
-  if (!names(toolName, call.toolName) && FAMILIES[toolName]?.includes(call.toolName) !== true) return false;
+  if (!names(toolName, call.toolName) && FAMILIES.get(toolName)?.includes(call.toolName) !== true) return false;
   if (COMMAND_TOOLS.has(call.toolName)) return commandMatches(specifier, textOf(call.input['command']));
   return pathMatches(specifier, call) || otherMatches(specifier, call.input);
 }

@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { EVENT_TYPES, type EventType } from '../driver/agent-signal.ts';
+import { EventLog } from './event-log.ts';
+
+const ROOMY = { maxEvents: 1_000, maxBytes: 1_000_000 };
+const KEPT: ReadonlySet<EventType> = new Set<EventType>(['permission_request', 'permission_result', 'result', 'error']);
+
+function logOf(limits: Partial<typeof ROOMY>, ...types: EventType[]): EventLog {
+  const log = new EventLog({ ...ROOMY, ...limits });
+  for (const type of types) log.append(type, { words: 'some' }, 0);
+  return log;
+}
+
+const idsFrom = (log: EventLog, cursor: number): number[] => log.from(cursor).events.map(({ id }) => id);
+
+test('ids rise by one from one', () => {
+  const log = logOf({}, 'output', 'progress', 'output');
+  expect(idsFrom(log, 0)).toEqual([1, 2, 3]);
+  expect(idsFrom(log, 2)).toEqual([2, 3]);
+  expect(idsFrom(log, 4)).toEqual([]);
+  expect(log.from(4)).toMatchObject({ resetTo: undefined });
+  expect(log.nextId).toBe(4);
+});
+
+test('the oldest ordinary event goes first, what was asked and answered stays', () => {
+  const log = logOf(
+    { maxEvents: 3 },
+    'output',
+    'output',
+    'permission_request',
+    'output',
+    'permission_result',
+    'output',
+    'result',
+  );
+  expect(idsFrom(log, 0)).toEqual([2, 3, 4, 5, 6, 7]);
+  expect(log.from(1).resetTo).toBe(2);
+  expect(log.from(2).resetTo).toBeUndefined();
+});
+
+test('even they go when there are twice as many', () => {
+  const log = logOf({ maxEvents: 2 }, ...Array.from({ length: 10 }, (): EventType => 'permission_request'));
+  expect(log.length).toBe(4);
+  expect(log.from(0).resetTo).toBe(7);
+});
+
+test('few large events are bounded by their bytes', () => {
+  const log = new EventLog({ maxEvents: 100, maxBytes: 10_000 });
+  for (let index = 0; index < 50; index++) log.append('output', { text: 'x'.repeat(1_000) }, index);
+  expect(log.length).toBeLessThan(10);
+  expect(log.length).toBeGreaterThan(5);
+});
+
+test('one event larger than the whole log is kept all the same', () => {
+  const log = new EventLog({ maxEvents: 10, maxBytes: 100 });
+  log.append('output', { text: 'x'.repeat(1_000) }, 0);
+  expect(log.length).toBe(1);
+});
+
+test('under any load: bounded, in order, nothing lost unsaid', () => {
+  const entry = fc.record({ type: fc.constantFrom(...EVENT_TYPES), size: fc.nat({ max: 400 }), read: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 200 }), fc.integer({ min: 1, max: 12 }), (entries, maxEvents) => {
+      const log = new EventLog({ maxEvents, maxBytes: 3_000 });
+      let cursor = 1;
+      for (const { type, size, read } of entries) {
+        const { id } = log.append(type, { text: 'x'.repeat(size) }, 0);
+        expect(id).toBe(log.nextId - 1);
+        const { events } = log.from(0);
+        expect(events.at(-1)?.id).toBe(id);
+        const ids = events.map((event) => event.id);
+        expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+        expect(events.filter((event) => !KEPT.has(event.type)).length).toBeLessThanOrEqual(maxEvents + 1);
+        expect(events.length).toBeLessThanOrEqual(2 * maxEvents);
+        if (!read) continue;
+        const slice = log.from(cursor);
+        const complete = slice.events.length === log.nextId - cursor;
+        expect(complete || slice.resetTo !== undefined).toBe(true);
+        cursor = log.nextId;
+      }
+    }),
+  );
+});
+
+describe('partial messages', () => {
+  const partials = (log: EventLog): unknown[] => log.from(0).events.map(({ data }) => data);
+
+  test('grow one event until it was read', () => {
+    const log = new EventLog(ROOMY);
+    log.beginPartial('m1');
+    for (const piece of ['a', 'b', 'c']) log.appendPartial(piece, 0);
+    expect(partials(log)).toEqual([{ type: 'partial', messageId: 'm1', text: 'abc' }]);
+    log.markDelivered(1);
+    log.appendPartial('d', 0);
+    log.appendPartial('e', 0);
+    expect(partials(log)).toEqual([
+      { type: 'partial', messageId: 'm1', text: 'abc' },
+      { type: 'partial', messageId: 'm1', text: 'de' },
+    ]);
+  });
+
+  test('do not run into the next message', () => {
+    const log = new EventLog(ROOMY);
+    log.beginPartial('m1');
+    log.appendPartial('a', 0);
+    log.beginPartial('m2');
+    log.appendPartial('b', 0);
+    expect(partials(log)).toMatchObject([
+      { messageId: 'm1', text: 'a' },
+      { messageId: 'm2', text: 'b' },
+    ]);
+  });
+
+  test('a reader of any habit reads the whole stream once', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ piece: fc.string({ minLength: 1 }), read: fc.boolean() })), (pieces) => {
+        const log = new EventLog(ROOMY);
+        log.beginPartial('m');
+        let cursor = 0;
+        let seen = '';
+        const read = (): void => {
+          for (const { data } of log.from(cursor).events) seen += (data as { text: string }).text;
+          cursor = log.nextId;
+          log.markDelivered(cursor - 1);
+        };
+        for (const each of pieces) {
+          log.appendPartial(each.piece, 0);
+          if (each.read) read();
+        }
+        read();
+        expect(seen).toBe(pieces.map(({ piece }) => piece).join(''));
+      }),
+    );
+  });
+});
+
+test('newest first', () => {
+  expect([...logOf({}, 'output', 'result').newestFirst()].map(({ id }) => id)).toEqual([2, 1]);
+});

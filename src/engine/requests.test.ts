@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../test/harness/manual-clock.ts';
+import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import { kindOf, RequestBook, type OpenRequest, type Outcome } from './requests.ts';
+
+const ALLOW: Decision = { behavior: 'allow' };
+const DENY: Decision = { behavior: 'deny', message: 'no', interrupt: true };
+const TIMEOUT_MS = 1_000;
+
+function askOf(requestId: string, withdrawn: AbortSignal, toolName = 'Bash'): PermissionAsk {
+  return {
+    requestId,
+    toolName,
+    input: { command: 'touch a' },
+    toolUseId: `tool-${requestId}`,
+    agentId: undefined,
+    title: undefined,
+    description: undefined,
+    decisionReason: undefined,
+    blockedPath: undefined,
+    suggestions: undefined,
+    onceOnly: false,
+    withdrawn,
+  };
+}
+
+/** A book with everything that can happen to it, and a record of all that it told. */
+class Bench {
+  readonly clock = new ManualClock();
+  readonly opened: string[] = [];
+  readonly settled = new Map<string, Outcome[]>();
+  readonly decided = new Map<string, Decision[]>();
+  readonly book = new RequestBook(this.clock, {
+    onOpened: ({ id }) => this.opened.push(id),
+    onSettled: ({ id }, outcome) => this.settled.set(id, [...(this.settled.get(id) ?? []), outcome]),
+  });
+  readonly #withdraw = new Map<string, AbortController>();
+
+  ask(id: string, timeoutMs = TIMEOUT_MS): void {
+    const controller = new AbortController();
+    this.#withdraw.set(id, controller);
+    void this.book
+      .ask(askOf(id, controller.signal), timeoutMs, undefined)
+      .then((decision) => this.decided.set(id, [...(this.decided.get(id) ?? []), decision]));
+  }
+
+  withdraw(id: string): void {
+    this.#withdraw.get(id)?.abort();
+  }
+}
+
+type Step =
+  | { do: 'ask'; timeoutMs: number }
+  | { do: 'answer' | 'answerAsHuman' | 'withdraw'; which: number }
+  | { do: 'pass'; ms: number }
+  | { do: 'cancel' | 'shutdown' | 'crash' };
+
+const which = fc.nat({ max: 9 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant('ask' as const), timeoutMs: fc.constantFrom(0, 500, TIMEOUT_MS) }),
+  fc.record({ do: fc.constantFrom('answer' as const, 'answerAsHuman' as const, 'withdraw' as const), which }),
+  fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1, 499, 500, 1_000) }),
+  fc.record({ do: fc.constantFrom('cancel' as const, 'shutdown' as const, 'crash' as const) }),
+);
+
+test('whatever comes together, each request has exactly one outcome, and it is the one that was told', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const bench = new Bench();
+      const { book, clock } = bench;
+      for (const [index, each] of steps.entries()) {
+        const openBefore = book.open.map(({ id }) => id);
+        const target = 'which' in each ? bench.opened[each.which % Math.max(1, bench.opened.length)] : undefined;
+        switch (each.do) {
+          case 'ask':
+            bench.ask(`request-${String(index)}`, each.timeoutMs);
+            break;
+          case 'answer':
+          case 'answerAsHuman':
+            if (target !== undefined) {
+              const found = book.settle(target, ALLOW, each.do === 'answer' ? 'caller' : 'human');
+              expect(found !== undefined).toBe(openBefore.includes(target));
+            }
+            break;
+          case 'withdraw':
+            if (target !== undefined) bench.withdraw(target);
+            break;
+          case 'pass':
+            clock.advance(each.ms);
+            break;
+          case 'cancel':
+          case 'crash':
+            book.settleAll(DENY, 'cancel');
+            expect(book.size).toBe(0);
+            break;
+          case 'shutdown':
+            book.settleAll(DENY, 'shutdown');
+            break;
+        }
+        // An open request has no outcome yet, a closed one has one.
+        for (const id of bench.opened) {
+          expect(bench.settled.get(id)?.length ?? 0).toBe(book.find(id) === undefined ? 1 : 0);
+        }
+      }
+      book.settleAll(DENY, 'shutdown');
+      await Promise.resolve();
+      expect(clock.alarms).toBe(0);
+      for (const id of bench.opened) {
+        expect(bench.decided.get(id)).toEqual(bench.settled.get(id)?.map(({ decision }) => decision));
+        expect(bench.decided.get(id)).toHaveLength(1);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('an outcome may lead to another request or answer without confusing the book', () => {
+  const clock = new ManualClock();
+  const told: string[] = [];
+  const book: RequestBook = new RequestBook(clock, {
+    onOpened: () => undefined,
+    onSettled: ({ id }: OpenRequest, { source }) => {
+      told.push(`${id} ${source}`);
+      expect(book.settle(id, ALLOW, 'caller')).toBeUndefined();
+      book.settleAll(DENY, 'cancel');
+    },
+  });
+  for (const id of ['a', 'b', 'c']) void book.ask(askOf(id, new AbortController().signal), 100, undefined);
+  clock.advance(100);
+  expect(told).toEqual(['a timeout', 'b cancel', 'c cancel']);
+});
+
+test('nobody answers: the words say so', async () => {
+  const bench = new Bench();
+  bench.ask('late', 5_000);
+  bench.clock.advance(4_999);
+  expect(bench.book.find('late')?.expiresAt).toBe(5_000);
+  bench.clock.advance(1);
+  await Promise.resolve();
+  expect(bench.decided.get('late')).toMatchObject([
+    { behavior: 'deny', message: expect.stringMatching(/nobody answered.* 5 s.*not refused/is) },
+  ]);
+});
+
+test('zero never expires', () => {
+  const bench = new Bench();
+  bench.ask('patient', 0);
+  bench.clock.advance(1e12);
+  expect(bench.book.find('patient')).toMatchObject({ expiresAt: undefined });
+});
+
+test('a question that was taken back before it could be asked is settled', () => {
+  const bench = new Bench();
+  const gone = AbortSignal.abort();
+  void bench.book.ask(askOf('gone', gone), 0, undefined);
+  expect(bench.book.size).toBe(0);
+  expect(bench.settled.get('gone')).toMatchObject([{ source: 'cancel', decision: { behavior: 'deny' } }]);
+});
+
+test.each([
+  ['ExitPlanMode', 'plan_review'],
+  ['AskUserQuestion', 'user_question'],
+  ['Bash', 'permission'],
+  ['constructor', 'permission'],
+])('%s is a %s', (toolName, kind) => {
+  expect(kindOf(toolName)).toBe(kind);
+});

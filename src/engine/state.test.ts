@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { isAtRest, STATES, transition, TRANSITIONS, type State, type StateEvent } from './state.ts';
+
+const EVENTS = Object.keys(TRANSITIONS) as StateEvent[];
+
+/** Rows are states, columns events in the order of the head; `·` changes nothing. */
+const TABLE = `
+  state         started  work     asked    answered interrupt     rest  stop         fail   cancel
+  starting      running  ·        waiting  ·        interrupting  idle  interrupted  error  cancelled
+  running       ·        ·        waiting  ·        interrupting  idle  interrupted  error  cancelled
+  waiting       ·        ·        ·        running  interrupting  idle  interrupted  error  cancelled
+  interrupting  ·        ·        ·        ·        ·             idle  interrupted  error  cancelled
+  idle          ·        running  waiting  ·        ·             ·     ·            error  cancelled
+  interrupted   ·        running  waiting  ·        ·             ·     ·            error  cancelled
+  error         ·        running  waiting  ·        ·             ·     ·            ·      cancelled
+  cancelled     ·        ·        ·        ·        ·             ·     ·            ·      ·`;
+
+const [head = [], ...rows] = TABLE.trim()
+  .split('\n')
+  .map((line) => line.trim().split(/\s+/));
+
+test('the table names every state and every event', () => {
+  expect(rows.map(([state]) => state)).toEqual(STATES);
+  expect(head.slice(1)).toEqual(EVENTS);
+});
+
+const cells = rows.flatMap(([state, ...nexts]) =>
+  nexts.map((next, index) => [state as State, head[index + 1] as StateEvent, next] as const),
+);
+
+test.each(cells)('%s, %s → %s', (state, event, next) => {
+  expect(transition(state, event) ?? '·').toBe(next);
+});
+
+test('nothing leads out of cancelled, and it is at rest', () => {
+  expect(EVENTS.filter((event) => transition('cancelled', event) !== undefined)).toEqual([]);
+  expect(STATES.filter(isAtRest)).toEqual(['idle', 'interrupted', 'error', 'cancelled']);
+});

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { roundUsd, Totals } from './totals.ts';
+
+const result = (cumulativeCostUsd: number, numTurns = 1) => ({
+  numTurns,
+  cumulativeCostUsd,
+  durationMs: 10,
+  durationApiMs: 5,
+  usage: { output_tokens: 7, service_tier: 'standard' },
+});
+
+test('each call has its share of the running sum', () => {
+  const totals = new Totals();
+  totals.beginProcess(0);
+  totals.add(result(0.1, 2));
+  expect(totals.call).toMatchObject({ turns: 2, costUsd: 0.1 });
+  totals.beginCall();
+  totals.add(result(0.25));
+  expect(roundUsd(totals.call.costUsd)).toBe(0.15);
+  expect(totals.session).toMatchObject({ turns: 3, costUsd: 0.25 });
+});
+
+test('several results of one call add up', () => {
+  const totals = new Totals();
+  totals.beginCall();
+  totals.add(result(0.1, 2));
+  totals.add(result(0.3, 1));
+  expect(totals.call).toEqual({
+    turns: 3,
+    costUsd: 0.3,
+    durationMs: 20,
+    durationApiMs: 10,
+    usage: { output_tokens: 14 },
+  });
+});
+
+test('a process that was killed took its cost out of the transcript, not out of the sum', () => {
+  const totals = new Totals();
+  totals.beginProcess(0);
+  totals.add(result(0.4));
+  totals.beginCall();
+  totals.beginProcess(0);
+  totals.add(result(0.1));
+  expect(totals.call.costUsd).toBe(0.1);
+  expect(totals.session.costUsd).toBe(0.5);
+});
+
+test('a resumed process counts on, which is not charged again', () => {
+  const totals = new Totals({ turns: 3, costUsd: 0.4 });
+  totals.beginProcess(0.4);
+  totals.beginCall();
+  totals.add(result(0.6));
+  expect(roundUsd(totals.call.costUsd)).toBe(0.2);
+  expect(roundUsd(totals.session.costUsd)).toBe(0.6);
+  expect(totals.session.turns).toBe(4);
+});
+
+test('what is inherited is copied, and a sum that shrinks charges nothing', () => {
+  const inherited = { turns: 1, costUsd: 1 };
+  const totals = new Totals(inherited);
+  totals.beginProcess(5);
+  totals.add(result(3));
+  expect(totals.session).toEqual({ turns: 2, costUsd: 1 });
+  expect(inherited).toEqual({ turns: 1, costUsd: 1 });
+});
+
+test('dust is rounded away', () => {
+  expect(roundUsd(0.1 + 0.2)).toBe(0.3);
+});
