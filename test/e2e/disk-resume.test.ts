@@ -82,10 +82,10 @@ verifies('disk.resumes', { when: 'with options and as a fork' }, async (variant)
     resumeToken,
     forkSession: true,
     waitMs: 20_000,
-    diskResumeConfig: { systemPrompt: 'You are a parrot.', maxTurns: 4, advanced: { effort: 'low' } },
+    diskResumeConfig: { model: 'claude-sonnet-5', maxTurns: 4, advanced: { effort: 'low' } },
   });
   expect(fork.sessionId).not.toBe(sessionId);
-  expect(h.model.requestsFor(script)[0]?.system).toContain('You are a parrot.');
+  expect(h.model.requestsFor(script)[0]).toMatchObject({ model: 'claude-sonnet-5', sessionId: fork.sessionId });
   const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId: fork.sessionId });
   expect(sessions[0]).toMatchObject({ maxTurns: 4, effort: 'low' });
 });

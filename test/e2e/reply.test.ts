@@ -70,6 +70,8 @@ verifies('reply.queue', async (variant) => {
 verifies('reply.switch', async (variant) => {
   const h = await variant.start();
   const first = h.model.on('one').reply(text('1'));
+  // Before it changes the model Claude Code tries it.
+  h.model.on(/^Hi$/).reply(text('hello'));
   const second = h.model.on('two').reply(tool('Write', { file_path: `${h.project}/a.txt`, content: 'a' }), text('2'));
   const third = h.model.on('three').reply(text('3'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'one', model: 'claude-opus-5-5', waitMs: 20_000 });

@@ -1,0 +1,90 @@
+import { expect } from 'vitest';
+import { text } from '../../src/scripted-model/reply.ts';
+import { verifies } from './requirements.ts';
+
+const UNKNOWN = '00000000-0000-4000-8000-000000000000';
+
+verifies('errors.as-results', async (variant) => {
+  const h = await variant.start();
+  const calls: [tool: string, args: Record<string, unknown>, code: string][] = [
+    ['claude_code', {}, 'INVALID_ARGUMENT'],
+    ['claude_code', { prompt: 'x', permissionMode: 'yolo' }, 'INVALID_ARGUMENT'],
+    ['claude_code', { prompt: 'x', maxTurns: 0 }, 'INVALID_ARGUMENT'],
+    ['claude_code', { prompt: 'x', waitMs: -1 }, 'INVALID_ARGUMENT'],
+    ['claude_code', { prompt: 'x', permissionMode: 'bypassPermissions' }, 'PERMISSION_DENIED'],
+    ['claude_code', { prompt: 'x', advanced: 'everything' }, 'INVALID_ARGUMENT'],
+    ['claude_code_reply', { sessionId: UNKNOWN, prompt: 'x' }, 'SESSION_NOT_FOUND'],
+    ['claude_code_reply', { prompt: 'x' }, 'INVALID_ARGUMENT'],
+    ['claude_code_check', { action: 'poll', sessionId: UNKNOWN }, 'SESSION_NOT_FOUND'],
+    ['claude_code_check', { action: 'wait', sessionId: UNKNOWN, waitMs: 600_001 }, 'INVALID_ARGUMENT'],
+    ['claude_code_check', { action: 'look', sessionId: UNKNOWN }, 'INVALID_ARGUMENT'],
+    ['claude_code_session', { action: 'get' }, 'INVALID_ARGUMENT'],
+    ['claude_code_session', { action: 'get', sessionId: UNKNOWN }, 'SESSION_NOT_FOUND'],
+    ['claude_code_session', { action: 'rewind', sessionId: UNKNOWN }, 'SESSION_NOT_FOUND'],
+    ['claude_code_nonsense', {}, 'INVALID_ARGUMENT'],
+  ];
+  for (const [tool, args, code] of calls) {
+    const { isError, data, raw } = await h.call(tool, args);
+    expect(isError, `${tool} ${JSON.stringify(args)}`).toBe(true);
+    expect(data.error).toMatch(new RegExp(`^Error \\[${code}\\]: .+`, 's'));
+    expect(data.isError).toBe(true);
+    expect(raw.content).toHaveLength(1);
+  }
+});
+
+verifies('errors.unknown-parameter', async (variant) => {
+  const h = await variant.start();
+  const calls: [tool: string, args: Record<string, unknown>, words: string][] = [
+    ['claude_code', { prompt: 'x', allowedTool: ['Bash'] }, 'allowedTool; did you mean allowedTools?'],
+    ['claude_code', { prompt: 'x', permision_mode: 'plan' }, 'permision_mode'],
+    ['claude_code', { prompt: 'x', fallbackModl: 'y' }, 'fallbackModl; did you mean fallbackModel?'],
+    ['claude_code', { prompt: 'x', advanced: { maxBudget: 1 } }, 'advanced.maxBudget'],
+    ['claude_code_reply', { sessionId: UNKNOWN, prompt: 'x', fork: true }, 'fork'],
+    [
+      'claude_code_reply',
+      { sessionId: UNKNOWN, prompt: 'x', diskResumeConfig: { cdw: '/' } },
+      'diskResumeConfig.cdw; did you mean cwd?',
+    ],
+    ['claude_code_check', { action: 'poll', sessionId: UNKNOWN, cursr: 1 }, 'cursr; did you mean cursor?'],
+    [
+      'claude_code_check',
+      { action: 'poll', sessionId: UNKNOWN, pollOptions: { maxByte: 1 } },
+      'pollOptions.maxByte; did you mean maxBytes?',
+    ],
+    ['claude_code_session', { action: 'list', limits: 3 }, 'limits; did you mean limit?'],
+  ];
+  for (const [tool, args, words] of calls) {
+    expect(await h.fails(tool, args, 'INVALID_ARGUMENT')).toContain(`Unknown parameter ${words}`);
+  }
+});
+
+verifies(['errors.given-twice', 'errors.flat-form'], async (variant) => {
+  const h = await variant.start();
+  const twice = await h.fails(
+    'claude_code',
+    { prompt: 'x', effort: 'low', advanced: { effort: 'high' } },
+    'INVALID_ARGUMENT',
+  );
+  expect(twice).toContain('effort');
+  await h.fails(
+    'claude_code_check',
+    { action: 'poll', sessionId: UNKNOWN, maxBytes: 5, pollOptions: { maxBytes: 6 } },
+    'INVALID_ARGUMENT',
+  );
+  await h.fails(
+    'claude_code_reply',
+    { sessionId: UNKNOWN, prompt: 'x', cwd: '/', diskResumeConfig: { cwd: '/tmp' } },
+    'INVALID_ARGUMENT',
+  );
+
+  h.model.on('hello').always(text('hi'));
+  for (const form of [
+    { effort: 'low' },
+    { advanced: { effort: 'low' } },
+    { effort: 'low', advanced: { effort: 'low' } },
+  ]) {
+    const { sessionId } = await h.ok('claude_code', { prompt: 'hello', ...form, waitMs: 20_000 });
+    const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
+    expect(sessions[0].effort).toBe('low');
+  }
+});
