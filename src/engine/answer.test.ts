@@ -10,6 +10,7 @@ function requestFor(toolName: string, input: Record<string, unknown>): OpenReque
     plan: undefined,
     createdAt: 0,
     expiresAt: undefined,
+    settled: new AbortController().signal,
     ask: {
       requestId: 'r',
       toolName,

@@ -42,8 +42,8 @@ verifies('errors.unknown-parameter', async (variant) => {
     ['claude_code_reply', { sessionId: UNKNOWN, prompt: 'x', fork: true }, 'fork'],
     [
       'claude_code_reply',
-      { sessionId: UNKNOWN, prompt: 'x', diskResumeConfig: { cdw: '/' } },
-      'diskResumeConfig.cdw; did you mean cwd?',
+      { sessionId: UNKNOWN, prompt: 'x', diskResumeConfig: { maxTurn: 3 } },
+      'diskResumeConfig.maxTurn; did you mean maxTurns?',
     ],
     ['claude_code_check', { action: 'poll', sessionId: UNKNOWN, cursr: 1 }, 'cursr; did you mean cursor?'],
     [
