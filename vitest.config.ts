@@ -9,7 +9,7 @@ export default defineConfig({
     pool: 'forks',
     // Each worker starts real Claude Code processes of about 200 MB.
     maxWorkers: 2,
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 30_000,
     globalSetup: existsSync(globalSetup) ? [globalSetup] : [],
     reporters: ['default'],

@@ -16,7 +16,7 @@ const problemOf = (args: Record<string, unknown>): string => {
   try {
     parseArguments(schema, args, ['effort', 'debug']);
   } catch (error) {
-    return String((error as Error).message);
+    return (error as Error).message;
   }
   throw new Error('nothing was wrong');
 };

@@ -50,9 +50,9 @@ verifies(
     const { sessionId } = await h.ok('claude_code', { prompt: 'say it', waitMs: 20_000 });
 
     const full = await check(h, { action: 'poll', sessionId, responseMode: 'full' });
-    const ids = full.events.map(({ id }: Json) => id);
-    expect(ids).toEqual(ids.map((_: unknown, index: number) => ids[0] + index));
-    expect(full.nextCursor).toBe(ids.at(-1) + 1);
+    const ids: number[] = full.events.map(({ id }: Json) => id);
+    expect(ids).toEqual(ids.map((_, index) => ids[0]! + index));
+    expect(full.nextCursor).toBe(ids.at(-1)! + 1);
     const types = new Set(full.events.map(({ type }: Json) => type));
     expect(types).toEqual(new Set(['output', 'progress', 'result']));
     for (const { timestamp } of full.events) expect(Number.isNaN(Date.parse(timestamp))).toBe(false);
@@ -131,7 +131,7 @@ verifies('check.long-result', async (variant) => {
     page = await check(h, { action: 'wait', sessionId: first.sessionId, pollOptions: { resultOffset: read.length } });
     expect(page.result.resultChars).toBe(long.length);
     expect(page.result.result).not.toBe('');
-    read += page.result.result;
+    read += String(page.result.result);
   }
   expect(read).toBe(long);
   const whole = await check(h, {

@@ -86,7 +86,7 @@ export class Harness extends SessionSteps {
   }
 
   call(tool: string, args: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<CallResult> {
-    return callTool(this.client, tool, args, options);
+    return callTool(this.client, tool, withPatience(tool, args), options);
   }
 
   /** Returns what the tool answered; an error fails the test. */
@@ -177,6 +177,15 @@ export class Harness extends SessionSteps {
     ];
     if (faults.length > 0) throw new Error(faults.join('\n\n'));
   }
+}
+
+/** Ten seconds to start are a promise to people; a machine that runs many tests at once may need longer. */
+const INIT_TIMEOUT_MS = 40_000;
+const STARTING_TOOLS = ['claude_code', 'claude_code_reply'];
+
+function withPatience(tool: string, args: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const isSet = JSON.stringify(args).includes('sessionInitTimeoutMs');
+  return isSet || !STARTING_TOOLS.includes(tool) ? args : { ...args, sessionInitTimeoutMs: INIT_TIMEOUT_MS };
 }
 
 export async function openHarness(options: HarnessOptions = {}): Promise<Harness> {

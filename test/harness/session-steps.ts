@@ -14,7 +14,7 @@ export interface Wait {
 
 type Ok = (tool: string, args: Record<string, unknown>) => Promise<Json>;
 
-const WITHIN_MS = 20_000;
+const WITHIN_MS = 45_000;
 /** A `wait` ends early only for a request or at rest: any other condition is looked at this often. */
 const WATCH_MS = 200;
 /** While a request is open every `wait` answers at once. */

@@ -17,8 +17,9 @@ const permissionOptions = z
   .strictObject({
     updatedInput: z.record(z.string(), z.unknown()),
     updatedPermissions: listedAs(z.array(permissionUpdate), { type: 'array', items: { type: 'object' } }),
+    // Both kinds are named: a client that checks its arguments would refuse the list otherwise.
     answers: listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
-      type: 'object',
+      type: ['object', 'array'],
     }),
   })
   .partial();
@@ -81,15 +82,17 @@ function checkFits(args: Input): void {
       throw new DomainError('INVALID_ARGUMENT', 'respond_permission needs requestId, from the actions of the session.');
     if (args.decision === undefined)
       throw new DomainError('INVALID_ARGUMENT', 'respond_permission needs decision: "allow" or "deny".');
-    if (args.decision === 'deny' && args.permissionOptions)
+    if (args.decision === 'deny' && Object.keys(args.permissionOptions ?? {}).length > 0)
       throw new DomainError('INVALID_ARGUMENT', 'permissionOptions go with decision "allow".');
     if (args.decision === 'allow' && args.interrupt === true)
       throw new DomainError('INVALID_ARGUMENT', 'interrupt goes with decision "deny".');
     return;
   }
-  const stray = (['requestId', 'decision', 'denyMessage', 'interrupt', 'permissionOptions'] as const).filter(
-    (name) => args[name] !== undefined,
-  );
+  // What is empty or the default decides nothing; clients that fill in every field may send it.
+  const stray = (['requestId', 'decision', 'denyMessage', 'interrupt', 'permissionOptions'] as const).filter((name) => {
+    const value = args[name];
+    return value !== undefined && value !== false && !(typeof value === 'object' && Object.keys(value).length === 0);
+  });
   if (stray.length > 0)
     throw new DomainError('INVALID_ARGUMENT', `${stray.join(', ')} go(es) with action "respond_permission".`);
 }
