@@ -19,7 +19,7 @@ const TELLING_FIELD: Record<string, string> = {
 };
 
 export function tellingField(toolName: string): string | undefined {
-  return TELLING_FIELD[toolName];
+  return Object.hasOwn(TELLING_FIELD, toolName) ? TELLING_FIELD[toolName] : undefined;
 }
 
 /** One line on what a tool call would do: `npm test`, `src/main.ts`, a question. */
