@@ -1,0 +1,178 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { ERAS } from '../harness/connect-client.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import { accept, allowOnce, auditedDecisions, cancel, outcomes, SlowPerson, start } from './forms-support.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const touch = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
+const env = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
+
+describe.each(ERAS)('where only a person decides, a %s client', (era) => {
+  it('asks its user, whose word counts', async () => {
+    const h = await startHarness({ era, env, form: () => allowOnce });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
+    expect(existsSync(`${h.project}/made.txt`)).toBe(true);
+  });
+
+  it.each([
+    ['cancelled', cancel, 'the form was closed without an answer'],
+    ['filled with what does not fit', accept({ decision: 'yes' }), 'does not fit what was asked'],
+  ])('gets a denial that says why when the form is %s', async (_, answer, why) => {
+    const h = await startHarness({ era, env, form: () => answer });
+    const script = h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(await outcomes(h, sessionId)).toMatchObject([
+      { decision: 'deny', source: 'policy', message: expect.stringContaining(why) },
+    ]);
+    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused by a person');
+    expect(h.forms).toHaveLength(1);
+  });
+
+  it('without forms gets a denial that says why', async () => {
+    const h = await startHarness({ era, env });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(await outcomes(h, sessionId)).toMatchObject([
+      { decision: 'deny', source: 'policy', message: expect.stringContaining('cannot show a form') },
+    ]);
+    expect(auditedDecisions(h)).toEqual([{ who: 'policy', what: 'Bash', outcome: 'deny' }]);
+  });
+
+  it('lets the caller neither allow nor deny, but wait for the person', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era, env, form: person.form });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const { answer } = await person.nextForm();
+    const { actions, status } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+    expect(status).toBe('waiting_permission');
+    for (const decision of ['allow', 'deny']) {
+      const respond = { action: 'respond_permission', sessionId, requestId: actions[0].requestId, decision };
+      await h.fails('claude_code_check', respond, 'PERMISSION_DENIED');
+    }
+    const alsoWaiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    answer(allowOnce);
+    // Both waits last until the work is done: what only a person can answer is no news for the caller.
+    for (const done of [await waiting, await alsoWaiting]) expect(done).toMatchObject({ status: 'idle' });
+    expect(person.shown).toHaveLength(1);
+    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
+  });
+});
+
+it('keeps a request of a modern client open until a call waits, for only then its user can be asked', async () => {
+  const h = await startHarness({ era: 'modern', env, form: () => allowOnce });
+  h.model.on('go').reply(touch, text('done'));
+  const sessionId = await start(h, 'go');
+  const poll = { action: 'poll', sessionId };
+  await eventually(async () => (await h.ok('claude_code_check', poll)).actions?.length, {
+    what: 'the request is open',
+  });
+  expect(h.forms).toEqual([]);
+  expect(await outcomes(h, sessionId)).toEqual([]);
+  expect(await h.ok('claude_code_check', { action: 'wait', sessionId })).toMatchObject({ status: 'idle' });
+  expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
+});
+
+it('lets a request of a modern client expire when no call ever waits', async () => {
+  const h = await startHarness({ era: 'modern', env, form: () => allowOnce });
+  h.model.on('go').reply(touch, text('done'));
+  const sessionId = await start(h, 'go', { permissionRequestTimeoutMs: 300 });
+  await eventually(async () => (await outcomes(h, sessionId)).length, { what: 'the request has its outcome' });
+  expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'timeout' }]);
+  expect(h.forms).toEqual([]);
+});
+
+describe('where only a person decides, a caller', () => {
+  const agent = { description: 'helps', prompt: 'Help.' };
+  const sideDoors: Record<string, unknown>[] = [
+    { allowedTools: ['Bash'] },
+    { permissionMode: 'acceptEdits' },
+    { permissionMode: 'auto' },
+    { permissionMode: 'bypassPermissions' },
+    { advanced: { settings: { permissions: { allow: ['Bash'] } } } },
+    { advanced: { settings: '/tmp/settings.json' } },
+    { advanced: { plugins: [{ type: 'local', path: '/tmp/plugin' }] } },
+    { advanced: { mcpServers: { mine: { command: 'sh' } } } },
+    { advanced: { agent: 'helper' } },
+    { advanced: { agents: { helper: { ...agent, tools: ['Bash'] } } } },
+    { advanced: { agents: { helper: { ...agent, permissionMode: 'acceptEdits' } } } },
+    { advanced: { agents: { helper: { ...agent, mcpServers: [{ mine: { command: 'sh' } }] } } } },
+    { advanced: { agents: { helper: { ...agent, hooks: { PreToolUse: [] } } } } },
+    { advanced: { env: { PATH: '/tmp' } } },
+    { advanced: { pathToClaudeCodeExecutable: '/bin/sh' } },
+    { advanced: { toolAliases: { Read: 'Bash' } } },
+    { advanced: { sandbox: { enabled: false } } },
+    // In the sandbox commands are not asked about.
+    { advanced: { sandbox: { enabled: true } } },
+    { advanced: { settingSources: [] } },
+    { advanced: { settingSources: ['project'] } },
+    { advanced: { skills: 'all' } },
+    { advanced: { additionalDirectories: ['/tmp'] } },
+    { advanced: { projectConfigRoot: '/tmp' } },
+    { advanced: { debugFile: '/tmp/debug' } },
+  ];
+  const harmless: Record<string, unknown> = {
+    allowedTools: [],
+    disallowedTools: ['WebFetch'],
+    permissionMode: 'default',
+    maxTurns: 5,
+    advanced: {
+      additionalDirectories: [],
+      plugins: [],
+      settingSources: ['user', 'project', 'local'],
+      agents: { helper: { ...agent, model: 'haiku', disallowedTools: ['Bash'] } },
+    },
+  };
+
+  it('finds every side door closed', async () => {
+    const h = await startHarness({ env });
+    for (const options of sideDoors) {
+      const message = await h.fails('claude_code', { prompt: 'go', ...options }, 'PERMISSION_DENIED');
+      expect(message).toMatch(/only a person may grant|ALLOW_BYPASS/);
+    }
+    expect(await h.ok('claude_code_session', { action: 'list' })).toMatchObject({ sessions: [] });
+  });
+
+  it('finds them closed on a reply too, in memory and from disk', async () => {
+    const h = await startHarness({
+      env: { ...env, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' },
+    });
+    h.model.on('go').reply(text('hello'));
+    const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'go', cwd: h.project });
+    await h.waitUntilRest(sessionId);
+    const mode = { sessionId, prompt: 'on', permissionMode: 'acceptEdits' };
+    await h.fails('claude_code_reply', mode, 'PERMISSION_DENIED');
+    await h.fails('claude_code_reply', { ...mode, forkSession: true }, 'PERMISSION_DENIED');
+    await h.restartServer();
+    for (const diskResumeConfig of sideDoors) {
+      const reply = { sessionId, prompt: 'on', resumeToken, diskResumeConfig };
+      await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED');
+    }
+  });
+
+  it('may still set what gives no rights', async () => {
+    const h = await startHarness({ env });
+    h.model.on('go').reply(text('hello'));
+    const sessionId = await start(h, 'go', harmless);
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle' });
+  });
+
+  it('finds allowed what the person’s own settings allow', async () => {
+    const h = await startHarness({ env, settings: { permissions: { allow: ['Bash(touch made.txt)'] } } });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(existsSync(`${h.project}/made.txt`)).toBe(true);
+    expect(await outcomes(h, sessionId)).toEqual([]);
+  });
+});

@@ -1,0 +1,160 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { reply, text, tool } from '../../src/scripted-model/reply.ts';
+import { ERAS } from '../harness/connect-client.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import { accept, allowOnce, auditedDecisions, choicesOf, decline, outcomes, start } from './forms-support.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const touch = (name: string): ReturnType<typeof tool> =>
+  tool('Bash', { command: `touch ${name}`, description: 'make a file' });
+
+describe.each(ERAS)('a %s client that shows forms', (era) => {
+  it('lets its user allow a tool once', async () => {
+    const h = await startHarness({ era, form: () => allowOnce });
+    h.model.on('go').reply(touch('made.txt'), text('made it'));
+    const sessionId = await start(h, 'go');
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'made it' } });
+
+    expect(existsSync(`${h.project}/made.txt`)).toBe(true);
+    expect(h.forms).toHaveLength(1);
+    expect(h.forms[0]!.message).toContain('Claude wants to use Bash.\ncommand: touch made.txt\n');
+    expect(h.forms[0]!.message).toContain(h.project);
+    expect(choicesOf(h.forms[0]!)).toEqual(['Allow once', 'Always allow', 'Deny']);
+    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human', toolName: 'Bash' }]);
+    await eventually(() => auditedDecisions(h).length, { what: 'the decision is audited' });
+    expect(auditedDecisions(h)).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
+  });
+
+  it('lets its user allow a tool for good, and grants the named rule alone', async () => {
+    const h = await startHarness({
+      era,
+      form: (request) =>
+        choicesOf(request).includes('Always allow') ? accept({ decision: 'Always allow' }) : { action: 'decline' },
+    });
+    h.model.on('go').reply(
+      touch('made.txt'),
+      // The rule covers it.
+      touch('made.txt'),
+      // `touch` brought the suggestion to accept all edits: it must not have been granted along.
+      tool('Write', { file_path: `${h.project}/written.txt`, content: 'one\n' }),
+      text('done'),
+    );
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+
+    expect(h.forms.map(({ message }) => message.split('\n')[0])).toEqual([
+      'Claude wants to use Bash.',
+      'Claude wants to use Write.',
+    ]);
+    const [, rule] = /“Always allow” adds: (Bash\(touch made.txt.*?\)) \(your own settings/.exec(h.forms[0]!.message)!;
+    expect(h.forms[1]!.message).toContain('change:\n│ + one');
+    expect(choicesOf(h.forms[1]!)).toEqual(['Allow once', 'Deny']);
+    const settings = readFileSync(`${h.project}/.claude/settings.local.json`, 'utf8');
+    expect(JSON.parse(settings)).toMatchObject({ permissions: { allow: [rule] } });
+    expect(existsSync(`${h.project}/written.txt`)).toBe(false);
+    const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
+    expect(sessions).toMatchObject([{ permissionMode: 'default' }]);
+  });
+
+  it('tells Claude what its user says with a refusal', async () => {
+    const h = await startHarness({ era, form: () => accept({ decision: 'Deny', message: 'use the other directory' }) });
+    const script = h.model.on('go').reply(touch('made.txt'), text('understood'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(h.model.requestsFor(script).at(-1)!.toolResults).toMatchObject([
+      { isError: true, text: expect.stringContaining('The user refused this: use the other directory') },
+    ]);
+    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'human' }]);
+    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
+  });
+
+  it('denies what its user declines', async () => {
+    const h = await startHarness({ era, form: () => decline });
+    h.model.on('go').reply(touch('made.txt'), text('understood'));
+    const sessionId = await start(h, 'go');
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'understood' } });
+    expect(await outcomes(h, sessionId)).toMatchObject([
+      { decision: 'deny', source: 'human', message: 'The user refused this.' },
+    ]);
+    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
+  });
+
+  it('shows an edit as a diff', async () => {
+    const h = await startHarness({ era, form: () => allowOnce });
+    const file = `${h.project}/a.txt`;
+    writeFileSync(file, 'one\ntwo\nthree\n');
+    h.model
+      .on('go')
+      .reply(
+        tool('Read', { file_path: file }),
+        tool('Edit', { file_path: file, old_string: 'one\ntwo\nthree', new_string: 'one\n2\nthree' }),
+        text('done'),
+      );
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(h.forms[0]!.message).toContain(`file_path: ${file}`);
+    expect(h.forms[0]!.message).toContain('change:\n│   one\n│ - two\n│ + 2\n│   three\n');
+    expect(readFileSync(file, 'utf8')).toBe('one\n2\nthree\n');
+  });
+
+  it('asks about parallel tool calls side by side, each with its own outcome', async () => {
+    const h = await startHarness({
+      era,
+      form: ({ message }) => (message.includes('first.txt') ? allowOnce : decline),
+    });
+    const [first, second] = [`${h.home}/first.txt`, `${h.home}/second.txt`];
+    for (const file of [first, second]) writeFileSync(file, 'a secret');
+    const script = h.model
+      .on('go')
+      .reply(reply().tool('Read', { file_path: first }).tool('Read', { file_path: second }), text('done'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(h.forms).toHaveLength(2);
+    const settled = await outcomes(h, sessionId);
+    expect(settled.map(({ decision, source }) => `${decision} ${source}`).sort()).toEqual([
+      'allow human',
+      'deny human',
+    ]);
+    const results = h.model.requestsFor(script).at(-1)!.toolResults;
+    expect(results.find(({ isError }) => !isError)?.text).toContain('a secret');
+    expect(results.find(({ isError }) => isError)?.text).toBe('The user refused this.');
+  });
+
+  it('shows no form where only the caller answers', async () => {
+    const h = await startHarness({ era, form: () => allowOnce, env: { CLAUDE_CODE_MCP_APPROVALS: 'caller' } });
+    h.model.on('go').reply(touch('made.txt'), text('done'));
+    const sessionId = await start(h, 'go');
+    await h.deny(sessionId);
+    await h.waitUntilRest(sessionId);
+    expect(h.forms).toEqual([]);
+    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'caller' }]);
+  });
+
+  it('leaves a client without forms to the tool answer', async () => {
+    const h = await startHarness({ era });
+    h.model.on('go').reply(touch('made.txt'), text('done'));
+    const sessionId = await start(h, 'go');
+    await h.allow(sessionId);
+    await h.waitUntilRest(sessionId);
+    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'caller' }]);
+  });
+});
+
+it('asks the user of a legacy client when no call is under way', async () => {
+  const h = await startHarness({ era: 'legacy', form: () => allowOnce });
+  h.model.on('go').reply(touch('made.txt'), text('done'));
+  await start(h, 'go');
+  await eventually(() => existsSync(`${h.project}/made.txt`), { what: 'the command ran, though nobody waited for it' });
+  expect(h.forms).toHaveLength(1);
+});
+
+it('takes a bare elicitation capability of an older client for forms', async () => {
+  const h = await startHarness({ era: 'legacy', form: () => allowOnce, capabilities: { elicitation: {} } });
+  h.model.on('go').reply(touch('made.txt'), text('done'));
+  const sessionId = await start(h, 'go');
+  await h.waitUntilRest(sessionId);
+  expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
+});

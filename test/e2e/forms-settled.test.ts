@@ -1,0 +1,197 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { reply, text, tool } from '../../src/scripted-model/reply.ts';
+import { ERAS } from '../harness/connect-client.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import {
+  accept,
+  allowOnce,
+  auditedDecisions,
+  cancel,
+  outcomes,
+  SlowPerson,
+  start,
+  type OutcomeEvent,
+} from './forms-support.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const touch = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
+
+const expectOne = (settled: OutcomeEvent[], one: Partial<OutcomeEvent>): void => {
+  expect(settled).toHaveLength(1);
+  expect(settled[0]).toMatchObject(one);
+};
+
+describe.each(ERAS)('a form of a %s client', (era) => {
+  it('that is cancelled leaves the request to the tool answer, and is not shown again', async () => {
+    const h = await startHarness({ era, form: () => cancel });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    // A call that waits again and again does not ask again.
+    for (let i = 0; i < 3; i++) expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
+    await h.allow(sessionId);
+    await h.waitUntilRest(sessionId);
+    expect(h.forms).toHaveLength(1);
+    expectOne(await outcomes(h, sessionId), { decision: 'allow', source: 'caller' });
+  });
+
+  it('that is accepted with what does not fit leaves the request to the tool answer', async () => {
+    const h = await startHarness({ era, form: () => accept({ message: 'Allow once' }) });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    await eventually(() => h.waitForRequest(sessionId).then(() => h.forms.length), { what: 'the form was shown' });
+    await h.deny(sessionId, { message: 'no' });
+    await h.waitUntilRest(sessionId);
+    expect(h.forms).toHaveLength(1);
+    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'caller', message: 'no' });
+    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
+  });
+
+  it('that nobody answers ends with the time-out of the request', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era, form: person.form });
+    const script = h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go', { permissionRequestTimeoutMs: 1_500 });
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const { withdrawn, answer } = await person.nextForm();
+    await eventually(async () => (await outcomes(h, sessionId)).length, { what: 'the request has its outcome' });
+    // The person comes back when it is over.
+    if (era === 'modern') answer(allowOnce);
+    else await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    await waiting;
+    await h.waitUntilRest(sessionId);
+    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'timeout' });
+    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused by anybody');
+    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
+    expect(person.shown).toHaveLength(1);
+  });
+
+  it('that is answered after the caller changes nothing', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era, form: person.form });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const { answer } = await person.nextForm();
+    await h.deny(sessionId, { message: 'the caller was faster' });
+    answer(allowOnce);
+    await waiting;
+    await h.waitUntilRest(sessionId);
+    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'caller', message: 'the caller was faster' });
+    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
+    expect(auditedDecisions(h)).toEqual([{ who: 'caller', what: 'Bash', outcome: 'deny' }]);
+  });
+
+  it('that is answered before the caller makes the caller too late', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era, form: person.form });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const { answer } = await person.nextForm();
+    const { actions } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+    answer(allowOnce);
+    await waiting;
+    await h.waitUntilRest(sessionId);
+    await h.fails(
+      'claude_code_check',
+      { action: 'respond_permission', sessionId, requestId: actions[0].requestId, decision: 'deny' },
+      'PERMISSION_REQUEST_NOT_FOUND',
+    );
+    expectOne(await outcomes(h, sessionId), { decision: 'allow', source: 'human' });
+  });
+
+  it('that is open when the client goes away takes nothing down with it', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era, form: person.form });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    void h.call('claude_code_check', { action: 'wait', sessionId }).catch(() => undefined);
+    await person.nextForm();
+    h.server.closeStdin();
+    expect(await h.server.exited).toEqual({ code: 0, signal: null });
+    expect(auditedDecisions(h)).toEqual([{ who: 'shutdown', what: 'Bash', outcome: 'deny' }]);
+    expect(await eventually(async () => (await h.processes()).length === 0, { what: 'all processes are gone' })).toBe(
+      true,
+    );
+  });
+
+  it('that fails in the client leaves the request to the tool answer', async () => {
+    const h = await startHarness({
+      era,
+      form: () => {
+        throw new Error('no screen');
+      },
+    });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    // A 2026-07-28 client fails the call that brought the form.
+    if (era === 'modern') await expect(h.call('claude_code_check', { action: 'wait', sessionId })).rejects.toThrow();
+    await h.allow(sessionId);
+    await h.waitUntilRest(sessionId);
+    expect(h.forms).toHaveLength(1);
+    expectOne(await outcomes(h, sessionId), { decision: 'allow', source: 'caller' });
+  });
+});
+
+describe('an open form of a legacy client', () => {
+  it('is withdrawn when the caller answers', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era: 'legacy', form: person.form });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    const { withdrawn } = await person.nextForm();
+    expect(withdrawn.aborted).toBe(false);
+    await h.allow(sessionId);
+    await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+  });
+
+  it.each(['cancel', 'interrupt'])('is withdrawn by %s', async (action) => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era: 'legacy', form: person.form });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    const { withdrawn } = await person.nextForm();
+    await h.ok('claude_code_session', { action, sessionId });
+    await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'cancel' });
+  });
+
+  it('is withdrawn when Claude Code crashes', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era: 'legacy', form: person.form });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    const { withdrawn } = await person.nextForm();
+    const claude = (await h.processes()).find(
+      ({ pid, command }) => pid !== h.server.pid && command.includes('stream-json'),
+    )!;
+    process.kill(claude.pid, 'SIGKILL');
+    await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error' });
+    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'cancel' });
+  });
+
+  it('stands beside the forms of other requests, and each is answered for itself', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ era: 'legacy', form: person.form });
+    const files = [`${h.home}/first.txt`, `${h.home}/second.txt`];
+    for (const file of files) writeFileSync(file, 'a secret');
+    h.model
+      .on('go')
+      .reply(reply().tool('Read', { file_path: files[0] }).tool('Read', { file_path: files[1] }), text('done'));
+    const sessionId = await start(h, 'go');
+    const [one, two] = [await person.nextForm(0), await person.nextForm(1)];
+    two.answer({ action: 'decline' });
+    await eventually(async () => (await outcomes(h, sessionId)).length === 1, { what: 'the second is settled' });
+    expect(one.withdrawn.aborted).toBe(false);
+    one.answer(allowOnce);
+    await h.waitUntilRest(sessionId);
+    expect((await outcomes(h, sessionId)).map(({ decision, source }) => `${decision} ${source}`)).toEqual([
+      'deny human',
+      'allow human',
+    ]);
+  });
+});

@@ -1,0 +1,35 @@
+import { kindOf, type OpenRequest } from '../../src/engine/requests.ts';
+import type { PermissionAsk } from '../../src/driver/permission-ask.ts';
+
+export const ASKER = { id: '12345678-0000-4000-8000-000000000000', cwd: '/work/project' };
+
+export function openRequest(
+  toolName: string,
+  input: Record<string, unknown>,
+  more: Partial<PermissionAsk> = {},
+  plan?: string,
+): OpenRequest {
+  return {
+    id: 'r1',
+    kind: kindOf(toolName),
+    plan,
+    createdAt: 0,
+    expiresAt: undefined,
+    settled: new AbortController().signal,
+    ask: {
+      requestId: 'r1',
+      toolName,
+      input,
+      toolUseId: 't1',
+      agentId: undefined,
+      title: undefined,
+      description: undefined,
+      decisionReason: undefined,
+      blockedPath: undefined,
+      suggestions: undefined,
+      onceOnly: false,
+      withdrawn: new AbortController().signal,
+      ...more,
+    },
+  };
+}

@@ -1,0 +1,241 @@
+import { isSpecType } from '@modelcontextprotocol/server';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { PermissionUpdate } from '../../src/driver/permission-ask.ts';
+import { toDecision } from '../../src/engine/answer.ts';
+import { formFor } from '../../src/mcp/forms/form-for.ts';
+import type { Form } from '../../src/mcp/forms/form.ts';
+import { ASKER, openRequest } from './open-request.ts';
+
+const ALL = { multiSelect: true };
+const addRule: PermissionUpdate = {
+  type: 'addRules',
+  rules: [{ toolName: 'Bash', ruleContent: 'npm test *' }],
+  behavior: 'allow',
+  destination: 'localSettings',
+};
+const acceptEdits: PermissionUpdate = { type: 'setMode', mode: 'acceptEdits', destination: 'session' };
+const moreDirectories: PermissionUpdate = { type: 'addDirectories', directories: ['/'], destination: 'session' };
+
+const choices = ({ requestedSchema }: Form, name = 'decision'): unknown =>
+  (requestedSchema.properties[name] as { enum?: string[] }).enum;
+
+describe('a permission form', () => {
+  const bash = (more = {}): Form =>
+    formFor(ASKER, openRequest('Bash', { command: 'npm test', run_in_background: true }, more), ALL);
+
+  it('tells all that the tool would be called with, and who asks', () => {
+    const { message } = bash({ agentId: 'a1', decisionReason: 'a rule says so', blockedPath: '/etc' });
+    expect(message.split('\n')).toEqual([
+      'Claude (a sub-agent) wants to use Bash.',
+      'command: npm test',
+      'run_in_background: true',
+      'Asked because: a rule says so',
+      'Path: /etc',
+      'Directory: /work/project (session 12345678)',
+    ]);
+  });
+
+  it('shows a URL, a new file, an edit everywhere', () => {
+    const message = (toolName: string, input: Record<string, unknown>): string =>
+      formFor(ASKER, openRequest(toolName, input), ALL).message;
+    expect(message('WebFetch', { prompt: 'p', url: 'https://example.com' })).toContain(
+      'url: https://example.com\nprompt: p',
+    );
+    expect(message('Write', { file_path: '/a', content: 'one\ntwo\n' })).toContain(
+      'file_path: /a\nchange:\n│ + one\n│ + two',
+    );
+    expect(message('Edit', { file_path: '/a', old_string: '1', new_string: '2', replace_all: true })).toContain(
+      'file_path: /a\nreplace_all: true\nchange:\n│ - 1\n│ + 2',
+    );
+    expect(message('mcp__db__query', { sql: { drop: 'all' } })).toContain('sql: {"drop":"all"}');
+  });
+
+  it.each<[string, PermissionUpdate[] | undefined, boolean, PermissionUpdate[] | undefined]>([
+    ['no suggestion', undefined, false, undefined],
+    ['an empty suggestion', [], false, undefined],
+    ['a rule', [addRule], false, [addRule]],
+    ['a rule that Claude Code does not want to be offered', [addRule], true, undefined],
+    ['a rule among wider rights', [addRule, moreDirectories, acceptEdits], false, [addRule]],
+    ['wider rights only', [moreDirectories, acceptEdits], false, undefined],
+    ['a rule that denies', [{ ...addRule, behavior: 'deny' }], false, undefined],
+  ])('with %s offers what a person can oversee', (_, suggestions, onceOnly, granted) => {
+    const form = bash({ suggestions, onceOnly });
+    expect(choices(form)).toEqual(granted ? ['Allow once', 'Always allow', 'Deny'] : ['Allow once', 'Deny']);
+    expect(form.read({ decision: 'Always allow' })).toEqual(
+      granted && { decision: 'allow', updatedPermissions: granted },
+    );
+    expect(form.read({ decision: 'Allow once' })).toEqual({ decision: 'allow' });
+    expect(form.message.includes('Bash(npm test *) (your own settings of this project)')).toBe(granted !== undefined);
+  });
+
+  it.each([
+    [{ decision: 'Deny' }, 'The user refused this.'],
+    [{ decision: 'Deny', message: null }, 'The user refused this.'],
+    [{ decision: 'Deny', message: ' not now ' }, 'The user refused this: not now'],
+  ])('reads the refusal %j', (content, message) => {
+    expect(bash().read(content)).toEqual({ decision: 'deny', message });
+  });
+
+  it('allows nothing but with the very words of the choice', () => {
+    const content = fc.oneof(
+      fc.anything(),
+      fc.record({ decision: fc.anything(), message: fc.anything() }, { requiredKeys: [] }),
+      fc.record({ decision: fc.constantFrom('allow', 'Allow', 'allow once', 'yes', true, 1, ['Allow once']) }),
+    );
+    fc.assert(
+      fc.property(content, (given) => {
+        const answer = bash({ suggestions: [addRule] }).read(given);
+        const decision = (given as { decision?: unknown } | null | undefined)?.decision;
+        if (answer?.decision === 'allow') expect(['Allow once', 'Always allow']).toContain(decision);
+      }),
+    );
+  });
+});
+
+describe('a plan form', () => {
+  const form = formFor(ASKER, openRequest('ExitPlanMode', { planFilePath: '/plans/p.md' }, {}, 'Look\nthen leap'), ALL);
+
+  it('shows the plan', () => {
+    expect(form.message).toContain('│ Look\n│ then leap\nPlan file: /plans/p.md');
+    const empty = formFor(ASKER, openRequest('ExitPlanMode', {}, {}, ''), ALL);
+    expect(empty.message).toContain('did not write the plan down');
+  });
+
+  it.each([
+    [{ decision: 'Approve and start the work' }, { decision: 'allow' }],
+    [
+      { decision: 'Ask for changes', changes: ' leap ' },
+      { decision: 'deny', message: 'The user wants the plan changed: leap' },
+    ],
+    [{ decision: 'Ask for changes' }, { decision: 'deny', message: expect.stringContaining('did not say what') }],
+    [{ decision: 'Approve' }, undefined],
+    [{ changes: 'Approve and start the work' }, undefined],
+    [undefined, undefined],
+  ])('reads %j', (content, answer) => {
+    expect(form.read(content)).toEqual(answer);
+  });
+});
+
+describe('a question form', () => {
+  const question = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
+    question: 'Which?',
+    header: 'Pick',
+    multiSelect: false,
+    options: [{ label: 'A', description: 'first' }, { label: 'B\u202e' }],
+    ...more,
+  });
+  const form = (questions: unknown, abilities = ALL): Form =>
+    formFor(ASKER, openRequest('AskUserQuestion', { questions }), abilities);
+  const OTHER = 'Something else (write it below)';
+
+  it('gives Claude its own words back, whatever the person was shown', () => {
+    const shown = form([question()]);
+    expect(choices(shown, 'answer_1')).toEqual(['A', 'B\\u202e', OTHER]);
+    expect(shown.read({ answer_1: 'B\\u202e' })).toEqual({ decision: 'allow', answers: ['B\u202e'] });
+  });
+
+  it.each<[Record<string, unknown>, string | string[] | undefined]>([
+    [{ answer_1: 'A' }, 'A'],
+    [{ answer_1: 'A', answer_1_other: '' }, 'A'],
+    [{ answer_1: OTHER, answer_1_other: ' mine ' }, 'mine'],
+    [{ answer_1: 'A', answer_1_other: 'but small' }, 'A, but small'],
+    [{ answer_1: OTHER }, undefined],
+    [{ answer_1: 'C' }, undefined],
+    [{ answer_1: ['A'] }, undefined],
+    [{ answer_1_other: 'mine' }, undefined],
+    [{ answer_1: 'A', answer_1_other: 5 }, undefined],
+    [{}, undefined],
+  ])('with one choice reads %j as %j', (content, answer) => {
+    expect(form([question()]).read(content)).toEqual(answer && { decision: 'allow', answers: [answer] });
+  });
+
+  it.each<[Record<string, unknown>, string | string[] | undefined]>([
+    [{ answer_1: ['A', 'B\\u202e'] }, ['A', 'B\u202e']],
+    [{ answer_1: ['A', OTHER], answer_1_other: 'mine' }, ['A', 'mine']],
+    [{ answer_1: [OTHER] }, undefined],
+    [{ answer_1: [] }, undefined],
+    [{ answer_1: 'A' }, undefined],
+    [{ answer_1: ['A', 'C'] }, undefined],
+  ])('with several choices reads %j as %j', (content, answer) => {
+    const answers = form([question({ multiSelect: true })]).read(content);
+    expect(answers).toEqual(answer && { decision: 'allow', answers: [answer] });
+  });
+
+  it('is a text for a client that cannot show lists of choices', () => {
+    const older = form([question({ multiSelect: true })], { multiSelect: false });
+    expect(older.requestedSchema.properties['answer_1']).toMatchObject({ type: 'string' });
+    expect(older.read({ answer_1: 'A, B' })).toEqual({ decision: 'allow', answers: ['A, B'] });
+  });
+
+  it('is a text where there are no options', () => {
+    expect(form([question({ options: undefined })]).read({ answer_1: 'so' })).toEqual({
+      decision: 'allow',
+      answers: ['so'],
+    });
+  });
+
+  it('answers nothing when there is nothing to answer', () => {
+    expect(form([]).read({})).toBeUndefined();
+    expect(form('none').read({})).toBeUndefined();
+  });
+});
+
+describe('whatever Claude Code asks', () => {
+  const anyInput = fc.dictionary(fc.string(), fc.jsonValue());
+  const anyQuestions = fc.array(
+    fc.oneof(
+      fc.record(
+        {
+          question: fc.string(),
+          header: fc.string(),
+          multiSelect: fc.boolean(),
+          options: fc.array(fc.record({ label: fc.string(), description: fc.string() }), { maxLength: 4 }),
+        },
+        { requiredKeys: ['question'] },
+      ),
+      fc.jsonValue(),
+    ),
+    { maxLength: 4 },
+  );
+  const anyRequest = fc.oneof(
+    fc
+      .tuple(fc.constantFrom('Bash', 'Edit', 'Write', 'NotebookEdit', 'WebFetch', 'mcp__a__b', 'constructor'), anyInput)
+      .map(([toolName, input]) => openRequest(toolName, input)),
+    fc.string().map((plan) => openRequest('ExitPlanMode', {}, {}, plan)),
+    anyQuestions.map((questions) => openRequest('AskUserQuestion', { questions })),
+  );
+
+  it('the form is one that the protocol allows, and of a size that can be read', () => {
+    fc.assert(
+      fc.property(anyRequest, fc.boolean(), (request, multiSelect) => {
+        const { message, requestedSchema } = formFor(ASKER, request, { multiSelect });
+        expect(isSpecType.ElicitRequestFormParams({ mode: 'form', message, requestedSchema })).toBe(true);
+        const names = Object.keys(requestedSchema.properties);
+        expect(names).toEqual(expect.arrayContaining(requestedSchema.required ?? []));
+        expect(message.length).toBeLessThan(20_000);
+      }),
+    );
+  });
+
+  it('a filled question form is an answer that the session takes', () => {
+    fc.assert(
+      fc.property(anyQuestions, (questions) => {
+        const request = openRequest('AskUserQuestion', { questions });
+        const shown = formFor(ASKER, request, ALL);
+        const filled = Object.entries(shown.requestedSchema.properties).map(([name, schema]) => {
+          const first =
+            'enum' in schema
+              ? schema.enum[0]
+              : 'items' in schema && 'enum' in schema.items
+                ? [schema.items.enum[0]]
+                : 'x';
+          return [name, first];
+        });
+        const answer = shown.read(Object.fromEntries(filled));
+        if (answer) expect(toDecision(request, answer)).toMatchObject({ behavior: 'allow' });
+        else expect(filled).toEqual([]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { oneLine } from '../../src/engine/tool-summary.ts';
+import { shortDiff } from '../../src/mcp/forms/short-diff.ts';
+import { field, visibleText } from '../../src/mcp/forms/visible-text.ts';
+
+const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/u;
+/** What a model could write to deceive a person, and plain text between. */
+const nasty = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom(
+        '\u202e',
+        '\u200b',
+        '\u{e0041}',
+        '\r',
+        '\x1b[2K',
+        '\n',
+        ' '.repeat(50),
+        '\n\n\n\n\n',
+        '\u2066',
+        '😀',
+      ),
+    ),
+  )
+  .map((parts) => parts.join(''));
+
+describe('text as a person sees it', () => {
+  it.each([
+    ['echo \u202etxt.exe', 'echo \\u202etxt.exe'],
+    ['a\u200bb', 'a\\u200bb'],
+    ['\x1b[31mred\r', '\\u001b[31mred\\u000d'],
+    ['tag \u{e0041}', 'tag \\u{e0041}'],
+    ['one\r\ntwo\tthree', 'one\ntwo  three'],
+    [`ls${' '.repeat(500)}; rm -rf ~`, 'ls ⟨500 blanks⟩ ; rm -rf ~'],
+    [`ls${'\n'.repeat(100)}rm -rf ~`, 'ls\n⟨99 empty lines⟩\nrm -rf ~'],
+    ['ünïcödé 日本語 😀', 'ünïcödé 日本語 😀'],
+  ])('%j reads %j', (written, seen) => {
+    expect(visibleText(written, 1000)).toBe(seen);
+  });
+
+  it('hides nothing and is bounded', () => {
+    fc.assert(
+      fc.property(nasty, fc.integer({ min: 20, max: 200 }), (written, maxChars) => {
+        const seen = visibleText(written, maxChars);
+        expect(seen).not.toMatch(UNSEEN);
+        expect(seen.length).toBeLessThanOrEqual(maxChars + 50);
+      }),
+    );
+  });
+
+  it('shows the end of what it cuts, and says how much is missing', () => {
+    const seen = visibleText(`echo ${'a'.repeat(5000)}; rm -rf ~`, 100);
+    expect(seen).toMatch(/^echo a+\n⟨\d+ characters not shown⟩\na+; rm -rf ~$/);
+  });
+
+  it('is barred when it has several lines, so that none passes for a line of the form', () => {
+    expect(field('command', 'ls\nAsked because: all is well')).toBe('command:\n│ ls\n│ Asked because: all is well');
+    expect(field('command', 'ls')).toBe('command: ls');
+  });
+});
+
+describe('one line', () => {
+  it('says that something follows blanks that it folds', () => {
+    expect(oneLine(`ls${' '.repeat(10_000)}; rm -rf ~`, 100)).toBe('ls…');
+  });
+
+  it('hides nothing and is bounded', () => {
+    fc.assert(
+      fc.property(nasty, (written) => {
+        const seen = oneLine(written, 80);
+        expect(seen).not.toMatch(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/u);
+        expect(seen.length).toBeLessThanOrEqual(81);
+      }),
+    );
+  });
+});
+
+describe('a short diff', () => {
+  it.each([
+    ['a line changes', 'one\ntwo\nthree', 'one\n2\nthree', ['  one', '- two', '+ 2', '  three']],
+    ['a line is added', 'one\ntwo', 'one\nnew\ntwo', ['  one', '+ new', '  two']],
+    ['a line goes', 'one\ntwo', 'two', ['- one', '  two']],
+    ['a file is new', '', '  one\n\ttwo\n', ['+   one', '+   two']],
+    [
+      'little of a long text changes',
+      'a\nb\nc\nd\ne\nf',
+      'a\nb\nc\nX\ne\nf',
+      ['  b', '  c', '- d', '+ X', '  e', '  f'],
+    ],
+    ['nothing changes', 'one', 'one', ['  one']],
+  ])('when %s', (_, before, after, lines) => {
+    expect(shortDiff(before, after)).toBe(lines.join('\n'));
+  });
+
+  it('is short, and says what it leaves out', () => {
+    const many = (word: string): string => Array.from({ length: 500 }, (_, i) => `${word} ${i}`).join('\n');
+    const lines = shortDiff(many('old'), many('new')).split('\n');
+    expect(lines).toHaveLength(42);
+    expect(lines).toContain('⟨- 480 lines not shown⟩');
+    expect(lines).toContain('⟨+ 480 lines not shown⟩');
+  });
+
+  it('shows each changed line of a small edit', () => {
+    const small = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 8 });
+    fc.assert(
+      fc.property(small, small, (before, after) => {
+        const lines = shortDiff(before.join('\n'), after.join('\n')).split('\n');
+        const count = (mark: string): number => lines.filter((line) => line.startsWith(mark)).length;
+        expect(count('+') - count('-')).toBe(after.length - before.length);
+      }),
+    );
+  });
+});
