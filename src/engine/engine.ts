@@ -13,6 +13,7 @@ import type { OpenRequest, Source } from './requests.ts';
 import { isResumeToken, resumeToken } from './resume-token.ts';
 import type { DiskQuery, DiskSession, EngineServices, FormPresenter } from './services.ts';
 import { busy, Session, type SessionSeed, type SessionServices } from './session.ts';
+import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
 import { ChangeSignal } from './signal.ts';
 
 export interface StartRequest {
@@ -155,13 +156,11 @@ export class Engine {
   }
 
   async listDisk(query: DiskQuery): Promise<DiskSession[]> {
-    if (query.projectDirectory !== undefined) this.policy.checkInside(query.projectDirectory, 'projectDirectory');
-    if (!this.settings.allowedDirs) return this.#services.transcripts.list(query);
-    const all = await this.#services.transcripts.list({ ...query, limit: Number.MAX_SAFE_INTEGER, offset: 0 });
-    const inside = all.filter(
-      ({ projectDirectory }) => projectDirectory !== undefined && this.policy.isInside(projectDirectory),
-    );
-    return inside.slice(query.offset, query.offset + query.limit);
+    return listDisk(this.#services.transcripts, this.policy, query);
+  }
+
+  async listMachine(query: Omit<DiskQuery, 'offset'>): Promise<ListedSession[]> {
+    return listMachine(this.#services.transcripts, this.policy, this.sessions, query);
   }
 
   /** Everything ends: sessions, processes, timers. Twice is harmless. */

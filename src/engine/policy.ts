@@ -120,10 +120,19 @@ export class Policy {
     return absolute;
   }
 
+  /** Absolute, links resolved. */
+  realPath(directory: string): string {
+    return realPath(path.resolve(this.#cwd, directory));
+  }
+
+  get limitsDirectories(): boolean {
+    return this.#settings.allowedDirs !== undefined;
+  }
+
   isInside(directory: string): boolean {
     const { allowedDirs } = this.#settings;
     if (!allowedDirs) return true;
-    const real = realPath(path.resolve(this.#cwd, directory));
+    const real = this.realPath(directory);
     return allowedDirs.some(
       (allowed) => real === allowed || real.startsWith(allowed.endsWith(path.sep) ? allowed : allowed + path.sep),
     );

@@ -6,6 +6,7 @@ import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import { Activity } from './activity.ts';
 import { toDecision, type Answer } from './answer.ts';
+import { assistantText } from './assistant-text.ts';
 import type { Clock } from './clock.ts';
 import { deferred, type Deferred } from './deferred.ts';
 import { EventLog, type EventLogLimits } from './event-log.ts';
@@ -14,6 +15,7 @@ import { RequestBook, type OpenRequest, type Outcome, type Source } from './requ
 import { ChangeSignal } from './signal.ts';
 import { isAtRest, transition, type State, type StateEvent } from './state.ts';
 import { refusingRule } from './tool-rules.ts';
+import { oneLine } from './tool-summary.ts';
 import { Totals, type Sums } from './totals.ts';
 import { describeExit, failed, lostProcess, type TurnResult } from './turn-result.ts';
 
@@ -57,6 +59,8 @@ type Link = { kind: 'none' } | { kind: 'live'; process: AgentProcess } | { kind:
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
 
+const TOPIC_CHARS = 200;
+
 /** One conversation with Claude Code: its state, its process, what happened and what is asked. */
 export class Session {
   readonly id: string;
@@ -87,6 +91,7 @@ export class Session {
   #model: string | undefined;
   #permissionMode: PermissionMode | undefined;
   #lastText = '';
+  #topic = '';
 
   constructor(seed: SessionSeed, services: SessionServices) {
     const now = services.clock.now();
@@ -158,6 +163,11 @@ export class Session {
     return this.#services.clock.now() - this.#lastHeardAt;
   }
 
+  /** One line on what it is about: the first message this server gave it. */
+  get topic(): string {
+    return this.#topic;
+  }
+
   get tools(): string[] | undefined {
     return this.#tools;
   }
@@ -204,6 +214,7 @@ export class Session {
     if (this.#state === 'cancelled') throw new DomainError('CANCELLED', 'The session was cancelled; start a new one.');
     const id = randomUUID();
     const fresh = this.#state === 'starting';
+    if (this.#topic === '') this.#topic = oneLine(text, TOPIC_CHARS);
     if (this.atRest) this.#beginCall();
     this.#outbox.add(id, text);
     try {
@@ -692,13 +703,4 @@ function restsOn(signal: AgentSignal, reportsState: boolean): boolean {
 function planText(input: Record<string, unknown>, lastText: string): string {
   const plan = input['plan'];
   return typeof plan === 'string' && plan.trim() !== '' ? plan : lastText;
-}
-
-function assistantText(data: unknown): string | undefined {
-  const { type, message } = data as { type?: unknown; message?: { content?: unknown } };
-  if (type !== 'assistant' || !Array.isArray(message?.content)) return undefined;
-  const texts = (message.content as { type?: unknown; text?: unknown }[])
-    .filter((block) => block.type === 'text' && typeof block.text === 'string')
-    .map((block) => block.text as string);
-  return texts.length === 0 ? undefined : texts.join('\n');
 }

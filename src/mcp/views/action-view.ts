@@ -1,6 +1,9 @@
 import type { OpenRequest } from '../../engine/requests.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
 
+/** A longer text of an input is cut where only a short view was asked for. */
+export const LONGEST_INPUT_TEXT = 4_000;
+
 /** An unanswered request, as a caller sees it. */
 export function actionView(request: OpenRequest): Record<string, unknown> {
   const { ask, kind, plan } = request;

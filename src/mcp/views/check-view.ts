@@ -1,6 +1,6 @@
 import type { SessionEvent } from '../../engine/event-log.ts';
 import type { Session } from '../../engine/session.ts';
-import { actionView } from './action-view.ts';
+import { actionView, LONGEST_INPUT_TEXT } from './action-view.ts';
 import { activityLine, QUIET_AFTER_MS } from './activity-line.ts';
 import { fullEvent, minimalEvent, type EventView } from './event-view.ts';
 import { resultView } from './result-view.ts';
@@ -29,7 +29,6 @@ export interface CheckViewOptions {
 
 /** Room that status, counters and the envelope may take. */
 const OVERHEAD_BYTES = 1_200;
-const LONGEST_INPUT_TEXT = 4_000;
 const MIN_EVENT_TEXT = 200;
 
 /** What `claude_code_check` answers. Everything that is cut is named in `truncatedFields`. */

@@ -26,6 +26,14 @@ const EXPLICIT = {
 export type CompactStatus = (typeof COMPACT)[State];
 export type ExplicitStatus = (typeof EXPLICIT)[State];
 
+export const EXPLICIT_STATUSES = [
+  'running',
+  'waiting_for_input',
+  'completed',
+  'interrupted',
+  'error',
+] as const satisfies ExplicitStatus[];
+
 export function compactStatus(session: Session): CompactStatus {
   return COMPACT[session.state];
 }

@@ -8,19 +8,15 @@ import { defineTool, type ToolContext } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
 import { checkView } from '../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
-import { checkOutput, waitMs } from './shared.ts';
+import { answers, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
+import { checkOutput } from './shared.ts';
 import { POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
-
-const questionAnswer = z.union([z.string(), z.array(z.string())]);
 
 const permissionOptions = z
   .strictObject({
-    updatedInput: z.record(z.string(), z.unknown()),
+    updatedInput,
     updatedPermissions: listedAs(z.array(permissionUpdate), { type: 'array', items: { type: 'object' } }),
-    // Both kinds are named: a client that checks its arguments would refuse the list otherwise.
-    answers: listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
-      type: ['object', 'array'],
-    }),
+    answers,
   })
   .partial();
 
@@ -28,14 +24,14 @@ const PERMISSION_OPTION_NAMES = Object.keys(permissionOptions.shape);
 
 const input = z.strictObject({
   action: z.enum(['poll', 'wait', 'respond_permission']),
-  sessionId: z.string().min(1),
+  sessionId,
   cursor: z.int().min(0).optional(),
   responseMode: z.enum(['minimal', 'full']).optional(),
   maxEvents: z.int().positive().optional(),
   waitMs: waitMs.max(MAX_WAIT_MS).optional(),
   pollOptions: pollOptions.optional(),
   requestId: z.string().min(1).optional(),
-  decision: z.enum(['allow', 'deny']).optional(),
+  decision: decision.optional(),
   denyMessage: z.string().optional(),
   interrupt: z.boolean().optional(),
   permissionOptions: permissionOptions.optional(),

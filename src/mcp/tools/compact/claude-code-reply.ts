@@ -3,7 +3,8 @@ import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-op
 import { nestFlat, type Arguments } from '../../arguments.ts';
 import { defineTool } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
-import { advanced, checkOutput, flatOptions, nestAdvanced, prompt, waitMs } from './shared.ts';
+import { prompt, sessionId, waitMs } from '../fields.ts';
+import { advanced, checkOutput, flatOptions, nestAdvanced } from './shared.ts';
 import { startedView } from './started-view.ts';
 
 const diskResumeConfig = z.strictObject({ ...commonOptions, advanced, resumeSessionAt: z.string().min(1) }).partial();
@@ -23,7 +24,7 @@ export const claudeCodeReply = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
-      sessionId: z.string().min(1),
+      sessionId,
       prompt,
       waitMs: waitMs.optional(),
       forkSession: z.boolean().optional(),

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
 import { defineTool } from '../../define-tool.ts';
 import { USUAL_TOOLS } from '../../views/tool-catalogue.ts';
-import { advanced, checkOutput, flatOptions, nestAdvanced, prompt, waitMs } from './shared.ts';
+import { prompt, waitMs } from '../fields.ts';
+import { advanced, checkOutput, flatOptions, nestAdvanced } from './shared.ts';
 import { startedView } from './started-view.ts';
 
 /** A long list of MCP tools would cost every caller; `includeTools` of a check shows it whole. */

@@ -8,9 +8,8 @@ import {
 import { listedAs } from '../../list-schema.ts';
 import type { Arguments } from '../../arguments.ts';
 import { nestFlat } from '../../arguments.ts';
+import { defined } from '../fields.ts';
 
-export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
-export const waitMs = z.int().min(0);
 /** Listed by name and kind only; what an agent or a server looks like, Claude knows from Claude Code itself. */
 const OBJECT = { type: 'object' };
 const NAMES = { type: 'array', items: { type: 'string' } };
@@ -42,10 +41,6 @@ export function flatOptions({ advanced: nested, ...common }: z.infer<typeof opti
 
 export function nestAdvanced(args: Arguments): Arguments {
   return nestFlat(args, 'advanced', ADVANCED_OPTION_NAMES);
-}
-
-export function defined<T extends object>(object: T): T {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** What a session's start, reply or check may carry besides an error. */

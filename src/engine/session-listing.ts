@@ -1,0 +1,67 @@
+import type { Policy } from './policy.ts';
+import type { DiskQuery, DiskSession, TranscriptReader } from './services.ts';
+import type { Session } from './session.ts';
+
+/** A session of this machine: on disk, known to this server, or both. */
+export interface ListedSession {
+  readonly sessionId: string;
+  readonly projectDirectory: string | undefined;
+  readonly displayText: string;
+  readonly lastActiveAt: number;
+  readonly live: Session | undefined;
+}
+
+/** With a filter of our own more has to be read than is shown; each step reads anew, so the steps grow. */
+const STEP_FACTOR = 4;
+
+/** What the disk has, newest first, within the directories the operator allows. */
+export async function listDisk(
+  transcripts: TranscriptReader,
+  policy: Policy,
+  { projectDirectory: given, limit, offset }: DiskQuery,
+): Promise<DiskSession[]> {
+  if (given !== undefined) policy.checkInside(given, 'projectDirectory');
+  const projectDirectory = given === undefined ? undefined : policy.realPath(given);
+  if (!policy.limitsDirectories) return transcripts.list({ projectDirectory, limit, offset });
+  const wanted = offset + limit;
+  for (let reach = wanted; ; reach *= STEP_FACTOR) {
+    const read = await transcripts.list({ projectDirectory, limit: reach, offset: 0 });
+    const inside = read.filter((session) => isInside(policy, session));
+    if (inside.length >= wanted || read.length < reach) return inside.slice(offset, wanted);
+  }
+}
+
+/** The same with what this server has, also where Claude Code has written nothing yet. */
+export async function listMachine(
+  transcripts: TranscriptReader,
+  policy: Policy,
+  sessions: readonly Session[],
+  { projectDirectory, limit }: Omit<DiskQuery, 'offset'>,
+): Promise<ListedSession[]> {
+  const written = await listDisk(transcripts, policy, { projectDirectory, limit, offset: 0 });
+  const place = projectDirectory === undefined ? undefined : policy.realPath(projectDirectory);
+  const known = new Map(sessions.filter((session) => isAt(policy, session, place)).map((one) => [one.id, one]));
+  const listed = written.map((disk) => {
+    const live = known.get(disk.sessionId);
+    known.delete(disk.sessionId);
+    const { sessionId, projectDirectory: directory, displayText, lastModified } = disk;
+    const lastActiveAt = Math.max(lastModified, live?.lastActiveAt ?? 0);
+    return { sessionId, projectDirectory: directory, displayText, lastActiveAt, live };
+  });
+  const unwritten = [...known.values()].map((live) => ({
+    sessionId: live.id,
+    projectDirectory: live.options.cwd,
+    displayText: live.topic,
+    lastActiveAt: live.lastActiveAt,
+    live,
+  }));
+  return [...listed, ...unwritten].sort((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, limit);
+}
+
+function isInside(policy: Policy, { projectDirectory }: DiskSession): boolean {
+  return projectDirectory !== undefined && policy.isInside(projectDirectory);
+}
+
+function isAt(policy: Policy, { options: { cwd } }: Session, place: string | undefined): boolean {
+  return place === undefined || (cwd !== undefined && policy.realPath(cwd) === place);
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { defineTool } from '../../define-tool.ts';
+import { listedSessionView } from '../../views/explicit-listed-session.ts';
+import { errorFields, status } from './shared.ts';
+
+const DEFAULT_LIMIT = 50;
+
+export const claudeListSessions = defineTool({
+  name: 'claude_list_sessions',
+  title: 'List all sessions of this machine',
+  describe: () => 'All Claude Code sessions of this machine, newest first, also those made in a terminal.',
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: () =>
+    z.strictObject({
+      projectDirectory: z.string().min(1).describe('only those of this directory').optional(),
+      limit: z.int().positive().max(10_000).describe('default 50').optional(),
+    }),
+  output: () =>
+    z.looseObject({
+      sessions: z.array(
+        z.looseObject({
+          sessionId: z.string(),
+          projectDirectory: z.string().optional(),
+          displayText: z.string(),
+          timestamp: z.string(),
+          isActive: z.boolean(),
+          activeStatus: status.optional(),
+        }),
+      ),
+      ...errorFields,
+    }),
+  failure: (error) => ({ sessions: [], isError: true, error }),
+  async run({ projectDirectory, limit = DEFAULT_LIMIT }, { engine }) {
+    const sessions = await engine.listMachine({ projectDirectory, limit });
+    return { sessions: sessions.map(listedSessionView) };
+  },
+});

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { defineTool } from '../../define-tool.ts';
+import { prompt, sessionId } from '../fields.ts';
+import { statusOutput } from './shared.ts';
+
+export const claudeSendMessage = defineTool({
+  name: 'claude_send_message',
+  title: 'Send a message to a session',
+  describe: () =>
+    'Send the next message to any session of this machine (claude_list_sessions), also one made in a terminal. ' +
+    'A working session takes it up as soon as it can; one at rest goes on.',
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  input: () => z.strictObject({ sessionId, message: prompt }),
+  output: () => statusOutput,
+  async run({ sessionId: id, message }, { engine }) {
+    const session = await engine.reply({
+      sessionId: id,
+      prompt: message,
+      whenBusy: 'queue',
+      disk: { kind: 'open', options: {} },
+    });
+    return { sessionId: session.id, status: 'running' };
+  },
+});

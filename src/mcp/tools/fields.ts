@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { listedAs } from '../list-schema.ts';
+
+/** Parameters that mean the same in both toolsets. */
+
+export const sessionId = z.string().min(1);
+export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
+export const waitMs = z.int().min(0);
+export const decision = z.enum(['allow', 'deny']);
+export const updatedInput = z.record(z.string(), z.unknown());
+
+const questionAnswer = z.union([z.string(), z.array(z.string())]);
+
+/** By question, or in the order of the questions. */
+export const answers = listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
+  type: 'object',
+});
+
+/** An option not given is an option not passed. */
+export function defined<T extends object>(object: T): T {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
+}

@@ -1,0 +1,27 @@
+import type { EventLog } from '../../engine/event-log.ts';
+import { assistantText } from '../../engine/assistant-text.ts';
+import { cutAt } from '../../engine/tool-summary.ts';
+
+const LONGEST_LINE = 2_000;
+/** A client that shows only so much of an answer must not lose the rest of it to old output. */
+const MAX_CHARS = 24_000;
+
+/** The last lines of what Claude said, oldest first. */
+export function recentOutput(log: EventLog, maxLines: number): string[] {
+  const lines: string[] = [];
+  let chars = 0;
+  for (const line of linesNewestFirst(log)) {
+    const shown = line.length > LONGEST_LINE ? `${cutAt(line, LONGEST_LINE)}…` : line;
+    chars += shown.length;
+    if (lines.length >= maxLines || chars > MAX_CHARS) break;
+    lines.push(shown);
+  }
+  return lines.reverse();
+}
+
+function* linesNewestFirst(log: EventLog): Generator<string> {
+  for (const { type, data } of log.newestFirst()) {
+    const text = type === 'output' ? assistantText(data) : undefined;
+    if (text !== undefined) yield* text.trimEnd().split('\n').reverse();
+  }
+}
