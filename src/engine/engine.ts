@@ -52,6 +52,7 @@ export class Engine {
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   #presenter: FormPresenter | undefined;
+  readonly #resuming = new Map<string, Promise<Session>>();
   #tools: string[] | undefined;
   #closing: Promise<void> | undefined;
 
@@ -254,7 +255,25 @@ export class Engine {
     );
   }
 
+  /** Of replies that come together one starts the process; the others wait for it and find the session known. */
   async #replyFromDisk(request: ReplyRequest): Promise<Session> {
+    const { sessionId, fork = false } = request;
+    if (fork) return this.#takeFromDisk(request);
+    const underWay = this.#resuming.get(sessionId);
+    if (underWay) {
+      await underWay.catch(() => undefined);
+      return this.reply(request);
+    }
+    const session = this.#takeFromDisk(request);
+    this.#resuming.set(sessionId, session);
+    try {
+      return await session;
+    } finally {
+      this.#resuming.delete(sessionId);
+    }
+  }
+
+  async #takeFromDisk(request: ReplyRequest): Promise<Session> {
     const { disk, sessionId } = request;
     if (disk.kind === 'token') this.#checkDiskResume(sessionId, disk.token);
     const found = await this.#services.transcripts.find(sessionId);
@@ -271,9 +290,6 @@ export class Engine {
     if (!fork) await this.#checkNotHeld(sessionId);
     const at = disk.kind === 'token' ? disk.resumeSessionAt : undefined;
     const spent = await this.#services.transcripts.lastCostUsd(sessionId);
-    // Meanwhile another call may have taken it up: two processes never write one transcript.
-    const taken = this.#registry.find(sessionId);
-    if (taken && !fork) throw busy(taken);
     return this.#launchNew(
       {
         id: fork ? randomUUID() : sessionId,
@@ -315,7 +331,7 @@ export class Engine {
     if (!holder) return;
     throw new DomainError(
       'SESSION_BUSY',
-      `Another Claude Code (pid ${String(holder.pid)}) has session ${sessionId} open. Close it there, or fork it with forkSession.`,
+      `Another Claude Code (pid ${String(holder.pid)}) has session ${sessionId} open. Close it there, or fork the session.`,
     );
   }
 

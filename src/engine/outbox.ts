@@ -32,6 +32,11 @@ export class Outbox {
     return messages;
   }
 
+  /** Something that Claude Code has not begun a turn with: it goes on with that when the present turn ends. */
+  get waiting(): boolean {
+    return [...this.#messages.values()].some(({ stage }) => stage !== 'started');
+  }
+
   /** Takes out all that no turn has begun with. */
   takeUndelivered(): string[] {
     const texts = [...this.#messages.values()].filter(({ stage }) => stage !== 'started').map(({ text }) => text);

@@ -55,7 +55,7 @@ export class Registry {
       if (!longestIdle) {
         throw new DomainError(
           'TOO_MANY_SESSIONS',
-          `All ${String(this.#maxProcesses)} sessions are at work. Wait for one, or cancel one with claude_code_session (the operator sets CLAUDE_CODE_MCP_MAX_SESSIONS).`,
+          `All ${String(this.#maxProcesses)} sessions are at work. Wait for one, or stop one (the operator sets CLAUDE_CODE_MCP_MAX_SESSIONS).`,
         );
       }
       await longestIdle.park();

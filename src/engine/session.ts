@@ -17,7 +17,7 @@ import { isAtRest, transition, type State, type StateEvent } from './state.ts';
 import { refusingRule } from './tool-rules.ts';
 import { oneLine } from './tool-summary.ts';
 import { Totals, type Sums } from './totals.ts';
-import { describeExit, failed, lostProcess, type TurnResult } from './turn-result.ts';
+import { describeExit, endedByForce, failed, lostProcess, type TurnResult } from './turn-result.ts';
 
 export type SessionOrigin = AgentLaunch['history'];
 
@@ -297,7 +297,7 @@ export class Session {
     if (!this.#requests.settle(requestId, decision, source)) throw requestNotFound(requestId);
   }
 
-  /** Escape: the turn stops, the session stays. Resolves when Claude Code is at rest. */
+  /** Escape: the turn stops, the session stays. Resolves when it has stopped; a message that waited is taken up then. */
   async interrupt(): Promise<boolean> {
     if (!this.#apply('interrupt')) return false;
     this.#requests.settleAll({ behavior: 'deny', message: 'The turn was interrupted.', interrupt: true }, 'cancel');
@@ -305,12 +305,9 @@ export class Session {
     await this.#starting?.promise.catch(() => undefined);
     const live = this.#link.kind === 'live' ? this.#link.process : undefined;
     await live?.interrupt().catch((error: unknown) => this.#services.debug(`interrupt: ${messageOf(error)}`));
-    if (!(await this.#restWithin(INTERRUPT_PATIENCE_MS)) && live && this.#state === 'interrupting') {
+    if (!(await this.#stoppedWithin(INTERRUPT_PATIENCE_MS)) && live) {
       this.#close(live);
-      this.#result = failed(
-        'The turn was interrupted; the process did not react and was ended.',
-        'error_during_execution',
-      );
+      this.#result = endedByForce(this.#outbox.takeUndelivered());
       this.#apply('stop');
       this.#rested();
     }
@@ -412,6 +409,8 @@ export class Session {
 
   #failStart(error: unknown): void {
     const message = messageOf(error);
+    // Whoever sent something is told by the error of that call.
+    this.#outbox.takeUndelivered();
     if (this.#apply('fail')) {
       this.#result = failed(message, 'start_failed');
       this.#append('error', { type: 'error', message });
@@ -525,6 +524,7 @@ export class Session {
         this.#outbox.answered(signal.answered);
         this.totals.add(signal.result);
         this.#result = signal.result;
+        if (this.#state === 'interrupting' && this.#outbox.waiting && this.#apply('next')) this.changed.notify();
         return;
       case 'tool_use':
         this.activity.toolUsed(signal.toolUseId, signal.toolName, signal.input);
@@ -542,7 +542,7 @@ export class Session {
         this.#lastActiveAt = this.#lastHeardAt;
         return;
       case 'permission_mode':
-        this.#permissionMode = signal.mode;
+        this.#switchedTo(signal.mode);
         return;
       case 'partial':
         if (signal.messageId !== undefined) this.log.beginPartial(signal.messageId);
@@ -553,6 +553,13 @@ export class Session {
         this.changed.notify();
         return;
     }
+  }
+
+  /** A mode left on the way, such as plan mode when the plan was allowed, must not come back with the next process. */
+  #switchedTo(mode: PermissionMode): void {
+    if (this.#permissionMode !== undefined && mode !== this.#permissionMode)
+      this.#options = { ...this.#options, permissionMode: mode };
+    this.#permissionMode = mode;
   }
 
   #comeToRest(): void {
@@ -657,15 +664,15 @@ export class Session {
     return true;
   }
 
-  async #restWithin(ms: number): Promise<boolean> {
-    if (this.atRest) return true;
-    const rest = deferred<boolean>();
-    const callOff = this.#services.clock.after(ms, () => rest.resolve(false));
+  async #stoppedWithin(ms: number): Promise<boolean> {
+    if (this.#state !== 'interrupting') return true;
+    const stopped = deferred<boolean>();
+    const callOff = this.#services.clock.after(ms, () => stopped.resolve(false));
     const unsubscribe = this.changed.subscribe(() => {
-      if (this.atRest) rest.resolve(true);
+      if (this.#state !== 'interrupting') stopped.resolve(true);
     });
     try {
-      return await rest.promise;
+      return await stopped.promise;
     } finally {
       callOff();
       unsubscribe();
@@ -683,14 +690,14 @@ export function busy(session: Session): DomainError {
   const why = session.state === 'waiting' ? 'waits for an answer to a request' : 'is working';
   return new DomainError(
     'SESSION_BUSY',
-    `Session ${session.id} ${why}. Wait for it with claude_code_check, interrupt it, or reply with whenBusy:"queue".`,
+    `Session ${session.id} ${why}. Wait until it is at rest, interrupt it, or reply with whenBusy:"queue".`,
   );
 }
 
 function requestNotFound(requestId: string): DomainError {
   return new DomainError(
     'PERMISSION_REQUEST_NOT_FOUND',
-    `No open request ${requestId}: it was answered, has expired or never existed. Look at the session's actions.`,
+    `No open request ${requestId}: it was answered, has expired or never existed. Look what the session asks now.`,
   );
 }
 

@@ -19,6 +19,8 @@ export const TRANSITIONS = {
   started: { starting: 'running' },
   /** A message was handed over, or Claude Code woke by itself. */
   work: { idle: 'running', interrupted: 'running', error: 'running' },
+  /** The turn was stopped, and Claude Code goes on with a message that waited. */
+  next: { interrupting: 'running' },
   /** The first open request. Background work can ask while the conversation is at rest. */
   asked: { starting: 'waiting', running: 'waiting', idle: 'waiting', interrupted: 'waiting', error: 'waiting' },
   /** The last open request was settled. */

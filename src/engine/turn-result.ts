@@ -15,14 +15,22 @@ export type TurnResult = Pick<
 >;
 
 export function lostProcess(exit: AgentExit, undelivered: string[]): TurnResult {
-  const lost =
-    undelivered.length === 0
-      ? ''
-      : `\nNot delivered, send again: ${undelivered.map((text) => JSON.stringify(text)).join(', ')}`;
   return failed(
-    `Claude Code ended before its answer (${describeExit(exit)}). A reply resumes the session.${lost}`,
+    `Claude Code ended before its answer (${describeExit(exit)}). A reply resumes the session.${sendAgain(undelivered)}`,
     'process_exited',
   );
+}
+
+export function endedByForce(undelivered: string[]): TurnResult {
+  return failed(
+    `The turn was interrupted; the process did not react and was ended.${sendAgain(undelivered)}`,
+    'error_during_execution',
+  );
+}
+
+function sendAgain(undelivered: string[]): string {
+  if (undelivered.length === 0) return '';
+  return `\nNot delivered, send again: ${undelivered.map((text) => JSON.stringify(text)).join(', ')}`;
 }
 
 export function failed(text: string, errorSubtype: string): TurnResult {
