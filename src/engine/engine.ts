@@ -206,7 +206,7 @@ export class Engine {
         await session.prompt(prompt);
         return session;
       } catch (error) {
-        this.#registry.remove(session);
+        void this.#registry.forget(session);
         this.#record(session, 'end', 'server', 'start failed', {}, formatError(error));
         throw error;
       }
@@ -276,6 +276,7 @@ export class Engine {
   async #takeFromDisk(request: ReplyRequest): Promise<Session> {
     const { disk, sessionId } = request;
     if (disk.kind === 'token') this.#checkDiskResume(sessionId, disk.token);
+    await this.#registry.departed(sessionId);
     const found = await this.#services.transcripts.find(sessionId);
     if (!found) throw notFound(sessionId, 'Claude Code keeps no session of this id on this machine.');
     if (disk.options.cwd === undefined && found.cwd === undefined)

@@ -51,8 +51,7 @@ export class Housekeeping {
     }
     const restedMs = now - session.lastActiveAt;
     if (restedMs >= this.#rules.sessionTtlMs && session.backgroundTasks === 0) {
-      this.#registry.remove(session);
-      void session.dispose();
+      void this.#registry.forget(session);
     } else if (restedMs >= this.#rules.parkAfterMs && session.parkable) {
       void session.park();
     }

@@ -4,6 +4,7 @@ import type { Session } from './session.ts';
 /** The sessions this server knows, and how many of them may have a process. */
 export class Registry {
   readonly #sessions = new Map<string, Session>();
+  readonly #departing = new Map<string, Promise<void>>();
   readonly #maxProcesses: number;
   /** Launches under way: their sessions have no process yet, but a place. */
   #launching = 0;
@@ -28,8 +29,21 @@ export class Registry {
     this.#sessions.set(session.id, session);
   }
 
-  remove(session: Session): void {
+  /** Takes a session out and ends its process. */
+  async forget(session: Session): Promise<void> {
     this.#sessions.delete(session.id);
+    const gone = session.dispose();
+    this.#departing.set(session.id, gone);
+    try {
+      await gone;
+    } finally {
+      if (this.#departing.get(session.id) === gone) this.#departing.delete(session.id);
+    }
+  }
+
+  /** Whoever takes up the transcript of a session that was just forgotten has to wait for the end of its process. */
+  async departed(id: string): Promise<void> {
+    await this.#departing.get(id);
   }
 
   hasProcess(pid: number): boolean {

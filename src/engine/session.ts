@@ -54,7 +54,10 @@ export interface Cancellation {
 }
 
 /** The process of a session. One that closes is no longer listened to, but the next may only start when it is gone. */
-type Link = { kind: 'none' } | { kind: 'live'; process: AgentProcess } | { kind: 'closing'; gone: Promise<void> };
+type Link =
+  | { kind: 'none' }
+  | { kind: 'live'; process: AgentProcess }
+  | { kind: 'closing'; process: AgentProcess; gone: Promise<void> };
 
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
@@ -84,6 +87,8 @@ export class Session {
   #result: TurnResult | undefined;
   #cancellation: Cancellation | undefined;
   #backgroundTasks = 0;
+  /** Rewinds under way: they need the process although the conversation is at rest. */
+  #rewinding = 0;
   #lastActiveAt: number;
   #workingSince: number;
   #lastHeardAt: number;
@@ -189,8 +194,9 @@ export class Session {
     return this.#starting !== undefined;
   }
 
+  /** Also of a process that is on its way out. */
   get pid(): number | undefined {
-    return this.#link.kind === 'live' ? this.#link.process.pid : undefined;
+    return this.#link.kind === 'none' ? undefined : this.#link.process.pid;
   }
 
   /** Resolves when a process that is being closed has gone. */
@@ -204,7 +210,9 @@ export class Session {
 
   /** A process that may be closed without losing anything. */
   get parkable(): boolean {
-    return this.#link.kind === 'live' && this.atRest && this.persists && this.#backgroundTasks === 0;
+    return (
+      this.#link.kind === 'live' && this.atRest && this.persists && this.#backgroundTasks === 0 && this.#rewinding === 0
+    );
   }
 
   // ── talking ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -345,11 +353,20 @@ export class Session {
 
   async rewind(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
     if (!this.atRest) throw busy(this);
+    this.#rewinding++;
+    this.#lastActiveAt = this.#services.clock.now();
+    try {
+      return await (await this.#processAtRest()).rewindFiles(toUserMessage, dryRun);
+    } finally {
+      this.#rewinding--;
+    }
+  }
+
+  async #processAtRest(): Promise<AgentProcess> {
     await this.closed();
     if (this.#link.kind === 'none') await this.#launch(undefined, undefined, false);
-    if (this.#link.kind !== 'live')
-      throw new DomainError('INTERNAL', 'Claude Code could not be started for the rewind.');
-    return this.#link.process.rewindFiles(toUserMessage, dryRun);
+    if (this.#link.kind === 'live') return this.#link.process;
+    throw new DomainError('INTERNAL', 'Claude Code could not be started for the rewind.');
   }
 
   // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -442,7 +459,7 @@ export class Session {
     const gone = process.stop().then(() => {
       if (this.#link.kind === 'closing' && this.#link.gone === gone) this.#link = { kind: 'none' };
     });
-    this.#link = { kind: 'closing', gone };
+    this.#link = { kind: 'closing', process, gone };
     this.#backgroundTasks = 0;
   }
 

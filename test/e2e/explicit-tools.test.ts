@@ -1,5 +1,4 @@
-import { expect } from 'vitest';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 import { ERAS } from '../harness/connect-client.ts';
@@ -49,4 +48,45 @@ test.each(ERAS)('a task from its start to its answer [%s]', async (era) => {
       activeStatus: 'completed',
     },
   ]);
+});
+
+test('the tools are few, described truthfully and short', async () => {
+  const h = await startHarness({ toolset: 'explicit' });
+  const { tools } = await h.client.listTools();
+  expect(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.destructiveHint])).toEqual(
+    [
+      ['claude_create_session', false, true],
+      ['claude_send_message', false, true],
+      ['claude_get_status', true, false],
+      ['claude_respond', false, true],
+      ['claude_interrupt', false, true],
+      ['claude_list_sessions', true, false],
+    ],
+  );
+  for (const one of tools) {
+    expect(one.title).toBeTruthy();
+    expect(one.outputSchema?.type).toBe('object');
+    expect(one.annotations).toMatchObject({ idempotentHint: expect.any(Boolean), openWorldHint: expect.any(Boolean) });
+  }
+  const shown = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  expect(JSON.stringify(shown).length).toBeLessThan(5_000);
+});
+
+test('the other way to choose the toolset is a flag', async () => {
+  const h = await startHarness({ args: ['--toolset', 'explicit'] });
+  const { tools } = await h.client.listTools();
+  expect(tools.map(({ name }) => name)).toContain('claude_create_session');
+});
+
+test.each([
+  ['claude_send_message', { sessionId: 'x', message: '  ' }, 'message'],
+  ['claude_send_message', { sessionId: 'x' }, 'message'],
+  ['claude_get_status', {}, 'sessionId'],
+  ['claude_get_status', { sessionId: 'x', outputLine: 3 }, 'did you mean outputLines?'],
+  ['claude_respond', { sessionId: 'x', inputId: 'y', decision: 'maybe' }, 'decision'],
+  ['claude_interrupt', { sessionID: 'x' }, 'did you mean sessionId?'],
+  ['claude_list_sessions', { limit: 'many' }, 'limit'],
+])('%s with %j names what is wrong', async (name, args, hint) => {
+  const h = await startHarness({ toolset: 'explicit' });
+  expect(await h.fails(name, args, 'INVALID_ARGUMENT')).toContain(hint);
 });

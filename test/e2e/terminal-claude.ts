@@ -10,13 +10,14 @@ import type { Harness } from '../harness/open-harness.ts';
 
 export interface TerminalOptions {
   readonly cwd?: string;
-  readonly args?: readonly string[];
+  /** Goes on with this session. */
+  readonly resume?: string;
 }
 
 /** A conversation of one prompt, by the time it is over. */
 export async function runInTerminal(h: Harness, prompt: string, options: TerminalOptions = {}): Promise<string> {
-  const sessionId = randomUUID();
-  const child = startClaude(h, ['-p', prompt, '--session-id', sessionId], options);
+  const { sessionId, args } = identity(options);
+  const child = startClaude(h, ['-p', prompt, ...args], options);
   child.stdin?.end();
   const [code] = (await once(child, 'exit')) as [number];
   if (code !== 0) throw new Error(`Claude Code ended with ${code}`);
@@ -31,9 +32,9 @@ export interface OpenTerminal {
 
 /** A conversation that stays open after its first answer. */
 export async function openTerminal(h: Harness, prompt: string, options: TerminalOptions = {}): Promise<OpenTerminal> {
-  const sessionId = randomUUID();
+  const { sessionId, args } = identity(options);
   const streaming = ['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'];
-  const child = startClaude(h, ['-p', ...streaming, '--session-id', sessionId], options);
+  const child = startClaude(h, ['-p', ...streaming, ...args], options);
   const message = { type: 'user', message: { role: 'user', content: prompt }, parent_tool_use_id: null };
   child.stdin?.write(`${JSON.stringify(message)}\n`);
   let said = '';
@@ -52,8 +53,13 @@ export async function openTerminal(h: Harness, prompt: string, options: Terminal
   };
 }
 
-function startClaude(h: Harness, args: string[], { cwd = h.project, args: more = [] }: TerminalOptions): ChildProcess {
-  const child = spawn(bundledClaude(), [...args, ...more], {
+function identity({ resume }: TerminalOptions): { sessionId: string; args: string[] } {
+  const sessionId = resume ?? randomUUID();
+  return { sessionId, args: [resume === undefined ? '--session-id' : '--resume', sessionId] };
+}
+
+function startClaude(h: Harness, args: string[], { cwd = h.project }: TerminalOptions): ChildProcess {
+  const child = spawn(bundledClaude(), args, {
     cwd,
     stdio: ['pipe', 'pipe', 'ignore'],
     env: {

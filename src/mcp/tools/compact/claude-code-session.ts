@@ -72,7 +72,10 @@ async function list(args: Input, { engine }: ToolContext): Promise<object> {
 async function rewind(args: Input, context: ToolContext): Promise<object> {
   const session = sessionOf(args, context);
   if (args.toUserMessage === undefined)
-    throw new DomainError('INVALID_ARGUMENT', 'rewind needs toUserMessage, the uuid of a user message.');
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      'rewind needs toUserMessage, the uuid of a message: see user_message_uuids of the result events in a poll with responseMode "full".',
+    );
   const dryRun = args.dryRun ?? true;
   const report = await context.engine.rewind(session.id, args.toUserMessage, dryRun);
   if (!report.canRewind)

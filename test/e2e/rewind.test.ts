@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+
+/** Several turns and processes one after the other, on a machine that may have other work. */
+const SLOW = { timeout: 90_000 };
+const PARKED = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
+
+/** The uuid of the message that the last turn answered, where a caller finds it. */
+async function lastMessage(h: Harness, sessionId: string): Promise<string> {
+  const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, responseMode: 'full' });
+  return events.findLast(({ type }: Json) => type === 'result').data.user_message_uuids[0];
+}
+
+async function isParked(h: Harness): Promise<boolean> {
+  return !(await h.processes()).some(({ command }) => command.includes('stream-json'));
+}
+
+test.each([
+  ['that still runs', {}],
+  ['that was parked', PARKED],
+])('files are put back with a process %s: dry first, then for real', SLOW, async (_which, env) => {
+  const h = await startHarness({ toolset: 'compact', env });
+  const kept = path.join(h.project, 'kept.txt');
+  const made = path.join(h.project, 'made.txt');
+  await writeFile(kept, 'as it was\n');
+  const edit = (from: string, to: string) => tool('Edit', { file_path: kept, old_string: from, new_string: to });
+  h.model.on('first change').reply(tool('Read', { file_path: kept }), edit('as it was', 'changed once'), text('ok'));
+  h.model
+    .on('second change')
+    .reply(edit('changed once', 'changed twice'), tool('Write', { file_path: made, content: 'new\n' }), text('ok'));
+  const { sessionId } = await h.ok('claude_code', {
+    prompt: 'first change',
+    permissionMode: 'acceptEdits',
+    advanced: { enableFileCheckpointing: true },
+  });
+  await h.waitUntilRest(sessionId);
+  const first = await lastMessage(h, sessionId);
+  await h.ok('claude_code_reply', { sessionId, prompt: 'second change' });
+  await h.waitUntilRest(sessionId);
+  const second = await lastMessage(h, sessionId);
+  expect(second).not.toBe(first);
+  if ('CLAUDE_CODE_MCP_PARK_AFTER_MS' in env) await eventually(() => isParked(h), { what: 'the process is parked' });
+  const rewind = (args: object): Promise<Json> => h.ok('claude_code_session', { action: 'rewind', sessionId, ...args });
+
+  const dry = await rewind({ toUserMessage: second });
+  expect(dry).toMatchObject({ sessions: [{ sessionId, status: 'idle' }] });
+  expect(dry.message).toMatch(/^Would put back 2 file\(s\)/);
+  expect(await readFile(kept, 'utf8')).toBe('changed twice\n');
+  expect(existsSync(made)).toBe(true);
+
+  expect((await rewind({ toUserMessage: second, dryRun: false })).message).toMatch(/^Put back/);
+  expect(await readFile(kept, 'utf8')).toBe('changed once\n');
+  expect(existsSync(made)).toBe(false);
+
+  await rewind({ toUserMessage: first, dryRun: false });
+  expect(await readFile(kept, 'utf8')).toBe('as it was\n');
+
+  h.model.on('go on').reply('still here');
+  const done = await h.ok('claude_code_reply', { sessionId, prompt: 'go on', waitMs: 15_000 });
+  expect(done).toMatchObject({ status: 'idle', result: { result: 'still here' } });
+});
+
+test('a rewind that cannot be says why', async () => {
+  const h = await startHarness({ toolset: 'compact' });
+  const held = gate(text('done'));
+  h.model.on('plain').reply('done');
+  h.model.on('with checkpoints').reply(held);
+  const rewind = { action: 'rewind', toUserMessage: randomUUID() };
+  const { sessionId: plain } = await h.ok('claude_code', { prompt: 'plain', waitMs: 15_000 });
+  const without = await h.fails('claude_code_session', { ...rewind, sessionId: plain }, 'INVALID_ARGUMENT');
+  expect(without).toContain('enableFileCheckpointing');
+
+  const advanced = { enableFileCheckpointing: true };
+  const { sessionId } = await h.ok('claude_code', { prompt: 'with checkpoints', advanced });
+  await held.arrived;
+  await h.fails('claude_code_session', { ...rewind, sessionId }, 'SESSION_BUSY');
+  held.release();
+  await h.waitUntilRest(sessionId);
+  await h.fails('claude_code_session', { ...rewind, sessionId }, 'INVALID_ARGUMENT');
+  const missing = await h.fails('claude_code_session', { action: 'rewind', sessionId }, 'INVALID_ARGUMENT');
+  expect(missing).toContain('user_message_uuids');
+});
