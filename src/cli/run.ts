@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
-import path from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 import { parseCommandLine } from '../config/command-line.ts';
 import { helpText } from '../config/help.ts';
+import { claudeConfigDir } from '../config/host.ts';
 import { inheritedEnvironment } from '../config/inherited-environment.ts';
 import { loadSettings, type SettingsSource } from '../config/load-settings.ts';
 import { SettingsError } from '../config/settings-error.ts';
@@ -44,7 +44,7 @@ async function dispatch(source: CommandSource): Promise<number> {
       return serveUntilDone(settings, {
         env: inheritedEnvironment(source, settings),
         cwd: source.cwd,
-        configDir: configDirOf(source),
+        configDir: claudeConfigDir(source),
         version,
         stderr: (text) => process.stderr.write(text),
       });
@@ -70,7 +70,7 @@ async function dispatch(source: CommandSource): Promise<number> {
           ...source,
           version,
           nodeVersion: process.versions.node,
-          configDir: configDirOf(source),
+          configDir: claudeConfigDir(source),
           temporaryDir: tmpdir(),
           terminal: openTerminal(),
           signal,
@@ -80,9 +80,4 @@ async function dispatch(source: CommandSource): Promise<number> {
     default:
       throw new SettingsError(`"${command}" is not available in this version.`);
   }
-}
-
-/** Where Claude Code keeps what it knows of this user. */
-function configDirOf({ env, homedir }: SettingsSource): string {
-  return env['CLAUDE_CONFIG_DIR'] ?? path.join(homedir, '.claude');
 }

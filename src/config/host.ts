@@ -19,6 +19,11 @@ export function absolutePath(written: string, host: Host): string {
   return paths.resolve(host.cwd, expanded);
 }
 
+/** Where Claude Code keeps what it knows of this user. */
+export function claudeConfigDir({ env, homedir }: Pick<Host, 'env' | 'homedir'>): string {
+  return env['CLAUDE_CONFIG_DIR'] ?? path.join(homedir, '.claude');
+}
+
 /** Where this product keeps its own files, by the custom of each platform. */
 export function defaultStateDir(host: Host): string {
   const paths = pathsOf(host);

@@ -1,14 +1,18 @@
 import { parseCommandLine } from './command-line.ts';
-import type { Settings, SettingsSource } from './load-settings.ts';
-import { rowOf, variableOf } from './settings-table.ts';
+import type { Settings, SettingsOverrides, SettingsSource } from './load-settings.ts';
+import { rowOf, variableOf, type SettingKey } from './settings-table.ts';
 
 /**
  * The environment that sessions, and the servers they start, inherit. Rules given as variables are in it anyway; those
- * given as flags are added, or a session could start this very server without them.
+ * given as flags or by a program are added, or a session could start this very server without them.
  */
-export function inheritedEnvironment({ argv, ...host }: SettingsSource, settings: Settings): NodeJS.ProcessEnv {
+export function inheritedEnvironment(
+  { argv, ...host }: SettingsSource,
+  settings: Settings,
+  overrides: SettingsOverrides = {},
+): NodeJS.ProcessEnv {
   const env = { ...host.env };
-  for (const key of parseCommandLine(argv).flags.keys()) {
+  for (const key of [...parseCommandLine(argv).flags.keys(), ...(Object.keys(overrides) as SettingKey[])]) {
     const { kind } = rowOf(key);
     const value = settings[key];
     if (value !== undefined && kind.isSecret !== true) env[variableOf(key)] = kind.format(value, host);

@@ -1,11 +1,12 @@
 import { parseCommandLine } from './command-line.ts';
 import { defaultStateDir, pathsOf, type Host } from './host.ts';
+import { nearestName } from './nearest-name.ts';
 import { quote, SettingsError } from './settings-error.ts';
 import {
   flagOf,
   rowOf,
   SETTING_KEYS,
-  type SETTINGS_TABLE,
+  SETTINGS_TABLE,
   variableOf,
   type Setting,
   type SettingKey,
@@ -29,6 +30,9 @@ export interface SettingsSource extends Host {
   readonly argv: readonly string[];
 }
 
+/** Settings a program gives as values in place of flags and variables. */
+export type SettingsOverrides = { readonly [Key in SettingKey]?: SettingsAsWritten[Key] | undefined };
+
 /**
  * Set by a server for the servers its sessions may start, as `depth/limit`; not meant for people. The limit goes along
  * because a server further in, which a repository may configure, must not raise it.
@@ -39,9 +43,15 @@ export function depthForChildren({ depth, maxDepth }: Pick<Settings, 'depth' | '
   return `${depth + 1}/${maxDepth}`;
 }
 
-export function loadSettings({ argv, ...host }: SettingsSource): Settings {
+/** What a program gives wins over flags, flags over variables; all of it has to pass the same checks. */
+export function loadSettings({ argv, ...host }: SettingsSource, overrides: SettingsOverrides = {}): Settings {
+  checkNames(overrides);
   const { flags } = parseCommandLine(argv);
-  const values = SETTING_KEYS.map((key) => [key, valueOf(key, flags.get(key), host)] as const);
+  const values = SETTING_KEYS.map((key) => {
+    const given =
+      overrides[key] === undefined ? firstGiven(key, flags.get(key), host.env) : override(key, overrides, host);
+    return [key, valueOf(key, given, host)] as const;
+  });
   const written = Object.fromEntries(values) as SettingsAsWritten;
   const stateDir = written.stateDir ?? defaultStateDir(host);
   const { depth, limit } = depthFrom(host.env);
@@ -54,9 +64,13 @@ export function loadSettings({ argv, ...host }: SettingsSource): Settings {
   });
 }
 
-function valueOf(key: SettingKey, flag: string | undefined, host: Host): unknown {
+interface Given {
+  readonly from: string;
+  readonly text: string;
+}
+
+function valueOf(key: SettingKey, given: Given | undefined, host: Host): unknown {
   const row = rowOf(key);
-  const given = firstGiven(key, flag, host.env);
   if (given === undefined) return row.default;
   const parsed = row.kind.parse(given.text, host);
   if ('value' in parsed) return parsed.value;
@@ -65,12 +79,22 @@ function valueOf(key: SettingKey, flag: string | undefined, host: Host): unknown
   throw new SettingsError(`${given.from} ${complaint}${problem}; it takes ${row.kind.accepts}.`);
 }
 
+function override(key: SettingKey, overrides: SettingsOverrides, host: Host): Given {
+  const value = overrides[key];
+  return { from: key, text: typeof value === 'string' ? value : rowOf(key).kind.format(value, host) };
+}
+
+/** A misspelt limit must not become no limit. */
+function checkNames(overrides: SettingsOverrides): void {
+  for (const name of Object.keys(overrides)) {
+    if (Object.hasOwn(SETTINGS_TABLE, name)) continue;
+    const nearest = nearestName(name, SETTING_KEYS);
+    throw new SettingsError(`${name} is not a setting${nearest === undefined ? '' : `; did you mean ${nearest}?`}`);
+  }
+}
+
 /** An empty text counts as not set: client configurations pass `""` for what the user left blank. */
-function firstGiven(
-  key: SettingKey,
-  flag: string | undefined,
-  env: NodeJS.ProcessEnv,
-): { from: string; text: string } | undefined {
+function firstGiven(key: SettingKey, flag: string | undefined, env: NodeJS.ProcessEnv): Given | undefined {
   if (flag) return { from: flagOf(key), text: flag };
   for (const variable of [variableOf(key), ...(rowOf(key).alsoReads ?? [])]) {
     const text = env[variable];

@@ -172,6 +172,7 @@ export class Engine {
   async #close(): Promise<void> {
     this.#housekeeping.stop();
     await Promise.all(this.#registry.all.map((session) => this.#closeSession(session)));
+    await this.#services.release?.();
   }
 
   async #closeSession(session: Session): Promise<void> {

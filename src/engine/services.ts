@@ -12,6 +12,8 @@ export interface EngineServices {
   /** The environment a Claude Code gets before the caller's own variables. */
   baseEnv: NodeJS.ProcessEnv;
   log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;
+  /** Ends the services themselves, when the last session has gone. */
+  release?: () => Promise<void>;
 }
 
 export interface TranscriptReader {

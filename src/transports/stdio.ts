@@ -1,12 +1,18 @@
+import type { Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Engine } from '../engine/engine.ts';
 import { serverFactory, type ServerIdentity } from '../mcp/server.ts';
 
-export interface StdioServer {
+export interface Connection {
   close(): Promise<void>;
 }
 
-/** Serves one client over stdin and stdout, in whichever protocol era it opens with. */
-export function serveOverStdio(engine: Engine, identity: ServerIdentity, onError: (error: Error) => void): StdioServer {
-  return serveStdio(serverFactory(engine, identity), { onerror: onError });
+/** Serves one client in whichever protocol era it opens with, over stdin and stdout unless another transport is given. */
+export function serveOverStdio(
+  engine: Engine,
+  identity: ServerIdentity,
+  onError: (error: Error) => void,
+  transport?: Transport,
+): Connection {
+  return serveStdio(serverFactory(engine, identity), { onerror: onError, ...(transport && { transport }) });
 }

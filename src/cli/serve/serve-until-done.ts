@@ -1,6 +1,6 @@
 import process from 'node:process';
 import type { Settings } from '../../config/load-settings.ts';
-import { withKnownDenyOptions } from './known-deny-options.ts';
+import { withKnownDenyOptions } from '../../engine/known-deny-options.ts';
 import { serve, type Surroundings } from './serve.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

@@ -1,0 +1,86 @@
+/**
+ * claude-code-mcp as a library: sessions of Claude Code in your own process, driven directly or over MCP.
+ * Importing it does nothing; `createEngine` is where it begins and `close` where it ends.
+ */
+
+import type { Transport } from '@modelcontextprotocol/server';
+import packageJson from '../package.json' with { type: 'json' };
+import { claudeConfigDir } from './config/host.ts';
+import { inheritedEnvironment } from './config/inherited-environment.ts';
+import { loadSettings, type SettingsOverrides } from './config/load-settings.ts';
+import { thisHost } from './config/this-host.ts';
+import type { Engine } from './engine/engine.ts';
+import { hostEngine } from './engine/engine-host.ts';
+import { withKnownDenyOptions } from './engine/known-deny-options.ts';
+import type { EngineServices } from './engine/services.ts';
+import { serveOverStdio, type Connection } from './transports/stdio.ts';
+
+export type { Transport } from '@modelcontextprotocol/server';
+export { untilAttention } from './engine/attention.ts';
+export { DomainError, type ErrorCode } from './errors/errors.ts';
+export { SettingsError } from './config/settings-error.ts';
+export type { Settings, SettingsOverrides } from './config/load-settings.ts';
+export type { Answer, QuestionAnswer } from './engine/answer.ts';
+export type { DiskResume, Engine, ReplyRequest, StartRequest } from './engine/engine.ts';
+export type { OpenRequest, RequestKind } from './engine/requests.ts';
+export type { DiskQuery, DiskSession } from './engine/services.ts';
+export type { Session } from './engine/session.ts';
+export type { TurnResult } from './engine/turn-result.ts';
+export type { PermissionMode, SessionOptions } from './schema/session-options.ts';
+export type { Connection } from './transports/stdio.ts';
+
+export interface EngineSurroundings {
+  /** Where sessions work when nobody names a directory. By default the working directory of this process. */
+  readonly cwd?: string;
+  /** What Claude Code gets for its environment, and where settings come from. By default that of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Takes what the command would write to stderr. By default warnings become warnings of this process. */
+  readonly log?: EngineServices['log'];
+}
+
+/**
+ * An engine: starts sessions, continues them, answers what they ask. Settings are the operator's rules; what is not given
+ * comes from the `CLAUDE_CODE_MCP_` variables and the defaults. A value that cannot be used throws a `SettingsError`.
+ * `engine.close()` ends its sessions and every process they started.
+ */
+export function createEngine(overrides: SettingsOverrides = {}, surroundings: EngineSurroundings = {}): Engine {
+  const { env, cwd, ...machine } = thisHost();
+  const source = { argv: [], ...machine, env: { ...(surroundings.env ?? env) }, cwd: surroundings.cwd ?? cwd };
+  const settings = withKnownDenyOptions(loadSettings(source, overrides));
+  const hosted = hostEngine(settings, {
+    env: inheritedEnvironment(source, settings, overrides),
+    cwd: source.cwd,
+    configDir: claudeConfigDir(source),
+    log: surroundings.log ?? warnProcess,
+  });
+  hosted.sweep();
+  return hosted.engine;
+}
+
+export interface ClaudeCodeServer {
+  /** Serves one client over this transport, or over stdin and stdout. May be called again for a further client. */
+  connect(transport?: Transport): Connection;
+  /** Ends all connections, and the engine with its sessions and processes. Twice is harmless. */
+  close(): Promise<void>;
+}
+
+/** The MCP server over an engine; which toolset it offers is a setting of the engine. */
+export function createServer(engine: Engine): ClaudeCodeServer {
+  const identity = { name: 'claude-code-mcp', version: packageJson.version };
+  const connections = new Set<Connection>();
+  return {
+    connect(transport) {
+      const connection = serveOverStdio(engine, identity, () => undefined, transport);
+      connections.add(connection);
+      return connection;
+    },
+    async close() {
+      await engine.close();
+      await Promise.all([...connections].map((connection) => connection.close()));
+    },
+  };
+}
+
+function warnProcess(level: 'debug' | 'info' | 'warn' | 'error', line: string): void {
+  if (level === 'warn' || level === 'error') process.emitWarning(line, 'ClaudeCodeMcpWarning');
+}

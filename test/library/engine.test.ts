@@ -1,0 +1,96 @@
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createEngine, createServer, SettingsError, untilAttention, type Engine } from '../../src/index.ts';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { createWorld, type LibraryWorld } from './library-world.ts';
+
+function engineIn({ env, place }: LibraryWorld): Engine {
+  const engine = createEngine({ maxSessions: 2 }, { env, cwd: place.project });
+  onTestFinished(() => engine.close());
+  return engine;
+}
+
+test('a session runs in this process to its result, and closing leaves nothing', async () => {
+  const world = await createWorld();
+  world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
+  const engine = engineIn(world);
+
+  const session = await engine.start({ prompt: 'make it', options: { permissionMode: 'default' } });
+  await untilAttention(session);
+  expect(session.requests).toMatchObject([{ kind: 'permission', ask: { toolName: 'Bash' } }]);
+  engine.respond(session.id, session.requests[0]!.id, { decision: 'allow' });
+  await untilAttention(session);
+
+  expect(session.result).toMatchObject({ text: 'made', isError: false });
+  expect(existsSync(path.join(world.place.project, 'made.txt'))).toBe(true);
+  await engine.close();
+  await engine.close();
+  expect(await world.survivors()).toEqual([]);
+  const audit = await readFile(path.join(world.place.stateDir, 'claude-code-mcp', 'audit.jsonl'), 'utf8');
+  expect(audit).toContain('"decision"');
+});
+
+test('closing in the middle of a command ends the command', async () => {
+  const world = await createWorld();
+  const waiting = 'touch begun; until [ -f never ]; do sleep 1; done';
+  world.model.on('work for ever').reply(tool('Bash', { command: waiting }), text('never said'));
+  const engine = engineIn(world);
+
+  const session = await engine.start({ prompt: 'work for ever', options: { allowedTools: ['Bash'] } });
+  await expect.poll(() => existsSync(path.join(world.place.project, 'begun')), { timeout: 15_000 }).toBe(true);
+  await engine.close();
+
+  expect(session.cancellation).toMatchObject({ source: 'shutdown' });
+  expect(await world.survivors()).toEqual([]);
+  await expect(engine.start({ prompt: 'more', options: {} })).rejects.toMatchObject({ code: 'CANCELLED' });
+});
+
+test('a client in this process uses the tools, and closing the server ends everything', async () => {
+  const world = await createWorld();
+  world.model.on('say hello').reply(text('hello'));
+  const server = createServer(engineIn(world));
+  const [here, there] = InMemoryTransport.createLinkedPair();
+  server.connect(there);
+  const client = new Client({ name: 'embedder', version: '1.0.0' });
+  await client.connect(here);
+
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).toContain('claude_code');
+  const answer = await client.callTool({ name: 'claude_code', arguments: { prompt: 'say hello', waitMs: 20_000 } });
+  expect(answer.structuredContent).toMatchObject({ status: 'idle', result: { result: 'hello' } });
+
+  await server.close();
+  await server.close();
+  expect(await world.survivors()).toEqual([]);
+});
+
+test.each([
+  [{ maxSessions: 0 }, 'maxSessions is "0"; it takes a whole number from 1 to 1000.'],
+  [{ toolset: 'other' }, 'toolset is "other"; it takes compact or explicit.'],
+  [{ allowedDirs: [] }, 'it names no directory'],
+  [{ maxSession: 3 }, 'maxSession is not a setting; did you mean maxSessions?'],
+])('settings that cannot be used are refused: %j', (settings, words) => {
+  expect(() => createEngine(settings as never, { env: {} })).toThrow(SettingsError);
+  expect(() => createEngine(settings as never, { env: {} })).toThrow(words);
+});
+
+test('what the program says wins over the environment, and the environment over the defaults', async () => {
+  const { env, place } = await createWorld();
+  const variables = { ...env, CLAUDE_CODE_MCP_MAX_SESSIONS: '3', CLAUDE_CODE_MCP_MAX_TURNS: '7' };
+  const engine = createEngine(
+    { maxSessions: 5, resumeSecret: 's3cret', allowBypass: true, denyOptions: ['env', 'settings'] },
+    { env: variables, cwd: place.project },
+  );
+  onTestFinished(() => engine.close());
+  expect(engine.settings).toMatchObject({
+    maxSessions: 5,
+    maxTurns: 7,
+    resumeSecret: 's3cret',
+    allowBypass: true,
+    denyOptions: ['env', 'settings'],
+    approvals: 'auto',
+  });
+});

@@ -1,0 +1,85 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { createWorld } from './library-world.ts';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+test('importing it does nothing: no output, no file, no handle, no listener', async () => {
+  const { place, env } = await createWorld();
+  // The package refers to itself by its name, as a program that installed it would. Node opens the standard streams
+  // for whoever imports node:process, and closes the file of each module it has loaded.
+  const script = `
+    import 'node:process';
+    const state = () => JSON.stringify({
+      listeners: process.eventNames().map((name) => [name, process.listenerCount(name)]),
+      env: process.env,
+      resources: process.getActiveResourcesInfo().filter((kind) => kind !== 'CloseReq'),
+    });
+    const before = state();
+    const library = await import('claude-code-mcp');
+    if (before !== state()) throw new Error(before + ' became ' + state());
+    console.log(Object.keys(library).sort().join());`;
+  const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '--eval', script], { cwd: root, env });
+  expect(stdout.trim()).toBe('DomainError,SettingsError,createEngine,createServer,untilAttention');
+  expect(stderr).toBe('');
+  expect(await readdir(place.stateDir)).toEqual([]);
+});
+
+test('its types are found, and are complete, from a program that depends on it', { timeout: 90_000 }, async () => {
+  // Inside the package, so that its own name leads to it.
+  const program = path.join(root, '.build', `types-${process.pid}.mts`);
+  onTestFinished(() => rm(program, { force: true }));
+  await writeFile(
+    program,
+    `import { createEngine, createServer, untilAttention, type Session } from 'claude-code-mcp';
+     const engine = createEngine({ approvals: 'human', maxSessions: 3 });
+     const session: Session = await engine.start({ prompt: 'x', options: { permissionMode: 'plan', maxTurns: 3 } });
+     await untilAttention(session);
+     const words: string | undefined = session.result?.text;
+     // @ts-expect-error: a value that does not exist
+     createEngine({ approvals: 'nobody' });
+     // @ts-expect-error: an option that does not exist
+     await engine.start({ prompt: 'x', options: { permisionMode: 'plan' } });
+     await createServer(engine).close();
+     export { words };\n`,
+  );
+  const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const flags = '--noEmit --strict --target es2023 --module nodenext --types node --skipLibCheck --ignoreConfig'.split(
+    ' ',
+  );
+  const { stdout } = await run(process.execPath, [tsc, ...flags, program], { cwd: root }).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(stdout).toBe('');
+});
+
+test('the example runs a task, asks, and leaves nothing', async () => {
+  const world = await createWorld();
+  world.model.on('make a file').reply(tool('Bash', { command: 'echo hi > made.txt' }), text('It is made.'));
+  const example = spawn(
+    process.execPath,
+    [path.join(root, 'examples', 'embed.mjs'), 'make a file', world.place.project],
+    { cwd: root, env: world.env, stdio: 'pipe' },
+  );
+  let asked = '';
+  example.stderr.setEncoding('utf8').on('data', (piece: string) => {
+    asked += piece;
+    if (asked.endsWith('Allow? [y/n] ')) example.stdin.write('y\n');
+  });
+  const said = readAll(example.stdout);
+  const [code] = await once(example, 'exit');
+
+  expect(await said).toBe('It is made.\n');
+  expect(asked).toContain('Claude wants to use Bash: {"command":"echo hi > made.txt"}');
+  expect(code).toBe(0);
+  expect(await readdir(world.place.project)).toEqual(['made.txt']);
+  expect(await world.survivors()).toEqual([]);
+});
