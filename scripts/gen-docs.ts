@@ -1,11 +1,12 @@
 /**
  * Rewrites what is generated in the documents; `--check` only says what is out of date.
- * Whole pages: the references. Parts between markers: README.md and docs/settings.md.
+ * Whole pages: the references. Parts between markers: README.md and docs/settings.md. The version in every manifest.
  */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import packageJson from '../package.json' with { type: 'json' };
 import { settingsMarkdownTable } from '../src/config/help.ts';
 import { parametersOf } from '../src/mcp/documentation/documented-tool.ts';
 import { TOOLSETS } from '../src/mcp/toolsets.ts';
@@ -30,10 +31,20 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference-explicit.md': () => referencePage('explicit', TOOLSETS.explicit),
   'docs/settings.md': () => withParts('docs/settings.md'),
   'README.md': () => withParts('README.md'),
+  'server.json': () => withVersion('server.json'),
+  'packaging/mcpb-manifest.json': () => withVersion('packaging/mcpb-manifest.json'),
+  'plugin/.claude-plugin/plugin.json': () => withVersion('plugin/.claude-plugin/plugin.json'),
 };
 
 function withParts(file: string): string {
   return fillGeneratedParts(readFileSync(path.join(root, file), 'utf8'), PARTS, file);
+}
+
+function withVersion(file: string): string {
+  return readFileSync(path.join(root, file), 'utf8').replace(
+    /^(\s*"version": )"[^"]*"/m,
+    (_whole, name: string) => name + JSON.stringify(packageJson.version),
+  );
 }
 
 function isCurrent(file: string, wanted: string): boolean {

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { SETTING_KEYS, variableOf } from '../../src/config/settings-table.ts';
+import { TOOLSETS } from '../../src/mcp/toolsets.ts';
+import type { Json } from '../harness/json.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+function read(file: string): Json {
+  return JSON.parse(readFileSync(path.join(root, file), 'utf8'));
+}
+
+const { version } = read('package.json');
+const bundle = read('packaging/mcpb-manifest.json');
+
+test.each(['server.json', 'packaging/mcpb-manifest.json', 'plugin/.claude-plugin/plugin.json'])(
+  '%s has the version of the package',
+  (file) => expect(read(file).version).toBe(version),
+);
+
+test('the registry takes the name and the description', () => {
+  const server = read('server.json');
+  expect(server.name).toMatch(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
+  expect(server.description.length).toBeLessThanOrEqual(100);
+  // The unscoped npm name belongs to somebody else: an entry that points there would run their program.
+  expect(JSON.stringify(server.packages ?? [])).not.toContain('"identifier":"claude-code-mcp"');
+});
+
+test('the bundle tells of the tools there are', () => {
+  const listed = bundle.tools.map(({ name, description }: Json) => [name, description]);
+  expect(listed).toEqual(TOOLSETS.compact.map(({ name, title }) => [name, title]));
+});
+
+test('the bundle sets variables that exist, from values it asks for', () => {
+  const { env } = bundle.server.mcp_config;
+  for (const [name, value] of Object.entries<string>(env)) {
+    expect(SETTING_KEYS.map(variableOf)).toContain(name);
+    const asked = /^\$\{user_config\.(\w+)\}$/.exec(value)?.[1];
+    expect(Object.keys(bundle.user_config)).toContain(asked);
+  }
+});
+
+test('the bundle asks for the Node that the package asks for', () => {
+  expect(bundle.compatibility.runtimes.node).toBe(read('package.json').engines.node);
+});

@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { createHome } from '../harness/isolated-home.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The Claude Code that comes with the Agent SDK, in a package for this platform. */
+function bundledClaude(): string {
+  const { platform, arch } = process;
+  const sdk = createRequire(import.meta.url).resolve('@anthropic-ai/claude-agent-sdk');
+  const require = createRequire(sdk);
+  return require.resolve(
+    `@anthropic-ai/claude-agent-sdk-${platform}-${arch}/claude${platform === 'win32' ? '.exe' : ''}`,
+  );
+}
+
+test.each(['.', 'plugin'])('Claude Code finds nothing wrong with the manifest in %s', async (directory) => {
+  const place = await createHome();
+  onTestFinished(() => place.remove());
+  const env = { ...place.env(), CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' };
+  const args = ['plugin', 'validate', '--strict', '--json', path.join(root, directory)];
+  const { stdout } = await promisify(execFile)(bundledClaude(), args, { env, cwd: place.project }).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(JSON.parse(stdout)).toMatchObject({ success: true, manifest: { errors: [], warnings: [] } });
+});
