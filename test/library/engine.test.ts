@@ -15,7 +15,9 @@ function engineIn({ env, place }: LibraryWorld): Engine {
 
 test('a session runs in this process to its result, and closing leaves nothing', async () => {
   const world = await createWorld();
-  world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
+  world.model
+    .on('make it')
+    .reply(tool('Bash', { command: 'echo "$CLAUDE_CODE_MCP_MAX_SESSIONS" > made.txt' }), text('made'));
   const engine = engineIn(world);
 
   const session = await engine.start({ prompt: 'make it', options: { permissionMode: 'default' } });
@@ -25,7 +27,8 @@ test('a session runs in this process to its result, and closing leaves nothing',
   await untilAttention(session);
 
   expect(session.result).toMatchObject({ text: 'made', isError: false });
-  expect(existsSync(path.join(world.place.project, 'made.txt'))).toBe(true);
+  // Servers that a session starts inherit what the program set.
+  expect(await readFile(path.join(world.place.project, 'made.txt'), 'utf8')).toBe('2\n');
   await engine.close();
   await engine.close();
   expect(await world.survivors()).toEqual([]);
@@ -71,6 +74,7 @@ test.each([
   [{ maxSessions: 0 }, 'maxSessions is "0"; it takes a whole number from 1 to 1000.'],
   [{ toolset: 'other' }, 'toolset is "other"; it takes compact or explicit.'],
   [{ allowedDirs: [] }, 'it names no directory'],
+  [{ denyOptions: ['envv'] }, 'which is no option'],
   [{ maxSession: 3 }, 'maxSession is not a setting; did you mean maxSessions?'],
 ])('settings that cannot be used are refused: %j', (settings, words) => {
   expect(() => createEngine(settings as never, { env: {} })).toThrow(SettingsError);
