@@ -29,7 +29,7 @@ export async function run(source: CommandSource): Promise<number> {
 
 /** Each command is loaded when it is asked for: a server that starts must not pay for the others. */
 async function dispatch(source: CommandSource): Promise<number> {
-  const { command, rest } = parseCommandLine(source.argv);
+  const { command, flags, rest } = parseCommandLine(source.argv);
   const { version } = packageJson;
   switch (command) {
     case 'help':
@@ -77,7 +77,19 @@ async function dispatch(source: CommandSource): Promise<number> {
         }),
       );
     }
-    default:
-      throw new SettingsError(`"${command}" is not available in this version.`);
+    case 'install':
+    case 'uninstall': {
+      // Rules that could not be used would only be noticed when the client starts the server.
+      if (command === 'install') loadSettings(source);
+      const { runInstall } = await import('./install/run-install.ts');
+      const { execPath } = process;
+      return runInstall(command, rest, {
+        ...source,
+        command: execPath,
+        flags,
+        terminal: openTerminal(),
+        now: new Date(),
+      });
+    }
   }
 }

@@ -1,0 +1,64 @@
+import { copyFile, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Paint } from '../terminal/paint.ts';
+
+/** Undefined when there is no such file. */
+export async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Writes whole or not at all, and keeps what was there beside it. Returns where that is. */
+export async function writeWithBackup(file: string, text: string, now: Date): Promise<string | undefined> {
+  // People keep such files as links into a repository of their own; the link has to stay one.
+  const target = await realpath(file).catch(() => file);
+  await mkdir(path.dirname(target), { recursive: true });
+  const mode = await stat(target).then(
+    (found) => found.mode & 0o777,
+    () => undefined,
+  );
+  const stamp = now.toISOString().replace(/[:.]/g, '-');
+  const backup = mode === undefined ? undefined : `${target}.backup-${stamp}`;
+  if (backup !== undefined) await copyFile(target, backup);
+  const fresh = `${target}.new-${stamp}`;
+  try {
+    // Such files hold keys: nobody else gets to read a new one.
+    await writeFile(fresh, text, { mode: mode ?? 0o600, flag: 'wx' });
+    await rename(fresh, target);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+  return backup;
+}
+
+const CONTEXT = 2;
+
+/** The lines that change, with a few around them. An edit of ours is one piece, so nothing has to be searched for. */
+export function changedLines(before: string, after: string, paint: Paint): string[] {
+  const old = linesOf(before);
+  const fresh = linesOf(after);
+  const same = (length: number, matches: (index: number) => boolean): number => {
+    let count = 0;
+    while (count < length && matches(count)) count++;
+    return count;
+  };
+  const shorter = Math.min(old.length, fresh.length);
+  const head = same(shorter, (index) => old[index] === fresh[index]);
+  const tail = same(shorter - head, (index) => old.at(-1 - index) === fresh.at(-1 - index));
+  return [
+    ...old.slice(Math.max(0, head - CONTEXT), head).map((line) => `    ${line}`),
+    ...old.slice(head, old.length - tail).map((line) => paint.red(`  - ${line}`)),
+    ...fresh.slice(head, fresh.length - tail).map((line) => paint.green(`  + ${line}`)),
+    ...fresh.slice(fresh.length - tail, fresh.length - tail + CONTEXT).map((line) => `    ${line}`),
+  ];
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split(/\r?\n/);
+  return lines.at(-1) === '' ? lines.slice(0, -1) : lines;
+}

@@ -1,0 +1,109 @@
+/** The clients that can be set up, where each keeps its servers, and in which form. */
+
+import { existsSync } from 'node:fs';
+import { pathsOf, type Host } from '../../config/host.ts';
+import { jsonFormat, tomlFormat, type ConfigFormat } from './config-format.ts';
+import { readMember } from './edit-json.ts';
+
+export interface InstallClient {
+  readonly title: string;
+  readonly format: ConfigFormat;
+  /** The file that holds for all projects of this person. */
+  file(host: Host): string;
+  /** What has to happen before the client knows. */
+  readonly afterwards: string;
+}
+
+const mcpServers = (): readonly string[] => ['mcpServers'];
+
+export const CLIENTS = {
+  'claude-code': {
+    title: 'Claude Code',
+    format: jsonFormat({ servers: mcpServers, besides: { type: 'stdio' } }),
+    // Beside the configuration directory, unless that was moved.
+    file: (host) => join(host, given(host, 'CLAUDE_CONFIG_DIR') ?? host.homedir, '.claude.json'),
+    afterwards: 'Start a new session; /mcp shows the server.',
+  },
+  'claude-desktop': {
+    title: 'Claude Desktop',
+    format: jsonFormat({ servers: mcpServers }),
+    file: (host) => join(host, applicationData(host), 'Claude', 'claude_desktop_config.json'),
+    afterwards: 'Quit Claude Desktop and start it again.',
+  },
+  cursor: {
+    title: 'Cursor',
+    format: jsonFormat({ servers: mcpServers, besides: { type: 'stdio' } }),
+    file: (host) => join(host, host.homedir, '.cursor', 'mcp.json'),
+    afterwards: 'Cursor asks to enable the new server, or see Settings, MCP.',
+  },
+  vscode: {
+    title: 'VS Code',
+    format: jsonFormat({ servers: () => ['servers'], besides: { type: 'stdio' } }),
+    file: (host) => join(host, applicationData(host), 'Code', 'User', 'mcp.json'),
+    afterwards: 'Run "MCP: List Servers" and start it there.',
+  },
+  codex: {
+    title: 'Codex',
+    format: tomlFormat('mcp_servers'),
+    file: (host) => join(host, given(host, 'CODEX_HOME') ?? join(host, host.homedir, '.codex'), 'config.toml'),
+    afterwards: 'Start Codex again; /mcp shows the server.',
+  },
+  gemini: {
+    title: 'Gemini CLI',
+    format: jsonFormat({ servers: mcpServers }),
+    file: (host) => join(host, host.homedir, '.gemini', 'settings.json'),
+    afterwards: 'Start Gemini CLI again; /mcp shows the server.',
+  },
+  copilot: {
+    title: 'Copilot CLI',
+    format: jsonFormat({ servers: mcpServers, besides: { type: 'local', tools: ['*'] } }),
+    file: (host) => join(host, given(host, 'COPILOT_HOME') ?? join(host, host.homedir, '.copilot'), 'mcp-config.json'),
+    afterwards: 'Start Copilot again; /mcp show lists the server.',
+  },
+  opencode: {
+    title: 'opencode',
+    format: jsonFormat({
+      // Version 2 has the servers one level deeper; a file that has them there says which it is.
+      servers: (text) => (isObject(readMember(text, ['mcp', 'servers'])) ? ['mcp', 'servers'] : ['mcp']),
+      oneList: true,
+      besides: { type: 'local', enabled: true },
+      begin: '{\n  "$schema": "https://opencode.ai/config.json"\n}\n',
+    }),
+    file: (host) => firstExisting(host, ['opencode.jsonc', 'opencode.json']),
+    afterwards: 'Start opencode again; opencode mcp list shows the server.',
+  },
+} as const satisfies Record<string, InstallClient>;
+
+export type ClientName = keyof typeof CLIENTS;
+
+function join(host: Host, ...parts: string[]): string {
+  return pathsOf(host).join(...parts);
+}
+
+function given({ env }: Host, variable: string): string | undefined {
+  const value = env[variable];
+  return value === '' ? undefined : value;
+}
+
+/** Where programs with windows keep what belongs to a person. */
+function applicationData(host: Host): string {
+  switch (host.platform) {
+    case 'win32':
+      return given(host, 'APPDATA') ?? join(host, host.homedir, 'AppData', 'Roaming');
+    case 'darwin':
+      return join(host, host.homedir, 'Library', 'Application Support');
+    default:
+      return given(host, 'XDG_CONFIG_HOME') ?? join(host, host.homedir, '.config');
+  }
+}
+
+/** opencode keeps to the same place on every platform. */
+function firstExisting(host: Host, names: readonly string[]): string {
+  const directory = join(host, given(host, 'XDG_CONFIG_HOME') ?? join(host, host.homedir, '.config'), 'opencode');
+  const files = names.map((name) => join(host, directory, name));
+  return files.find((file) => existsSync(file)) ?? join(host, directory, 'opencode.json');
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !('type' in value) && !('command' in value);
+}

@@ -1,0 +1,95 @@
+/** How the clients write down their servers. */
+
+import { isDeepStrictEqual } from 'node:util';
+import { readMember, removeMember, setMember } from './edit-json.ts';
+import { appendTable, readTable, removeTable, replaceTable, tomlValue } from './edit-toml.ts';
+import { commandLine, isProgram, type ServerEntry } from './server-entry.ts';
+
+export type Owner = 'nobody' | 'us' | 'others';
+
+export interface ConfigFormat {
+  /** Whose the entry of this name is. */
+  owner(text: string, name: string): Owner;
+  add(text: string, name: string, entry: ServerEntry): string;
+  remove(text: string, name: string): string;
+}
+
+interface JsonLayout {
+  /** Where the servers stand. */
+  readonly servers: (text: string) => readonly string[];
+  /** Whether the command and its arguments are one list. */
+  readonly oneList?: true;
+  /** What an entry needs besides them. */
+  readonly besides?: Readonly<Record<string, unknown>>;
+  /** What a new file begins with. */
+  readonly begin?: string;
+}
+
+/** The command line of an entry, whichever way it is written. */
+function commandOf(entry: unknown): unknown[] {
+  const { command, args } = Object(entry) as { command?: unknown; args?: unknown };
+  return [command, args].flat().filter((part) => part !== undefined);
+}
+
+export function jsonFormat({ servers, oneList, besides = {}, begin = '' }: JsonLayout): ConfigFormat {
+  return {
+    owner(text, name) {
+      const entry = readMember(text, [...servers(text), name]);
+      if (entry === undefined) return 'nobody';
+      return commandOf(entry).some(isProgram) ? 'us' : 'others';
+    },
+    add(text, name, entry) {
+      const from = text.trim() === '' ? begin : text;
+      const path = [...servers(from), name];
+      const earlier = readMember(from, path);
+      const [command, ...args] = commandLine(entry, commandOf(earlier));
+      const run = oneList ? { command: [command, ...args] } : { command, args };
+      // What a person added to the entry (variables, time-outs) stays.
+      const kept = typeof earlier === 'object' && earlier !== null ? earlier : {};
+      const fresh = { ...besides, ...kept, ...run };
+      return isDeepStrictEqual(fresh, earlier) ? text : setMember(from, path, fresh);
+    },
+    remove: (text, name) => removeMember(text, [...servers(text), name]),
+  };
+}
+
+const TOML_STRING = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'/g;
+const COMMAND_LINE = /^([ \t]*command[ \t]*=[ \t]*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')/m;
+const ARGS = /^([ \t]*args[ \t]*=[ \t]*)\[[^\]]*\]/m;
+
+/** Codex: a table for each server. */
+export function tomlFormat(root: string): ConfigFormat {
+  return {
+    owner(text, name) {
+      const table = readTable(text, [root, name]);
+      if (table === undefined) return 'nobody';
+      return stringsOf(table).some(isProgram) ? 'us' : 'others';
+    },
+    add(text, name, entry) {
+      const path = [root, name];
+      const table = readTable(text, path);
+      if (table === undefined) {
+        const [command, ...args] = commandLine(entry, []);
+        return appendTable(text, path, { command, args });
+      }
+      const [command, ...args] = commandLine(entry, stringsOf(ARGS.exec(table)?.[0] ?? ''));
+      return replaceTable(text, path, (old) =>
+        old
+          .replace(COMMAND_LINE, (_, key: string) => key + tomlValue(command))
+          .replace(ARGS, (_, key: string) => key + tomlValue(args)),
+      );
+    },
+    remove: (text, name) => removeTable(text, [root, name]),
+  };
+}
+
+function stringsOf(table: string): string[] {
+  return [...table.matchAll(TOML_STRING)].map(([written]) => {
+    if (written.startsWith("'")) return written.slice(1, -1);
+    try {
+      return JSON.parse(written) as string;
+    } catch {
+      return written;
+    }
+  });
+}

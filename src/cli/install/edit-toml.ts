@@ -1,0 +1,123 @@
+/** Adds, changes and removes one table of a TOML text, and refuses whatever it is not sure of. */
+
+export class TomlTextError extends Error {
+  override readonly name = 'TomlTextError';
+}
+
+interface Table {
+  readonly path: readonly string[];
+  readonly start: number;
+  /** Behind its last line that is neither blank nor a comment. */
+  readonly end: number;
+}
+
+/** The text of a table with its header, without those below it. */
+export function readTable(text: string, path: readonly string[]): string | undefined {
+  const table = tablesOf(text).find((candidate) => isSame(candidate.path, path));
+  if (table === undefined) refuseOtherForms(text, path);
+  return table && text.slice(table.start, table.end);
+}
+
+export function appendTable(text: string, path: readonly string[], values: Readonly<Record<string, unknown>>): string {
+  refuseOtherForms(text, path);
+  const eol = eolOf(text);
+  const lines = Object.entries(values).map(([key, value]) => `${key} = ${tomlValue(value)}`);
+  const block = [`[${path.map(bareOrQuoted).join('.')}]`, ...lines, ''].join(eol);
+  const separator = text === '' ? '' : text.endsWith('\n') ? eol : eol + eol;
+  return text + separator + block;
+}
+
+export function replaceTable(text: string, path: readonly string[], change: (table: string) => string): string {
+  const table = tablesOf(text).find((candidate) => isSame(candidate.path, path));
+  if (table === undefined) return text;
+  return text.slice(0, table.start) + change(text.slice(table.start, table.end)) + text.slice(table.end);
+}
+
+/** With the tables below it, and the blank line before each. */
+export function removeTable(text: string, path: readonly string[]): string {
+  const doomed = tablesOf(text).filter((table) => isSame(table.path.slice(0, path.length), path));
+  return doomed.reduceRight(
+    (left, { start, end }) => left.slice(0, start).replace(/(^|\n)\r?\n$/, '$1') + left.slice(end),
+    text,
+  );
+}
+
+/** A table written in another way would be there twice, which is not TOML. */
+function refuseOtherForms(text: string, path: readonly string[]): void {
+  const [root = '', name = ''] = path;
+  const quoted = (key: string): string => `["']?${key.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}["']?`;
+  const atRoot = text.slice(0, tablesOf(text)[0]?.start ?? text.length);
+  const inParent = tablesOf(text).find((table) => isSame(table.path, [root]));
+  const parent = inParent ? text.slice(inParent.start, inParent.end) : '';
+  if (
+    new RegExp(`^[ \\t]*${quoted(root)}\\s*[.=]`, 'm').test(atRoot) ||
+    new RegExp(`^[ \\t]*${quoted(name)}\\s*[.=]`, 'm').test(parent)
+  ) {
+    throw new TomlTextError(`${root} is written as an inline table or with dotted keys`);
+  }
+}
+
+const HEADER = /^[ \t]*\[\[?([^[\]\n]+)\]\]?[ \t]*(?:#[^\n]*)?\r?$/;
+const NESTING: Readonly<Record<string, number>> = { '[': 1, '{': 1, ']': -1, '}': -1 };
+const TOKEN = /"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}]/g;
+
+function tablesOf(text: string): Table[] {
+  const tables: { path: readonly string[]; start: number; end: number }[] = [];
+  for (const { line, start, end } of statementsOf(text)) {
+    const header = HEADER.exec(line)?.[1];
+    if (header !== undefined) tables.push({ path: keysOf(header), start, end });
+    else if (!/^\s*(#.*)?$/.test(line)) {
+      const current = tables.at(-1);
+      if (current) current.end = end;
+    }
+  }
+  return tables;
+}
+
+/** Lines, where those that an array or a long string spans count as one. */
+function* statementsOf(text: string): Generator<{ line: string; start: number; end: number }> {
+  let start = 0;
+  while (start < text.length) {
+    const end = endOfStatement(text, start);
+    yield { line: text.slice(start, end).replace(/\n$/, ''), start, end };
+    start = end;
+  }
+}
+
+function endOfStatement(text: string, start: number): number {
+  const lineEnd = (at: number): number => {
+    const newline = text.indexOf('\n', at);
+    return newline < 0 ? text.length : newline + 1;
+  };
+  let end = lineEnd(start);
+  if (HEADER.test(text.slice(start, end).replace(/\n$/, ''))) return end;
+  let depth = 0;
+  TOKEN.lastIndex = start;
+  for (let token = TOKEN.exec(text); token !== null && (depth > 0 || token.index < end); token = TOKEN.exec(text)) {
+    depth += NESTING[token[0]] ?? 0;
+    end = lineEnd(Math.max(start, token.index + token[0].length - 1));
+  }
+  return end;
+}
+
+function keysOf(header: string): string[] {
+  const keys = header.matchAll(/\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([\w-]+))\s*\.?/g);
+  return [...keys].map(([, basic, literal, bare]) => basic ?? literal ?? bare ?? '');
+}
+
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((key, index) => key === other[index]);
+}
+
+function bareOrQuoted(key: string): string {
+  return /^[\w-]+$/.test(key) ? key : JSON.stringify(key);
+}
+
+/** What JSON escapes in a string, TOML reads the same way. */
+export function tomlValue(value: unknown): string {
+  return Array.isArray(value) ? `[${value.map(tomlValue).join(', ')}]` : JSON.stringify(value);
+}
+
+function eolOf(text: string): string {
+  return text.includes('\r\n') ? '\r\n' : '\n';
+}

@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readMember, removeMember, setMember } from '../../src/cli/install/edit-json.ts';
+import { JsonTextError, parseJsonText, valueOf } from '../../src/cli/install/json-text.ts';
+
+const PATH = ['mcpServers', 'claude-code'];
+const ENTRY = { command: 'node', args: ['main.mjs'] };
+
+const key = fc.string().filter((text) => text !== '__proto__');
+const config = fc.record(
+  { mcpServers: fc.dictionary(key, fc.jsonValue()), theme: fc.jsonValue(), other: fc.dictionary(key, fc.jsonValue()) },
+  { requiredKeys: [] },
+);
+const indent = fc.constantFrom(0, 2, 4, '\t');
+
+test('any configuration keeps its meaning, and gets it back', () => {
+  fc.assert(
+    fc.property(config, indent, (value, space) => {
+      const { 'claude-code': _, ...servers } = value.mcpServers ?? {};
+      const before = { ...value, mcpServers: servers };
+      const text = JSON.stringify(before, null, space);
+      const added = setMember(text, PATH, ENTRY);
+      expect(JSON.parse(added)).toEqual(
+        JSON.parse(JSON.stringify({ ...before, mcpServers: { ...servers, 'claude-code': ENTRY } })),
+      );
+      expect(readMember(added, PATH)).toEqual(ENTRY);
+      expect(JSON.parse(removeMember(added, PATH))).toEqual(JSON.parse(text));
+    }),
+  );
+});
+
+test('reads what JSON.parse reads', () => {
+  fc.assert(
+    fc.property(fc.json({ noUnicodeString: false }), indent, (json, space) => {
+      const text = JSON.stringify(JSON.parse(json), null, space);
+      expect(valueOf(parseJsonText(text))).toEqual(JSON.parse(text));
+    }),
+  );
+});
+
+test.each([
+  ['', '{\n  "a": 1\n}\n'],
+  ['{}', '{\n  "a": 1\n}'],
+  ['{ // nothing yet\n}', '{ // nothing yet\n  "a": 1\n}'],
+  ['{"b":2}', '{"b":2,\n  "a": 1\n}'],
+  ['{\n    "b": 2 // two\n}', '{\n    "b": 2, // two\n    "a": 1\n}'],
+  ['{\n  "b": 2,\n}', '{\n  "b": 2,\n  "a": 1,\n}'],
+  ['\uFEFF{\n  "b": 2\n}', '\uFEFF{\n  "b": 2,\n  "a": 1\n}'],
+  ['{\n  "a": 0,\n  "b": "//"\n}', '{\n  "a": 1,\n  "b": "//"\n}'],
+])('a member into %j', (before, after) => {
+  expect(setMember(before, ['a'], 1)).toBe(after);
+});
+
+test.each(['{', '{"a" 1}', '{"a":1 "b":2}', '[1 2]', '{,}', '{"a":tru}', '{} {}', '/* open', '{"a":01x}', '"\\x"'])(
+  'refuses %j',
+  (text) => {
+    expect(() => parseJsonText(text)).toThrow(JsonTextError);
+  },
+);

@@ -1,0 +1,336 @@
+import { execFile } from 'node:child_process';
+import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { CLIENTS, type ClientName, type InstallClient } from '../../src/cli/install/clients.ts';
+import { parseJsonText, valueOf } from '../../src/cli/install/json-text.ts';
+import { runInstall, type Direction, type InstallContext } from '../../src/cli/install/run-install.ts';
+import type { SettingKey } from '../../src/config/settings-table.ts';
+import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
+import { builtServer } from '../harness/built-server.ts';
+import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
+import type { Json } from '../harness/json.ts';
+import { captureTerminal } from './captured-terminal.ts';
+import { CLIENT_FILES } from './client-files.ts';
+import { runCommand } from './run-command.ts';
+
+const NODE = '/opt/node/bin/node';
+const PROGRAM = '/opt/claude-code-mcp/dist/main.mjs';
+const NAMES = Object.keys(CLIENTS) as ClientName[];
+
+let place: IsolatedHome;
+beforeEach(async () => {
+  place = await createHome();
+});
+afterEach(() => place.remove());
+
+interface Outcome {
+  readonly code: number;
+  readonly text: string;
+  readonly asked: number;
+}
+
+async function run(
+  direction: Direction,
+  args: readonly string[],
+  { answers = [], ...change }: { answers?: readonly string[] } & Partial<InstallContext> = {},
+): Promise<Outcome> {
+  const terminal = captureTerminal(answers);
+  const code = await runInstall(direction, args, {
+    env: {},
+    cwd: place.project,
+    homedir: place.home,
+    platform: 'linux',
+    command: NODE,
+    program: PROGRAM,
+    flags: new Map(),
+    terminal,
+    now: new Date('2026-01-02T03:04:05Z'),
+    ...change,
+  });
+  return { code, text: terminal.text, asked: terminal.asked.length };
+}
+
+async function writeOriginal(name: ClientName, text = CLIENT_FILES[name].text): Promise<string> {
+  const file = path.join(place.home, CLIENT_FILES[name].path);
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, text);
+  return file;
+}
+
+const jsonOf = (file: string): Json => valueOf(parseJsonText(readFileSync(file, 'utf8')));
+
+const CODEX_TABLE = `[mcp_servers.claude-code]\ncommand = "${NODE}"\nargs = ["${PROGRAM}"]\n`;
+
+/** The entry as the client will read it. */
+function entryIn(name: ClientName, file: string): unknown {
+  switch (name) {
+    case 'codex':
+      return /(?<=^|\n\n)\[mcp_servers\.claude-code\]\n[^[]*\[[^[]*$/.exec(readFileSync(file, 'utf8'))?.[0];
+    case 'vscode':
+      return jsonOf(file).servers['claude-code'];
+    case 'opencode':
+      return jsonOf(file).mcp['claude-code'];
+    default:
+      return jsonOf(file).mcpServers['claude-code'];
+  }
+}
+
+const ENTRIES: Readonly<Record<ClientName, unknown>> = {
+  'claude-code': { type: 'stdio', command: NODE, args: [PROGRAM] },
+  'claude-desktop': { command: NODE, args: [PROGRAM] },
+  cursor: { type: 'stdio', command: NODE, args: [PROGRAM] },
+  vscode: { type: 'stdio', command: NODE, args: [PROGRAM] },
+  codex: CODEX_TABLE,
+  gemini: { command: NODE, args: [PROGRAM] },
+  copilot: { type: 'local', tools: ['*'], command: NODE, args: [PROGRAM] },
+  opencode: { type: 'local', enabled: true, command: [NODE, PROGRAM] },
+};
+
+describe.each(NAMES)('%s', (name) => {
+  const { text } = CLIENT_FILES[name];
+
+  test('adds the server, keeps every line that was there, and takes it out again without a trace', async () => {
+    const file = await writeOriginal(name);
+    const installed = await run('install', [name, '--yes']);
+    expect(installed).toMatchObject({ code: 0, asked: 0 });
+    expect(entryIn(name, file)).toEqual(ENTRIES[name]);
+    const after = await readFile(file, 'utf8');
+    for (const line of text.split('\n')) expect(after).toContain(line);
+
+    expect(await run('uninstall', [name, '--yes'])).toMatchObject({ code: 0 });
+    expect(await readFile(file, 'utf8')).toBe(text);
+  });
+
+  test('a second time changes nothing', async () => {
+    const file = await writeOriginal(name);
+    await run('install', [name, '--yes']);
+    const after = await readFile(file, 'utf8');
+    const again = await run('install', [name, '--yes']);
+    expect(again.text).toContain('already has this server');
+    expect(await readFile(file, 'utf8')).toBe(after);
+  });
+
+  test('a newer installation takes the place of the older one, with the flags and variables a person added', async () => {
+    const file = await writeOriginal(name);
+    const flags = new Map<SettingKey, string>([['toolset', 'explicit']]);
+    await run('install', [name, '--yes'], { program: '/old/place/dist/main.mjs', flags });
+    expect(await readFile(file, 'utf8')).toContain('--toolset=explicit');
+    await run('install', [name, '--yes']);
+    const after = await readFile(file, 'utf8');
+    expect(after).toContain(PROGRAM);
+    expect(after).toContain('--toolset=explicit');
+    expect(after).not.toContain('/old/place');
+  });
+
+  test('works where there is no file yet', async () => {
+    const { code, text: said } = await run('install', [name, '--yes']);
+    expect(code).toBe(0);
+    expect(said).toContain('(new)');
+    const client: InstallClient = CLIENTS[name];
+    const file = client.file({ env: {}, cwd: '/', homedir: place.home, platform: 'linux' });
+    expect(entryIn(name, file)).toEqual(ENTRIES[name]);
+    expect(readdirSync(path.dirname(file)).filter((other) => other.includes('backup'))).toEqual([]);
+  });
+
+  test('keeps the line endings of Windows', async () => {
+    const original = text.replaceAll('\n', '\r\n');
+    const file = await writeOriginal(name, original);
+    await run('install', [name, '--yes']);
+    expect(await readFile(file, 'utf8')).not.toMatch(/[^\r]\n/);
+    await run('uninstall', [name, '--yes']);
+    expect(await readFile(file, 'utf8')).toBe(original);
+  });
+});
+
+describe('asking', () => {
+  test('shows the change and writes it only on a yes', async () => {
+    const file = await writeOriginal('cursor');
+    const no = await run('install', ['cursor'], { answers: ['n'] });
+    expect(no).toMatchObject({ code: 1, asked: 1 });
+    expect(no.text).toContain(`+         "${PROGRAM}"`);
+    expect(await readFile(file, 'utf8')).toBe(CLIENT_FILES.cursor.text);
+    expect(await run('install', ['cursor'], { answers: ['y'] })).toMatchObject({ code: 0, asked: 1 });
+    expect(await readFile(file, 'utf8')).toContain(PROGRAM);
+  });
+
+  test('--print only prints', async () => {
+    const file = await writeOriginal('codex');
+    const { code, text } = await run('install', ['codex', '--print'], { answers: ['y'] });
+    expect(code).toBe(0);
+    expect(text).toContain('  + [mcp_servers.claude-code]');
+    expect(await readFile(file, 'utf8')).toBe(CLIENT_FILES.codex.text);
+  });
+
+  test('without a terminal nothing is changed unless it was said so', async () => {
+    const file = await writeOriginal('gemini');
+    const { code, text } = await run('install', ['gemini']);
+    expect(code).toBe(2);
+    expect(text).toContain('--yes');
+    expect(await readFile(file, 'utf8')).toBe(CLIENT_FILES.gemini.text);
+  });
+});
+
+describe('care', () => {
+  test('keeps a backup and the permissions of the file', async () => {
+    const file = await writeOriginal('claude-code');
+    await chmod(file, 0o600);
+    const { text } = await run('install', ['claude-code', '--yes']);
+    const backup = `${file}.backup-2026-01-02T03-04-05-000Z`;
+    expect(text).toContain(backup);
+    expect(await readFile(backup, 'utf8')).toBe(CLIENT_FILES['claude-code'].text);
+    if (process.platform !== 'win32') expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test.skipIf(process.platform === 'win32')('a link stays a link', async () => {
+    const file = await writeOriginal('cursor');
+    const real = path.join(place.home, 'dotfiles.json');
+    await promisify(execFile)('mv', [file, real]);
+    await symlink(real, file);
+    await run('install', ['cursor', '--yes']);
+    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+    expect(await readFile(real, 'utf8')).toContain(PROGRAM);
+  });
+
+  test.each<[ClientName, string]>([
+    ['cursor', '{ "mcpServers": { "claude-code": { "command": "npx", "args": ["something-else"] } } }'],
+    ['codex', '[mcp_servers."claude-code"]\ncommand = "npx"\nargs = ["something-else"]\n'],
+  ])('%s: a server of another kind with the same name is left alone', async (name, text) => {
+    const file = await writeOriginal(name, text);
+    const refused = await run('install', [name, '--yes']);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.text).toContain('--name');
+    expect(await run('uninstall', [name, '--yes'])).toMatchObject({ code: 1 });
+    expect(await readFile(file, 'utf8')).toBe(text);
+    expect(await run('install', [name, '--yes', '--name', 'mine'])).toMatchObject({ code: 0 });
+    expect(await readFile(file, 'utf8')).toContain('something-else');
+  });
+
+  test.each<[what: string, ClientName, string]>([
+    ['broken JSON', 'cursor', '{ "mcpServers": { "a": } }'],
+    ['JSON that is no object', 'gemini', '[]'],
+    ['servers that are no object', 'copilot', '{ "mcpServers": [] }'],
+    ['an inline table', 'codex', 'mcp_servers = { a = { command = "x" } }\n'],
+    ['dotted keys', 'codex', 'mcp_servers.claude-code.command = "x"\n'],
+    ['a server inside its parent table', 'codex', '[mcp_servers]\nclaude-code = { command = "x" }\n'],
+  ])('%s is left alone', async (_, name, text) => {
+    const file = await writeOriginal(name, text);
+    const { code, text: said } = await run('install', [name, '--yes']);
+    expect(code).toBe(1);
+    expect(said).toContain('by hand');
+    expect(await readFile(file, 'utf8')).toBe(text);
+  });
+
+  test('what a person added to a Codex entry goes with it, and nothing else does', async () => {
+    const file = await writeOriginal('codex');
+    await run('install', ['codex', '--yes']);
+    const installed = await readFile(file, 'utf8');
+    const added = `${installed}tool_timeout_sec = 600\n\n[mcp_servers.claude-code.env]\nCLAUDE_CODE_MCP_APPROVALS = "human"\n\n# last words\n[tui]\ntheme = "x"\n`;
+    await writeFile(file, added);
+    await run('uninstall', ['codex', '--yes']);
+    expect(await readFile(file, 'utf8')).toBe(`${CLIENT_FILES.codex.text}\n# last words\n[tui]\ntheme = "x"\n`);
+  });
+
+  test('a secret is not written into the file of a client', async () => {
+    const file = await writeOriginal('cursor');
+    const flags = new Map<SettingKey, string>([['resumeSecret', 'hush']]);
+    const { code, text } = await run('install', ['cursor', '--yes'], { flags });
+    expect(code).toBe(1);
+    expect(text).not.toContain('hush');
+    expect(await readFile(file, 'utf8')).toBe(CLIENT_FILES.cursor.text);
+  });
+
+  test('opencode 2 keeps its servers one level deeper', async () => {
+    const file = await writeOriginal(
+      'opencode',
+      '{ "mcp": { "servers": { "a": { "type": "local", "command": ["x"] } } } }',
+    );
+    await run('install', ['opencode', '--yes']);
+    expect(Object.keys(jsonOf(file).mcp.servers)).toEqual(['a', 'claude-code']);
+  });
+});
+
+describe('where the files are', () => {
+  const hosts = {
+    mac: { platform: 'darwin', homedir: '/Users/me', cwd: '/', env: {} },
+    windows: {
+      platform: 'win32',
+      homedir: 'C:\\Users\\me',
+      cwd: 'C:\\',
+      env: { APPDATA: 'C:\\Users\\me\\AppData\\Roaming' },
+    },
+    moved: {
+      platform: 'linux',
+      homedir: '/home/me',
+      cwd: '/',
+      env: { CLAUDE_CONFIG_DIR: '/c', CODEX_HOME: '/x', COPILOT_HOME: '/p', XDG_CONFIG_HOME: '/g' },
+    },
+  } as const;
+
+  test.each<[ClientName, mac: string, windows: string, moved: string]>([
+    ['claude-code', '/Users/me/.claude.json', 'C:\\Users\\me\\.claude.json', '/c/.claude.json'],
+    [
+      'claude-desktop',
+      '/Users/me/Library/Application Support/Claude/claude_desktop_config.json',
+      'C:\\Users\\me\\AppData\\Roaming\\Claude\\claude_desktop_config.json',
+      '/g/Claude/claude_desktop_config.json',
+    ],
+    ['cursor', '/Users/me/.cursor/mcp.json', 'C:\\Users\\me\\.cursor\\mcp.json', '/home/me/.cursor/mcp.json'],
+    [
+      'vscode',
+      '/Users/me/Library/Application Support/Code/User/mcp.json',
+      'C:\\Users\\me\\AppData\\Roaming\\Code\\User\\mcp.json',
+      '/g/Code/User/mcp.json',
+    ],
+    ['codex', '/Users/me/.codex/config.toml', 'C:\\Users\\me\\.codex\\config.toml', '/x/config.toml'],
+    [
+      'gemini',
+      '/Users/me/.gemini/settings.json',
+      'C:\\Users\\me\\.gemini\\settings.json',
+      '/home/me/.gemini/settings.json',
+    ],
+    ['copilot', '/Users/me/.copilot/mcp-config.json', 'C:\\Users\\me\\.copilot\\mcp-config.json', '/p/mcp-config.json'],
+    [
+      'opencode',
+      '/Users/me/.config/opencode/opencode.json',
+      'C:\\Users\\me\\.config\\opencode\\opencode.json',
+      '/g/opencode/opencode.json',
+    ],
+  ])('%s', (name, mac, windows, moved) => {
+    const client: InstallClient = CLIENTS[name];
+    expect(client.file(hosts.mac)).toBe(mac);
+    expect(client.file(hosts.windows)).toBe(windows);
+    expect(client.file(hosts.moved)).toBe(moved);
+  });
+});
+
+test.each([
+  { args: [], says: 'Which client?' },
+  { args: ['curser'], says: 'did you mean cursor?' },
+  { args: ['cursor', 'codex'], says: 'One client at a time' },
+  { args: ['cursor', '--name', 'a b'], says: '--name takes' },
+  { args: ['cursor', '--force'], says: "Unknown option '--force'" },
+])('install $args is bad usage', async ({ args, says }) => {
+  const { code, text } = await run('install', args);
+  expect(code).toBe(2);
+  expect(text).toContain(says);
+  expect(text).toContain('opencode');
+});
+
+test('the real Claude Code connects to what was installed', async () => {
+  const buildFailure = inject('buildFailure');
+  if (buildFailure !== undefined) throw new Error(`No build: ${buildFailure}`);
+  const env = place.env();
+  const { code, stdout } = await runCommand(['install', 'claude-code', '--yes', '--toolset', 'explicit'], { env });
+  expect(stdout).toContain(builtServer());
+  expect(code).toBe(0);
+  const claude = bundledClaudeCode(process.platform, process.arch)!.executable!;
+  const { stdout: said } = await promisify(execFile)(claude, ['mcp', 'get', 'claude-code'], {
+    env,
+    cwd: place.project,
+  });
+  expect(said).toContain('Connected');
+  expect(said).toContain('--toolset=explicit');
+});
