@@ -1,0 +1,109 @@
+import type { Readable, Writable } from 'node:stream';
+import {
+  deserializeMessage,
+  serializeMessage,
+  type JSONRPCMessage,
+  type Transport,
+} from '@modelcontextprotocol/server';
+import { FrameReader } from './frame-reader.ts';
+
+const MAX_FRAME_BYTES = 64 * 1024 * 1024;
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+
+/**
+ * JSON-RPC over two pipes, one frame a line. In place of the SDK's transport (2.4.0), which goes deaf at a frame of
+ * 10 MB, without ending the server or its sessions, and leaves what is no JSON-RPC without an answer, so that a client
+ * waits for ever. This can go when that does neither.
+ */
+export class FrameTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #reader = new FrameReader(
+    MAX_FRAME_BYTES,
+    (line) => this.#take(line),
+    () => this.#refuse(INVALID_REQUEST, `A frame may have ${String(MAX_FRAME_BYTES)} bytes`, undefined),
+  );
+  #closed = false;
+
+  constructor(input: Readable, output: Writable) {
+    this.#input = input;
+    this.#output = output;
+  }
+
+  async start(): Promise<void> {
+    this.#input.on('data', this.#onData);
+    this.#input.once('end', this.#onEnd);
+    this.#input.once('close', this.#onEnd);
+    this.#input.on('error', this.#onError);
+    this.#output.on('error', this.#onError);
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#closed) throw new Error('The connection is closed');
+    await this.#write(serializeMessage(message));
+  }
+
+  /** The error listeners stay: a pipe may break after its use, and that is no news. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#input.off('data', this.#onData);
+    this.onclose?.();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#reader.take(chunk);
+  };
+
+  readonly #onEnd = (): void => void this.close();
+
+  readonly #onError = (error: Error): void => {
+    if (this.#closed) return;
+    this.onerror?.(error);
+    void this.close();
+  };
+
+  #take(line: string): void {
+    if (this.#closed) return;
+    let message: JSONRPCMessage;
+    try {
+      message = deserializeMessage(line);
+    } catch (error) {
+      const isJson = !(error instanceof SyntaxError);
+      if (isJson) this.#refuse(INVALID_REQUEST, 'Not a JSON-RPC message', idOf(line));
+      else this.#refuse(PARSE_ERROR, 'Not JSON', undefined);
+      return;
+    }
+    try {
+      this.onmessage?.(message);
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** Without an id where none can be known: `null`, which JSON-RPC would have, is no id in MCP. */
+  #refuse(code: number, message: string, id: string | number | undefined): void {
+    this.onerror?.(new Error(message));
+    const refusal = { jsonrpc: '2.0', ...(id !== undefined && { id }), error: { code, message } };
+    this.#write(`${JSON.stringify(refusal)}\n`).catch(() => undefined);
+  }
+
+  #write(text: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#output.write(text, (error) => {
+        if (error) reject(error);
+        else resolve();
+      });
+    });
+  }
+}
+
+function idOf(line: string): string | number | undefined {
+  const value = JSON.parse(line) as { id?: unknown } | null;
+  const id = value?.id;
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}
