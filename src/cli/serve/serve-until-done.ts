@@ -21,6 +21,8 @@ export async function serveUntilDone(settings: Settings, surroundings: Surroundi
     process.stdin.once('end', stop);
     process.stdin.once('close', stop);
     process.stdout.on('error', stop);
+    // A client that does not read our log must not end us with it.
+    process.stderr.on('error', () => undefined);
     process.on('uncaughtException', (error) => {
       exitCode = 1;
       surroundings.stderr(
