@@ -68,7 +68,7 @@ export class ServerProcess {
     this.#child.stdin.end();
   }
 
-  async write(line: string): Promise<void> {
+  async write(line: string | Uint8Array): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#child.stdin.write(line, (error) => (error ? reject(error) : resolve()));
     });

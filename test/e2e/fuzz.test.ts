@@ -1,0 +1,277 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ERROR_CODES } from '../../src/errors/errors.ts';
+import { text } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { RawClient } from '../harness/raw-client.ts';
+
+/** In all at least 10,000 cases, in less than a minute. */
+const CASES_A_RUN = 25;
+const TOOL_RUNS = 340;
+const FRAME_RUNS = 80;
+
+/** What would start a session if the rest happened to fit: there is no such directory. */
+const DIRECTORY_OF: Readonly<Record<string, string>> = {
+  claude_code: 'cwd',
+  claude_create_session: 'workingDirectory',
+};
+const NOWHERE = '/no/such/directory';
+
+const names = fc.constantFrom('__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '', '0', 'then');
+const deep = fc.constantFrom(2, 100, 5_000, 20_000).map((depth) => nested(depth));
+const long = fc.constantFrom(1_000, 100_000).map((length) => 'm'.repeat(length));
+
+/** Anything that JSON can say. */
+const json: fc.Arbitrary<unknown> = fc.oneof(
+  { weight: 24, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom(null, '', ' ', 0, -1, 1e308, 2 ** 53, 0.5, true, false, [], {}, '\u0000', '\ud800'),
+  },
+  { weight: 4, arbitrary: fc.dictionary(names, fc.jsonValue({ maxDepth: 1 })) },
+  { weight: 1, arbitrary: deep },
+  { weight: 1, arbitrary: long },
+);
+
+function nested(depth: number): Raw {
+  return new Raw(`${'['.repeat(depth)}${']'.repeat(depth)}`);
+}
+
+/** JSON as it is written on the wire: what is nested too deeply for JSON.stringify, or has the same name twice. */
+class Raw {
+  readonly json: string;
+
+  constructor(text: string) {
+    this.json = text;
+  }
+}
+
+function write(value: unknown): string {
+  if (value instanceof Raw) return value.json;
+  if (Array.isArray(value)) return `[${value.map(write).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  return `{${Object.entries(value)
+    .map(([name, item]) => `${JSON.stringify(name)}:${write(item)}`)
+    .join(',')}}`;
+}
+
+interface ToolSchema {
+  readonly name: string;
+  readonly inputSchema: Json;
+}
+
+/** Values that nearly fit what the schema says of a parameter, and values that do not at all. */
+function valueFor(schema: Json): fc.Arbitrary<unknown> {
+  const fitting: fc.Arbitrary<unknown>[] = [];
+  if (Array.isArray(schema.enum)) fitting.push(fc.constantFrom(...schema.enum));
+  for (const type of [schema.type].flat()) {
+    if (type === 'string') fitting.push(fc.string(), fc.uuid(), fc.constant('word'));
+    if (type === 'integer' || type === 'number') fitting.push(fc.integer(), fc.nat(1000));
+    if (type === 'boolean') fitting.push(fc.boolean());
+    if (type === 'array') fitting.push(fc.array(fc.oneof(fc.string(), json), { maxLength: 4 }));
+    if (type === 'object') fitting.push(objectFor(schema));
+  }
+  return fitting.length === 0
+    ? json
+    : fc.oneof({ weight: 3, arbitrary: fc.oneof(...fitting) }, { weight: 1, arbitrary: json });
+}
+
+/** What is required most of the time, a few of the other parameters, and now and then strange names. */
+function objectFor(schema: Json): fc.Arbitrary<unknown> {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, Json>);
+  const required = properties.filter(([name]) => (schema.required ?? []).includes(name));
+  const some = fc.array(fc.oneof(fc.tuple(names, json), ...properties.map(parameter)), { maxLength: 5 });
+  return fc
+    .tuple(fc.tuple(...required.map(parameter)), fc.integer({ min: 0, max: 9 }), some)
+    .map(([needed, luck, others]) => Object.fromEntries([...(luck > 0 ? needed : []), ...others]) as unknown);
+}
+
+function parameter([name, schema]: [string, Json]): fc.Arbitrary<[string, unknown]> {
+  return valueFor(schema).map((value) => [name, value]);
+}
+
+/** Arguments that can be anything, except a fit way to start, change or end a session. */
+function argumentsFor({ name, inputSchema }: ToolSchema): fc.Arbitrary<unknown> {
+  const directory = DIRECTORY_OF[name];
+  const harmless = (args: unknown): unknown =>
+    directory === undefined || typeof args !== 'object' || args === null || Array.isArray(args) || args instanceof Raw
+      ? args
+      : { ...args, [directory]: NOWHERE };
+  const fits = objectFor(inputSchema);
+  return fc.oneof({ weight: 9, arbitrary: fits }, { weight: 1, arbitrary: json }).map(harmless);
+}
+
+/** The server as it was: the same session in the same state, the same processes. */
+async function stateOf(h: Harness, client: RawClient): Promise<unknown> {
+  const { result } = await client.request('tools/call', { name: 'claude_code_session', arguments: { action: 'list' } });
+  const pids = (await h.processes()).map(({ pid }) => pid);
+  return { sessions: result.structuredContent.sessions, pids: pids.sort((a, b) => a - b) };
+}
+
+async function startFuzzed(): Promise<{ h: Harness; client: RawClient; sessionId: string; before: unknown }> {
+  const h = await startHarness({ connect: false });
+  const client = new RawClient(h.server);
+  await client.initialize();
+  h.model.on('be there').reply(text('here I am'));
+  const started = await client.request('tools/call', {
+    name: 'claude_code',
+    arguments: { prompt: 'be there', cwd: h.project, waitMs: 15_000 },
+  });
+  const { sessionId, status } = started.result.structuredContent;
+  expect(status).toBe('idle');
+  return { h, client, sessionId, before: await stateOf(h, client) };
+}
+
+function expectAnswer(answer: Json, frame: string): void {
+  const shown = frame.slice(0, 500);
+  if (answer.error !== undefined) {
+    expect(answer.error, shown).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
+    return;
+  }
+  const { isError, content } = answer.result;
+  const said = JSON.parse(content[0].text);
+  if (isError !== true) return;
+  const [, code] = /^Error \[([A-Z_]+)\]: ./s.exec(said.error) ?? [];
+  expect(ERROR_CODES, shown).toContain(code);
+  // What a caller got wrong is no defect of the server.
+  expect(code, `${shown} was answered by ${said.error}`).not.toBe('INTERNAL');
+}
+
+describe('bad input is answered, and changes nothing', () => {
+  test('the arguments of every tool', { timeout: 240_000 }, async () => {
+    const { h, client, before } = await startFuzzed();
+    const { tools } = (await client.request('tools/list', {})).result as { tools: ToolSchema[] };
+    const call = fc.oneof(
+      ...tools.map((tool) => argumentsFor(tool).map((args) => `{"name":"${tool.name}","arguments":${write(args)}}`)),
+    );
+    let cases = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(call, { minLength: CASES_A_RUN, maxLength: CASES_A_RUN }), async (calls) => {
+        cases += calls.length;
+        const answers = await Promise.all(calls.map((params) => client.requestRaw('tools/call', params)));
+        answers.forEach((answer, index) => expectAnswer(answer, calls[index] ?? ''));
+      }),
+      { numRuns: TOOL_RUNS },
+    );
+    expect(cases).toBeGreaterThanOrEqual(TOOL_RUNS * CASES_A_RUN);
+    expect(await stateOf(h, client)).toEqual(before);
+  });
+
+  test('a session that exists, asked with anything that may only look', { timeout: 120_000 }, async () => {
+    const { h, client, sessionId, before } = await startFuzzed();
+    const { tools } = (await client.request('tools/list', {})).result as { tools: ToolSchema[] };
+    const check = tools.find(({ name }) => name === 'claude_code_check');
+    const args = argumentsFor(check!).map((given) => ({
+      ...(typeof given === 'object' && !(given instanceof Raw) && given),
+      sessionId,
+    }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(args, { minLength: CASES_A_RUN, maxLength: CASES_A_RUN }), async (calls) => {
+        const params = calls.map((given) => `{"name":"claude_code_check","arguments":${write(given)}}`);
+        const answers = await Promise.all(params.map((written) => client.requestRaw('tools/call', written)));
+        answers.forEach((answer, index) => expectAnswer(answer, params[index] ?? ''));
+      }),
+      { numRuns: 40 },
+    );
+    expect(await stateOf(h, client)).toEqual(before);
+  });
+
+  test('frames that are no requests, or strange ones', { timeout: 240_000 }, async () => {
+    const { h, client, before } = await startFuzzed();
+    let cases = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(frame, { minLength: CASES_A_RUN, maxLength: CASES_A_RUN }), async (frames) => {
+        cases += frames.length;
+        for (const sent of frames) await client.send(sent);
+        expect((await client.request('ping', {})).result).toEqual({});
+      }),
+      { numRuns: FRAME_RUNS },
+    );
+    expect(cases).toBeGreaterThanOrEqual(FRAME_RUNS * CASES_A_RUN);
+    expect(await stateOf(h, client)).toEqual(before);
+    expect((TOOL_RUNS + FRAME_RUNS) * CASES_A_RUN).toBeGreaterThanOrEqual(10_000);
+  });
+
+  test('what is no JSON-RPC is refused, under its id where it has one', async () => {
+    const { client } = await startFuzzed();
+    expect((await client.requestRaw('tools/call', '7')).error).toMatchObject({ code: expect.any(Number) });
+    expect((await client.requestRaw('tools/call', '{},"jsonrpc":"1.0"')).error).toMatchObject({ code: -32600 });
+    await client.send('{"jsonrpc":');
+    await client.send('[1,2]');
+    await eventually(() => client.refusals.length >= 2, { what: 'both are refused' });
+    expect(client.refusals.map(({ error }) => error.code)).toEqual([-32700, -32600]);
+  });
+
+  test('garbage before the handshake', async () => {
+    const h = await startHarness({ connect: false });
+    const client = new RawClient(h.server);
+    for (const garbage of fc.sample(bytes, 50)) await client.send(garbage);
+    expect((await client.initialize()).result.serverInfo).toMatchObject({ name: 'claude-code-mcp' });
+  });
+
+  test('one frame of twenty megabytes, and two requests of the same id', async () => {
+    const { h, client, before } = await startFuzzed();
+    const prompt = 'm'.repeat(20_000_000);
+    const answer = await client.request('tools/call', { name: 'claude_code', arguments: { prompt, cwd: NOWHERE } });
+    expect(answer.result.structuredContent.error).toMatch(/^Error \[INVALID_ARGUMENT\]: .*cwd/);
+    // Beyond all reason: passed over, and said so.
+    await client.send(Buffer.alloc(65 * 1024 * 1024, 'm'));
+    await eventually(() => client.refusals.some(({ error }) => /bytes/.test(error.message)), { what: 'it is refused' });
+    const twice = { jsonrpc: '2.0', id: 'same', method: 'tools/list' };
+    await client.send(`${JSON.stringify(twice)}\n${JSON.stringify(twice)}`);
+    expect(await stateOf(h, client)).toEqual(before);
+  });
+});
+
+/** Without a newline: that would be two frames. */
+const bytes = fc
+  .uint8Array({ minLength: 0, maxLength: 200 })
+  .map((values) => values.map((value) => (value === 0x0a ? 0x0b : value)));
+
+const id = fc.oneof(fc.constantFrom(1, '1', 0, -1, 1.5, null, '', 'same', 2 ** 60), json);
+const method = fc.oneof(
+  fc.constantFrom('tools/call', 'tools/list', 'ping', 'initialize', 'server/discover', 'resources/list', 'prompts/get'),
+  fc.constantFrom('notifications/cancelled', 'notifications/progress', 'notifications/initialized', 'logging/setLevel'),
+  names,
+  fc.string(),
+);
+const params = fc.oneof(
+  json,
+  fc.record(
+    {
+      name: fc.oneof(fc.constantFrom('claude_code_check', 'claude_code_reply', 'claude_code_session'), names, json),
+      arguments: json,
+      _meta: fc.oneof(json, fc.record({ progressToken: json })),
+      requestId: id,
+      reason: json,
+      protocolVersion: json,
+    },
+    { requiredKeys: [] },
+  ),
+);
+const envelope = fc
+  .record(
+    {
+      jsonrpc: fc.oneof({ weight: 4, arbitrary: fc.constant('2.0') }, { weight: 1, arbitrary: json }),
+      id,
+      method,
+      params,
+      result: json,
+      error: json,
+    },
+    { requiredKeys: [] },
+  )
+  .map(write);
+
+const frame: fc.Arbitrary<string | Uint8Array> = fc.oneof(
+  { weight: 6, arbitrary: envelope },
+  { weight: 1, arbitrary: fc.array(envelope, { maxLength: 3 }).map((batch) => `[${batch.join(',')}]`) },
+  { weight: 1, arbitrary: json.map(write) },
+  { weight: 1, arbitrary: fc.string().map((garbage) => garbage.replaceAll('\n', ' ')) },
+  { weight: 1, arbitrary: bytes },
+  { weight: 1, arbitrary: fc.constant('{"jsonrpc":"2.0","id":7,"id":8,"method":"ping","method":"tools/list"}') },
+  { weight: 1, arbitrary: envelope.map((whole) => whole.slice(0, Math.floor(whole.length / 2))) },
+);
