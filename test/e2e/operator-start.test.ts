@@ -1,0 +1,145 @@
+/** The command: what it prints, what stops it, and that every rule can be given as variable and as flag. */
+
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { flagOf, rowOf, SETTING_KEYS, variableOf, type SettingKey } from '../../src/config/settings-table.ts';
+import { text } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import { runCommand } from '../harness/run-command.ts';
+
+describe('the command', () => {
+  it('tells its version', async () => {
+    expect(await runCommand({ args: ['--version'] })).toEqual({
+      code: 0,
+      stdout: `${packageJson.version}\n`,
+      stderr: '',
+    });
+  });
+
+  it('tells every rule in its help', async () => {
+    const { code, stdout, stderr } = await runCommand({ args: ['--help'] });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const key of SETTING_KEYS) expect(stdout).toContain(flagOf(key));
+    for (const name of SETTING_KEYS.flatMap((key) => rowOf(key).alsoReads ?? [])) expect(stdout).toContain(name);
+  });
+});
+
+/** A value that no setting of this sort takes; settings that take any text are left out. */
+const BAD: Partial<Record<SettingKey, string>> = {
+  toolset: 'huge',
+  approvals: 'nobody',
+  permissionTimeoutMs: 'soon',
+  allowBypass: 'perhaps',
+  allowedDirs: '/no/such/directory',
+  denyOptions: 'mcpServer',
+  allowSensitiveSessionDetails: '2',
+  allowDiskResume: 'maybe',
+  resumeSecret: ' ',
+  maxSessions: '0',
+  maxBudgetUsd: '-1',
+  maxTurns: '1.5',
+  maxDepth: 'deep',
+  eventBufferSize: '0',
+  parkAfterMs: '-1',
+  sessionTtlMs: 'x',
+  runningSessionMaxMs: '0',
+  cleanupIntervalMs: '1',
+  prewarm: 'hot',
+  auditLog: 'on',
+  logLevel: 'loud',
+};
+
+describe('a bad value stops the start with one line that names it', () => {
+  const cases = Object.entries(BAD) as [SettingKey, string][];
+
+  it.each(cases)('%s', async (key, value) => {
+    for (const [name, start] of [
+      [variableOf(key), { env: { [variableOf(key)]: value } }],
+      [flagOf(key), { args: [`${flagOf(key)}=${value}`] }],
+    ] as const) {
+      const { code, stdout, stderr } = await runCommand(start);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(/^claude-code-mcp: [^\n]+\n$/);
+      // What is checked against the table of options is known by its variable alone.
+      expect(stderr).toContain(key === 'denyOptions' ? variableOf(key) : name);
+    }
+  });
+
+  it('of the second names too', async () => {
+    for (const name of SETTING_KEYS.flatMap((key) => rowOf(key).alsoReads ?? [])) {
+      if (/PATH$/.test(name)) continue;
+      const { code, stderr } = await runCommand({ env: { [name]: 'nonsense' } });
+      expect(code).toBe(2);
+      expect(stderr).toContain(name);
+    }
+  });
+
+  it('and an option that is misspelt in DENY_OPTIONS is told with the nearest', async () => {
+    const { stderr } = await runCommand({ args: ['--deny-options', 'env,mcpServer'] });
+    expect(stderr).toContain('"mcpServer", which is no option; did you mean mcpServers?');
+  });
+
+  it('and so do an unknown flag and an unknown command', async () => {
+    expect(await runCommand({ args: ['--max-session', '3'] })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--max-sessions'),
+    });
+    expect(await runCommand({ args: ['docter'] })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('doctor'),
+    });
+  });
+});
+
+describe('LOG_LEVEL', () => {
+  const misspelt = { CLAUDE_CODE_MCP_MAX_SESSION: '3' };
+
+  it.each([
+    ['by default', {}, true],
+    ['as variable', { CLAUDE_CODE_MCP_LOG_LEVEL: 'error' }, false],
+    ['by its second name', { LOG_LEVEL: 'silent' }, false],
+  ])('%s decides whether a warning is written', async (_when, env, written) => {
+    const h = await startHarness({ env: { ...misspelt, ...env } });
+    expect(h.server.stderr().includes('CLAUDE_CODE_MCP_MAX_SESSION is not a setting')).toBe(written);
+  });
+
+  it('as flag wins over the variable', async () => {
+    const h = await startHarness({
+      env: { ...misspelt, CLAUDE_CODE_MCP_LOG_LEVEL: 'error' },
+      args: ['--log-level', 'warn'],
+    });
+    expect(h.server.stderr()).toContain('claude-code-mcp warn: CLAUDE_CODE_MCP_MAX_SESSION');
+  });
+});
+
+describe('AUDIT_LOG', () => {
+  it('goes into the state directory, where only the owner can read it', async () => {
+    const h = await startHarness();
+    await h.ok('claude_code_session', { action: 'list' });
+    const file = join(h.stateDir, 'claude-code-mcp', 'audit.jsonl');
+    await eventually(async () => (await readFile(file, 'utf8')).includes('claude_code_session list'), {
+      what: 'the call is in the audit log',
+    });
+    if (process.platform !== 'win32') expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it('goes where the operator says', async () => {
+    const h = await startHarness({ args: ['--audit-log', 'deep/down/trail.jsonl'] });
+    await h.ok('claude_code_session', { action: 'list' });
+    await eventually(() => readFile(join(h.project, 'deep', 'down', 'trail.jsonl'), 'utf8'), {
+      what: 'the audit log is written',
+    });
+  });
+
+  it('can be switched off', async () => {
+    const h = await startHarness({ env: { CLAUDE_CODE_MCP_AUDIT_LOG: 'off' } });
+    h.model.on('hello').reply(text('hello'));
+    await h.ok('claude_code', { prompt: 'hello', waitMs: 15_000 });
+    h.server.closeStdin();
+    await h.server.exited;
+    await expect(stat(join(h.stateDir, 'claude-code-mcp', 'audit.jsonl'))).rejects.toThrow('ENOENT');
+  });
+});

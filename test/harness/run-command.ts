@@ -1,0 +1,38 @@
+/** The command run to its end in a home of its own, without a client. */
+
+import { execFile } from 'node:child_process';
+import { builtServer } from './built-server.ts';
+import { createHome, type IsolatedHome } from './isolated-home.ts';
+import type { ServerStart } from './open-harness.ts';
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** More than a slow machine needs; a command that goes on serving is ended, and its code is `null`. */
+const LONGEST_RUN_MS = 15_000;
+
+export async function runCommand(start: ServerStart): Promise<Ended> {
+  const place = await createHome();
+  try {
+    return await runCommandIn(place, start);
+  } finally {
+    await place.remove();
+  }
+}
+
+export function runCommandIn(
+  { project, env: isolated }: Pick<IsolatedHome, 'project' | 'env'>,
+  { args = [], env = {} }: ServerStart,
+): Promise<Ended> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [builtServer(), ...args],
+      { cwd: project, env: { ...isolated(), ...env }, timeout: LONGEST_RUN_MS },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+    );
+  });
+}
