@@ -76,7 +76,7 @@ export class Policy {
     if (mode === 'bypassPermissions' && !this.#settings.allowBypass) {
       throw new DomainError(
         'PERMISSION_DENIED',
-        'bypassPermissions is switched off; the operator can allow it with CLAUDE_CODE_MCP_ALLOW_BYPASS=1.',
+        'permissionMode "bypassPermissions" is switched off; the operator can allow it with CLAUDE_CODE_MCP_ALLOW_BYPASS=1.',
       );
     }
     if (this.#settings.approvals === 'human' && !MODES_THAT_GRANT_NOTHING.has(mode))

@@ -1,0 +1,240 @@
+/** Who may give rights: the gate of bypassPermissions, options that are denied, and what only a person may grant. */
+
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { classOf } from '../../src/driver/options-table.ts';
+import {
+  ADVANCED_OPTION_NAMES,
+  COMMON_OPTION_NAMES,
+  type SessionOptionName,
+} from '../../src/schema/session-options.ts';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import { openHarness, type Harness } from '../harness/open-harness.ts';
+
+const DENIED = 'PERMISSION_DENIED';
+const touch = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
+const helper = { description: 'helps', prompt: 'help' };
+
+describe('without ALLOW_BYPASS', () => {
+  const bypass = { permissions: { defaultMode: 'bypassPermissions' } };
+  let h: Harness;
+
+  beforeAll(async () => {
+    h = await openHarness();
+    await writeFile(join(h.project, 'bypass.json'), JSON.stringify(bypass));
+  });
+  afterAll(() => h.close(), 15_000);
+
+  it.each<[string, Record<string, unknown>]>([
+    ['as permission mode', { permissionMode: 'bypassPermissions' }],
+    ['in an agent', { agents: { helper: { ...helper, permissionMode: 'bypassPermissions' } } }],
+    ['in settings', { settings: bypass }],
+    ['in settings as text', { settings: ` ${JSON.stringify(bypass)}` }],
+    ['in a settings file', { settings: 'bypass.json' }],
+    ['by a variable', { env: { CLAUDE_CODE_EVEN_MORE_DANGEROUSLY_SKIP_PERMISSIONS: '1' } }],
+    ['by a variable in settings', { settings: { env: { CLAUDE_CODE_MANAGED_SETTINGS_PATH: '/tmp' } } }],
+    ['by rules in a variable', { advanced: { env: { claude_bg_session_permission_rules: '[]' } } }],
+  ])('bypassPermissions %s is refused', async (_where, options) => {
+    await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
+    expect(h.model.requests).toEqual([]);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['env', { env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } }],
+    ['env in other letters', { env: { claude_code_mcp_depth: '0' } }],
+    ['settings', { settings: { env: { CLAUDE_CODE_MCP_RESUME_SECRET: 'mine' } } }],
+    ['a server', { mcpServers: { s: { command: 'x', env: { CLAUDE_CODE_MCP_DEPTH: '0' } } } }],
+    [
+      'a server of an agent',
+      { agents: { a: { ...helper, mcpServers: [{ s: { command: 'x', env: { CLAUDE_CODE_MCP_OWNER: 'me' } } }] } } },
+    ],
+  ])('variables that are the operator’s are not set through %s', async (_where, options) => {
+    expect(await h.fails('claude_code', { prompt: 'never', ...options }, DENIED)).toContain('operator');
+  });
+
+  it('neither a reply nor an answer may switch to bypassPermissions', async () => {
+    h.model.on('make it').reply(touch, text('made'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'make it' });
+    const { requestId } = await h.waitForRequest(sessionId);
+    const updatedPermissions = [{ type: 'setMode', mode: 'bypassPermissions', destination: 'session' }];
+    const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow' };
+    await h.fails('claude_code_check', { ...answer, updatedPermissions }, DENIED);
+    await h.ok('claude_code_check', answer);
+    await h.waitUntilRest(sessionId);
+    const reply = { sessionId, prompt: 'never', permissionMode: 'bypassPermissions' };
+    expect(await h.fails('claude_code_reply', reply, DENIED)).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
+    await h.fails('claude_code_reply', { ...reply, forkSession: true }, DENIED);
+  });
+});
+
+describe('with ALLOW_BYPASS', () => {
+  it('as variable: a start goes without asking', async () => {
+    const h = await startHarness({ env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } });
+    h.model.on('make it').reply(touch, text('made'));
+    const args = { prompt: 'make it', permissionMode: 'bypassPermissions', waitMs: 15_000 };
+    expect(await h.ok('claude_code', args)).toMatchObject({ status: 'idle', result: { result: 'made' } });
+    expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
+  });
+
+  it('as flag: a reply may switch a session to it that was started without', async () => {
+    const h = await startHarness({ args: ['--allow-bypass'] });
+    h.model.on('make it').reply(touch, text('made'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
+    const args = { sessionId, prompt: 'make it', permissionMode: 'bypassPermissions', waitMs: 15_000 };
+    expect(await h.ok('claude_code_reply', args)).toMatchObject({ status: 'idle', result: { result: 'made' } });
+    expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
+  });
+});
+
+describe('DENY_OPTIONS', () => {
+  it.each([
+    ['as variable', { env: { CLAUDE_CODE_MCP_DENY_OPTIONS: 'env, model,permissionMode,cwd,extraArgs' } }],
+    ['as flag, by nested names', { args: ['--deny-options', 'advanced.env,model,permissionMode,cwd'] }],
+  ])('%s are refused nested and flat, and their defaults still hold', async (_way, start) => {
+    const h = await startHarness(start);
+    for (const options of [
+      { env: { A: '1' } },
+      { advanced: { env: {} } },
+      { model: 'claude-opus-4-6' },
+      { permissionMode: 'plan' },
+      { cwd: '.' },
+    ]) {
+      const message = await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
+      expect(message).toContain('CLAUDE_CODE_MCP_DENY_OPTIONS');
+    }
+    const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
+    const reply = { sessionId, prompt: 'never' };
+    await h.fails('claude_code_reply', { ...reply, model: 'claude-opus-4-6' }, DENIED);
+    await h.fails('claude_code_reply', { ...reply, permissionMode: 'plan' }, DENIED);
+  });
+
+  it('hold for a resume from disk, whose own directory is no wish of the caller', async () => {
+    const env = {
+      CLAUDE_CODE_MCP_DENY_OPTIONS: 'env,cwd,permissionMode',
+      CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1',
+      CLAUDE_CODE_MCP_RESUME_SECRET: 'the secret of the test',
+    };
+    const h = await startHarness({ env });
+    const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
+    await h.restartServer();
+    const reply = { sessionId, resumeToken, prompt: 'say hello', ...hello(h) };
+    await h.fails('claude_code_reply', { ...reply, diskResumeConfig: { advanced: { env: { A: '1' } } } }, DENIED);
+    await h.fails('claude_code_reply', { ...reply, cwd: h.project }, DENIED);
+    expect(await h.ok('claude_code_reply', reply)).toMatchObject({ sessionId, status: 'idle' });
+  });
+});
+
+/** A value of each granting option that would give a caller rights, or run something for it. */
+const GRANTS: Partial<Record<SessionOptionName, readonly unknown[]>> = {
+  additionalDirectories: [['.']],
+  agent: ['somebody'],
+  agents: [
+    { a: { ...helper, tools: ['Bash'] } },
+    { a: { ...helper, permissionMode: 'default' } },
+    { a: { ...helper, mcpServers: ['s'] } },
+    { a: { ...helper, skills: ['s'] } },
+    { a: { ...helper, initialPrompt: '/run' } },
+    { a: { ...helper, hooks: {} } },
+  ],
+  allowedTools: [['Read']],
+  debugFile: ['debug.log'],
+  env: [{ A: '1' }],
+  mcpServers: [{ s: { command: 'x' } }],
+  pathToClaudeCodeExecutable: ['claude'],
+  permissionMode: ['acceptEdits', 'auto', 'bypassPermissions'],
+  plugins: [[{ type: 'local', path: '.' }]],
+  projectConfigRoot: ['.'],
+  sandbox: [{ enabled: false }, { enabled: true, autoAllowBashIfSandboxed: true }, { excludedCommands: ['x'] }],
+  settingSources: [[], ['project'], ['user', 'project']],
+  settings: [{ permissions: { allow: ['Bash'] } }, '{"hooks":{}}', 'settings.json'],
+  skills: ['all', ['s']],
+  toolAliases: [{ Read: 'Bash' }],
+};
+
+describe('APPROVALS=human closes the side doors', () => {
+  let h: Harness;
+
+  beforeAll(async () => {
+    // What the person's own settings allow stays allowed.
+    const settings = { permissions: { allow: ['Bash(touch allowed-by-me.txt)'] } };
+    h = await openHarness({ env: { CLAUDE_CODE_MCP_APPROVALS: 'human' }, settings });
+  });
+  afterAll(() => h.close(), 15_000);
+
+  it('every option that the table marks has a value here', () => {
+    const marked = [...COMMON_OPTION_NAMES, ...ADVANCED_OPTION_NAMES].filter(
+      (name) => classOf(name).grants !== undefined,
+    );
+    expect(Object.keys(GRANTS).sort()).toEqual(marked.sort());
+  });
+
+  it.each(Object.entries(GRANTS))('%s', async (name, values) => {
+    for (const value of values) {
+      const message = await h.fails('claude_code', { prompt: 'never', [name]: value }, DENIED);
+      expect(message).toContain(name);
+    }
+    expect(h.model.requests.filter(({ lastUserText }) => lastUserText.includes('never'))).toEqual([]);
+  });
+
+  it('what gives no rights passes', async () => {
+    await h.ok('claude_code', {
+      prompt: 'say hello',
+      ...hello(h),
+      allowedTools: [],
+      disallowedTools: ['WebFetch'],
+      permissionMode: 'dontAsk',
+      model: 'claude-opus-4-6',
+      effort: 'low',
+      maxTurns: 3,
+      systemPrompt: 'Be brief.',
+      additionalDirectories: [],
+      agents: { a: { ...helper, model: 'inherit', maxTurns: 2 } },
+      agent: 'a',
+      env: {},
+      mcpServers: {},
+      plugins: [],
+      settings: {},
+      settingSources: ['local', 'project', 'user'],
+      skills: [],
+      toolAliases: {},
+      strictMcpConfig: true,
+    });
+  });
+
+  it('what the person’s own settings allow runs, everything else is denied with the reason', async () => {
+    const allowed = tool('Bash', { command: 'touch allowed-by-me.txt', description: 'make a file' });
+    const script = h.model.on('make both').reply(allowed, touch, text('made one'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'make both', waitMs: 15_000 });
+    await h.waitUntilRest(sessionId);
+    expect(existsSync(join(h.project, 'allowed-by-me.txt'))).toBe(true);
+    expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
+    expect(h.model.requestsFor(script).at(-1)?.toolResults[0]).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('Only a person may allow this here'),
+    });
+  });
+
+  it('a reply may not switch to a mode that grants', async () => {
+    const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
+    const reply = { sessionId, prompt: 'say hello', ...hello(h) };
+    await h.fails('claude_code_reply', { ...reply, permissionMode: 'acceptEdits' }, DENIED);
+    expect(await h.ok('claude_code_reply', { ...reply, permissionMode: 'plan' })).toMatchObject({ status: 'idle' });
+  });
+
+  it('an answer of a caller does not count, nor the rights it would give', async () => {
+    const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
+    const answer = { action: 'respond_permission', sessionId, requestId: 'any', decision: 'allow' };
+    const updatedPermissions = [{ type: 'setMode', mode: 'default', destination: 'session' }];
+    for (const args of [answer, { ...answer, updatedPermissions }, { ...answer, decision: 'deny' }]) {
+      expect(await h.fails('claude_code_check', args, DENIED)).toContain('CLAUDE_CODE_MCP_APPROVALS');
+    }
+  });
+});
+
+function hello(h: Harness): { waitMs: number } {
+  h.model.on('say hello').reply(text('hello'));
+  return { waitMs: 15_000 };
+}
