@@ -1,0 +1,105 @@
+/** Sessions inside sessions: how deep they go, and what of the server's environment they see. */
+
+import { describe, expect, it } from 'vitest';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import type { Script } from '../../src/scripted-model/scripted-model.ts';
+import { builtServer } from '../harness/built-server.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { recordingClaude } from '../harness/recording-claude.ts';
+
+/** A server and a Claude Code inside another one: more than most tests start. */
+const TIMEOUT = 90_000;
+
+/** This very server, as a server of the session. `alwaysLoad` holds the first turn until it is connected. */
+function innerServer(...args: string[]): Record<string, unknown> {
+  return { inner: { command: process.execPath, args: [builtServer(), ...args], alwaysLoad: true } };
+}
+
+/** A session that starts a session through the server inside it. Returns what that one was answered. */
+async function goDeeper(h: Harness, server: Record<string, unknown>): Promise<string> {
+  const deeper = tool('mcp__inner__claude_code', { prompt: 'the inner task', waitMs: 30_000 });
+  const outer: Script = h.model.on('the outer task').reply(deeper, text('went deeper'));
+  const { sessionId } = await h.ok('claude_code', {
+    prompt: 'the outer task',
+    allowedTools: ['mcp__inner'],
+    mcpServers: server,
+    strictMcpConfig: true,
+    sessionInitTimeoutMs: 30_000,
+  });
+  await h.waitUntilRest(sessionId, { within: 60_000 });
+  return h.model.requestsFor(outer).at(-1)?.toolResults[0]?.text ?? 'nothing';
+}
+
+describe('MAX_DEPTH', () => {
+  it('lets a session start a session by default', { timeout: TIMEOUT }, async () => {
+    const h = await startHarness();
+    h.model.on('the inner task').reply(text('done inside'));
+    expect(await goDeeper(h, innerServer())).toContain('done inside');
+  });
+
+  it('bounds it where the operator says, and says so', { timeout: TIMEOUT }, async () => {
+    const h = await startHarness({ env: { CLAUDE_CODE_MCP_MAX_DEPTH: '1' } });
+    const answer = await goDeeper(h, innerServer());
+    expect(answer).toContain('PERMISSION_DENIED');
+    expect(answer).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
+  });
+
+  it('given as flag holds further in too, and cannot be raised there', { timeout: TIMEOUT }, async () => {
+    const h = await startHarness({ args: ['--max-depth', '1'] });
+    expect(await goDeeper(h, innerServer('--max-depth', '50'))).toContain('PERMISSION_DENIED');
+  });
+
+  it('of 0 lets nothing start', async () => {
+    const h = await startHarness({ args: ['--max-depth', '0'] });
+    const message = await h.fails('claude_code', { prompt: 'never' }, 'PERMISSION_DENIED');
+    expect(message).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
+  });
+});
+
+describe('the environment of a session', () => {
+  const SECRET = 'the-secret-of-the-operator';
+  /** As if the server had been started by a Claude Code. */
+  const OUTER = {
+    CLAUDECODE: '1',
+    CLAUDE_CODE_SESSION_ID: '11111111-1111-4111-8111-111111111111',
+    CLAUDE_CODE_SSE_PORT: '4711',
+    CLAUDE_CODE_CHILD_SESSION: '1',
+  };
+
+  it('has neither the secrets of the server nor the marks of an outer Claude Code', async () => {
+    const h = await startHarness({
+      env: { ...OUTER, CLAUDE_CODE_MCP_RESUME_SECRET: SECRET, CLAUDE_CODE_PATH: './recording-claude.mjs', KEPT: 'yes' },
+    });
+    const claude = await recordingClaude(h.project);
+    const printed = h.model.on('print it').reply(tool('Bash', { command: 'env', description: 'print' }), text('ok'));
+    await h.ok('claude_code', { prompt: 'print it', allowedTools: ['Bash'], waitMs: 20_000 });
+
+    const [start] = claude.starts();
+    for (const name of Object.keys(OUTER)) expect(start?.env).not.toHaveProperty(name);
+    expect(start?.env).toMatchObject({ KEPT: 'yes', HOME: h.home });
+    expect(JSON.stringify(start)).not.toContain(SECRET);
+
+    const output = h.model.requestsFor(printed).at(-1)?.toolResults[0]?.text ?? '';
+    expect(output).toContain('KEPT=yes');
+    expect(output).not.toContain(SECRET);
+    expect(output).not.toContain(OUTER.CLAUDE_CODE_SESSION_ID);
+  });
+
+  it('has no secret that was given as flag either, but the rules that were', async () => {
+    const h = await startHarness({
+      args: ['--resume-secret', SECRET, '--allowed-dirs', '.', '--max-turns', '9', '--allow-bypass=off'],
+      env: { CLAUDE_CODE_PATH: './recording-claude.mjs' },
+    });
+    const claude = await recordingClaude(h.project);
+    h.model.on('hello').reply(text('hello'));
+    await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+    const [start] = claude.starts();
+    expect(JSON.stringify(start)).not.toContain(SECRET);
+    expect(start?.env).toMatchObject({
+      CLAUDE_CODE_MCP_ALLOWED_DIRS: h.project,
+      CLAUDE_CODE_MCP_MAX_TURNS: '9',
+      CLAUDE_CODE_MCP_ALLOW_BYPASS: 'off',
+    });
+  });
+});
