@@ -1,0 +1,135 @@
+/** The audit trail of real sessions: what is in it, what never is, and how a person reads it. */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { digest, type AuditEntry } from '../../src/audit/audit-entry.ts';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { runCommandIn } from '../harness/run-command.ts';
+
+const touch = tool('Bash', { command: 'touch the-word-in-the-input.txt', description: 'make a file' });
+const PROMPT = 'make a file, said the-word-in-the-prompt';
+
+const auditFile = (h: Harness): string => join(h.stateDir, 'claude-code-mcp', 'audit.jsonl');
+
+/** The entries, once the last of them has this kind. */
+async function entries(h: Harness, last: (entry: AuditEntry) => boolean): Promise<AuditEntry[]> {
+  return eventually(
+    async () => {
+      const lines = (await readFile(auditFile(h), 'utf8')).trim().split('\n');
+      const found = lines.map((line) => JSON.parse(line) as AuditEntry);
+      return found.some(last) && found;
+    },
+    { what: 'the entry is in the audit log' },
+  );
+}
+
+describe('a session', () => {
+  it('leaves every call, start, request, decision and end, and the text of none', async () => {
+    const h = await startHarness();
+    h.model.on('said the-word').reply(touch, text('made it'));
+    const { sessionId } = await h.ok('claude_code', {
+      prompt: PROMPT,
+      systemPrompt: 'the-word-in-the-system-prompt',
+      env: { PASSWORD: 'the-word-in-env' },
+      settings: { env: { OTHER: 'the-word-in-settings' } },
+    });
+    const { requestId } = await h.waitForRequest(sessionId);
+    await h.allow(sessionId, { requestId });
+    await h.waitUntilRest(sessionId);
+    await h.ok('claude_code_session', { action: 'cancel', sessionId });
+
+    const trail = await entries(h, ({ what }) => what === 'claude_code_session cancel');
+    const { chars, sha256 } = digest(PROMPT);
+    expect(trail.filter(({ kind }) => kind !== 'tool_call')).toMatchObject([
+      { kind: 'start', session: sessionId, who: 'caller', details: { prompt: `${chars} chars, sha256 ${sha256}` } },
+      { kind: 'request', session: sessionId, who: 'claude', what: 'Bash', details: { request: requestId } },
+      { kind: 'decision', session: sessionId, who: 'caller', what: 'Bash', outcome: 'allow' },
+      { kind: 'end', session: sessionId, who: 'claude', what: 'idle', costUsd: expect.any(Number) },
+      { kind: 'end', session: sessionId, who: 'cancel', what: 'cancelled' },
+    ]);
+    const calls = trail.filter(({ kind }) => kind === 'tool_call').map(({ what, outcome }) => `${what}: ${outcome}`);
+    expect(calls).toEqual(
+      expect.arrayContaining([
+        'claude_code: ok',
+        'claude_code_check respond_permission: ok',
+        'claude_code_check wait: ok',
+      ]),
+    );
+    for (const { at } of trail) expect(new Date(at).toISOString()).toBe(at);
+    expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
+  });
+
+  it('that is refused leaves the call, its outcome and no text', async () => {
+    const h = await startHarness();
+    await h.fails('claude_code', { prompt: PROMPT, permissionMode: 'bypassPermissions' }, 'PERMISSION_DENIED');
+    await h.fails('claude_code', { prompt: PROMPT, nonsense: 'the-word-in-nonsense' }, 'INVALID_ARGUMENT');
+    const missing = { action: 'get', sessionId: 'missing' };
+    await h.fails('claude_code_session', missing, 'SESSION_NOT_FOUND');
+    const trail = await entries(h, ({ outcome }) => outcome === 'SESSION_NOT_FOUND');
+    expect(trail).toMatchObject([
+      { kind: 'tool_call', what: 'claude_code', outcome: 'PERMISSION_DENIED' },
+      { kind: 'tool_call', what: 'claude_code', outcome: 'INVALID_ARGUMENT' },
+      { kind: 'tool_call', what: 'claude_code_session get', outcome: 'SESSION_NOT_FOUND' },
+    ]);
+    expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
+  });
+});
+
+describe('a decision carries its source', () => {
+  it.each<[string, Record<string, string>, (h: Harness, sessionId: string) => Promise<unknown>]>([
+    ['timeout', { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '200' }, (h, sessionId) => h.waitUntilRest(sessionId)],
+    ['policy', { CLAUDE_CODE_MCP_APPROVALS: 'human' }, (h, sessionId) => h.waitUntilRest(sessionId)],
+    ['caller', {}, (h, sessionId) => h.deny(sessionId, { message: 'the-word-in-the-message' })],
+    ['cancel', {}, (h, sessionId) => cancelWhenAsked(h, sessionId)],
+    ['shutdown', {}, (h, sessionId) => shutDownWhenAsked(h, sessionId)],
+  ])('%s', async (source, env, settle) => {
+    const h = await startHarness({ env });
+    h.model.on('said the-word').reply(touch, text('not made'));
+    const { sessionId } = await h.ok('claude_code', { prompt: PROMPT });
+    await settle(h, sessionId);
+    const trail = await entries(h, ({ kind }) => kind === 'decision');
+    expect(trail.filter(({ kind }) => kind === 'decision')).toMatchObject([{ who: source, outcome: 'deny' }]);
+    expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
+  });
+});
+
+describe('the audit command', () => {
+  it('prints the last entries, filtered by session, also as JSON', async () => {
+    const h = await startHarness();
+    h.model.on('hello').always(text('hello'));
+    const one = await h.ok('claude_code', { prompt: 'hello', waitMs: 15_000 });
+    const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 15_000 });
+    await entries(h, ({ kind, session }) => kind === 'tool_call' && session === other.sessionId);
+
+    const audit = (...args: string[]): ReturnType<typeof runCommandIn> =>
+      runCommandIn(
+        {
+          project: h.project,
+          env: () => ({ PATH: process.env['PATH'] ?? '', HOME: h.home, XDG_STATE_HOME: h.stateDir }),
+        },
+        { args: ['audit', ...args] },
+      );
+    const people = await audit('--session', one.sessionId);
+    expect(people).toMatchObject({ code: 0, stderr: '' });
+    expect(people.stdout).toContain(one.sessionId.slice(0, 8));
+    expect(people.stdout).not.toContain(other.sessionId.slice(0, 8));
+    const lines = (await audit('--json', '--last', '1')).stdout.trim().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as AuditEntry).session)).toEqual([other.sessionId]);
+    expect(await audit('--last', 'many')).toMatchObject({ code: 2 });
+  });
+});
+
+async function cancelWhenAsked(h: Harness, sessionId: string): Promise<void> {
+  await h.waitForRequest(sessionId);
+  await h.ok('claude_code_session', { action: 'cancel', sessionId });
+}
+
+async function shutDownWhenAsked(h: Harness, sessionId: string): Promise<void> {
+  await h.waitForRequest(sessionId);
+  h.server.closeStdin();
+  await h.server.exited;
+}
