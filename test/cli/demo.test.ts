@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { PROMPT, type scriptDemo } from '../../src/cli/demo/demo-script.ts';
 import { runDemo, type DemoContext } from '../../src/cli/demo/run-demo.ts';
 import { httpError, text, tool } from '../../src/scripted-model/reply.ts';
+import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { eventually } from '../harness/eventually.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
@@ -23,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => place.remove());
 
-/** The demo's processes live in directories of the demo's own. */
+/** Everything that the demo starts has directories of this test in its environment. */
 function running(inside: string): string[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc').filter((pid) => {
@@ -36,8 +37,9 @@ function running(inside: string): string[] {
 }
 
 async function expectNothingLeft(): Promise<void> {
-  expect(readdirSync(temporary)).toEqual([]);
-  await eventually(() => running(`${temporary}/ccm-`).length === 0, { what: 'no process of the demo is left' });
+  // Claude Code itself leaves empty directories in the person's own temporary one.
+  expect(readdirSync(temporary).filter((name) => name.startsWith('ccm-'))).toEqual([]);
+  await eventually(() => running(path.dirname(place.home)).length === 0, { what: 'no process of the demo is left' });
 }
 
 test(
@@ -58,8 +60,11 @@ test(
   WITHIN_MS,
 );
 
-const play = (part: Pick<DemoContext, 'terminal'> & Partial<DemoContext>): Promise<number> =>
-  runDemo([], {
+const play = (
+  part: Pick<DemoContext, 'terminal'> & Partial<DemoContext>,
+  args: readonly string[] = [],
+): Promise<number> =>
+  runDemo(args, {
     program: builtServer(),
     version: '0.0.0',
     env: place.env(),
@@ -118,6 +123,68 @@ test(
   },
   WITHIN_MS,
 );
+
+describe('live', () => {
+  /** Stands in for the person's own model: it does not know where the project is. */
+  async function ownModel(): Promise<ScriptedModel> {
+    const model = await startScriptedModel();
+    onTestFinished(() => model.close());
+    const question = { question: 'One more test?', header: 'Test', multiSelect: false };
+    const options = [
+      { label: 'Yes', description: '' },
+      { label: 'No', description: '' },
+    ];
+    const repair = `node -e "fs.writeFileSync('cart.mjs', fs.readFileSync('cart.mjs', 'utf8').replace('> 10', '>= 10'))"`;
+    model
+      .on(PROMPT)
+      .reply(
+        tool('AskUserQuestion', { questions: [{ ...question, options }] }),
+        tool('Bash', { command: repair, description: 'Repair it' }),
+        text('That is all.'),
+      );
+    return model;
+  }
+
+  test(
+    'a person answers in the terminal',
+    async () => {
+      const model = await ownModel();
+      const terminal = captureTerminal(['2', 'y']);
+      const code = await play({ terminal, env: { ...place.env(), ...model.env() } }, ['--live']);
+      expect(terminal.asked).toEqual([expect.stringContaining('Your choice'), expect.stringContaining('Allow it?')]);
+      expect(terminal.text).toContain('✓ No');
+      expect(code).toBe(0);
+      await expectNothingLeft();
+    },
+    WITHIN_MS,
+  );
+
+  test(
+    'a person who says no keeps the bug',
+    async () => {
+      const model = await ownModel();
+      const terminal = captureTerminal(['both, please', 'no']);
+      const code = await play({ terminal, env: { ...place.env(), ...model.env() } }, ['--live']);
+      expect(terminal.text).toContain('✓ both, please');
+      expect(terminal.text).toContain('✗ denied');
+      expect(code).toBe(1);
+    },
+    WITHIN_MS,
+  );
+
+  test(
+    '--yes allows it all, whatever rules the operator has',
+    async () => {
+      const model = await ownModel();
+      const rules = { CLAUDE_CODE_MCP_APPROVALS: 'human', CLAUDE_CODE_MCP_TOOLSET: 'explicit' };
+      const terminal = captureTerminal();
+      const code = await play({ terminal, env: { ...place.env(), ...model.env(), ...rules } }, ['--live', '--yes']);
+      expect(terminal.text).toContain('the bug is really fixed');
+      expect(code).toBe(0);
+    },
+    WITHIN_MS,
+  );
+});
 
 test.each([
   { args: ['--fast'], says: "Unknown option '--fast'" },

@@ -233,6 +233,13 @@ describe('care', () => {
     expect(await readFile(file, 'utf8')).toBe(`${CLIENT_FILES.codex.text}\n# last words\n[tui]\ntheme = "x"\n`);
   });
 
+  test('a path is written so that it means the same wherever the client starts the server', async () => {
+    const file = await writeOriginal('cursor');
+    const flags = new Map<SettingKey, string>([['stateDir', './state']]);
+    await run('install', ['cursor', '--yes'], { flags });
+    expect(await readFile(file, 'utf8')).toContain(`"--state-dir=${place.project}/state"`);
+  });
+
   test('a secret is not written into the file of a client', async () => {
     const file = await writeOriginal('cursor');
     const flags = new Map<SettingKey, string>([['resumeSecret', 'hush']]);

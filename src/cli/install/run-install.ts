@@ -101,7 +101,7 @@ function added(text: string, name: string, { format, title }: InstallClient, con
     throw new Refusal(`${title} has another server named ${name}; choose a name for this one with --name.`);
   }
   const { command, program, flags } = context;
-  return format.add(text, name, { command, program, flags: flags.size === 0 ? undefined : flagArguments(flags) });
+  return format.add(text, name, { command, program, flags: flags.size === 0 ? undefined : flagArguments(context) });
 }
 
 function removed(text: string, name: string, { format, title }: InstallClient): string {
@@ -115,12 +115,15 @@ function removed(text: string, name: string, { format, title }: InstallClient): 
   }
 }
 
-function flagArguments(flags: InstallContext['flags']): string[] {
-  return [...flags].map(([key, value]) => {
-    if (rowOf(key).kind.isSecret) {
+/** With the values as this machine reads them here: the client starts the server in another directory. */
+function flagArguments({ flags, ...host }: InstallContext): string[] {
+  return [...flags].map(([key, written]) => {
+    const { kind } = rowOf(key);
+    if (kind.isSecret) {
       throw new Refusal(`${flagOf(key)} would stand in the open in the client's file; set it as a variable instead.`);
     }
-    return `${flagOf(key)}=${value}`;
+    const parsed = kind.parse(written, host);
+    return `${flagOf(key)}=${'value' in parsed ? kind.format(parsed.value, host) : written}`;
   });
 }
 
