@@ -65,7 +65,7 @@ test('the tools are few, described truthfully and short', async () => {
   );
   for (const one of tools) {
     expect(one.title).toBeTruthy();
-    expect(one.outputSchema?.type).toBe('object');
+    expect(one.outputSchema?.['type']).toBe('object');
     expect(one.annotations).toMatchObject({ idempotentHint: expect.any(Boolean), openWorldHint: expect.any(Boolean) });
   }
   const shown = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
