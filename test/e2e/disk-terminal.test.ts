@@ -45,14 +45,12 @@ test('a session outlives the server that made it', SLOW, async () => {
   expect(h.model.requestsFor(second)[0]?.userTexts).toEqual(['first', 'second']);
 });
 
-test.each([randomUUID(), 'nothing', '../../etc/passwd', '*'])('there is no session %j', async (sessionId) => {
+test('an id that Claude Code does not have is told apart', async () => {
   const h = await startHarness({ toolset: 'explicit' });
-  for (const [name, args] of [
-    ['claude_send_message', { message: 'hello' }],
-    ['claude_get_status', {}],
-    ['claude_interrupt', {}],
-  ] as const) {
-    await h.fails(name, { sessionId, ...args }, 'SESSION_NOT_FOUND');
+  for (const sessionId of [randomUUID(), 'nothing', '../../etc/passwd', '*']) {
+    await h.fails('claude_send_message', { sessionId, message: 'hello' }, 'SESSION_NOT_FOUND');
+    await h.fails('claude_get_status', { sessionId }, 'SESSION_NOT_FOUND');
+    await h.fails('claude_interrupt', { sessionId }, 'SESSION_NOT_FOUND');
   }
 });
 

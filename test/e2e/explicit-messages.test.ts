@@ -6,6 +6,9 @@ import type { Harness } from '../harness/open-harness.ts';
 
 const start = (): Promise<Harness> => startHarness({ toolset: 'explicit' });
 
+/** Several turns one after the other, on a machine that may have other work. */
+const SLOW = { timeout: 90_000 };
+
 async function create(h: Harness, prompt: string): Promise<string> {
   const { sessionId } = await h.ok('claude_create_session', { prompt });
   return sessionId;
@@ -63,12 +66,12 @@ test('a message is taken up while tools run', async () => {
   expect(h.model.requestsFor(heard)[0]?.toolResults).toMatchObject([{ text: 'worked' }]);
 });
 
-test('a message at the moment the turn ends is not lost', async () => {
+test('a message at the moment the turn ends is not lost', SLOW, async () => {
   const h = await start();
   const sessionId = await create(h, firstPrompt(h));
   await h.waitUntilRest(sessionId);
 
-  for (let round = 1; round <= 6; round++) {
+  for (let round = 1; round <= 4; round++) {
     const held = gate(`turn ${round}`);
     h.model.on(`begin ${round}.`).reply(held);
     const late = h.model.on(`late ${round}.`).reply(`heard ${round}`);
@@ -101,12 +104,12 @@ test('a message that waits when the turn is interrupted is taken up then, howeve
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'completed', result: 'did that instead' });
 });
 
-test('a message that comes with the interrupt is not lost', async () => {
+test('a message that comes with the interrupt is not lost', SLOW, async () => {
   const h = await start();
   const sessionId = await create(h, firstPrompt(h));
   await h.waitUntilRest(sessionId);
 
-  for (let round = 1; round <= 6; round++) {
+  for (let round = 1; round <= 4; round++) {
     const held = gate('never said');
     h.model.on(`begin ${round}.`).reply(held);
     h.model.on(`late ${round}.`).always(`heard ${round}`);
