@@ -40,12 +40,18 @@ export function isHarmless(name: SessionOptionName, asked: SessionOptions): bool
       // Whether the agents that came along are harmless is asked about them.
       return asked.agent !== undefined && Object.hasOwn(asked.agents ?? {}, asked.agent);
     case 'sandbox':
-      return Object.entries(asked.sandbox ?? {}).every(([key, value]) => TIGHTER_SANDBOX[key] === value);
+      return isTighter(asked.sandbox ?? {});
     case 'settingSources':
       return (['user', 'project', 'local'] as const).every((source) => asked.settingSources?.includes(source));
     default:
       return false;
   }
+}
+
+/** Whether commands in the sandbox are still asked about is a switch of Claude Code's makers, unless it is said here. */
+function isTighter(sandbox: Record<string, unknown>): boolean {
+  if (sandbox['enabled'] === true && sandbox['autoAllowBashIfSandboxed'] !== false) return false;
+  return Object.entries(sandbox).every(([key, value]) => TIGHTER_SANDBOX[key] === value);
 }
 
 function isEmpty(value: unknown): boolean {

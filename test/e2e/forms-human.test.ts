@@ -112,8 +112,9 @@ describe('where only a person decides, a caller', () => {
     { advanced: { pathToClaudeCodeExecutable: '/bin/sh' } },
     { advanced: { toolAliases: { Read: 'Bash' } } },
     { advanced: { sandbox: { enabled: false } } },
-    // In the sandbox commands are not asked about.
+    // In the sandbox commands may not be asked about.
     { advanced: { sandbox: { enabled: true } } },
+    { advanced: { sandbox: { enabled: true, autoAllowBashIfSandboxed: true } } },
     { advanced: { settingSources: [] } },
     { advanced: { settingSources: ['project'] } },
     { advanced: { skills: 'all' } },
@@ -130,6 +131,7 @@ describe('where only a person decides, a caller', () => {
       additionalDirectories: [],
       plugins: [],
       settingSources: ['user', 'project', 'local'],
+      sandbox: { autoAllowBashIfSandboxed: false },
       agents: { helper: { ...agent, model: 'haiku', disallowedTools: ['Bash'] } },
     },
   };

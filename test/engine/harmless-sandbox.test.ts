@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest';
+import { isHarmless } from '../../src/engine/harmless-values.ts';
+
+it.each<[Record<string, unknown>, boolean]>([
+  [{}, true],
+  [{ autoAllowBashIfSandboxed: false }, true],
+  [{ enabled: true, autoAllowBashIfSandboxed: false }, true],
+  [{ enabled: true, autoAllowBashIfSandboxed: false, allowUnsandboxedCommands: false }, true],
+  [{ enabled: true }, false],
+  [{ enabled: true, autoAllowBashIfSandboxed: true }, false],
+  [{ enabled: false }, false],
+  [{ enabled: true, autoAllowBashIfSandboxed: false, excludedCommands: ['git *'] }, false],
+])('where only a person grants rights, the sandbox %j gives none: %s', (sandbox, harmless) => {
+  expect(isHarmless('sandbox', { sandbox })).toBe(harmless);
+});
