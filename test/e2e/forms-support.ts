@@ -60,7 +60,11 @@ export function choicesOf({ requestedSchema }: FormRequest, name = 'decision'): 
   return (requestedSchema.properties[name] as { enum?: string[] } | undefined)?.enum ?? [];
 }
 
+/** A start may take long while other tests run. */
+const START_MS = 50_000;
+
 export async function start(h: Harness, prompt: string, args: Record<string, unknown> = {}): Promise<string> {
-  const { sessionId } = await h.ok('claude_code', { prompt, cwd: h.project, ...args });
+  const call = { prompt, cwd: h.project, sessionInitTimeoutMs: START_MS, ...args };
+  const { sessionId } = await h.ok('claude_code', call, { timeout: START_MS });
   return sessionId;
 }

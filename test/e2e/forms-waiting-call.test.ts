@@ -27,7 +27,11 @@ describe('a waiting call of a 2026-07-28 client', () => {
   it('that starts a session ends with the form and goes on with the same session', async () => {
     const h = await startHarness({ era: 'modern', form: () => allowOnce });
     const script = h.model.on('go').reply(touch('made.txt'), text('made it'));
-    const done = await h.ok('claude_code', { prompt: 'go', cwd: h.project, waitMs: 60_000 }, patient);
+    const done = await h.ok(
+      'claude_code',
+      { prompt: 'go', cwd: h.project, waitMs: 60_000, sessionInitTimeoutMs: 50_000 },
+      patient,
+    );
     expect(done).toMatchObject({ status: 'idle', result: { result: 'made it' } });
     expect(h.forms).toHaveLength(1);
     expect(await sessionsOf(h)).toMatchObject([{ sessionId: done.sessionId }]);
@@ -40,7 +44,11 @@ describe('a waiting call of a 2026-07-28 client', () => {
     const sessionId = await start(h, 'go');
     await h.waitUntilRest(sessionId);
     const script = h.model.on('and now').reply(touch('made.txt'), text('made it'));
-    const done = await h.ok('claude_code_reply', { sessionId, prompt: 'and now', waitMs: 60_000 }, patient);
+    const done = await h.ok(
+      'claude_code_reply',
+      { sessionId, prompt: 'and now', waitMs: 60_000, sessionInitTimeoutMs: 50_000 },
+      patient,
+    );
     expect(done).toMatchObject({ sessionId, status: 'idle', result: { result: 'made it' } });
     expect(h.forms).toHaveLength(1);
     expect(
@@ -67,7 +75,11 @@ describe('a waiting call of a 2026-07-28 client', () => {
   it('answers with the actions when the user closes the form, and the start is not repeated', async () => {
     const h = await startHarness({ era: 'modern', form: () => cancel });
     h.model.on('go').reply(touch('made.txt'), text('made it'));
-    const asked = await h.ok('claude_code', { prompt: 'go', cwd: h.project, waitMs: 60_000 }, patient);
+    const asked = await h.ok(
+      'claude_code',
+      { prompt: 'go', cwd: h.project, waitMs: 60_000, sessionInitTimeoutMs: 50_000 },
+      patient,
+    );
     expect(asked).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
     expect(await sessionsOf(h)).toHaveLength(1);
     await h.allow(asked.sessionId);
@@ -79,7 +91,11 @@ describe('a waiting call of a 2026-07-28 client', () => {
     const h = await startHarness({ era: 'modern', form: () => allowOnce });
     const names = Array.from({ length: 12 }, (_, index) => `made-${index}.txt`);
     h.model.on('go').reply(...names.map(touch), text('made them'));
-    const asked = await h.ok('claude_code', { prompt: 'go', cwd: h.project, waitMs: 60_000 }, patient);
+    const asked = await h.ok(
+      'claude_code',
+      { prompt: 'go', cwd: h.project, waitMs: 60_000, sessionInitTimeoutMs: 50_000 },
+      patient,
+    );
     expect(asked).toMatchObject({ status: 'waiting_permission' });
     const first = h.forms.length;
     expect(first).toBeLessThanOrEqual(9);
