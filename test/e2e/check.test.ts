@@ -28,7 +28,7 @@ verifies(['check.poll-at-once', 'check.poll-interval', 'wait.time-up', 'check.ac
 verifies('check.activity', { when: 'however long the names are' }, async (variant) => {
   const h = await variant.start();
   h.model.on('say it').reply(echo('x'.repeat(500)), text('done'));
-  const { activity } = await h.ok('claude_code', { prompt: 'say it', allowedTools: ['Bash'], waitMs: 20_000 });
+  const { activity } = await h.ok('claude_code', { prompt: 'say it', allowedTools: ['Bash'], waitMs: 40_000 });
   expect(activity.length).toBeLessThanOrEqual(200);
   expect(activity).not.toContain('\n');
 });
@@ -47,7 +47,7 @@ verifies(
         tool('Bash', { command: 'ls no-such-file', description: 'fail' }),
         text('Said.'),
       );
-    const { sessionId } = await h.ok('claude_code', { prompt: 'say it', waitMs: 20_000 });
+    const { sessionId } = await h.ok('claude_code', { prompt: 'say it', waitMs: 40_000 });
 
     const full = await check(h, { action: 'poll', sessionId, responseMode: 'full' });
     const ids: number[] = full.events.map(({ id }: Json) => id);
@@ -92,7 +92,7 @@ verifies(['check.max-events', 'check.max-bytes-moves-on'], async (variant) => {
       .tool('Bash', { command: 'echo 2' }),
     text('Said.'),
   );
-  const { sessionId } = await h.ok('claude_code', { prompt: 'talk', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'talk', waitMs: 40_000 });
   const all = await pollAll(h, sessionId);
   expect(all.length).toBeGreaterThan(4);
 
@@ -122,7 +122,7 @@ verifies('check.long-result', async (variant) => {
   const h = await variant.start();
   const long = Array.from({ length: 9_000 }, (_, index) => `line ${String(index)} é😀`).join('\n');
   h.model.on('tell all').reply(text(long));
-  const first = await h.ok('claude_code', { prompt: 'tell all', waitMs: 20_000 });
+  const first = await h.ok('claude_code', { prompt: 'tell all', waitMs: 40_000 });
   expect(first).toMatchObject({ truncated: true, truncatedFields: ['result'] });
   expect(first.result.resultChars).toBe(long.length);
   expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThanOrEqual(24_000);
@@ -147,7 +147,7 @@ verifies('check.partial-merged', async (variant) => {
   const h = await variant.start();
   const words = Array.from({ length: 300 }, (_, index) => `word${String(index)} `).join('');
   h.model.on('stream it').reply(text(words).chunks(100));
-  const options = { prompt: 'stream it', waitMs: 20_000, advanced: { includePartialMessages: true } };
+  const options = { prompt: 'stream it', waitMs: 40_000, advanced: { includePartialMessages: true } };
   const { sessionId } = await h.ok('claude_code', options);
   const events = await pollAll(h, sessionId, { responseMode: 'full' });
   const partial = events.filter(({ data }) => data.type === 'partial');

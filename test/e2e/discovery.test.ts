@@ -43,7 +43,7 @@ verifies(['tools.builtin-names', 'tools.real-names', 'check.available-tools'], a
   for (const name of ['Bash', 'Read', 'Edit', 'Write', 'Grep', 'WebFetch', 'Agent']) expect(before).toContain(name);
   expect(announced).toBe(0);
 
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   await eventually(() => announced > 0, { what: 'tools/list_changed is announced' });
   const { availableTools } = await check(h, { action: 'poll', sessionId, includeTools: true });
   const after = await startDescription(h);
@@ -52,7 +52,7 @@ verifies(['tools.builtin-names', 'tools.real-names', 'check.available-tools'], a
   for (const { category } of availableTools) expect(category).toEqual(expect.any(String));
 
   // A session with few tools does not hide the others.
-  const few = await h.ok('claude_code', { prompt: 'hello', tools: ['Read'], waitMs: 20_000 });
+  const few = await h.ok('claude_code', { prompt: 'hello', tools: ['Read'], waitMs: 40_000 });
   expect(
     (await check(h, { action: 'poll', sessionId: few.sessionId, includeTools: true })).availableTools,
   ).toMatchObject([{ name: 'Read' }]);

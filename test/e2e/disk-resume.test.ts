@@ -14,7 +14,7 @@ async function leftSession(h: Harness, start: { env?: Record<string, string> } =
   const cwd = join(h.project, 'elsewhere');
   mkdirSync(cwd);
   h.model.on('remember seven').reply(text('I do'));
-  const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'remember seven', cwd, waitMs: 20_000 });
+  const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'remember seven', cwd, waitMs: 40_000 });
   await h.restartServer(start);
   return { sessionId, resumeToken, cwd };
 }
@@ -46,7 +46,7 @@ verifies(['disk.token', 'disk.unknown', 'disk.resumes'], async (variant) => {
   await h.fails('claude_code_reply', { sessionId: 'another', prompt, resumeToken }, 'PERMISSION_DENIED');
 
   const recall = h.model.on(prompt).reply(tool('Bash', { command: 'pwd' }), text('seven'));
-  const answer = await h.ok('claude_code_reply', { sessionId, prompt, resumeToken, waitMs: 20_000 });
+  const answer = await h.ok('claude_code_reply', { sessionId, prompt, resumeToken, waitMs: 40_000 });
   expect(answer).toMatchObject({ sessionId, status: 'idle', resumeToken, result: { result: 'seven' } });
   const requests = h.model.requestsFor(recall);
   expect(requests[0]?.userTexts).toEqual(['remember seven', prompt]);
@@ -81,7 +81,7 @@ verifies('disk.resumes', { when: 'with options and as a fork' }, async (variant)
     prompt: 'other way',
     resumeToken,
     forkSession: true,
-    waitMs: 20_000,
+    waitMs: 40_000,
     diskResumeConfig: { model: 'claude-sonnet-5', maxTurns: 4, advanced: { effort: 'low' } },
   });
   expect(fork.sessionId).not.toBe(sessionId);

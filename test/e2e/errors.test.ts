@@ -83,7 +83,7 @@ verifies(['errors.given-twice', 'errors.flat-form'], async (variant) => {
     { advanced: { effort: 'low' } },
     { effort: 'low', advanced: { effort: 'low' } },
   ]) {
-    const { sessionId } = await h.ok('claude_code', { prompt: 'hello', ...form, waitMs: 20_000 });
+    const { sessionId } = await h.ok('claude_code', { prompt: 'hello', ...form, waitMs: 40_000 });
     const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
     expect(sessions[0].effort).toBe('low');
   }

@@ -8,9 +8,9 @@ verifies(['fork.new-session', 'fork.original-untouched'], async (variant) => {
   h.model.on('remember seven').reply(text('I do'));
   const forked = h.model.on('and eight').reply(text('both'));
   const original = h.model.on('what was it').reply(text('seven'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'remember seven', maxTurns: 9, waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'remember seven', maxTurns: 9, waitMs: 40_000 });
   const before = await check(h, { action: 'poll', sessionId });
-  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'and eight', forkSession: true, waitMs: 20_000 });
+  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'and eight', forkSession: true, waitMs: 40_000 });
   expect(fork).toMatchObject({ status: 'idle', result: { result: 'both', sessionId: fork.sessionId } });
   expect(fork.sessionId).not.toBe(sessionId);
   expect(h.model.requestsFor(forked)[0]?.userTexts).toEqual(['remember seven', 'and eight']);
@@ -19,7 +19,7 @@ verifies(['fork.new-session', 'fork.original-untouched'], async (variant) => {
   expect(sessions[0].maxTurns).toBe(9);
 
   expect(await check(h, { action: 'poll', sessionId })).toEqual(before);
-  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what was it', waitMs: 20_000 });
+  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what was it', waitMs: 40_000 });
   expect(next.result.result).toBe('seven');
   expect(h.model.requestsFor(original)[0]?.userTexts).toEqual(['remember seven', 'what was it']);
 });
@@ -30,10 +30,10 @@ verifies('fork.while-running', async (variant) => {
   h.model.on('hello').reply(text('hi'));
   h.model.on('a long task').reply(held);
   h.model.on('by the way').reply(text('an aside'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   await h.ok('claude_code_reply', { sessionId, prompt: 'a long task' });
   await held.arrived;
-  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'by the way', forkSession: true, waitMs: 20_000 });
+  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'by the way', forkSession: true, waitMs: 40_000 });
   expect(fork).toMatchObject({ status: 'idle', result: { result: 'an aside' } });
   expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'running' });
   held.release();
@@ -47,7 +47,7 @@ verifies('fork.while-running', { when: 'in its first turn' }, async (variant) =>
   h.model.on('by the way').reply(text('an aside'));
   const sessionId = await start(h, { prompt: 'a long task' });
   await held.arrived;
-  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'by the way', forkSession: true, waitMs: 20_000 });
+  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'by the way', forkSession: true, waitMs: 40_000 });
   expect(fork).toMatchObject({ status: 'idle', result: { result: 'an aside' } });
   held.release();
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'the long answer' } });

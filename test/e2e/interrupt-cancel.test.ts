@@ -36,7 +36,7 @@ verifies('session.interrupt', async (variant) => {
   expect(stopped.sessions).toMatchObject([{ sessionId, status: 'idle' }]);
   await eventually(async () => (await runningCommands(h)).length === 0, { what: 'the command is gone' });
 
-  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what now', waitMs: 20_000 });
+  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what now', waitMs: 40_000 });
   expect(next).toMatchObject({ status: 'idle', result: { result: 'something else', isError: false } });
 });
 
@@ -49,7 +49,7 @@ verifies('session.interrupt', { when: 'while the model is silent' }, async (vari
   await silence.arrived;
   await h.ok('claude_code_session', { action: 'interrupt', sessionId });
   expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'idle', result: { isError: true } });
-  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what now', waitMs: 20_000 });
+  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what now', waitMs: 40_000 });
   expect(next).toMatchObject({ status: 'idle', result: { result: 'awake' } });
 });
 
@@ -74,7 +74,7 @@ verifies('session.interrupt-request', async (variant) => {
 verifies('session.interrupt-rest', async (variant) => {
   const h = await variant.start();
   h.model.on('hello').reply(text('hi'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   const answer = await h.ok('claude_code_session', { action: 'interrupt', sessionId });
   expect(answer).toMatchObject({ sessions: [{ status: 'idle' }], message: 'Nothing was running.' });
   expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'idle', result: { result: 'hi' } });
@@ -144,7 +144,7 @@ verifies('session.cancel', { when: 'with a background command' }, async (variant
   h.model
     .on('serve')
     .reply(tool('Bash', { command: ENDLESS, description: 'serve', run_in_background: true }), text('it serves'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'serve', allowedTools: ['Bash'], waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'serve', allowedTools: ['Bash'], waitMs: 40_000 });
   await eventually(() => existsSync(join(h.project, 'begun')), { what: 'the command runs' });
   await h.ok('claude_code_session', { action: 'cancel', sessionId });
   expect(await claudeProcesses(h)).toEqual([]);

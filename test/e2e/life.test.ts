@@ -21,11 +21,11 @@ verifies('life.park', async (variant) => {
   const { sessionId } = await h.ok('claude_code', {
     prompt: 'remember seven',
     systemPrompt: { type: 'preset', preset: 'claude_code', append: 'Be a parrot.' },
-    waitMs: 20_000,
+    waitMs: 40_000,
   });
   await parked(h, sessionId);
   expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'idle', result: { result: 'I do' } });
-  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what was it', waitMs: 20_000 });
+  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what was it', waitMs: 40_000 });
   expect(next).toMatchObject({ sessionId, status: 'idle', result: { result: 'seven' } });
   const [request] = h.model.requestsFor(recall);
   expect(request?.userTexts).toEqual(['remember seven', 'what was it']);
@@ -46,10 +46,10 @@ verifies(['life.park-background', 'life.background-wakes'], async (variant) => {
   const { sessionId, ...first } = await h.ok('claude_code', {
     prompt: 'start it',
     allowedTools: ['Bash'],
-    waitMs: 20_000,
+    waitMs: 40_000,
   });
   expect(first).toMatchObject({ status: 'idle', backgroundTasks: 1, result: { result: 'It runs.' } });
-  const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   await parked(h, other.sessionId);
   expect(await claudePid(h, sessionId)).toBeDefined();
   expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'idle', backgroundTasks: 1 });
@@ -104,7 +104,7 @@ verifies('life.background-agent', async (variant) => {
 verifies('life.ttl', async (variant) => {
   const h = await variant.start({ env: { ...soon, CLAUDE_CODE_MCP_SESSION_TTL_MS: '300' } });
   h.model.on('hello').reply(text('hi'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   await eventually(async () => (await h.ok('claude_code_session', { action: 'list' })).sessions.length === 0, {
     what: 'the session is forgotten',
   });
@@ -131,11 +131,11 @@ verifies('life.max-sessions-parks', async (variant) => {
   h.model.on('first').always(text('1'));
   h.model.on('second').reply(text('2'));
   h.model.on('third').reply(text('3'));
-  const first = await h.ok('claude_code', { prompt: 'first', waitMs: 20_000 });
-  const second = await h.ok('claude_code', { prompt: 'second', waitMs: 20_000 });
+  const first = await h.ok('claude_code', { prompt: 'first', waitMs: 40_000 });
+  const second = await h.ok('claude_code', { prompt: 'second', waitMs: 40_000 });
   // Now the second one is the longest idle.
-  await h.ok('claude_code_reply', { sessionId: first.sessionId, prompt: 'first again', waitMs: 20_000 });
-  const third = await h.ok('claude_code', { prompt: 'third', waitMs: 20_000 });
+  await h.ok('claude_code_reply', { sessionId: first.sessionId, prompt: 'first again', waitMs: 40_000 });
+  const third = await h.ok('claude_code', { prompt: 'third', waitMs: 40_000 });
   expect(third).toMatchObject({ status: 'idle', result: { result: '3' } });
   expect(await claudePid(h, second.sessionId)).toBeUndefined();
   expect(await claudePid(h, first.sessionId)).toBeDefined();
@@ -154,7 +154,7 @@ verifies('life.max-sessions-busy', async (variant) => {
   expect(message).toContain('CLAUDE_CODE_MCP_MAX_SESSIONS');
   held.release();
   await h.waitUntilRest(sessionId);
-  const next = await h.ok('claude_code', { prompt: 'next', waitMs: 20_000 });
+  const next = await h.ok('claude_code', { prompt: 'next', waitMs: 40_000 });
   expect(next).toMatchObject({ result: { result: 'my turn' } });
 });
 
@@ -165,13 +165,13 @@ verifies('life.not-persistent', async (variant) => {
   h.model.on('still there').reply(text('yes'));
   const { sessionId } = await h.ok('claude_code', {
     prompt: 'keep nothing',
-    waitMs: 20_000,
+    waitMs: 40_000,
     advanced: { persistSession: false },
   });
-  const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   await parked(h, other.sessionId);
   expect(await claudePid(h, sessionId)).toBeDefined();
-  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'still there', waitMs: 20_000 });
+  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'still there', waitMs: 40_000 });
   expect(next).toMatchObject({ result: { result: 'yes' } });
   await h.fails('claude_code_reply', { sessionId, prompt: 'fork', forkSession: true }, 'INVALID_ARGUMENT');
 });
@@ -192,7 +192,7 @@ verifies(['life.crash', 'reply.after-crash'], async (variant) => {
     { action: 'respond_permission', sessionId, requestId, decision: 'allow' },
     'PERMISSION_REQUEST_NOT_FOUND',
   );
-  const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'and now', waitMs: 20_000 });
+  const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'and now', waitMs: 40_000 });
   expect(answer).toMatchObject({ sessionId, status: 'idle', result: { result: 'back again', isError: false } });
   expect(h.model.requestsFor(next)[0]?.userTexts).toContain('make a file');
   const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
@@ -202,7 +202,7 @@ verifies(['life.crash', 'reply.after-crash'], async (variant) => {
 verifies('life.held', async (variant) => {
   const h = await variant.start({ env: parksSoon });
   h.model.on('hello').reply(text('hi'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   await parked(h, sessionId);
   // This process stands in for a terminal that has the session open.
   mkdirSync(join(h.configDir, 'sessions'), { recursive: true });

@@ -9,7 +9,7 @@ verifies(['reply.same-process', 'reply.new-result', 'reply.wait'], async (varian
   h.model.on('one').reply(text('1'));
   const held = gate(text('2'));
   const second = h.model.on('two').reply(held);
-  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
   const pid = await claudePid(h, sessionId);
   expect(pid).toBeDefined();
   const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'two' });
@@ -21,7 +21,7 @@ verifies(['reply.same-process', 'reply.new-result', 'reply.wait'], async (varian
   expect(await claudePid(h, sessionId)).toBe(pid);
   expect(h.model.requestsFor(second)[0]?.userTexts).toEqual(['one', 'two']);
   h.model.on('three').reply(text('3'));
-  const third = await h.ok('claude_code_reply', { sessionId, prompt: 'three', waitMs: 20_000 });
+  const third = await h.ok('claude_code_reply', { sessionId, prompt: 'three', waitMs: 40_000 });
   expect(third).toMatchObject({ status: 'idle', result: { result: '3' } });
 });
 
@@ -44,7 +44,7 @@ verifies('reply.busy-race', async (variant) => {
   const h = await variant.start();
   h.model.on('hello').reply(text('hi'));
   h.model.on('faster').always(text('first'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   const answers = await Promise.all(
     [1, 2, 3].map((n) => h.call('claude_code_reply', { sessionId, prompt: `faster ${String(n)}` })),
   );
@@ -74,12 +74,12 @@ verifies('reply.switch', async (variant) => {
   h.model.on(/^Hi$/).reply(text('hello'));
   const second = h.model.on('two').reply(tool('Write', { file_path: `${h.project}/a.txt`, content: 'a' }), text('2'));
   const third = h.model.on('three').reply(text('3'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'one', model: 'claude-opus-5-5', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'one', model: 'claude-opus-5-5', waitMs: 40_000 });
   const change = { model: 'claude-haiku-4-5', permissionMode: 'acceptEdits' };
-  const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'two', waitMs: 20_000, ...change });
+  const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'two', waitMs: 40_000, ...change });
   // The edit passed without a question.
   expect(answer).toMatchObject({ status: 'idle', result: { result: '2' } });
-  await h.ok('claude_code_reply', { sessionId, prompt: 'three', waitMs: 20_000 });
+  await h.ok('claude_code_reply', { sessionId, prompt: 'three', waitMs: 40_000 });
   const models = [first, second, third].map((script) => h.model.requestsFor(script)[0]?.model);
   expect(models).toEqual(['claude-opus-5-5', 'claude-haiku-4-5', 'claude-haiku-4-5']);
   const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });

@@ -86,7 +86,7 @@ verifies('request.deny-interrupt', async (variant) => {
   await h.deny(sessionId, { interrupt: true, message: 'stop it' });
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle' });
   expect(h.model.requestsFor(script)).toHaveLength(1);
-  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what now', waitMs: 20_000 });
+  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what now', waitMs: 40_000 });
   expect(next).toMatchObject({ status: 'idle', result: { result: 'nothing', isError: false } });
 });
 
@@ -112,7 +112,7 @@ verifies('request.always-allow', async (variant) => {
   const always = [{ type: 'addRules', behavior: 'allow', destination: 'session', rules: [rule] }];
   await h.allow(sessionId, { requestId, updatedPermissions: always });
   expect(await check(h, { action: 'wait', sessionId })).toMatchObject({ status: 'idle', result: { result: 'both' } });
-  const more = await h.ok('claude_code_reply', { sessionId, prompt: 'one more', waitMs: 20_000 });
+  const more = await h.ok('claude_code_reply', { sessionId, prompt: 'one more', waitMs: 40_000 });
   expect(more).toMatchObject({ status: 'idle', result: { result: 'three' } });
   expect(existsSync(join(h.project, 'three.txt'))).toBe(true);
 });

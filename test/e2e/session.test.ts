@@ -16,7 +16,7 @@ verifies(['session.list', 'session.sensitive'], async (variant) => {
     allowedTools: ['Read'],
     disallowedTools: ['WebFetch'],
     systemPrompt: 'You are a parrot.',
-    waitMs: 20_000,
+    waitMs: 40_000,
     advanced: {
       env: { MY_VALUE: HIDDEN },
       mcpServers: { notes: { command: 'true', env: { KEY: HIDDEN } } },
@@ -56,7 +56,7 @@ verifies('session.disk-list', async (variant) => {
   h.model.on('errand').always(text('done'));
   const ids: string[] = [];
   for (const name of ['first', 'second']) {
-    ids.unshift((await h.ok('claude_code', { prompt: `${name} errand`, waitMs: 20_000 })).sessionId);
+    ids.unshift((await h.ok('claude_code', { prompt: `${name} errand`, waitMs: 40_000 })).sessionId);
   }
   await h.restartServer();
   expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
@@ -85,7 +85,7 @@ verifies('session.rewind', async (variant) => {
   const { sessionId } = await h.ok('claude_code', {
     prompt: 'change it',
     permissionMode: 'acceptEdits',
-    waitMs: 20_000,
+    waitMs: 40_000,
     advanced: { enableFileCheckpointing: true },
   });
   expect(readFileSync(file, 'utf8')).toBe('after\n');
@@ -104,7 +104,7 @@ verifies('session.rewind', async (variant) => {
 verifies('session.rewind', { when: 'of a session without checkpoints' }, async (variant) => {
   const h = await variant.start();
   h.model.on('hello').reply(text('hi'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   const rewind = { action: 'rewind', sessionId, toUserMessage: '00000000-0000-4000-8000-000000000000' };
   expect(await h.fails('claude_code_session', rewind, 'INVALID_ARGUMENT')).toContain('enableFileCheckpointing');
 });

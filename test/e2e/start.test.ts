@@ -30,10 +30,10 @@ verifies('start.wait', async (variant) => {
   const h = await variant.start();
   h.model.on('hello').reply(text('hi'));
   h.model.on('make a file').reply(tool('Bash', { command: 'touch a.txt' }), text('done'));
-  const done = await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+  const done = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   expect(done).toMatchObject({ sessionId: expect.any(String), status: 'idle', result: { result: 'hi' } });
   expect(done).not.toHaveProperty('events');
-  const asks = await h.ok('claude_code', { prompt: 'make a file', waitMs: 20_000 });
+  const asks = await h.ok('claude_code', { prompt: 'make a file', waitMs: 40_000 });
   expect(asks).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
   await h.allow(asks.sessionId);
   await h.waitUntilRest(asks.sessionId);
@@ -56,7 +56,7 @@ verifies(['start.allowed-tools', 'start.disallowed-wins'], async (variant) => {
     prompt: 'make files',
     allowedTools: ['Bash(touch *)', 'Bash(mkdir *)'],
     disallowedTools: ['Bash(mkdir *)'],
-    waitMs: 20_000,
+    waitMs: 40_000,
   });
   expect(status).toBe('idle');
   expect(existsSync(join(h.project, 'a.txt'))).toBe(true);
@@ -70,7 +70,7 @@ verifies('start.resume-token', async (variant) => {
   const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'hello' });
   expect(resumeToken).toBe(createHmac('sha256', secret).update(sessionId).digest('hex'));
   await h.waitUntilRest(sessionId);
-  const again = await h.ok('claude_code_reply', { sessionId, prompt: 'hello again', waitMs: 20_000 });
+  const again = await h.ok('claude_code_reply', { sessionId, prompt: 'hello again', waitMs: 40_000 });
   expect(again.resumeToken).toBe(resumeToken);
 });
 
@@ -80,7 +80,7 @@ verifies('start.structured-output', async (variant) => {
   const schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
   const done = await h.ok('claude_code', {
     prompt: 'how many',
-    waitMs: 20_000,
+    waitMs: 40_000,
     advanced: { outputFormat: { type: 'json_schema', schema } },
   });
   expect(done.result.structuredOutput).toEqual({ count: 3 });

@@ -44,7 +44,7 @@ function expectFigures(
 }
 
 const reply = (h: Harness, sessionId: string, prompt: string, more: object = {}): Promise<Json> =>
-  h.ok('claude_code_reply', { sessionId, prompt, waitMs: 20_000, ...more });
+  h.ok('claude_code_reply', { sessionId, prompt, waitMs: 40_000, ...more });
 
 async function listed(h: Harness, sessionId: string): Promise<Json> {
   return (await h.ok('claude_code_session', { action: 'get', sessionId })).sessions[0];
@@ -56,7 +56,7 @@ verifies('totals.hot-replies', async (variant) => {
   h.model.on('two').reply(priced('2', 900));
   h.model.on('three').reply(step(50), step(70), priced('3', 110));
   const bill = new Bill(h);
-  const first = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const first = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
   const a = bill.takeUsd();
   expectFigures(first, [2, a], [2, a]);
   const second = await reply(h, first.sessionId, 'two');
@@ -78,7 +78,7 @@ verifies('totals.parked', async (variant) => {
   h.model.on('two').reply(step(20), priced('2', 900));
   h.model.on('three').reply(priced('3', 70));
   const bill = new Bill(h);
-  const { sessionId, ...first } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const { sessionId, ...first } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
   const a = bill.takeUsd();
   expectFigures(first, [1, a], [1, a]);
   const sums: [number, number] = [1, a];
@@ -101,7 +101,7 @@ verifies('totals.killed', async (variant) => {
   h.model.on('two').reply(priced('2', 900));
   h.model.on('three').reply(priced('3', 70));
   const bill = new Bill(h);
-  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
   await reply(h, sessionId, 'two');
   const ab = bill.takeUsd();
   await killClaude(h, sessionId);
@@ -117,7 +117,7 @@ verifies('totals.fork', async (variant) => {
   h.model.on('and on').reply(priced('3', 30));
   h.model.on('same way').reply(priced('4', 70));
   const bill = new Bill(h);
-  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
   const a = bill.takeUsd();
   const fork = await reply(h, sessionId, 'other way', { forkSession: true });
   const b = bill.takeUsd();
@@ -140,7 +140,7 @@ verifies('totals.disk', async (variant) => {
   h.model.on('one').reply(priced('1', 500));
   h.model.on('two').reply(priced('2', 900));
   const bill = new Bill(h);
-  const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'one', waitMs: 20_000 });
+  const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
   const a = bill.takeUsd();
   await h.restartServer();
   const second = await reply(h, sessionId, 'two', { resumeToken });

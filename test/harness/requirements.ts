@@ -36,7 +36,7 @@ export interface Requirements<Id extends string> {
 export function defineRequirements<Id extends string>(texts: Readonly<Record<Id, string>>): Requirements<Id> {
   function verifies(ids: Id | readonly Id[], ...rest: [Body] | [Variants, Body]): void {
     const [variants, body] = rest.length === 1 ? [{}, rest[0]] : rest;
-    const { eras = ERAS, toolsets = ['compact'], when, timeout = 60_000 } = variants;
+    const { eras = ERAS, toolsets = ['compact'], when, timeout = 120_000 } = variants;
     const name = titleOf(typeof ids === 'string' ? [ids] : ids, when);
     for (const toolset of toolsets) {
       for (const era of eras) {
