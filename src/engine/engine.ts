@@ -191,6 +191,7 @@ export class Engine {
     prompt: string,
   ): Promise<Session> {
     const { options } = seed;
+    this.policy.checkPrompt(prompt, options);
     return this.#registry.withPlace(async () => {
       const session = new Session(
         {
@@ -215,6 +216,7 @@ export class Engine {
   }
 
   async #continue(session: Session, request: ReplyRequest): Promise<void> {
+    this.policy.checkPrompt(request.prompt, session.options);
     await session.switchTo({
       model: request.model,
       permissionMode: request.permissionMode,

@@ -1,4 +1,5 @@
 import { readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import type { Settings } from '../config/load-settings.ts';
 import { isMarkVariable, isReservedVariable } from '../config/child-environment.ts';
@@ -12,6 +13,7 @@ import {
   type SessionOptions,
 } from '../schema/session-options.ts';
 import { isHarmless } from './harmless-values.ts';
+import { mentionedPaths } from './mentions.ts';
 import { contentsOf, type OptionContents } from './option-contents.ts';
 
 /** Modes that give a caller nothing a person did not grant. */
@@ -39,6 +41,8 @@ export class Policy {
     const options = { ...unasked, ...asked };
     const cwd = this.directory(options.cwd ?? this.#cwd, 'cwd');
     this.#checkContents(contentsOf(options, cwd), cwd);
+    for (const { initialPrompt } of Object.values(options.agents ?? {}))
+      if (typeof initialPrompt === 'string') this.checkPrompt(initialPrompt, { ...options, cwd });
     checkConflicts(options);
     const { maxTurns, maxBudgetUsd } = this.#settings;
     const turns = ceiling('maxTurns', options.maxTurns, maxTurns);
@@ -68,6 +72,20 @@ export class Policy {
     throw new DomainError(
       'PERMISSION_DENIED',
       `This server runs inside ${String(depth)} session(s) of servers like it; the operator allows ${String(maxDepth)} (CLAUDE_CODE_MCP_MAX_DEPTH).`,
+    );
+  }
+
+  /** A file that a prompt mentions is read unasked: where reading is bounded, it has to lie inside. */
+  checkPrompt(prompt: string, { cwd = this.#cwd, env, verbatimPrompts }: SessionOptions): void {
+    const { approvals, allowedDirs } = this.#settings;
+    const roots = approvals === 'human' ? [realPath(path.resolve(cwd))] : allowedDirs;
+    if (!roots || verbatimPrompts === true) return;
+    const home = env?.['HOME'] ?? os.homedir();
+    const stray = mentionedPaths(prompt, { cwd, home }).find((file) => !liesIn(roots, file));
+    if (stray === undefined) return;
+    throw new DomainError(
+      'PERMISSION_DENIED',
+      `prompt: "@" would read ${stray} without asking anybody, and it lies outside ${roots.join(', ')}. Write the path without "@".`,
     );
   }
 
@@ -131,11 +149,7 @@ export class Policy {
 
   isInside(directory: string): boolean {
     const { allowedDirs } = this.#settings;
-    if (!allowedDirs) return true;
-    const real = this.realPath(directory);
-    return allowedDirs.some(
-      (allowed) => real === allowed || real.startsWith(allowed.endsWith(path.sep) ? allowed : allowed + path.sep),
-    );
+    return !allowedDirs || liesIn(allowedDirs, path.resolve(this.#cwd, directory));
   }
 
   checkInside(directory: string, what: string): void {
@@ -237,6 +251,11 @@ function humanOnly(what: string): DomainError {
     'PERMISSION_DENIED',
     `${what} grants rights in advance, and here only a person may grant them (CLAUDE_CODE_MCP_APPROVALS=human): leave it out.`,
   );
+}
+
+function liesIn(roots: readonly string[], absolute: string): boolean {
+  const real = realPath(absolute);
+  return roots.some((root) => real === root || real.startsWith(root.endsWith(path.sep) ? root : root + path.sep));
 }
 
 /** Links resolved as far as the path exists. A link that leads nowhere yet counts as what would be made through it. */

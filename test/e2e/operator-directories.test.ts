@@ -131,6 +131,28 @@ it('a directory that became a link to the outside is refused to a resume, a fork
   await h.fails('claude_code_session', { action: 'rewind', sessionId, toUserMessage }, DENIED);
 });
 
+it('a prompt cannot have a file outside attached, which Claude Code would read without asking', async () => {
+  const { h, outside, wayOut } = await fence();
+  const secret = join(outside, 'secret.txt');
+  await writeFile(secret, 'what lies outside');
+  await writeFile(join(h.project, 'notes.txt'), 'what lies inside');
+  await symlink(secret, join(h.project, 'innocent.txt'));
+  const mentions = [secret, `"${secret}"`, `${secret}#L1`, '../home/outside/secret.txt', join(wayOut, 'secret.txt')];
+  for (const mention of [...mentions, '~/outside/secret.txt', 'innocent.txt', 'innocent.txt, please']) {
+    const message = await h.fails('claude_code', { prompt: `Look at\n@${mention}` }, DENIED);
+    expect(message).toContain('without asking');
+  }
+  const agents = { a: { description: 'a', prompt: 'a', initialPrompt: `@${secret}` } };
+  await h.fails('claude_code', { prompt: 'go on', agent: 'a', agents }, DENIED);
+
+  const script = h.model.on('mail me@example.org').reply(text('read'));
+  const prompt = 'mail me@example.org about @notes.txt and @scope/package';
+  const { sessionId } = await h.ok('claude_code', { prompt, waitMs: 15_000 });
+  expect(JSON.stringify(h.model.requestsFor(script)[0]?.body)).toContain('what lies inside');
+  await h.fails('claude_code_reply', { sessionId, prompt: `@${secret}` }, DENIED);
+  expect(JSON.stringify(h.model.requests.map(({ body }) => body))).not.toContain('what lies outside');
+});
+
 it('an answer cannot open a directory outside', async () => {
   const { h, outside } = await fence();
   h.model.on('touch it').reply(tool('Bash', { command: 'touch asked.txt', description: 'touch' }), text('done'));

@@ -1,7 +1,7 @@
 /** Who may give rights: the gate of bypassPermissions, options that are denied, and what only a person may grant. */
 
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { classOf } from '../../src/driver/options-table.ts';
@@ -217,6 +217,11 @@ describe('APPROVALS=human closes the side doors', () => {
     });
   });
 
+  it('a prompt may not have a file attached that lies outside of the session’s directory', async () => {
+    const message = await h.fails('claude_code', { prompt: 'Look at @~/.claude/settings.json' }, DENIED);
+    expect(message).toContain('without asking');
+  });
+
   it('a reply may not switch to a mode that grants', async () => {
     const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
     const reply = { sessionId, prompt: 'say hello', ...hello(h) };
@@ -231,6 +236,33 @@ describe('APPROVALS=human closes the side doors', () => {
     for (const args of [answer, { ...answer, updatedPermissions }, { ...answer, decision: 'deny' }]) {
       expect(await h.fails('claude_code_check', args, DENIED)).toContain('CLAUDE_CODE_MCP_APPROVALS');
     }
+  });
+});
+
+describe('the repository that a session reads', () => {
+  it('runs its hooks and has its rules loaded, but cannot switch permissions off', async () => {
+    const h = await startHarness();
+    await mkdir(join(h.project, '.claude', 'agents'), { recursive: true });
+    const hook = { hooks: [{ type: 'command', command: 'touch hook-ran.txt' }] };
+    const settings = { permissions: { defaultMode: 'bypassPermissions' }, hooks: { SessionStart: [hook] } };
+    await writeFile(join(h.project, '.claude', 'settings.json'), JSON.stringify(settings));
+    const agent = '---\nname: eager\ndescription: eager\npermissionMode: bypassPermissions\n---\nYou are eager.\n';
+    await writeFile(join(h.project, '.claude', 'agents', 'eager.md'), agent);
+    h.model.on('make it').reply(touch, text('made'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'make it', agent: 'eager' });
+    expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
+    expect(existsSync(join(h.project, 'hook-ran.txt'))).toBe(true);
+    expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
+    await h.ok('claude_code_session', { action: 'cancel', sessionId });
+  });
+
+  it('is left out with settingSources []', async () => {
+    const h = await startHarness();
+    await mkdir(join(h.project, '.claude'));
+    const hook = { hooks: [{ type: 'command', command: 'touch hook-ran.txt' }] };
+    await writeFile(join(h.project, '.claude', 'settings.json'), JSON.stringify({ hooks: { SessionStart: [hook] } }));
+    await h.ok('claude_code', { prompt: 'say hello', settingSources: [], ...hello(h) });
+    expect(existsSync(join(h.project, 'hook-ran.txt'))).toBe(false);
   });
 });
 

@@ -70,7 +70,7 @@ describe('a bad value stops the start with one line that names it', () => {
 
   it('of the second names too', async () => {
     for (const name of SETTING_KEYS.flatMap((key) => rowOf(key).alsoReads ?? [])) {
-      if (/PATH$/.test(name)) continue;
+      if (name.endsWith('PATH')) continue;
       const { code, stderr } = await runCommand({ env: { [name]: 'nonsense' } });
       expect(code).toBe(2);
       expect(stderr).toContain(name);
