@@ -3,7 +3,11 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { randomUUID } from 'node:crypto';
 import type { ErrorCode } from '../../src/errors/errors.ts';
-import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
+import {
+  startScriptedModel,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+} from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from './built-server.ts';
 import { connectClient, type ClientSetup, type Era, type Form, type FormRequest } from './connect-client.ts';
 import { leftoverFault, modelFault, stderrFault, stdoutFault, type Tolerance } from './faults.ts';
@@ -28,6 +32,8 @@ export interface HarnessOptions extends ServerStart, HomeOptions, Partial<Client
   /** `false` starts the server without a client, for a start that fails. */
   readonly connect?: boolean;
   readonly tolerate?: Tolerance;
+  /** `none` keeps no requests of the model, for runs that would grow without bound. */
+  readonly record?: ScriptedModelOptions['record'];
   /** The program that node runs in place of the built server. */
   readonly program?: string;
 }
@@ -189,7 +195,11 @@ function withPatience(tool: string, args: Readonly<Record<string, unknown>>): Re
 }
 
 export async function openHarness(options: HarnessOptions = {}): Promise<Harness> {
-  const harness = new Harness(options, await createHome(options), await startScriptedModel());
+  const harness = new Harness(
+    options,
+    await createHome(options),
+    await startScriptedModel({ record: options.record ?? 'all' }),
+  );
   try {
     await harness.startServer();
   } catch (error) {

@@ -1,0 +1,99 @@
+import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { text } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { startRunningCommand } from '../harness/running-command.ts';
+
+// Several starts of Claude Code each, which a busy machine stretches to seconds.
+vi.setConfig({ testTimeout: 90_000 });
+
+async function answers(h: Harness, prompt: string): Promise<string> {
+  h.model.on(prompt).always(text(`answer to ${prompt}`));
+  const { sessionId } = await h.ok('claude_code', { prompt, cwd: h.project });
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: `answer to ${prompt}` } });
+  return sessionId;
+}
+
+async function transcriptOf(h: Harness, sessionId: string): Promise<string> {
+  const projects = join(h.configDir, 'projects');
+  const [project] = await readdir(projects);
+  return join(projects, String(project), `${sessionId}.jsonl`);
+}
+
+describe('a state directory that cannot be written', () => {
+  // Below a regular file no directory can be made, whoever asks.
+  test('sessions work, stderr says what is missing, nothing is left behind', async () => {
+    const h = await startHarness({ env: { CLAUDE_CODE_MCP_STATE_DIR: '/etc/hostname/state' } });
+    await answers(h, 'without a state directory');
+    expect(h.server.stderr()).toMatch(/state directory cannot be written/);
+    expect(h.server.stderr()).toMatch(/audit/i);
+    await startRunningCommand(h);
+    h.server.kill('SIGKILL');
+    await eventually(async () => (await h.processes()).length === 0, {
+      what: 'the watchdog cleans up',
+      within: 10_000,
+    });
+  });
+
+  test.skipIf(process.platform !== 'linux')(
+    'a full disk under the audit log is said once, and fails no call',
+    async () => {
+      const h = await startHarness({ env: { CLAUDE_CODE_MCP_AUDIT_LOG: '/dev/full' } });
+      await answers(h, 'with a full disk');
+      await answers(h, 'with a disk that is still full');
+      expect(h.server.stderr()).toMatch(/audit/i);
+    },
+  );
+
+  test('a record of an owner that is garbage is reported and removed', async () => {
+    const h = await startHarness({ connect: false });
+    const owners = join(h.stateDir, 'claude-code-mcp', 'owners');
+    await mkdir(owners, { recursive: true });
+    await writeFile(join(owners, '00000000-0000-4000-8000-000000000000.json'), '{"half":');
+    await h.restartServer();
+    await eventually(async () => (await readdir(owners)).length === 0, { what: 'the garbage is removed' });
+    await eventually(() => h.server.stderr().includes('not a record'), { what: 'it is reported' });
+  });
+});
+
+describe('transcripts that are damaged', () => {
+  const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' };
+
+  test('a corrupt line in one: it is listed, it resumes, others are not touched', async () => {
+    const h = await startHarness({ env });
+    const damaged = await answers(h, 'the damaged one');
+    const whole = await answers(h, 'the whole one');
+    await eventually(async () => (await h.processes()).length === 1, { what: 'both are parked' });
+    await appendFile(await transcriptOf(h, damaged), '{"type":"user","message":{"ro\n\u0000\u0000not json\n');
+    const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
+    expect(sessions.map(({ sessionId }: Json) => sessionId)).toEqual(expect.arrayContaining([damaged, whole]));
+    for (const sessionId of [damaged, whole]) {
+      h.model.on(`go on, ${sessionId}`).always(text('gone on'));
+      await h.ok('claude_code_reply', { sessionId, prompt: `go on, ${sessionId}` });
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'gone on' } });
+    }
+  });
+
+  test.for(['missing', 'unreadable'])('one that is %s is a clear error; others are not touched', async (damage) => {
+    const h = await startHarness({ env });
+    const damaged = await answers(h, 'the damaged one');
+    const whole = await answers(h, 'the whole one');
+    await eventually(async () => (await h.processes()).length === 1, { what: 'both are parked' });
+    const transcript = await transcriptOf(h, damaged);
+    await rm(transcript);
+    // Root reads everything but a directory.
+    if (damage === 'unreadable') await mkdir(transcript);
+    const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
+    expect(sessions.map(({ sessionId }: Json) => sessionId)).toContain(whole);
+    const { isError, text: said } = await h.call('claude_code_reply', { sessionId: damaged, prompt: 'go on' });
+    expect(isError).toBe(true);
+    expect(said).toMatch(/No conversation found|transcript/i);
+    h.model.on('still whole').always(text('yes'));
+    await h.ok('claude_code_reply', { sessionId: whole, prompt: 'still whole' });
+    expect(await h.waitUntilRest(whole)).toMatchObject({ status: 'idle', result: { result: 'yes' } });
+  });
+});

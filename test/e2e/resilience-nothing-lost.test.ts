@@ -1,0 +1,140 @@
+import { describe, expect, test, vi } from 'vitest';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { startRunningCommand } from '../harness/running-command.ts';
+
+// Several starts of Claude Code each, which a busy machine stretches to seconds.
+vi.setConfig({ testTimeout: 90_000 });
+
+const DISK_RESUME = { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'a secret of this test' };
+
+async function ask(h: Harness, sessionId: string, prompt: string, more: object = {}): Promise<Json> {
+  return h.ok('claude_code_reply', { sessionId, prompt, ...more });
+}
+
+describe('what finished is there', () => {
+  test('a result that nobody waited for, as often as it is asked for', async () => {
+    const h = await startHarness();
+    h.model.on('in your own time').reply(text('finished long ago'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'in your own time', cwd: h.project });
+    await eventually(
+      async () => {
+        const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
+        return sessions[0].status === 'idle';
+      },
+      { what: 'it is at rest' },
+    );
+    for (const action of ['poll', 'wait', 'poll']) {
+      const { result } = await h.ok('claude_code_check', { action, sessionId });
+      expect(result).toMatchObject({ result: 'finished long ago', isError: false });
+    }
+  });
+
+  test('a wait that was given up loses nothing: result, events and open requests are found again', async () => {
+    const h = await startHarness();
+    h.model.on('ask, then answer').reply(tool('Bash', { command: 'touch x', description: 'x' }), text('all done'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'ask, then answer', cwd: h.project });
+    const gone = new AbortController();
+    const given = h.call('claude_code_check', { action: 'wait', sessionId }, { signal: gone.signal });
+    gone.abort();
+    await given.catch(() => undefined);
+    await h.allow(sessionId);
+    await h.waitUntilRest(sessionId);
+    const { events, result } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+    expect(result).toMatchObject({ result: 'all done' });
+    const kinds = events.map(({ type }: Json) => type);
+    expect(kinds).toEqual(expect.arrayContaining(['permission_request', 'permission_result', 'output']));
+  });
+
+  test.for(['in order', 'by SIGKILL'])('a server that ended %s: the next finds the session on disk', async (how) => {
+    const h = await startHarness({ env: DISK_RESUME });
+    h.model.on('remember the word tulip').reply(text('I will'));
+    const first = await h.ok('claude_code', { prompt: 'remember the word tulip', cwd: h.project });
+    const { sessionId, resumeToken } = first;
+    await h.waitUntilRest(sessionId);
+    if (how === 'by SIGKILL') h.server.kill('SIGKILL');
+    await h.restartServer();
+    await h.fails('claude_code_check', { action: 'poll', sessionId }, 'SESSION_NOT_FOUND');
+    const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
+    expect(sessions.map((session: Json) => session.sessionId)).toContain(sessionId);
+    const again = h.model.on('which word').reply(text('tulip'));
+    await eventually(
+      async () => !(await h.call('claude_code_reply', { sessionId, prompt: 'which word', resumeToken })).isError,
+      { what: 'the session is resumed, once the old process has gone', within: 15_000, every: 200 },
+    );
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'tulip' } });
+    expect(h.model.requestsFor(again)[0]?.userTexts.join('\n')).toContain('remember the word tulip');
+  });
+});
+
+describe('messages in flight are delivered or reported', () => {
+  test('queued, then parked, over and over: each is answered', async () => {
+    const h = await startHarness({
+      env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
+    });
+    h.model.on(/number \d/).always(({ lastUserText }) => text(`answer to ${lastUserText}`));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'number 0', cwd: h.project });
+    for (let count = 1; count <= 4; count++) {
+      await h.waitUntilRest(sessionId);
+      await ask(h, sessionId, `number ${count}`);
+      const { result } = await h.waitUntilRest(sessionId);
+      expect(result).toMatchObject({ result: `answer to number ${count}`, isError: false });
+    }
+  });
+
+  test('a queued message when Claude Code is killed is reported', async () => {
+    const h = await startHarness();
+    const { sessionId, cli } = await startRunningCommand(h);
+    await ask(h, sessionId, 'do not lose me', { whenBusy: 'queue' });
+    process.kill(cli.pid, 'SIGKILL');
+    const { status, result } = await h.waitUntilRest(sessionId);
+    expect(status).toBe('error');
+    expect(result.result).toContain('Not delivered, send again: "do not lose me"');
+  });
+
+  test('a queued message when the turn is interrupted is answered or reported', async () => {
+    const h = await startHarness();
+    const { sessionId } = await startRunningCommand(h);
+    const next = h.model.on('do not lose me').always(text('not lost'));
+    await ask(h, sessionId, 'do not lose me', { whenBusy: 'queue' });
+    await h.ok('claude_code_session', { action: 'interrupt', sessionId });
+    const { result } = await h.waitFor(
+      sessionId,
+      (state) => state.result && /not lost|do not lose me/.test(state.result.result),
+      { what: 'the message was answered, or reported as not delivered' },
+    );
+    if (result.result === 'not lost') expect(h.model.requestsFor(next)).toHaveLength(1);
+  });
+
+  test('a reply whose start failed is an error of the call, and holds nothing up', async () => {
+    const h = await startHarness({
+      env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
+    });
+    h.model.on('first').always(text('one'));
+    h.model.on('second').always(text('two'));
+    h.model.on('third').always(text('three'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'first', cwd: h.project });
+    await h.waitUntilRest(sessionId);
+    await eventually(async () => (await h.processes()).length === 1, { what: 'it is parked' });
+    await h.fails('claude_code_reply', { sessionId, prompt: 'second', sessionInitTimeoutMs: 1 }, 'TIMEOUT');
+    await ask(h, sessionId, 'third', { sessionInitTimeoutMs: 15_000 });
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'three' } });
+  });
+
+  test('several queued at once are all answered before the session rests', async () => {
+    const h = await startHarness();
+    const held = gate(text('the first answer'));
+    const script = h.model.on('begin').reply(held);
+    const more = h.model.on(/extra \d/).always(text('the extras are done'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'begin', cwd: h.project });
+    await held.arrived;
+    await Promise.all([1, 2, 3].map((count) => ask(h, sessionId, `extra ${count}`, { whenBusy: 'queue' })));
+    held.release();
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'the extras are done' } });
+    const seen = [...h.model.requestsFor(script), ...h.model.requestsFor(more)].at(-1)?.userTexts.join('\n') ?? '';
+    for (const count of [1, 2, 3]) expect(seen.split(`extra ${count}`)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,184 @@
+/** One session of the soak: each step does something to it and checks what must be true afterwards. */
+
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../harness/eventually.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import type { Random } from './random.ts';
+
+const REST_MS = 60_000;
+/** Dollars are rounded to millionths in every answer. */
+const DUST = 0.000_01;
+
+export class SoakedSession {
+  cancelled = false;
+  readonly #h: Harness;
+  readonly #name: string;
+  readonly #id: string;
+  #prompts = 0;
+  #turns: number;
+  #costUsd: number;
+
+  private constructor(h: Harness, name: string, id: string, turns = 0, costUsd = 0) {
+    this.#h = h;
+    this.#name = name;
+    this.#id = id;
+    this.#turns = turns;
+    this.#costUsd = costUsd;
+  }
+
+  static async start(h: Harness, name: string): Promise<SoakedSession> {
+    const prompt = `soak ${name} start`;
+    const { sessionId } = await withPlace(h, 'claude_code', {
+      prompt,
+      cwd: h.project,
+      advanced: { sessionInitTimeoutMs: REST_MS },
+    });
+    const session = new SoakedSession(h, name, sessionId);
+    session.#expectAnswer(await session.#rest(), prompt);
+    return session;
+  }
+
+  async answered(): Promise<void> {
+    const prompt = await this.#say('plain');
+    this.#expectAnswer(await this.#rest(), prompt);
+  }
+
+  async allowed(): Promise<void> {
+    await this.#decided('allow');
+  }
+
+  async denied(): Promise<void> {
+    await this.#decided('deny');
+  }
+
+  async interrupted(random: Random): Promise<void> {
+    const prompt = await this.#say('slow');
+    await sleep(random.below(500));
+    await this.#h.ok('claude_code_session', { action: 'interrupt', sessionId: this.#id }, { timeout: REST_MS });
+    const { status, result } = await this.#rest();
+    strictEqual(status, 'idle', JSON.stringify(result));
+    if (result?.isError === false) this.#expectText(result, prompt);
+  }
+
+  async queued(): Promise<void> {
+    const first = await this.#say('slow');
+    const second = await this.#say('slow', { whenBusy: 'queue' });
+    const { result, status } = await this.#rest();
+    strictEqual(status, 'idle', JSON.stringify(result));
+    // Absorbed into the running turn or answered after it: the last answer speaks of the last message.
+    this.#expectText(result, second);
+    ok(first !== second);
+  }
+
+  async forked(): Promise<void> {
+    const prompt = `soak ${this.#name} fork ${++this.#prompts}`;
+    const { sessionId } = await withPlace(this.#h, 'claude_code_reply', {
+      sessionId: this.#id,
+      prompt,
+      forkSession: true,
+      sessionInitTimeoutMs: REST_MS,
+    });
+    ok(sessionId !== this.#id);
+    // Its sums start with what it inherited; the original's stay.
+    const fork = new SoakedSession(this.#h, `${this.#name}-fork`, sessionId, this.#turns, this.#costUsd);
+    fork.#expectAnswer(await fork.#rest(), prompt);
+    await fork.end();
+    await this.answered();
+  }
+
+  async crashed(random: Random): Promise<void> {
+    const prompt = await this.#say('slow');
+    const cli = (await this.#h.processes()).find(({ command }) => command.includes(this.#id));
+    await sleep(random.below(300));
+    if (cli) kill(cli.pid);
+    const { status, result } = await this.#rest();
+    if (status === 'idle') this.#expectText(result, prompt);
+    else strictEqual(result.errorSubtype, 'process_exited', JSON.stringify(result));
+    await this.answered();
+  }
+
+  async cancelledAtWork(random: Random): Promise<void> {
+    await this.#say(random.chance(0.5) ? 'slow' : 'asks');
+    await sleep(random.below(300));
+    await this.end();
+    const late = await this.#h.call('claude_code_reply', { sessionId: this.#id, prompt: 'too late' });
+    ok(late.text.includes('CANCELLED'), late.text);
+  }
+
+  /** Final: nothing of it runs, and each of its requests had one outcome. */
+  async end(): Promise<void> {
+    await this.#h.ok('claude_code_session', { action: 'cancel', sessionId: this.#id }, { timeout: REST_MS });
+    this.cancelled = true;
+    const { status, events } = await this.#check({ action: 'poll', responseMode: 'full' });
+    strictEqual(status, 'cancelled');
+    const idsOf = (kind: string): string[] =>
+      events.filter(({ type }: Json) => type === kind).map(({ data }: Json) => data.requestId);
+    deepStrictEqual(idsOf('permission_result').sort(), idsOf('permission_request').sort());
+    await eventually(async () => (await this.#h.processes()).every(({ command }) => !command.includes(this.#id)), {
+      what: `no process of ${this.#id} is left`,
+      within: 10_000,
+    });
+  }
+
+  async #decided(decision: 'allow' | 'deny'): Promise<void> {
+    const prompt = await this.#say('asks');
+    const { requestId } = await this.#h.waitForRequest(this.#id, { within: REST_MS });
+    const answer = { action: 'respond_permission', sessionId: this.#id, requestId, decision };
+    const answers = await Promise.all([answer, answer].map((args) => this.#h.call('claude_code_check', args)));
+    // Exactly one of two answers counts.
+    strictEqual(answers.filter(({ isError }) => isError).length, 1, answers.map(({ text }) => text).join('\n'));
+    this.#expectAnswer(await this.#rest(), prompt);
+  }
+
+  async #say(kind: string, more: object = {}): Promise<string> {
+    const prompt = `soak ${this.#name} ${++this.#prompts} ${kind}`;
+    const args = { sessionId: this.#id, prompt, sessionInitTimeoutMs: REST_MS, ...more };
+    await withPlace(this.#h, 'claude_code_reply', args);
+    return prompt;
+  }
+
+  /** Waits for rest and checks the sums, which grow by this call's share and nothing else. */
+  async #rest(): Promise<Json> {
+    const state = await this.#h.waitUntilRest(this.#id, { within: REST_MS });
+    const { result } = state;
+    if (!result) return state;
+    this.#turns += Number(result.numTurns);
+    this.#costUsd += Number(result.totalCostUsd);
+    strictEqual(result.sessionTotalTurns, this.#turns, 'the sum of turns');
+    ok(Math.abs(result.sessionTotalCostUsd - this.#costUsd) < DUST * this.#prompts + DUST, 'the sum of cost');
+    return state;
+  }
+
+  #expectAnswer({ status, result }: Json, prompt: string): void {
+    strictEqual(status, 'idle', JSON.stringify(result));
+    this.#expectText(result, prompt);
+  }
+
+  #expectText(result: Json, prompt: string): void {
+    strictEqual(result.result, `answer to ${prompt}`);
+  }
+
+  #check(args: object): Promise<Json> {
+    return this.#h.ok('claude_code_check', { sessionId: this.#id, ...args });
+  }
+}
+
+/** All places may be taken by sessions at work; that is told, and trying again is right. */
+async function withPlace(h: Harness, name: string, args: Record<string, unknown>): Promise<Json> {
+  for (;;) {
+    const { isError, data, text } = await h.call(name, args, { timeout: REST_MS });
+    if (!isError) return data;
+    if (!text.includes('TOO_MANY_SESSIONS')) throw new Error(`${name} ${JSON.stringify(args)} failed: ${text}`);
+    await sleep(100);
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Parked meanwhile.
+  }
+}
