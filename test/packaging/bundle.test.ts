@@ -29,7 +29,7 @@ test('the server in the bundle says clearly that Claude Code is missing', async 
     program: path.join(bundle, 'dist', 'main.mjs'),
     env: { CLAUDE_CODE_MCP_EXECUTABLE: 'claude-that-is-not-installed' },
   });
-  const error = await h.fails('claude_code', { prompt: 'hello' }, 'INVALID_ARGUMENT');
-  expect(error).toContain('No Claude Code at');
+  const error = await h.fails('claude_code', { prompt: 'hello' }, 'INTERNAL');
+  expect(error).toContain('(CLAUDE_CODE_MCP_EXECUTABLE) is not at');
   expect(error).toContain('claude-that-is-not-installed');
 });

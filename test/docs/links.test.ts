@@ -1,0 +1,37 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const pages = [
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...readdirSync(path.join(root, 'docs')).map((name) => path.join('docs', name)),
+  path.join('plugin', 'README.md'),
+].filter((name) => name.endsWith('.md'));
+
+const read = (page: string): string => readFileSync(path.join(root, page), 'utf8');
+
+/** As GitHub makes them from headings. */
+function anchors(page: string): string[] {
+  return [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+test.each(pages)('the links of %s lead somewhere', (page) => {
+  const links = [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)].map(([, target = '']) => target);
+  for (const link of links) {
+    const [file = '', anchor] = link.split('#');
+    const target = file === '' ? page : path.join(path.dirname(page), file);
+    expect(existsSync(path.join(root, target)), link).toBe(true);
+    if (anchor !== undefined) expect(anchors(target), link).toContain(anchor);
+  }
+});
+
+test.each(pages)('%s sends nobody to the package that has our name on npm', (page) => {
+  expect(read(page)).not.toMatch(/npx (-y |--yes )?claude-code-mcp|npm (i|install)( -g)? claude-code-mcp/);
+});

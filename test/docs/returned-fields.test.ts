@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { returnsOf } from '../../src/mcp/documentation/documented-tool.ts';
+import type { Tool } from '../../src/mcp/define-tool.ts';
+import { TOOLSETS } from '../../src/mcp/toolsets.ts';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
+
+/** Objects whose inside is not ours to describe. */
+const FOREIGN = /\.(input|data|usage|modelUsage|questions\[\]|suggestions\[\]|structuredOutput)$/;
+
+function pathsOf(value: Json, prefix = ''): string[] {
+  if (Array.isArray(value)) return [...new Set(value.flatMap((item) => pathsOf(item, `${prefix}[]`)))];
+  if (typeof value !== 'object' || value === null || FOREIGN.test(prefix)) return [];
+  return Object.entries(value).flatMap(([name, item]) => {
+    const path = prefix === '' ? name : `${prefix}.${name}`;
+    return [path, ...pathsOf(item, path)];
+  });
+}
+
+function undescribed(described: Tool | undefined, answer: Json): string[] {
+  const known = returnsOf(described!);
+  return pathsOf(answer).filter((path) => !(path in known) && !path.startsWith('availableTools[]'));
+}
+
+test('every field of a real answer is described', async () => {
+  const h = await startHarness({ env: { CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' } });
+  const [start, , check, manage] = TOOLSETS.compact;
+  h.model.on('make it').reply(tool('Bash', { command: 'echo hi > made.txt', description: 'make' }), text('made'));
+
+  const asking = await h.ok('claude_code', { prompt: 'make it', cwd: h.project, waitMs: 20_000 });
+  expect(asking.actions).toHaveLength(1);
+  expect(undescribed(start, asking)).toEqual([]);
+
+  await h.allow(asking.sessionId);
+  await h.waitUntilRest(asking.sessionId);
+  const full = { action: 'poll', sessionId: asking.sessionId, responseMode: 'full', includeTools: true };
+  const rest = await h.ok('claude_code_check', full);
+  expect(rest.result.usage).toBeDefined();
+  expect(undescribed(check, rest)).toEqual([]);
+
+  const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
+  expect(sessions).toHaveLength(1);
+  expect(undescribed(manage, { sessions })).toEqual([]);
+});
