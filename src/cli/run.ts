@@ -6,6 +6,9 @@ import { claudeConfigDir } from '../config/host.ts';
 import { inheritedEnvironment } from '../config/inherited-environment.ts';
 import { loadSettings, type SettingsSource } from '../config/load-settings.ts';
 import { SettingsError } from '../config/settings-error.ts';
+import { OPENING_ANSWERS } from '../transports/opening-answers.ts';
+import { openStdio } from '../transports/open-stdio.ts';
+import type { Opening } from '../transports/opening.ts';
 import { untilInterrupted } from './terminal/interruption.ts';
 import { openTerminal } from './terminal/terminal.ts';
 
@@ -40,8 +43,12 @@ async function dispatch(source: CommandSource): Promise<number> {
       return 0;
     case 'serve': {
       const settings = loadSettings(source);
+      const answers = OPENING_ANSWERS[settings.toolset];
+      const opening: Opening | undefined = answers && (await openStdio(answers, process.stdin, process.stdout));
+      if (answers && !opening) return 0;
       const { serveUntilDone } = await import('./serve/serve-until-done.ts');
       return serveUntilDone(settings, {
+        opening,
         env: inheritedEnvironment(source, settings),
         cwd: source.cwd,
         configDir: claudeConfigDir(source),

@@ -1,4 +1,5 @@
 import { McpServer, type ServerContext, type Tool as ListedTool } from '@modelcontextprotocol/server';
+import type { Settings } from '../config/load-settings.ts';
 import type { Engine } from '../engine/engine.ts';
 import { callTool } from './call-tool.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
@@ -6,8 +7,7 @@ import { CallForms, createCallStates } from './forms/call-forms.ts';
 import { FormDesk } from './forms/form-desk.ts';
 import { PushedForms } from './forms/pushed-forms.ts';
 import { INSTRUCTIONS } from './instructions.ts';
-import { listedSchema } from './list-schema.ts';
-import { TOOLSETS } from './toolsets.ts';
+import { TOOL_LISTING } from './tool-listing.ts';
 
 export interface ServerIdentity {
   name: string;
@@ -34,20 +34,21 @@ interface Shared {
 }
 
 function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legacy' | 'modern'): McpServer {
-  const tools = TOOLSETS[engine.settings.toolset];
+  const { toolset } = engine.settings;
   const connection = new McpServer(
     { ...identity, title: 'Claude Code' },
     {
       capabilities: { tools: { listChanged: true } },
-      instructions: INSTRUCTIONS[engine.settings.toolset],
+      instructions: INSTRUCTIONS[toolset],
       requestState: states,
     },
   );
   // The low-level server: `McpServer` would answer a bad argument in its own words and convert schemas at every start.
   const { server } = connection;
   const pushedForms = new PushedForms(server, desk);
-  server.setRequestHandler('tools/list', () => ({ tools: tools.map((tool) => listTool(tool, engine)) }));
+  server.setRequestHandler('tools/list', async () => ({ tools: await listTools(engine) }));
   server.setRequestHandler('tools/call', async (request, ctx) => {
+    const tools = await loadTools(toolset);
     const tool = tools.find(({ name }) => name === request.params.name);
     if (!tool) return unknownTool(request.params.name, tools);
     const forms = era === 'modern' ? new CallForms(engine, desk, states, ctx) : undefined;
@@ -64,15 +65,17 @@ function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legac
   return connection;
 }
 
-function listTool(tool: Tool, engine: Engine): ListedTool {
-  return {
-    name: tool.name,
-    title: tool.title,
-    description: tool.describe(engine.tools),
-    inputSchema: listedSchema(tool.input()),
-    outputSchema: listedSchema(tool.output()),
-    annotations: { title: tool.title, ...tool.annotations },
-  };
+/** Apart from the start: the first answer of a server is its list, and that needs neither handlers nor schemas. */
+export async function loadTools(toolset: Settings['toolset']): Promise<readonly Tool[]> {
+  const { TOOLSETS } = await import('./toolsets.ts');
+  return TOOLSETS[toolset];
+}
+
+async function listTools({ settings: { toolset }, tools: knownTools }: Engine): Promise<ListedTool[]> {
+  const listing = TOOL_LISTING[toolset];
+  if (knownTools === undefined) return [...listing];
+  const tools = await loadTools(toolset);
+  return listing.map((listed, index) => ({ ...listed, description: tools[index]?.describe(knownTools) }));
 }
 
 function progressTo({ mcpReq }: ServerContext): ToolContext['progress'] {

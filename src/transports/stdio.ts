@@ -1,20 +1,70 @@
 import process from 'node:process';
-import type { Transport } from '@modelcontextprotocol/server';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Engine } from '../engine/engine.ts';
 import { serverFactory, type ServerIdentity } from '../mcp/server.ts';
 import { FrameTransport } from './frame-transport.ts';
+import type { Opening } from './opening.ts';
 
 export interface Connection {
   close(): Promise<void>;
 }
 
-/** Serves one client in whichever protocol era it opens with, over stdin and stdout unless another transport is given. */
+export interface StdioEvents {
+  onError: (error: Error) => void;
+  /** The client has its first answer: what was put off for its sake can be done. */
+  onFirstAnswer: () => void;
+}
+
+/** Serves one client over stdin and stdout, in whichever protocol era it opens with. */
 export function serveOverStdio(
   engine: Engine,
   identity: ServerIdentity,
-  onError: (error: Error) => void,
-  transport: Transport = new FrameTransport(process.stdin, process.stdout),
+  opening: Opening | undefined,
+  { onError, onFirstAnswer }: StdioEvents,
 ): Connection {
-  return serveStdio(serverFactory(engine, identity), { onerror: onError, transport });
+  const transport = new OpenedTransport(opening?.answered ?? new Set(), onFirstAnswer);
+  if (opening?.hasListed === true) transport.firstAnswerSent();
+  return serveOver(transport, engine, identity, onError);
+}
+
+export function serveOver(
+  transport: Transport,
+  engine: Engine,
+  identity: ServerIdentity,
+  onError: (error: Error) => void,
+): Connection {
+  return serveStdio(serverFactory(engine, identity), { transport, onerror: onError });
+}
+
+/** Keeps back the answers that the opening has already given. */
+class OpenedTransport extends FrameTransport {
+  readonly #answered: Set<unknown>;
+  #onFirstAnswer: (() => void) | undefined;
+
+  constructor(answered: ReadonlySet<unknown>, onFirstAnswer: () => void) {
+    super(process.stdin, process.stdout);
+    this.#answered = new Set(answered);
+    this.#onFirstAnswer = onFirstAnswer;
+  }
+
+  override async start(): Promise<void> {
+    await super.start();
+    // The opening left it paused, so that nothing is lost between its listener and this one.
+    process.stdin.resume();
+  }
+
+  override async send(message: JSONRPCMessage): Promise<void> {
+    const isAnswer = 'id' in message && !('method' in message);
+    if (isAnswer && this.#answered.delete(message.id)) return;
+    await super.send(message);
+    this.firstAnswerSent();
+  }
+
+  firstAnswerSent(): void {
+    const tell = this.#onFirstAnswer;
+    this.#onFirstAnswer = undefined;
+    // Not in the turn of the answer itself: loading blocks for long.
+    if (tell) setImmediate(tell);
+  }
 }

@@ -35,7 +35,6 @@ export async function serveUntilDone(settings: Settings, surroundings: Surroundi
       if (settings.logLevel === 'debug')
         surroundings.stderr(`claude-code-mcp debug: a promise was dropped: ${String(reason)}\n`);
     });
-    setImmediate(() => server.preload());
   });
   process.exit(exitCode);
 }

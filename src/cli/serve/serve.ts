@@ -1,6 +1,7 @@
 import { misspeltVariables } from '../../config/misspelt-variables.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { hostEngine } from '../../engine/engine-host.ts';
+import type { Opening } from '../../transports/opening.ts';
 import { serveOverStdio } from '../../transports/stdio.ts';
 import { createLog } from './logger.ts';
 
@@ -10,33 +11,33 @@ export interface Surroundings {
   configDir: string;
   version: string;
   stderr: (text: string) => void;
+  /** How far the client was answered before all of this was loaded. */
+  opening?: Opening | undefined;
 }
 
 export interface RunningServer {
   /** Ends sessions, processes and the connection. Twice is harmless. */
   close(): Promise<void>;
-  preload(): void;
 }
 
 /** Puts the parts together and serves until it is closed. */
-export function serve(settings: Settings, { env, cwd, configDir, version, stderr }: Surroundings): RunningServer {
+export function serve(settings: Settings, surroundings: Surroundings): RunningServer {
+  const { env, cwd, configDir, version, stderr, opening } = surroundings;
   const log = createLog(settings.logLevel, stderr);
   for (const { name, nearest } of misspeltVariables(env))
     log('warn', `${name} is not a setting; did you mean ${nearest}?`);
   const hosted = hostEngine(settings, { env, cwd, configDir, log });
-  const connection = serveOverStdio(hosted.engine, { name: 'claude-code-mcp', version }, (error) =>
-    log('debug', `protocol: ${error.message}`),
-  );
+  const connection = serveOverStdio(hosted.engine, { name: 'claude-code-mcp', version }, opening, {
+    onError: (error) => log('debug', `protocol: ${error.message}`),
+    onFirstAnswer: () => {
+      hosted.sweep();
+      hosted.preload();
+    },
+  });
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await hosted.engine.close();
     await connection.close();
   };
-  return {
-    close: () => (closing ??= close()),
-    preload() {
-      hosted.sweep();
-      hosted.preload();
-    },
-  };
+  return { close: () => (closing ??= close()) };
 }

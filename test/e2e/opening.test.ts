@@ -1,0 +1,77 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { builtServer } from '../harness/built-server.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import { createHome } from '../harness/isolated-home.ts';
+import type { Json } from '../harness/json.ts';
+import { ServerProcess } from '../harness/server-process.ts';
+import { TOOLSETS, type Toolset } from '../harness/toolsets.ts';
+
+const CLIENT = { name: 'test', version: '1' };
+const ENVELOPE = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': CLIENT,
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+const initialize = (protocolVersion: string): Json => ({
+  jsonrpc: '2.0',
+  id: 'i',
+  method: 'initialize',
+  params: { protocolVersion, capabilities: {}, clientInfo: CLIENT },
+});
+const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+const list = (params: Json): Json => ({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params });
+
+/** The answers to the messages, by id, from a server of its own. */
+async function answersTo(toolset: Toolset, messages: Json[], expected: number): Promise<Record<string, Json>> {
+  const home = await createHome();
+  const server = await ServerProcess.start({
+    args: [builtServer()],
+    cwd: home.project,
+    env: { ...home.env(), CLAUDE_CODE_MCP_TOOLSET: toolset },
+  });
+  onTestFinished(async () => {
+    server.closeStdin();
+    await server.drained;
+    await home.remove();
+  });
+  const answers: Json[] = [];
+  server.onLine = (line) => answers.push(JSON.parse(line));
+  for (const message of messages) await server.write(`${JSON.stringify(message)}\n`);
+  await eventually(() => answers.length >= expected, { what: 'all answers', within: 20_000 });
+  expect(answers).toHaveLength(expected);
+  return Object.fromEntries(answers.map((answer) => [answer.id, answer.result]));
+}
+
+describe.each(TOOLSETS)('the opening of a connection (%s)', (toolset) => {
+  test('is answered as the protocol library answers it, in the legacy era', async () => {
+    const early = await answersTo(toolset, [initialize('2025-11-25'), initialized, list({})], 2);
+    // A version that no record knows goes to the library, which settles on its newest.
+    const late = await answersTo(toolset, [initialize('2099-01-01'), initialized, list({})], 2);
+    expect(early).toEqual(late);
+  });
+
+  test('is answered as the protocol library answers it, in the modern era', async () => {
+    const discover = (params: Json): Json => ({ jsonrpc: '2.0', id: 'd', method: 'server/discover', params });
+    const early = await answersTo(toolset, [discover({ _meta: ENVELOPE }), list({ _meta: ENVELOPE })], 2);
+    // A parameter that no record knows goes to the library.
+    const other = { _meta: ENVELOPE, other: true };
+    const late = await answersTo(toolset, [discover(other), list(other)], 2);
+    expect(early).toEqual(late);
+  });
+});
+
+test('a request behind the opening is answered, and nothing is answered twice', async () => {
+  const ping = { jsonrpc: '2.0', id: 'p', method: 'ping' };
+  const answers = await answersTo('compact', [initialize('2025-06-18'), initialized, ping, list({})], 3);
+  expect(Object.keys(answers).sort()).toEqual(['i', 'l', 'p']);
+});
+
+test.each(['legacy', 'modern'] as const)('a session runs on a connection opened early (%s)', async (era) => {
+  const harness = await startHarness({ era });
+  harness.model.on('Say hello').reply('Hello.');
+  const { status, result } = await harness.ok('claude_code', { prompt: 'Say hello', waitMs: 20_000 });
+  expect(status).toBe('idle');
+  expect(result.result).toBe('Hello.');
+});
