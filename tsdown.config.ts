@@ -41,8 +41,6 @@ const common: UserConfig = {
   format: 'esm',
   outDir: 'dist',
   sourcemap: true,
-  // Less to parse at the start; names stay, for the sake of stack traces.
-  minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
   hash: false,
   alias: {
     '@modelcontextprotocol/server/_shims': fileURLToPath(new URL('src/transports/mcp-platform.ts', import.meta.url)),

@@ -1,0 +1,49 @@
+/** Memory of the engine, in a process of its own so that nothing else is counted. Run by the benchmark with --expose-gc. */
+
+import { ranSession, rest } from './bench/engine-rows.ts';
+import { syntheticEngine } from './bench/synthetic-agent.ts';
+
+const SESSIONS = 1_000;
+/** A turn of 16 steps makes 50 events: init, 16 × 3, result. */
+const FIFTY_EVENTS = { steps: 16, partials: 0 };
+const TURNS = 10_000;
+
+const collect = (globalThis as { gc?: () => void }).gc;
+if (!collect) throw new Error('needs --expose-gc');
+
+const heap = (): number => {
+  collect();
+  collect();
+  return process.memoryUsage().heapUsed;
+};
+
+const manySessions = syntheticEngine(FIFTY_EVENTS, ['--max-sessions', '1000']);
+const empty = heap();
+for (let index = 0; index < SESSIONS; index++) await (await ranSession(manySessions)).park();
+const full = heap();
+const events = manySessions.sessions.reduce((sum, { log }) => sum + log.length, 0);
+const { rss } = process.memoryUsage();
+await manySessions.close();
+
+const oneSession = await ranSession(syntheticEngine({ steps: 3, partials: 0 }));
+const turns = async (count: number): Promise<number> => {
+  for (let turn = 0; turn < count; turn++) {
+    await oneSession.prompt('go on');
+    await rest(oneSession);
+  }
+  return heap();
+};
+const early = await turns(TURNS / 5);
+const late = await turns((TURNS * 4) / 5);
+
+console.log(
+  JSON.stringify({
+    rss,
+    sessions: SESSIONS,
+    eventsPerSession: events / SESSIONS,
+    bytesPerParkedSession: (full - empty) / SESSIONS,
+    heapEarly: early,
+    heapLate: late,
+    turns: TURNS,
+  }),
+);

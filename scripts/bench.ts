@@ -1,0 +1,134 @@
+/**
+ * `npm run bench`: measures what the product promises, everything it is compared with in the same run, and writes
+ * bench/results.json. Options: --peers (other servers too), --rounds <n>, --only <words of a part, comma between>.
+ */
+
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createHome } from '../test/harness/isolated-home.ts';
+import { openHarness, type Harness } from '../test/harness/open-harness.ts';
+import type { Place } from './bench/bare-sdk.ts';
+import { callerBytes } from './bench/caller-bytes.ts';
+import { pollRow, throughputRow } from './bench/engine-rows.ts';
+import { memoryRows } from './bench/memory-row.ts';
+import { installPeers, type Peers } from './bench/peers.ts';
+import { prewarmRow } from './bench/prewarm-row.ts';
+import type { Machine, Peer, Results, Row } from './bench/row.ts';
+import { parallelRow, sessionRows } from './bench/session-rows.ts';
+import { startRows } from './bench/start-rows.ts';
+import { benchmarkTable, bytesTable, peersTable } from './bench/table.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    peers: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '5' },
+    only: { type: 'string' },
+  },
+});
+const rounds = Math.max(1, Number(options.rounds));
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const machine: Machine = {
+  cpu: os.cpus()[0]?.model.trim() ?? 'unknown processor',
+  cores: os.availableParallelism(),
+  memoryGb: Math.round(os.totalmem() / 2 ** 30),
+  platform: `${process.platform} ${process.arch}`,
+  load: Number((os.loadavg()[0] ?? 0).toFixed(1)),
+};
+
+const rows: Row[] = [];
+let bytes: Record<string, number> = {};
+let peers: Peer[] | undefined;
+
+const parts: Readonly<Record<string, () => Promise<void>>> = {
+  start: async () => {
+    const home = await createHome();
+    const installed: Peers | undefined = options.peers ? await installPeers() : undefined;
+    try {
+      for (const problem of installed?.problems ?? []) console.error(`not measured: ${problem}`);
+      const started = await startRows(rounds * 3, home, installed?.commands ?? []);
+      rows.push(...started.rows);
+      if (installed) peers = started.peers;
+    } finally {
+      await installed?.[Symbol.asyncDispose]();
+      await home.remove();
+    }
+  },
+  sessions: () => withServer(async (harness, place) => void rows.push(...(await sessionRows(rounds, harness, place)))),
+  prewarm: async () => void rows.push(await prewarmRow(rounds)),
+  poll: async () => void rows.push(await pollRow()),
+  events: async () => void rows.push(await throughputRow()),
+  memory: async () => void rows.push(...(await memoryRows())),
+  bytes: () =>
+    withServer(async (harness) => {
+      const read = await callerBytes(harness);
+      rows.push(...read.rows);
+      bytes = read.bytes;
+    }),
+  parallel: () =>
+    withServer(async (harness, place) => {
+      const size = { sessions: 10, turns: 20 };
+      rows.push(await parallelRow(Math.min(2, rounds), harness, place, size));
+    }),
+};
+
+/** A server with its own home and model, and the same place for the bare SDK. */
+async function withServer(measure: (harness: Harness, place: Place) => Promise<void>): Promise<void> {
+  const harness = await openHarness();
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: harness.home,
+    TMPDIR: path.join(path.dirname(harness.home), 'tmp'),
+    XDG_STATE_HOME: harness.stateDir,
+    CLAUDE_CONFIG_DIR: harness.configDir,
+    ...harness.model.env(),
+  };
+  try {
+    await measure(harness, { cwd: harness.project, env });
+  } finally {
+    await harness.close();
+  }
+}
+
+const wanted = options.only?.split(',').map((word) => word.trim());
+for (const [name, measure] of Object.entries(parts)) {
+  if (wanted && !wanted.includes(name)) continue;
+  console.error(`measuring ${name} …`);
+  try {
+    await measure();
+  } catch (error) {
+    // One part that fails must not take the others' numbers along, and must not look like a success.
+    console.error(`${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    rows.push({ what: name, target: '', measured: 'failed', reached: false, numbers: {} });
+  }
+}
+
+const results: Results = {
+  date: new Date().toISOString(),
+  machine,
+  versions: await versions(),
+  rounds,
+  rows,
+  bytes,
+  ...(peers && { peers }),
+};
+console.log(benchmarkTable(results));
+if (Object.keys(bytes).length > 0) console.log(`\n${bytesTable(results)}`);
+if (peers) console.log(`\n${peersTable(peers)}`);
+if (!wanted) {
+  await mkdir(path.join(root, 'bench'), { recursive: true });
+  await writeFile(path.join(root, 'bench', 'results.json'), `${JSON.stringify(results, null, 2)}\n`);
+}
+
+async function versions(): Promise<Record<string, string>> {
+  const read = async (file: string): Promise<string> =>
+    (JSON.parse(await readFile(path.join(root, file), 'utf8')) as { version: string }).version;
+  return {
+    'claude-code-mcp': await read('package.json'),
+    node: process.versions.node,
+    '@anthropic-ai/claude-agent-sdk': await read('node_modules/@anthropic-ai/claude-agent-sdk/package.json'),
+  };
+}

@@ -1,0 +1,52 @@
+/** The Agent SDK with nothing around it: what the server is compared with. */
+
+import { query, type Query, type SDKUserMessage } from '@anthropic-ai/claude-agent-sdk';
+import { randomUUID } from 'node:crypto';
+import { InputQueue } from '../../src/driver/input-queue.ts';
+
+export interface Place {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** One conversation by streaming input, one turn after the other. */
+export class BareSession {
+  readonly id = randomUUID();
+  readonly #input = new InputQueue();
+  readonly #query: Query;
+  readonly #messages: AsyncIterator<{ type: string }>;
+
+  constructor({ cwd, env }: Place) {
+    const prompt: AsyncIterable<SDKUserMessage> = this.#input;
+    this.#query = query({ prompt, options: { cwd, env: { ...env }, sessionId: this.id } });
+    this.#messages = this.#query[Symbol.asyncIterator]();
+  }
+
+  async turn(text: string): Promise<void> {
+    this.#input.push(text, randomUUID());
+    await untilResult(this.#messages);
+  }
+
+  close(): void {
+    this.#input.end();
+    this.#query.close();
+  }
+}
+
+/** A turn that pays for a process of its own, as servers do that keep none. */
+export async function resumedTurn(sessionId: string, text: string, { cwd, env }: Place): Promise<void> {
+  const resumed = query({ prompt: text, options: { cwd, env: { ...env }, resume: sessionId } });
+  try {
+    await untilResult(resumed[Symbol.asyncIterator]());
+  } finally {
+    resumed.close();
+  }
+}
+
+async function untilResult(messages: AsyncIterator<{ type: string }>): Promise<void> {
+  for (;;) {
+    const next = await messages.next();
+    if (next.done === true) throw new Error('The SDK ended before its result');
+    if (next.value.type === 'result') return;
+  }
+}

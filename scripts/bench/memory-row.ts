@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { round } from './measure.ts';
+import type { Row } from './row.ts';
+
+interface Report {
+  readonly rss: number;
+  readonly sessions: number;
+  readonly eventsPerSession: number;
+  readonly bytesPerParkedSession: number;
+  readonly heapEarly: number;
+  readonly heapLate: number;
+  readonly turns: number;
+}
+
+const MB = 1024 * 1024;
+/** What the heap may differ by when it does not grow: caches that fill, code that is compiled. */
+const FLAT_MB = 4;
+
+export async function memoryRows(): Promise<Row[]> {
+  const script = fileURLToPath(new URL('bench-memory.mjs', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', script]);
+  const report = JSON.parse(stdout) as Report;
+  const rssMb = report.rss / MB;
+  const kbEach = report.bytesPerParkedSession / 1000;
+  const grownMb = (report.heapLate - report.heapEarly) / MB;
+  return [
+    {
+      what: `memory after ${report.sessions.toLocaleString('en-US')} sessions of ${report.eventsPerSession} events`,
+      target: 'under 120 MB',
+      measured: `${round(rssMb)} MB resident`,
+      reached: rssMb < 120,
+      numbers: { rssMb: round(rssMb, 1) },
+    },
+    {
+      what: 'memory of a parked session',
+      target: 'under 100 kB',
+      measured: `${round(kbEach)} kB`,
+      reached: kbEach < 100,
+      numbers: { kb: round(kbEach, 1) },
+    },
+    {
+      what: `memory over ${report.turns.toLocaleString('en-US')} turns of one session`,
+      target: 'flat',
+      measured: `${grownMb >= 0 ? '+' : ''}${grownMb.toFixed(1)} MB from turn ${report.turns / 5} on`,
+      reached: grownMb < FLAT_MB,
+      numbers: { grownMb: round(grownMb, 2) },
+    },
+  ];
+}
