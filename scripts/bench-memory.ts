@@ -1,5 +1,6 @@
 /** Memory of the engine, in a process of its own so that nothing else is counted. Run by the benchmark with --expose-gc. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ranSession, rest } from './bench/engine-rows.ts';
 import { syntheticEngine } from './bench/synthetic-agent.ts';
 
@@ -11,17 +12,27 @@ const TURNS = 10_000;
 const collect = (globalThis as { gc?: () => void }).gc;
 if (!collect) throw new Error('needs --expose-gc');
 
+// What a server has loaded besides the engine.
+await import('@modelcontextprotocol/server/stdio');
+await import('../src/mcp/toolsets.ts');
+await import('@anthropic-ai/claude-agent-sdk');
+
 const heap = (): number => {
   collect();
   collect();
-  return process.memoryUsage().heapUsed;
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 };
 
 const manySessions = syntheticEngine(FIFTY_EVENTS, ['--max-sessions', '1000']);
 const empty = heap();
+const rssAtFirst = process.memoryUsage().rss;
 for (let index = 0; index < SESSIONS; index++) await (await ranSession(manySessions)).park();
 const full = heap();
 const events = manySessions.sessions.reduce((sum, { log }) => sum + log.length, 0);
+// The system gets its pages back a moment after they were freed.
+await sleep(2_000);
+collect();
 const { rss } = process.memoryUsage();
 await manySessions.close();
 
@@ -39,6 +50,7 @@ const late = await turns((TURNS * 4) / 5);
 console.log(
   JSON.stringify({
     rss,
+    rssAtFirst,
     sessions: SESSIONS,
     eventsPerSession: events / SESSIONS,
     bytesPerParkedSession: (full - empty) / SESSIONS,

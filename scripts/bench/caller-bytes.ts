@@ -19,7 +19,12 @@ export async function callerBytes(harness: Harness): Promise<{ rows: Row[]; byte
 
   const watched = await watchedTask(harness);
   bytes[`a task of ${TOOL_CALLS} tool calls, watched with wait (${watched.calls} calls)`] = watched.bytes;
-  const poll = { action: 'poll', sessionId: watched.sessionId, pollOptions: { maxBytes: 10_000_000 }, maxEvents: 10_000 };
+  const poll = {
+    action: 'poll',
+    sessionId: watched.sessionId,
+    pollOptions: { maxBytes: 10_000_000 },
+    maxEvents: 10_000,
+  };
   const minimal = await eventBytes(harness, { ...poll, responseMode: 'minimal' });
   const full = await eventBytes(harness, { ...poll, responseMode: 'full' });
   bytes['its events, minimal'] = minimal;
@@ -56,10 +61,12 @@ async function watchedTask(harness: Harness): Promise<{ sessionId: string; calls
   const file = path.join(harness.project, 'module.ts');
   await writeFile(file, 'export const line = "some code that is read";\n'.repeat(60));
   const prompt = 'look at everything';
-  harness.model.on(prompt).reply(
-    ...Array.from({ length: TOOL_CALLS }, (_, index) => tool('Read', { file_path: file, offset: index + 1 })),
-    text('All is well: the module reads as it should.'),
-  );
+  harness.model
+    .on(prompt)
+    .reply(
+      ...Array.from({ length: TOOL_CALLS }, (_, index) => tool('Read', { file_path: file, offset: index + 1 })),
+      text('All is well: the module reads as it should.'),
+    );
   let calls = 0;
   let bytes = 0;
   const call = async (name: string, args: Record<string, unknown>): Promise<{ sessionId: string; status: string }> => {

@@ -87,7 +87,13 @@ function claudeServe(): PeerCommand {
   for (const name of packages) {
     try {
       const file = sdk.resolve(`@anthropic-ai/claude-agent-sdk-${name}/${binary}`);
-      return { name: 'claude mcp serve', file, args: ['mcp', 'serve'], isNative: false, note: 'raw tools, no sessions' };
+      return {
+        name: 'claude mcp serve',
+        file,
+        args: ['mcp', 'serve'],
+        isNative: false,
+        note: 'raw tools, no sessions',
+      };
     } catch {
       // The package of another platform.
     }

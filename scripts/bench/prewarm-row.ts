@@ -27,7 +27,12 @@ export async function prewarmRow(rounds: number): Promise<Row> {
       target: 'at most 0.7 × without',
       measured: `${over.toFixed(2)} × (${round(median(times.warm))} ms, without ${round(median(times.cold))} ms)`,
       reached: over <= 0.7 && claimed === rounds,
-      numbers: { ratio: round(over, 3), ms: round(median(times.warm), 1), coldMs: round(median(times.cold), 1), claimed },
+      numbers: {
+        ratio: round(over, 3),
+        ms: round(median(times.warm), 1),
+        coldMs: round(median(times.cold), 1),
+        claimed,
+      },
     };
   } finally {
     await cold.close();

@@ -16,11 +16,12 @@ export async function startRows(
 ): Promise<{ rows: Row[]; peers: Peer[] }> {
   const place = { cwd: home.project, env: home.env() };
   const bytes = new Map<string, number>();
-  const listing = (name: string, file: string, args: readonly string[], opening?: PeerCommand['opening']) => async () => {
-    const start = await startToList({ file, args, ...place, ...(opening && { opening }) });
-    bytes.set(name, start.bytes);
-    return start.ms;
-  };
+  const listing =
+    (name: string, file: string, args: readonly string[], opening?: PeerCommand['opening']) => async () => {
+      const start = await startToList({ file, args, ...place, ...(opening && { opening }) });
+      bytes.set(name, start.bytes);
+      return start.ms;
+    };
   const times: Record<string, number[]> = await interleaved<string>(rounds, {
     [BARE]: () => startToEnd({ file: process.execPath, args: ['-e', '0'], ...place }),
     [OURS]: listing(OURS, process.execPath, [builtServer()]),

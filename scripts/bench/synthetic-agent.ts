@@ -46,7 +46,15 @@ export class SyntheticAgent {
 
   #turn(messageId: string): void {
     this.#turns++;
-    this.#say({ type: 'system', subtype: 'init', tools: ['Read', 'Edit', 'Bash'], model: 'synthetic', permissionMode: 'default', claude_code_version: '0', cwd: '/' });
+    this.#say({
+      type: 'system',
+      subtype: 'init',
+      tools: ['Read', 'Edit', 'Bash'],
+      model: 'synthetic',
+      permissionMode: 'default',
+      claude_code_version: '0',
+      cwd: '/',
+    });
     this.#say({ type: 'system', subtype: 'session_state_changed', state: 'running' });
     for (let step = 0; step < this.#shape.steps; step++) this.#step();
     this.#say({
@@ -86,8 +94,14 @@ export class SyntheticAgent {
   }
 
   #say(message: object): void {
-    const whole = { ...message, session_id: this.#sessionId, uuid: `${this.#sessionId}-${this.#calls}`, parent_tool_use_id: null };
-    this.#listener.onMessage(translate(whole as unknown as SDKMessage));
+    const whole = {
+      ...message,
+      session_id: this.#sessionId,
+      uuid: `${this.#sessionId}-${this.#calls}`,
+      parent_tool_use_id: null,
+    };
+    // Read from JSON like the real ones: a text that two messages have in common is kept twice.
+    this.#listener.onMessage(translate(JSON.parse(JSON.stringify(whole)) as SDKMessage));
   }
 }
 

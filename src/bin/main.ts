@@ -1,8 +1,8 @@
 #!/usr/bin/env node
+// Not `node:process`: importing it makes all three standard streams, and the start waits for that.
 import module from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { run } from '../cli/run.ts';
 import { defaultStateDir, type Host } from '../config/host.ts';

@@ -1,4 +1,5 @@
 import type { EventType } from '../driver/agent-signal.ts';
+import { PackedEvents } from './packed-events.ts';
 import { sizeOf } from './size-of.ts';
 
 export interface SessionEvent {
@@ -41,6 +42,9 @@ export interface Slice {
 export class EventLog {
   readonly #limits: EventLogLimits;
   #entries: Entry[] = [];
+  /** In place of the entries, while the session has no process. */
+  #packed: PackedEvents<Entry> | undefined;
+  #length = 0;
   #bytes = 0;
   #ordinary = 0;
   #nextId = 1;
@@ -61,7 +65,16 @@ export class EventLog {
   }
 
   get length(): number {
-    return this.#entries.length;
+    return this.#packed ? this.#length : this.#entries.length;
+  }
+
+  /** To be called when nothing more is expected for long: reading unpacks for the moment, an event for good. */
+  pack(): void {
+    if (this.#packed) return;
+    this.#length = this.#entries.length;
+    this.#packed = new PackedEvents(this.#entries);
+    this.#entries = [];
+    this.#stream = { messageId: undefined, open: undefined };
   }
 
   append(type: EventType, data: unknown, timestamp: number): SessionEvent {
@@ -94,16 +107,18 @@ export class EventLog {
 
   /** From `cursor` on, the id of the first event wanted. The caller walks it lazily: nothing is copied. */
   from(cursor: number): Slice {
-    const start = this.#indexOf(cursor);
+    const entries = this.#read();
+    const start = indexOf(entries, cursor);
     const lost = cursor <= this.#droppedUpTo;
-    const resetTo = lost ? (this.#entries[start]?.id ?? this.#nextId) : undefined;
-    return { events: start === 0 ? this.#entries : this.#entries.slice(start), resetTo };
+    const resetTo = lost ? (entries[start]?.id ?? this.#nextId) : undefined;
+    return { events: start === 0 ? entries : entries.slice(start), resetTo };
   }
 
   /** Newest first, for those who want only the last of something. */
   *newestFirst(): Generator<SessionEvent> {
-    for (let index = this.#entries.length - 1; index >= 0; index--) {
-      const entry = this.#entries[index];
+    const entries = this.#read();
+    for (let index = entries.length - 1; index >= 0; index--) {
+      const entry = entries[index];
       if (entry) yield entry;
     }
   }
@@ -112,23 +127,20 @@ export class EventLog {
     this.#delivered = Math.max(this.#delivered, upTo);
   }
 
+  #read(): readonly Entry[] {
+    return this.#packed?.unpack() ?? this.#entries;
+  }
+
   #push<Data>(type: EventType, data: Data, timestamp: number): Entry<Data> {
+    if (this.#packed) {
+      this.#entries = this.#packed.unpack();
+      this.#packed = undefined;
+    }
     const entry: Entry<Data> = { id: this.#nextId++, type, data, timestamp, size: sizeOf(data) + ENVELOPE_BYTES };
     this.#entries.push(entry);
     this.#bytes += entry.size;
     if (!DROPPED_LAST.has(type)) this.#ordinary++;
     return entry;
-  }
-
-  #indexOf(id: number): number {
-    let low = 0;
-    let high = this.#entries.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#entries[middle]?.id ?? 0) < id) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   #trim(): void {
@@ -152,4 +164,16 @@ export class EventLog {
     this.#bytes -= dropped.size;
     this.#droppedUpTo = Math.max(this.#droppedUpTo, dropped.id);
   }
+}
+
+/** Of the first entry with this id or a later one. */
+function indexOf(entries: readonly Entry[], id: number): number {
+  let low = 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((entries[middle]?.id ?? 0) < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -343,7 +343,10 @@ export class Session {
 
   /** Closes a process at rest; the next message resumes the transcript. */
   async park(): Promise<void> {
-    if (this.parkable) await this.#closeProcess();
+    if (!this.parkable) return;
+    await this.#closeProcess();
+    // A message may have come meanwhile; then there is more to write.
+    if (this.atRest) this.log.pack();
   }
 
   /** For a session that is forgotten by the server. */

@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { EventLog } from './event-log.ts';
+
+const LIMITS = { maxEvents: 20, maxBytes: 100_000 };
+
+function filled(count: number): EventLog {
+  const log = new EventLog(LIMITS);
+  for (let index = 0; index < count; index++) log.append('output', { text: `event ${index}` }, index);
+  return log;
+}
+
+describe('a packed log', () => {
+  test('reads as it did before, from every cursor', () => {
+    fc.assert(
+      fc.property(fc.nat(40), fc.nat(45), (count, cursor) => {
+        const log = filled(count);
+        const before = structuredClone(log.from(cursor));
+        const length = log.length;
+        log.pack();
+        expect(log.from(cursor)).toEqual(before);
+        expect(log.length).toBe(length);
+        expect([...log.newestFirst()].reverse()).toEqual(filled(count).from(0).events);
+      }),
+    );
+  });
+
+  test('goes on where it was: ids rise, the oldest are dropped', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('append', 'partial', 'pack'), { maxLength: 60 }), (steps) => {
+        const packed = new EventLog(LIMITS);
+        const plain = new EventLog(LIMITS);
+        for (const [index, step] of steps.entries()) {
+          if (step === 'pack') {
+            packed.pack();
+            // What packing ends, a new message ends as well.
+            plain.beginPartial('next');
+            packed.beginPartial('next');
+            continue;
+          }
+          for (const log of [packed, plain]) {
+            if (step === 'append') log.append('output', { text: `event ${index}` }, index);
+            else log.appendPartial(`piece ${index}`, index);
+          }
+        }
+        expect(packed.from(0)).toEqual(plain.from(0));
+        expect(packed.nextId).toBe(plain.nextId);
+      }),
+    );
+  });
+});
