@@ -9,8 +9,6 @@ import { SettingsError } from '../config/settings-error.ts';
 import { OPENING_ANSWERS } from '../transports/opening-answers.ts';
 import { openStdio } from '../transports/open-stdio.ts';
 import type { Opening } from '../transports/opening.ts';
-import { untilInterrupted } from './terminal/interruption.ts';
-import { openTerminal } from './terminal/terminal.ts';
 
 const BAD_USAGE = 2;
 
@@ -66,12 +64,14 @@ async function dispatch(source: CommandSource): Promise<number> {
     case 'demo': {
       const settings = loadSettings(source);
       const { runDemo } = await import('./demo/run-demo.ts');
+      const { openTerminal, untilInterrupted } = await loadTerminal();
       return untilInterrupted((signal) =>
         runDemo(rest, { ...source, version, settings, temporaryDir: tmpdir(), terminal: openTerminal(), signal }),
       );
     }
     case 'doctor': {
       const { runDoctor } = await import('./doctor/run-doctor.ts');
+      const { openTerminal, untilInterrupted } = await loadTerminal();
       return untilInterrupted((signal) =>
         runDoctor(rest, {
           ...source,
@@ -89,6 +89,7 @@ async function dispatch(source: CommandSource): Promise<number> {
       // Rules that could not be used would only be noticed when the client starts the server.
       if (command === 'install') loadSettings(source);
       const { runInstall } = await import('./install/run-install.ts');
+      const { openTerminal } = await loadTerminal();
       const { execPath } = process;
       return runInstall(command, rest, {
         ...source,
@@ -99,4 +100,11 @@ async function dispatch(source: CommandSource): Promise<number> {
       });
     }
   }
+}
+
+/** For the commands that talk to a person. */
+async function loadTerminal(): Promise<
+  typeof import('./terminal/interruption.ts') & typeof import('./terminal/terminal.ts')
+> {
+  return { ...(await import('./terminal/interruption.ts')), ...(await import('./terminal/terminal.ts')) };
 }

@@ -23,7 +23,7 @@ export interface HostedEngine {
   readonly engine: Engine;
   /** Ends what an earlier engine left behind when it was killed. */
   sweep(): void;
-  /** Loads the Agent SDK before the first session needs it. */
+  /** Loads the Agent SDK, and warms a spare where that is wanted, before the first session needs it. */
   preload(): void;
 }
 
@@ -41,6 +41,7 @@ export function hostEngine(settings: Settings, { env, cwd, configDir, log }: Sur
     baseEnv: env,
     log,
     async release() {
+      await driver.close();
       await owner.release();
       await audit.close();
     },
@@ -52,6 +53,7 @@ export function hostEngine(settings: Settings, { env, cwd, configDir, log }: Sur
     },
     preload() {
       driver.preload().catch((error: unknown) => log('debug', `preload: ${String(error)}`));
+      if (settings.prewarm) driver.keepSpare(engine.plainLaunch(), (line) => log('debug', line));
     },
   };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { digest } from '../audit/audit-entry.ts';
 import { childEnvironment } from '../config/child-environment.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
-import type { RewindReport } from '../driver/agent-process.ts';
+import type { AgentLaunch, RewindReport } from '../driver/agent-process.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Answer } from './answer.ts';
@@ -103,7 +103,12 @@ export class Engine {
     this.#checkOpen();
     this.policy.checkDepth();
     const admitted = this.policy.admit(options, unasked);
-    return this.#launchNew({ id: randomUUID(), options: admitted, origin: { kind: 'new' } }, prompt);
+    return this.#launchNew({ options: admitted, origin: { kind: 'new' } }, prompt);
+  }
+
+  /** How a session is launched whose caller asks for nothing special. */
+  plainLaunch(): Pick<AgentLaunch, 'options' | 'env'> {
+    return this.#launchWith(this.policy.admit({}));
   }
 
   async reply(request: ReplyRequest): Promise<Session> {
@@ -187,7 +192,7 @@ export class Engine {
   // ── ways into a conversation ───────────────────────────────────────────────────────────────────────────────────
 
   async #launchNew(
-    seed: Pick<SessionSeed, 'id' | 'options' | 'origin' | 'inherited'>,
+    seed: Pick<SessionSeed, 'options' | 'origin' | 'inherited'> & { id?: string },
     prompt: string,
   ): Promise<Session> {
     const { options } = seed;
@@ -196,6 +201,7 @@ export class Engine {
       const session = new Session(
         {
           ...seed,
+          id: seed.id ?? this.#services.driver.newSessionId?.(this.#launchWith(options)) ?? randomUUID(),
           permissionTimeoutMs: options.permissionRequestTimeoutMs ?? this.settings.permissionTimeoutMs,
           initTimeoutMs: options.sessionInitTimeoutMs ?? DEFAULT_INIT_TIMEOUT_MS,
         },
@@ -346,11 +352,7 @@ export class Engine {
     return {
       clock,
       eventLimits: { maxEvents: this.settings.eventBufferSize, maxBytes: EVENT_BYTES },
-      launch: (launch, listener) =>
-        driver.launch(
-          { ...launch, options: withoutEnv(launch.options), env: this.#childEnv(launch.options) },
-          listener,
-        ),
+      launch: (launch, listener) => driver.launch({ ...launch, ...this.#launchWith(launch.options) }, listener),
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       onRequest: (session, request) => this.#requested(session, request),
       onSettled: (session, request, { decision, source }) => {
@@ -362,6 +364,10 @@ export class Engine {
       onTools: (tools) => this.#learnTools(tools),
       debug: (line) => log('debug', line),
     };
+  }
+
+  #launchWith(options: SessionOptions): Pick<AgentLaunch, 'options' | 'env'> {
+    return { options: withoutEnv(options), env: this.#childEnv(options) };
   }
 
   #childEnv(options: SessionOptions): Record<string, string> {

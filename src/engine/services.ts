@@ -6,7 +6,11 @@ import type { Session } from './session.ts';
 /** What the engine needs of the world; each is one thing that tests and embedders can replace. */
 export interface EngineServices {
   clock: Clock;
-  driver: { launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess> };
+  driver: {
+    launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess>;
+    /** A process that waits for its session has an id already; a driver without one leaves the choice to the engine. */
+    newSessionId?(launch: Pick<AgentLaunch, 'options' | 'env'>): string;
+  };
   transcripts: TranscriptReader;
   audit: AuditTrail;
   /** The environment a Claude Code gets before the caller's own variables. */

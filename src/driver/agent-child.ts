@@ -1,0 +1,91 @@
+import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { SpawnedProcess, SpawnOptions } from '@anthropic-ai/claude-agent-sdk';
+import { ObjectLines } from './object-lines.ts';
+import type { ProcessOwner } from './process-owner.ts';
+import { StderrTail } from './stderr-tail.ts';
+
+/** How long a process may take to end after its message stream did, before it is ended. */
+const EXIT_GRACE_MS = 2_000;
+
+/** The operating system's side of a Claude Code: a process that carries our mark, its last words, its end. */
+export class AgentChild {
+  readonly runId = randomUUID();
+  readonly #owner: ProcessOwner;
+  readonly #stderr = new StderrTail();
+  #child: ChildProcess | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(owner: ProcessOwner) {
+    this.#owner = owner;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get alive(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get stderr(): string {
+    return this.#stderr.lines();
+  }
+
+  environment(env: Readonly<Record<string, string>>): Record<string, string> {
+    return {
+      ...env,
+      ...this.#owner.adopt(this.runId),
+      // The only authoritative word on when Claude Code has come to rest.
+      CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
+    };
+  }
+
+  spawn({ command, args, cwd, env }: SpawnOptions): SpawnedProcess {
+    const child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+    this.#child = child;
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      this.#stderr.add(chunk);
+    });
+    // A process that dies while it is written to; the end of the process itself is reported by its exit.
+    child.stdin.on('error', () => undefined);
+    child.on('error', (error) => {
+      this.#stderr.add(error.message);
+    });
+    // The SDK waits for the exit of a process that will never say anything again.
+    child.stdout.once('end', () => {
+      setTimeout(() => void this.stop(), EXIT_GRACE_MS).unref();
+    });
+    return filtered(child, (text) => this.#stderr.add(text));
+  }
+
+  /** Ends the process and everything it started. Safe to call at any time and more than once. */
+  stop(): Promise<void> {
+    return (this.#stopping ??= this.#owner.stopRun(this.runId, this.pid));
+  }
+
+  /** How it ended. The SDK's stream can end before the process has: then the tree is ended, so that nothing is held. */
+  async end(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    const child = this.#child;
+    if (!child) return { code: null, signal: null };
+    if (child.pid !== undefined && this.alive) {
+      const patience = AbortSignal.timeout(EXIT_GRACE_MS);
+      await once(child, 'exit', { signal: patience }).catch(() => undefined);
+    }
+    await this.stop();
+    return { code: child.exitCode, signal: child.signalCode };
+  }
+}
+
+/** The process as the SDK sees it, with nothing on its output but objects. */
+function filtered(child: ChildProcessWithoutNullStreams, stray: (text: string) => void): SpawnedProcess {
+  const stdout = child.stdout.pipe(new ObjectLines(stray));
+  return new Proxy<SpawnedProcess>(child, {
+    get(_child, name) {
+      if (name === 'stdout') return stdout;
+      const value: unknown = Reflect.get(child, name);
+      return typeof value === 'function' ? (value.bind(child) as unknown) : value;
+    },
+  });
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { CanUseTool, ClaimOptions, Query, SpareProcess } from '@anthropic-ai/claude-agent-sdk';
+import type { SessionOptions } from '../schema/session-options.ts';
+import { AgentChild } from './agent-child.ts';
+import { InputQueue } from './input-queue.ts';
+import type { ProcessOwner } from './process-owner.ts';
+import { sdkOptions } from './sdk-options.ts';
+
+type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
+
+/** What a process is started with, apart from which conversation it is. */
+export interface SpareTemplate {
+  readonly options: SessionOptions;
+  readonly env: Record<string, string>;
+}
+
+/** A spare that has become a session's process. */
+export interface ClaimedSpare {
+  readonly child: AgentChild;
+  readonly input: InputQueue;
+  readonly query: Query;
+  /** Whom to ask was not known when the process was started. */
+  askWith(canUseTool: CanUseTool): void;
+}
+
+/** What a claim can still set, or what the server keeps for itself; all else is fixed when the spare starts. */
+const LEFT_TO_THE_CLAIM = new Set([
+  'cwd',
+  'model',
+  'permissionMode',
+  'additionalDirectories',
+  'permissionRequestTimeoutMs',
+  'sessionInitTimeoutMs',
+]);
+
+/** One Claude Code, started and waiting, that is no session yet. */
+export class SpareAgent {
+  readonly sessionId = randomUUID();
+  readonly #template: SpareTemplate;
+  readonly #child: AgentChild;
+  #process: SpareProcess | undefined;
+  #canUseTool: CanUseTool | undefined;
+
+  constructor(owner: ProcessOwner, template: SpareTemplate) {
+    this.#template = template;
+    this.#child = new AgentChild(owner);
+  }
+
+  async warm(sdk: Sdk): Promise<void> {
+    const { options, env } = this.#template;
+    this.#process = await sdk.prewarm({
+      options: {
+        ...sdkOptions(fixedOptions(options)),
+        sessionId: this.sessionId,
+        env: this.#child.environment(env),
+        spawnClaudeCodeProcess: (spawnOptions) => this.#child.spawn(spawnOptions),
+        canUseTool: async (...asked) =>
+          this.#canUseTool?.(...asked) ?? { behavior: 'deny', message: 'The session has not begun.', interrupt: true },
+      },
+    });
+    // Told by the claim, if there is one.
+    this.#process.claimed.catch(() => undefined);
+  }
+
+  get alive(): boolean {
+    return this.#process !== undefined && this.#child.alive;
+  }
+
+  fits({ options, env }: SpareTemplate): boolean {
+    return (
+      options.cwd !== undefined &&
+      options.permissionMode !== 'bypassPermissions' &&
+      isDeepStrictEqual(fixedOptions(options), fixedOptions(this.#template.options)) &&
+      isDeepStrictEqual(env, this.#template.env)
+    );
+  }
+
+  /** Resolves when the process has taken the session on; rejects when it will not, and then nothing has run. */
+  async claim({ cwd = '', model, permissionMode, additionalDirectories }: SessionOptions): Promise<ClaimedSpare> {
+    if (!this.#process) throw new Error('The spare is not warm.');
+    const options: ClaimOptions = {
+      cwd,
+      ...(model !== undefined && { model }),
+      ...(permissionMode !== undefined && { permissionMode }),
+      ...(additionalDirectories !== undefined && { additionalDirectories }),
+    };
+    const input = new InputQueue();
+    const query = this.#process.claim({ prompt: input, options });
+    await this.#process.claimed;
+    return { child: this.#child, input, query, askWith: (canUseTool) => (this.#canUseTool = canUseTool) };
+  }
+
+  async stop(): Promise<void> {
+    this.#process?.close();
+    await this.#child.stop();
+  }
+}
+
+function fixedOptions(options: SessionOptions): SessionOptions {
+  return Object.fromEntries(
+    Object.entries(options).filter(([name, value]) => value !== undefined && !LEFT_TO_THE_CLAIM.has(name)),
+  );
+}

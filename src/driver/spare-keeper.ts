@@ -1,0 +1,117 @@
+import { freemem } from 'node:os';
+import { messageOf } from '../errors/errors.ts';
+import type { AgentLaunch } from './agent-process.ts';
+import type { ProcessOwner } from './process-owner.ts';
+import { SpareAgent, type ClaimedSpare, type SpareTemplate } from './spare-agent.ts';
+
+export interface SpareKeeperOptions {
+  readonly loadSdk: () => Promise<typeof import('@anthropic-ai/claude-agent-sdk')>;
+  readonly owner: ProcessOwner;
+  readonly template: SpareTemplate;
+  readonly debug: (line: string) => void;
+  readonly freeMemory?: () => number;
+}
+
+/** A parked spare holds about 250 MB; the session it becomes and its commands need room as well. */
+const ENOUGH_FREE_BYTES = 1_000_000_000;
+const LOOK_AT_MEMORY_EVERY_MS = 30_000;
+/** The session that took the last spare is busiest at its beginning; the next spare must not slow it down. */
+const REFILL_AFTER_MS = 1_000;
+
+/** Keeps one spare warm while there is memory for it. A start that cannot use it never notices that it is there. */
+export class SpareKeeper {
+  readonly #options: SpareKeeperOptions;
+  readonly #freeMemory: () => number;
+  readonly #reserved = new Map<string, SpareAgent>();
+  readonly #memoryWatch: NodeJS.Timeout;
+  #spare: SpareAgent | undefined;
+  #warming: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: SpareKeeperOptions) {
+    this.#options = options;
+    this.#freeMemory = options.freeMemory ?? freemem;
+    this.#memoryWatch = setInterval(() => this.#lookAtMemory(), LOOK_AT_MEMORY_EVERY_MS).unref();
+    this.#fill();
+  }
+
+  /** The id of the session that the spare will be, if it fits; from then on it waits for that session alone. */
+  reserve(template: SpareTemplate): string | undefined {
+    const spare = this.#spare;
+    if (!spare?.fits(template)) return undefined;
+    this.#spare = undefined;
+    this.#refill();
+    if (!spare.alive) return undefined;
+    this.#reserved.set(spare.sessionId, spare);
+    return spare.sessionId;
+  }
+
+  /** Undefined when there is none for this session or it was refused: then a process is started as ever. */
+  async claim({ sessionId, history, options }: AgentLaunch): Promise<ClaimedSpare | undefined> {
+    const spare = this.#reserved.get(sessionId);
+    if (!spare || history.kind !== 'new') return undefined;
+    this.#reserved.delete(sessionId);
+    try {
+      const claimed = await spare.claim(options);
+      this.#options.debug('spare claimed');
+      return claimed;
+    } catch (error) {
+      this.#options.debug(`spare refused: ${messageOf(error)}`);
+      // Its id is the session's: the one that is started instead may only come when this one has gone.
+      await spare.stop();
+      return undefined;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#memoryWatch);
+    const spares = [...this.#reserved.values(), ...(this.#spare ? [this.#spare] : [])];
+    this.#reserved.clear();
+    this.#spare = undefined;
+    await Promise.all(spares.map((spare) => spare.stop()));
+  }
+
+  #refill(): void {
+    setTimeout(() => this.#fill(), REFILL_AFTER_MS).unref();
+  }
+
+  #fill(): void {
+    if (this.#closed || this.#spare || this.#warming || this.#isMemoryShort()) return;
+    this.#warming = this.#warm().finally(() => (this.#warming = undefined));
+  }
+
+  async #warm(): Promise<void> {
+    const { loadSdk, owner, template, debug } = this.#options;
+    const spare = new SpareAgent(owner, template);
+    try {
+      await spare.warm(await loadSdk());
+      if (this.#closed) {
+        await spare.stop();
+        return;
+      }
+      this.#spare = spare;
+      debug('spare is warm');
+    } catch (error) {
+      debug(`no spare: ${messageOf(error)}`);
+      await spare.stop();
+    }
+  }
+
+  #lookAtMemory(): void {
+    if (!this.#isMemoryShort()) {
+      this.#fill();
+      return;
+    }
+    const spare = this.#spare;
+    this.#spare = undefined;
+    if (spare) {
+      this.#options.debug('memory is short: the spare is let go');
+      void spare.stop();
+    }
+  }
+
+  #isMemoryShort(): boolean {
+    return this.#freeMemory() < ENOUGH_FREE_BYTES;
+  }
+}
