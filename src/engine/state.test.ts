@@ -5,15 +5,15 @@ const EVENTS = Object.keys(TRANSITIONS) as StateEvent[];
 
 /** Rows are states, columns events in the order of the head; `·` changes nothing. */
 const TABLE = `
-  state         started  work     asked    answered interrupt     rest  stop         fail   cancel
-  starting      running  ·        waiting  ·        interrupting  idle  interrupted  error  cancelled
-  running       ·        ·        waiting  ·        interrupting  idle  interrupted  error  cancelled
-  waiting       ·        ·        ·        running  interrupting  idle  interrupted  error  cancelled
-  interrupting  ·        ·        ·        ·        ·             idle  interrupted  error  cancelled
-  idle          ·        running  waiting  ·        ·             ·     ·            error  cancelled
-  interrupted   ·        running  waiting  ·        ·             ·     ·            error  cancelled
-  error         ·        running  waiting  ·        ·             ·     ·            ·      cancelled
-  cancelled     ·        ·        ·        ·        ·             ·     ·            ·      ·`;
+  state         started  work     next     asked    answered interrupt     rest  stop         fail   cancel
+  starting      running  ·        ·        waiting  ·        interrupting  idle  interrupted  error  cancelled
+  running       ·        ·        ·        waiting  ·        interrupting  idle  interrupted  error  cancelled
+  waiting       ·        ·        ·        ·        running  interrupting  idle  interrupted  error  cancelled
+  interrupting  ·        ·        running  ·        ·        ·             idle  interrupted  error  cancelled
+  idle          ·        running  ·        waiting  ·        ·             ·     ·            error  cancelled
+  interrupted   ·        running  ·        waiting  ·        ·             ·     ·            error  cancelled
+  error         ·        running  ·        waiting  ·        ·             ·     ·            ·      cancelled
+  cancelled     ·        ·        ·        ·        ·        ·             ·     ·            ·      ·`;
 
 const [head = [], ...rows] = TABLE.trim()
   .split('\n')
