@@ -158,3 +158,13 @@ it('takes a bare elicitation capability of an older client for forms', async () 
   await h.waitUntilRest(sessionId);
   expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
 });
+
+it.each(ERAS)('asks the user of a %s client through the explicit tools too', async (era) => {
+  const h = await startHarness({ era, toolset: 'explicit', form: () => allowOnce });
+  h.model.on('go').reply(touch('made.txt'), text('done'));
+  const { sessionId } = await h.ok('claude_create_session', { prompt: 'go', workingDirectory: h.project });
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'completed', pendingInputs: [] });
+  expect(h.forms).toHaveLength(1);
+  expect(auditedDecisions(h)).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
+  expect(existsSync(`${h.project}/made.txt`)).toBe(true);
+});
