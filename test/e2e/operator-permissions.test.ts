@@ -256,6 +256,17 @@ describe('the repository that a session reads', () => {
     await h.ok('claude_code_session', { action: 'cancel', sessionId });
   });
 
+  it('cannot switch them off where the mode is as Claude Code is configured either', async () => {
+    const h = await startHarness({ toolset: 'explicit' });
+    await mkdir(join(h.project, '.claude'));
+    const settings = { permissions: { defaultMode: 'bypassPermissions' } };
+    await writeFile(join(h.project, '.claude', 'settings.json'), JSON.stringify(settings));
+    h.model.on('make it').reply(touch, text('made'));
+    const { sessionId } = await h.ok('claude_create_session', { prompt: 'make it' });
+    expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
+    expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
+  });
+
   it('is left out with settingSources []', async () => {
     const h = await startHarness();
     await mkdir(join(h.project, '.claude'));

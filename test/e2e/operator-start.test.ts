@@ -94,6 +94,19 @@ describe('a bad value stops the start with one line that names it', () => {
   });
 });
 
+describe('TOOLSET', () => {
+  it.each([
+    ['by default', {}, 4, 'claude_code'],
+    ['as variable', { env: { CLAUDE_CODE_MCP_TOOLSET: 'explicit' } }, 6, 'claude_create_session'],
+    ['as flag', { args: ['--toolset', 'explicit'] }, 6, 'claude_create_session'],
+  ])('%s decides which tools are offered', async (_when, start, count, name) => {
+    const h = await startHarness(start);
+    const { tools } = await h.client.listTools();
+    expect(tools).toHaveLength(count);
+    expect(tools.map((offered) => offered.name)).toContain(name);
+  });
+});
+
 describe('LOG_LEVEL', () => {
   const misspelt = { CLAUDE_CODE_MCP_MAX_SESSION: '3' };
 
