@@ -532,6 +532,7 @@ export class Session {
         this.#services.onTools(signal.tools);
         this.#apply('started');
         this.#starting?.resolve();
+        this.#starting = undefined;
         return;
       case 'state':
         this.#reportsState = true;
@@ -584,6 +585,8 @@ export class Session {
 
   #comeToRest(): void {
     if (this.atRest || this.#outbox.unread) return;
+    // It could not even start, as without a transcript to resume: its end will tell the caller so.
+    if (this.#starting && this.#result?.isError === true) return;
     this.#requests.settleAll({ behavior: 'deny', message: 'The turn has ended.' }, 'cancel');
     const result = this.#result;
     const stopped =
