@@ -5,12 +5,12 @@ import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
-import type { Harness } from '../harness/open-harness.ts';
 import { RawClient } from '../harness/raw-client.ts';
+import { TOOLSETS, type Toolset } from '../harness/toolsets.ts';
 
 /** In all at least 10,000 cases, in less than a minute. */
 const CASES_A_RUN = 25;
-const TOOL_RUNS = 340;
+const TOOL_RUNS: Readonly<Record<Toolset, number>> = { compact: 220, explicit: 120 };
 const FRAME_RUNS = 80;
 
 /** What would start a session if the rest happened to fit: there is no such directory. */
@@ -104,25 +104,57 @@ function argumentsFor({ name, inputSchema }: ToolSchema): fc.Arbitrary<unknown> 
   return fc.oneof({ weight: 9, arbitrary: fits }, { weight: 1, arbitrary: json }).map(harmless);
 }
 
-/** The server as it was: the same session in the same state, the same processes. */
-async function stateOf(h: Harness, client: RawClient): Promise<unknown> {
-  const { result } = await client.request('tools/call', { name: 'claude_code_session', arguments: { action: 'list' } });
-  const pids = (await h.processes()).map(({ pid }) => pid);
-  return { sessions: result.structuredContent.sessions, pids: pids.sort((a, b) => a - b) };
+/** How a session is made and looked at in each toolset. */
+const CALLS = {
+  compact: {
+    start: ['claude_code', (cwd: string) => ({ prompt: 'be there', cwd })],
+    look: ['claude_code_check', (sessionId: string) => ({ action: 'poll', sessionId, includeEvents: false })],
+    list: ['claude_code_session', { action: 'list' }],
+    restsAs: 'idle',
+  },
+  explicit: {
+    start: ['claude_create_session', (cwd: string) => ({ prompt: 'be there', workingDirectory: cwd })],
+    look: ['claude_get_status', (sessionId: string) => ({ sessionId })],
+    list: ['claude_list_sessions', {}],
+    restsAs: 'completed',
+  },
+} as const;
+
+interface Fuzzed {
+  readonly client: RawClient;
+  readonly sessionId: string;
+  readonly tools: readonly ToolSchema[];
+  /** The server is as it was: the same session in the same state, the same processes. */
+  expectUnchanged(): Promise<void>;
 }
 
-async function startFuzzed(): Promise<{ h: Harness; client: RawClient; sessionId: string; before: unknown }> {
-  const h = await startHarness({ connect: false });
+async function startFuzzed(toolset: Toolset = 'compact'): Promise<Fuzzed> {
+  const h = await startHarness({ connect: false, toolset });
   const client = new RawClient(h.server);
   await client.initialize();
   h.model.on('be there').reply(text('here I am'));
-  const started = await client.request('tools/call', {
-    name: 'claude_code',
-    arguments: { prompt: 'be there', cwd: h.project, waitMs: 15_000 },
+  const call = async (name: string, args: object): Promise<Json> => {
+    const { result } = await client.request('tools/call', { name, arguments: args });
+    return result.structuredContent;
+  };
+  const { start, look, list, restsAs } = CALLS[toolset];
+  const { sessionId } = await call(start[0], start[1](h.project));
+  await eventually(async () => (await call(look[0], look[1](sessionId))).status === restsAs, { what: 'it is at rest' });
+  const stateNow = async (): Promise<unknown> => ({
+    sessions: (await call(list[0], list[1])).sessions,
+    session: await call(look[0], look[1](sessionId)),
+    pids: (await h.processes()).map(({ pid }) => pid).sort((a, b) => a - b),
   });
-  const { sessionId, status } = started.result.structuredContent;
-  expect(status).toBe('idle');
-  return { h, client, sessionId, before: await stateOf(h, client) };
+  const before = await stateNow();
+  const { result } = await client.request('tools/list', {});
+  return {
+    client,
+    sessionId,
+    tools: result.tools,
+    async expectUnchanged() {
+      expect(await stateNow()).toEqual(before);
+    },
+  };
 }
 
 function expectAnswer(answer: Json, frame: string): void {
@@ -141,9 +173,9 @@ function expectAnswer(answer: Json, frame: string): void {
 }
 
 describe('bad input is answered, and changes nothing', () => {
-  test('the arguments of every tool', { timeout: 240_000 }, async () => {
-    const { h, client, before } = await startFuzzed();
-    const { tools } = (await client.request('tools/list', {})).result as { tools: ToolSchema[] };
+  test.for(TOOLSETS)('the arguments of every tool: %s', { timeout: 240_000 }, async (toolset) => {
+    const { client, tools, expectUnchanged } = await startFuzzed(toolset);
+    const numRuns = TOOL_RUNS[toolset];
     const call = fc.oneof(
       ...tools.map((tool) => argumentsFor(tool).map((args) => `{"name":"${tool.name}","arguments":${write(args)}}`)),
     );
@@ -154,15 +186,14 @@ describe('bad input is answered, and changes nothing', () => {
         const answers = await Promise.all(calls.map((params) => client.requestRaw('tools/call', params)));
         answers.forEach((answer, index) => expectAnswer(answer, calls[index] ?? ''));
       }),
-      { numRuns: TOOL_RUNS },
+      { numRuns },
     );
-    expect(cases).toBeGreaterThanOrEqual(TOOL_RUNS * CASES_A_RUN);
-    expect(await stateOf(h, client)).toEqual(before);
+    expect(cases).toBeGreaterThanOrEqual(numRuns * CASES_A_RUN);
+    await expectUnchanged();
   });
 
   test('a session that exists, asked with anything that may only look', { timeout: 120_000 }, async () => {
-    const { h, client, sessionId, before } = await startFuzzed();
-    const { tools } = (await client.request('tools/list', {})).result as { tools: ToolSchema[] };
+    const { client, sessionId, tools, expectUnchanged } = await startFuzzed();
     const check = tools.find(({ name }) => name === 'claude_code_check');
     const args = argumentsFor(check!).map((given) => ({
       ...(typeof given === 'object' && !(given instanceof Raw) && given),
@@ -176,11 +207,11 @@ describe('bad input is answered, and changes nothing', () => {
       }),
       { numRuns: 40 },
     );
-    expect(await stateOf(h, client)).toEqual(before);
+    await expectUnchanged();
   });
 
   test('frames that are no requests, or strange ones', { timeout: 240_000 }, async () => {
-    const { h, client, before } = await startFuzzed();
+    const { client, expectUnchanged } = await startFuzzed();
     let cases = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(frame, { minLength: CASES_A_RUN, maxLength: CASES_A_RUN }), async (frames) => {
@@ -191,8 +222,9 @@ describe('bad input is answered, and changes nothing', () => {
       { numRuns: FRAME_RUNS },
     );
     expect(cases).toBeGreaterThanOrEqual(FRAME_RUNS * CASES_A_RUN);
-    expect(await stateOf(h, client)).toEqual(before);
-    expect((TOOL_RUNS + FRAME_RUNS) * CASES_A_RUN).toBeGreaterThanOrEqual(10_000);
+    await expectUnchanged();
+    const runs = TOOL_RUNS.compact + TOOL_RUNS.explicit + FRAME_RUNS;
+    expect(runs * CASES_A_RUN).toBeGreaterThanOrEqual(10_000);
   });
 
   test('what is no JSON-RPC is refused, under its id where it has one', async () => {
@@ -213,7 +245,7 @@ describe('bad input is answered, and changes nothing', () => {
   });
 
   test('one frame of twenty megabytes, and two requests of the same id', async () => {
-    const { h, client, before } = await startFuzzed();
+    const { client, expectUnchanged } = await startFuzzed();
     const prompt = 'm'.repeat(20_000_000);
     const answer = await client.request('tools/call', { name: 'claude_code', arguments: { prompt, cwd: NOWHERE } });
     expect(answer.result.structuredContent.error).toMatch(/^Error \[INVALID_ARGUMENT\]: .*cwd/);
@@ -222,7 +254,7 @@ describe('bad input is answered, and changes nothing', () => {
     await eventually(() => client.refusals.some(({ error }) => /bytes/.test(error.message)), { what: 'it is refused' });
     const twice = { jsonrpc: '2.0', id: 'same', method: 'tools/list' };
     await client.send(`${JSON.stringify(twice)}\n${JSON.stringify(twice)}`);
-    expect(await stateOf(h, client)).toEqual(before);
+    await expectUnchanged();
   });
 });
 

@@ -91,7 +91,7 @@ describe('transcripts that are damaged', () => {
     expect(sessions.map(({ sessionId }: Json) => sessionId)).toContain(whole);
     const { isError, text: said } = await h.call('claude_code_reply', { sessionId: damaged, prompt: 'go on' });
     expect(isError).toBe(true);
-    expect(said).toMatch(/No conversation found|transcript/i);
+    expect(said).toMatch(/did not start: .*(No conversation found|Failed to resume session)/);
     h.model.on('still whole').always(text('yes'));
     await h.ok('claude_code_reply', { sessionId: whole, prompt: 'still whole' });
     expect(await h.waitUntilRest(whole)).toMatchObject({ status: 'idle', result: { result: 'yes' } });
