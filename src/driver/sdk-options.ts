@@ -5,9 +5,15 @@ import { EXPOSED_OPTIONS } from './options-table.ts';
 /** A question needs an answer, not a permission: were it approved in advance, it would answer itself with nothing. */
 const NEVER_APPROVED_IN_ADVANCE = new Set(['AskUserQuestion']);
 
-/** What a caller set, as the SDK takes it. An option not given is an option not passed. */
+/**
+ * Without it the SDK sends an empty prompt in place of Claude Code's own, and what runs is no longer the user's Claude
+ * Code; with it, nothing is sent.
+ */
+const OWN_SYSTEM_PROMPT = { type: 'preset', preset: 'claude_code' } as const;
+
+/** What a caller set, as the SDK takes it. An option not given is an option not passed to Claude Code. */
 export function sdkOptions(given: SessionOptions): Options {
-  const options: Record<string, unknown> = {};
+  const options: Record<string, unknown> = { systemPrompt: OWN_SYSTEM_PROMPT };
   for (const name of EXPOSED_OPTIONS) if (given[name] !== undefined) options[name] = given[name];
   if (given.allowedTools) {
     options['allowedTools'] = given.allowedTools.filter((tool) => !NEVER_APPROVED_IN_ADVANCE.has(tool));

@@ -12,7 +12,9 @@ import { Registry } from './registry.ts';
 import type { OpenRequest, Source } from './requests.ts';
 import { isResumeToken, resumeToken } from './resume-token.ts';
 import type { DiskQuery, DiskSession, EngineServices, FormPresenter } from './services.ts';
-import { busy, Session, type SessionSeed, type SessionServices } from './session.ts';
+import { busy } from './session-errors.ts';
+import type { SessionSeed, SessionServices } from './session-types.ts';
+import { Session } from './session.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
 import { ChangeSignal } from './signal.ts';
 
@@ -354,6 +356,7 @@ export class Engine {
       eventLimits: { maxEvents: this.settings.eventBufferSize, maxBytes: EVENT_BYTES },
       launch: (launch, listener) => driver.launch({ ...launch, ...this.#launchWith(launch.options) }, listener),
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
+      hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
       onRequest: (session, request) => this.#requested(session, request),
       onSettled: (session, request, { decision, source }) => {
         this.#record(session, 'decision', source, request.ask.toolName, { request: request.id }, decision.behavior);

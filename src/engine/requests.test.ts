@@ -41,7 +41,7 @@ class Bench {
     const controller = new AbortController();
     this.#withdraw.set(id, controller);
     void this.book
-      .ask(askOf(id, controller.signal), timeoutMs, undefined)
+      .open(askOf(id, controller.signal), timeoutMs, undefined)
       .then((decision) => this.decided.set(id, [...(this.decided.get(id) ?? []), decision]));
   }
 
@@ -70,7 +70,7 @@ test('whatever comes together, each request has exactly one outcome, and it is t
       const bench = new Bench();
       const { book, clock } = bench;
       for (const [index, each] of steps.entries()) {
-        const openBefore = book.open.map(({ id }) => id);
+        const openBefore = book.all.map(({ id }) => id);
         const target = 'which' in each ? bench.opened[each.which % Math.max(1, bench.opened.length)] : undefined;
         switch (each.do) {
           case 'ask':
@@ -126,7 +126,7 @@ test('an outcome may lead to another request or answer without confusing the boo
       book.settleAll(DENY, 'cancel');
     },
   });
-  for (const id of ['a', 'b', 'c']) void book.ask(askOf(id, new AbortController().signal), 100, undefined);
+  for (const id of ['a', 'b', 'c']) void book.open(askOf(id, new AbortController().signal), 100, undefined);
   clock.advance(100);
   expect(told).toEqual(['a timeout', 'b cancel', 'c cancel']);
 });
@@ -153,7 +153,7 @@ test('zero never expires', () => {
 test('a question that was taken back before it could be asked is settled', () => {
   const bench = new Bench();
   const gone = AbortSignal.abort();
-  void bench.book.ask(askOf('gone', gone), 0, undefined);
+  void bench.book.open(askOf('gone', gone), 0, undefined);
   expect(bench.book.size).toBe(0);
   expect(bench.settled.get('gone')).toMatchObject([{ source: 'cancel', decision: { behavior: 'deny' } }]);
 });

@@ -54,7 +54,7 @@ export class RequestBook {
     this.#listener = listener;
   }
 
-  get open(): OpenRequest[] {
+  get all(): OpenRequest[] {
     return [...this.#pending.values()].map(({ request }) => request);
   }
 
@@ -67,7 +67,7 @@ export class RequestBook {
   }
 
   /** Resolves with the one decision there will be. `timeoutMs` 0: it never expires. */
-  ask(ask: PermissionAsk, timeoutMs: number, plan: string | undefined): Promise<Decision> {
+  open(ask: PermissionAsk, timeoutMs: number, plan: string | undefined): Promise<Decision> {
     const createdAt = this.#clock.now();
     const settled = new AbortController();
     const request: OpenRequest = {

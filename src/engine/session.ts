@@ -1,63 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import type { AgentExit, AgentLaunch, AgentListener, AgentProcess, RewindReport } from '../driver/agent-process.ts';
+import type { AgentExit, AgentListener, AgentProcess, RewindReport } from '../driver/agent-process.ts';
 import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import { Activity } from './activity.ts';
-import { toDecision, type Answer } from './answer.ts';
+import { AgentLink } from './agent-link.ts';
+import type { Answer } from './answer.ts';
 import { assistantText } from './assistant-text.ts';
-import type { Clock } from './clock.ts';
 import { deferred, type Deferred } from './deferred.ts';
-import { EventLog, type EventLogLimits } from './event-log.ts';
+import { EventLog } from './event-log.ts';
 import { Outbox } from './outbox.ts';
-import { RequestBook, type OpenRequest, type Outcome, type Source } from './requests.ts';
+import { RequestDesk } from './request-desk.ts';
+import type { OpenRequest, Outcome, Source } from './requests.ts';
+import { busy, requestNotFound } from './session-errors.ts';
+import type { Cancellation, SessionOrigin, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
 import { ChangeSignal } from './signal.ts';
 import { isAtRest, transition, type State, type StateEvent } from './state.ts';
-import { refusingRule } from './tool-rules.ts';
 import { oneLine } from './tool-summary.ts';
-import { Totals, type Sums } from './totals.ts';
+import { Totals } from './totals.ts';
 import { describeExit, endedByForce, failed, lostProcess, type TurnResult } from './turn-result.ts';
-
-export type SessionOrigin = AgentLaunch['history'];
-
-export interface SessionServices {
-  clock: Clock;
-  eventLimits: EventLogLimits;
-  launch(
-    launch: Pick<AgentLaunch, 'sessionId' | 'history' | 'options'>,
-    listener: AgentListener,
-  ): Promise<AgentProcess>;
-  /** What a resumed or forked process takes for the cost so far. */
-  recordedCostUsd(sessionId: string): Promise<number>;
-  onRequest(session: Session, request: OpenRequest): void;
-  onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
-  onRest(session: Session): void;
-  onTools(tools: string[]): void;
-  debug(line: string): void;
-}
-
-export interface SessionSeed {
-  id: string;
-  options: SessionOptions;
-  /** Where the first process takes its history from. */
-  origin: SessionOrigin;
-  permissionTimeoutMs: number;
-  initTimeoutMs: number;
-  inherited?: Sums;
-}
-
-export interface Cancellation {
-  at: number;
-  reason: string;
-  source: string;
-}
-
-/** The process of a session. One that closes is no longer listened to, but the next may only start when it is gone. */
-type Link =
-  | { kind: 'none' }
-  | { kind: 'live'; process: AgentProcess }
-  | { kind: 'closing'; process: AgentProcess; gone: Promise<void> };
 
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
@@ -73,14 +35,14 @@ export class Session {
   readonly totals: Totals;
   readonly changed = new ChangeSignal();
   readonly #services: SessionServices;
-  readonly #requests: RequestBook;
+  readonly #requests: RequestDesk;
   readonly #outbox = new Outbox();
+  readonly #link = new AgentLink();
   #options: SessionOptions;
   #origin: SessionOrigin;
   #permissionTimeoutMs: number;
   #initTimeoutMs: number;
   #state: State = 'starting';
-  #link: Link = { kind: 'none' };
   #starting: Deferred<void> | undefined;
   #lastReply: Promise<void> = Promise.resolve();
   #reportsState = false;
@@ -114,7 +76,7 @@ export class Session {
     this.#services = services;
     this.log = new EventLog(services.eventLimits);
     this.totals = new Totals(seed.inherited);
-    this.#requests = new RequestBook(services.clock, {
+    this.#requests = new RequestDesk(services.clock, () => this.#options, {
       onOpened: (request) => this.#opened(request),
       onSettled: (request, outcome) => this.#settled(request, outcome),
     });
@@ -135,7 +97,7 @@ export class Session {
   }
 
   get requests(): OpenRequest[] {
-    return this.#requests.open;
+    return this.#requests.all;
   }
 
   findRequest(id: string): OpenRequest | undefined {
@@ -186,7 +148,7 @@ export class Session {
   }
 
   get hasProcess(): boolean {
-    return this.#link.kind === 'live';
+    return this.#link.live !== undefined;
   }
 
   /** A process is on its way but has not reported its start. */
@@ -196,12 +158,12 @@ export class Session {
 
   /** Also of a process that is on its way out. */
   get pid(): number | undefined {
-    return this.#link.kind === 'none' ? undefined : this.#link.process.pid;
+    return this.#link.pid;
   }
 
   /** Resolves when a process that is being closed has gone. */
-  async closed(): Promise<void> {
-    if (this.#link.kind === 'closing') await this.#link.gone;
+  closed(): Promise<void> {
+    return this.#link.closed();
   }
 
   get persists(): boolean {
@@ -210,9 +172,7 @@ export class Session {
 
   /** A process that may be closed without losing anything. */
   get parkable(): boolean {
-    return (
-      this.#link.kind === 'live' && this.atRest && this.persists && this.#backgroundTasks === 0 && this.#rewinding === 0
-    );
+    return this.hasProcess && this.atRest && this.persists && this.#backgroundTasks === 0 && this.#rewinding === 0;
   }
 
   // ── talking ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -237,17 +197,14 @@ export class Session {
   async #deliver(text: string, id: string, fresh: boolean): Promise<void> {
     await this.closed();
     if (this.#starting) await this.#starting.promise;
-    if (this.#link.kind === 'live') {
-      this.#link.process.send(text, id);
-      this.changed.notify();
-      return;
-    }
-    await this.#launch(text, id, fresh);
+    if (!this.#link.live) return this.#launch(text, id, fresh);
+    this.#link.live.send(text, id);
+    this.changed.notify();
   }
 
   /** A process may have died without its end being told yet; what is sent to it would not arrive. */
   async deathTold(): Promise<void> {
-    if (this.#link.kind === 'live' && !this.#link.process.alive && !this.#starting) await this.#link.process.gone;
+    if (!this.#starting) await this.#link.deathTold();
   }
 
   /** Replies that come together are handed over one after the other, so that the second finds the session at work. */
@@ -262,26 +219,16 @@ export class Session {
     // Claude Code takes this mode only if it was started with it: the next message starts it again.
     if (permissionMode === 'bypassPermissions' && this.#permissionMode !== permissionMode) await this.park();
     if (model !== undefined) {
-      await this.#tell((process) => process.setModel(model));
+      await this.#link.tell((process) => process.setModel(model));
       this.#options = { ...this.#options, model };
       this.#model = model;
     }
     if (permissionMode !== undefined) {
-      await this.#tell((process) => process.setPermissionMode(permissionMode));
+      await this.#link.tell((process) => process.setPermissionMode(permissionMode));
       this.#options = { ...this.#options, permissionMode };
       this.#permissionMode = permissionMode;
     }
     if (permissionTimeoutMs !== undefined) this.#permissionTimeoutMs = permissionTimeoutMs;
-  }
-
-  /** One that died meanwhile need not know: the next starts with the new options. */
-  async #tell(control: (process: AgentProcess) => Promise<void>): Promise<void> {
-    if (this.#link.kind !== 'live') return;
-    const { process } = this.#link;
-    await control(process).catch(async (error: unknown) => {
-      if (process.alive) throw error;
-      await process.gone;
-    });
   }
 
   setInitTimeout(ms: number): void {
@@ -290,10 +237,7 @@ export class Session {
 
   /** Settles one request with a decision somebody made. */
   respond(requestId: string, answer: Answer, source: Source): OpenRequest {
-    const request = this.#requests.find(requestId);
-    if (!request) throw requestNotFound(requestId);
-    const decision = toDecision(request, answer);
-    this.#refuseForbiddenInput(request, decision);
+    const { request, decision } = this.#requests.decisionFor(requestId, answer);
     this.decide(requestId, decision, source);
     return request;
   }
@@ -311,10 +255,10 @@ export class Session {
     this.#requests.settleAll({ behavior: 'deny', message: 'The turn was interrupted.', interrupt: true }, 'cancel');
     // A turn that has not begun cannot be stopped.
     await this.#starting?.promise.catch(() => undefined);
-    const live = this.#link.kind === 'live' ? this.#link.process : undefined;
+    const { live } = this.#link;
     await live?.interrupt().catch((error: unknown) => this.#services.debug(`interrupt: ${messageOf(error)}`));
     if (!(await this.#stoppedWithin(INTERRUPT_PATIENCE_MS)) && live) {
-      this.#close(live);
+      this.#close();
       this.#result = endedByForce(this.#outbox.takeUndelivered());
       this.#apply('stop');
       this.#rested();
@@ -367,25 +311,22 @@ export class Session {
 
   async #processAtRest(): Promise<AgentProcess> {
     await this.closed();
-    if (this.#link.kind === 'none') await this.#launch(undefined, undefined, false);
-    if (this.#link.kind === 'live') return this.#link.process;
+    if (!this.hasProcess) await this.#launch(undefined, undefined, false);
+    if (this.#link.live) return this.#link.live;
     throw new DomainError('INTERNAL', 'Claude Code could not be started for the rewind.');
   }
 
   // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #launch(text: string | undefined, messageId: string | undefined, fresh: boolean): Promise<void> {
-    const history: SessionOrigin = fresh ? this.#origin : { kind: 'resume' };
     const starting = deferred<void>();
     // Nobody may be listening when it fails: a cancel, a crash during the launch itself.
     starting.promise.catch(() => undefined);
     this.#starting = starting;
     try {
-      if (history.kind !== 'new') {
-        this.totals.beginProcess(await this.#services.recordedCostUsd(history.kind === 'fork' ? history.of : this.id));
-      } else {
-        this.totals.beginProcess(0);
-      }
+      const history = fresh ? this.#origin : await this.#history();
+      const counted = history.kind === 'fork' ? history.of : this.id;
+      this.totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
       const process = await this.#services.launch(
         { sessionId: this.id, history, options: this.#options },
         this.#listenerFor(() => process),
@@ -394,7 +335,7 @@ export class Session {
         await process.stop();
         throw new DomainError('CANCELLED', 'The session was cancelled while it started.');
       }
-      this.#link = { kind: 'live', process };
+      this.#link.attach(process);
       this.#reportsState = false;
       if (text === undefined || messageId === undefined) return;
       process.send(text, messageId);
@@ -406,6 +347,11 @@ export class Session {
     } finally {
       this.#starting = undefined;
     }
+  }
+
+  /** A process that was killed before it wrote anything left nothing to resume: the session begins again. */
+  async #history(): Promise<SessionOrigin> {
+    return (await this.#services.hasTranscript(this.id)) ? { kind: 'resume' } : this.#origin;
   }
 
   async #startReported(reported: Promise<void>): Promise<void> {
@@ -441,9 +387,7 @@ export class Session {
 
   /** Messages of a process that is no longer ours, such as one that dies of a cancel, fall on deaf ears. */
   #listenerFor(process: () => AgentProcess): AgentListener {
-    const current = (): boolean =>
-      this.#state !== 'cancelled' &&
-      (this.#link.kind === 'none' || (this.#link.kind === 'live' && this.#link.process === process()));
+    const current = (): boolean => this.#state !== 'cancelled' && this.#link.mayHear(process);
     return {
       onMessage: (translation) => {
         if (current()) this.#heard(translation);
@@ -453,26 +397,23 @@ export class Session {
         return { behavior: 'deny', message: 'The session has ended.', interrupt: true };
       },
       onExit: (exit) => {
-        if (this.#link.kind === 'live' && this.#link.process === process()) this.#exited(exit);
+        if (this.#link.live === process()) this.#exited(exit);
       },
     };
   }
 
-  #close(process: AgentProcess): void {
-    const gone = process.stop().then(() => {
-      if (this.#link.kind === 'closing' && this.#link.gone === gone) this.#link = { kind: 'none' };
-    });
-    this.#link = { kind: 'closing', process, gone };
-    this.#backgroundTasks = 0;
-  }
-
   async #closeProcess(): Promise<void> {
-    if (this.#link.kind === 'live') this.#close(this.#link.process);
+    this.#close();
     await this.closed();
   }
 
+  #close(): void {
+    this.#link.close();
+    this.#backgroundTasks = 0;
+  }
+
   #exited(exit: AgentExit): void {
-    this.#link = { kind: 'none' };
+    this.#link.detach();
     this.#backgroundTasks = 0;
     if (this.#state === 'starting' || this.#starting) {
       const words = this.#result?.isError === true ? this.#result.text : describeExit(exit);
@@ -500,7 +441,7 @@ export class Session {
     for (const { id, text } of messages) this.#outbox.add(id, text);
     void this.#launch(first.text, first.id, false).then(
       () => {
-        for (const { id, text } of others) if (this.#link.kind === 'live') this.#link.process.send(text, id);
+        for (const { id, text } of others) this.#link.live?.send(text, id);
       },
       (error: unknown) => this.#services.debug(`session ${this.id}: ${messageOf(error)}`),
     );
@@ -620,33 +561,9 @@ export class Session {
 
   async #asked(ask: PermissionAsk): Promise<Decision> {
     this.#lastHeardAt = this.#services.clock.now();
-    const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, this.#lastText) : undefined;
-    const decision = this.#requests.ask(ask, this.#permissionTimeoutMs, plan);
-    const rule = this.#refusedBy(ask.toolName, ask.input);
-    if (rule !== undefined) {
-      this.#requests.settle(
-        ask.requestId,
-        { behavior: 'deny', message: `${rule} is disallowed in this session.` },
-        'policy',
-      );
-    } else {
-      const request = this.#requests.find(ask.requestId);
-      if (request) this.#services.onRequest(this, request);
-    }
+    const { decision, request } = this.#requests.ask(ask, this.#permissionTimeoutMs, this.#lastText);
+    if (request) this.#services.onRequest(this, request);
     return decision;
-  }
-
-  /** A changed input must not lead around `disallowedTools`: Claude Code checks the rules before it asks, not after. */
-  #refuseForbiddenInput(request: OpenRequest, decision: Decision): void {
-    if (decision.behavior === 'deny' || !decision.updatedInput) return;
-    const rule = this.#refusedBy(request.ask.toolName, decision.updatedInput);
-    if (rule !== undefined)
-      throw new DomainError('PERMISSION_DENIED', `updatedInput is refused by disallowedTools (${rule}).`);
-  }
-
-  #refusedBy(toolName: string, input: Record<string, unknown>): string | undefined {
-    const { disallowedTools = [], cwd = process.cwd() } = this.#options;
-    return refusingRule(disallowedTools, { toolName, input, cwd });
   }
 
   #opened(request: OpenRequest): void {
@@ -703,34 +620,7 @@ export class Session {
   }
 }
 
-export interface SessionSwitch {
-  model?: string | undefined;
-  permissionMode?: PermissionMode | undefined;
-  permissionTimeoutMs?: number | undefined;
-}
-
-export function busy(session: Session): DomainError {
-  const why = session.state === 'waiting' ? 'waits for an answer to a request' : 'is working';
-  return new DomainError(
-    'SESSION_BUSY',
-    `Session ${session.id} ${why}. Wait until it is at rest, interrupt it, or reply with whenBusy:"queue".`,
-  );
-}
-
-function requestNotFound(requestId: string): DomainError {
-  return new DomainError(
-    'PERMISSION_REQUEST_NOT_FOUND',
-    `No open request ${requestId}: it was answered, has expired or never existed. Look what the session asks now.`,
-  );
-}
-
 /** Idle is Claude Code's own word; only one that never says it is taken at its first result. */
 function restsOn(signal: AgentSignal, reportsState: boolean): boolean {
   return signal.kind === 'state' ? signal.state === 'idle' : signal.kind === 'result' && !reportsState;
-}
-
-/** The plan comes in the request when Claude wrote its plan file; otherwise it is what Claude said last. */
-function planText(input: Record<string, unknown>, lastText: string): string {
-  const plan = input['plan'];
-  return typeof plan === 'string' && plan.trim() !== '' ? plan : lastText;
 }

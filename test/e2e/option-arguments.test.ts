@@ -56,7 +56,7 @@ describe('an option that is not given', () => {
       '--permission-mode=default',
       expect.stringMatching(/^--session-id=[0-9a-f-]{36}$/),
     ]);
-    expect(bare?.input()[0].request).toEqual({ subtype: 'initialize', systemPrompt: [''] });
+    expect(bare?.input()[0].request).toEqual({ subtype: 'initialize' });
   });
 });
 

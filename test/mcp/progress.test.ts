@@ -61,6 +61,7 @@ async function workingSession(): Promise<Stage> {
         return process;
       },
       recordedCostUsd: async () => 0,
+      hasTranscript: async () => true,
       onRequest: () => undefined,
       onSettled: () => undefined,
       onRest: () => undefined,

@@ -1,0 +1,57 @@
+import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import { DomainError } from '../errors/errors.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import { toDecision, type Answer } from './answer.ts';
+import type { Clock } from './clock.ts';
+import { RequestBook, type OpenRequest, type RequestListener } from './requests.ts';
+import { requestNotFound } from './session-errors.ts';
+import { refusingRule } from './tool-rules.ts';
+
+/** A session's requests under its own rules: what `disallowedTools` refuses is refused, whoever would allow it. */
+export class RequestDesk extends RequestBook {
+  readonly #options: () => SessionOptions;
+
+  constructor(clock: Clock, options: () => SessionOptions, listener: RequestListener) {
+    super(clock, listener);
+    this.#options = options;
+  }
+
+  /** Opens a request. It comes back only if it is still open, so that somebody has to be asked. */
+  ask(
+    ask: PermissionAsk,
+    timeoutMs: number,
+    lastText: string,
+  ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
+    const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
+    const decision = this.open(ask, timeoutMs, plan);
+    const rule = this.#refusedBy(ask.toolName, ask.input);
+    if (rule !== undefined) {
+      this.settle(ask.requestId, { behavior: 'deny', message: `${rule} is disallowed in this session.` }, 'policy');
+    }
+    return { decision, request: this.find(ask.requestId) };
+  }
+
+  /** What an answer means for Claude Code. A changed input must not lead around the rules: they were checked before it. */
+  decisionFor(requestId: string, answer: Answer): { request: OpenRequest; decision: Decision } {
+    const request = this.find(requestId);
+    if (!request) throw requestNotFound(requestId);
+    const decision = toDecision(request, answer);
+    if (decision.behavior === 'allow' && decision.updatedInput) {
+      const rule = this.#refusedBy(request.ask.toolName, decision.updatedInput);
+      if (rule !== undefined)
+        throw new DomainError('PERMISSION_DENIED', `updatedInput is refused by disallowedTools (${rule}).`);
+    }
+    return { request, decision };
+  }
+
+  #refusedBy(toolName: string, input: Record<string, unknown>): string | undefined {
+    const { disallowedTools = [], cwd = process.cwd() } = this.#options();
+    return refusingRule(disallowedTools, { toolName, input, cwd });
+  }
+}
+
+/** The plan comes in the request when Claude wrote its plan file; otherwise it is what Claude said last. */
+function planText(input: Record<string, unknown>, lastText: string): string {
+  const plan = input['plan'];
+  return typeof plan === 'string' && plan.trim() !== '' ? plan : lastText;
+}

@@ -1,0 +1,48 @@
+import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
+import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { Clock } from './clock.ts';
+import type { EventLogLimits } from './event-log.ts';
+import type { OpenRequest, Outcome } from './requests.ts';
+import type { Session } from './session.ts';
+import type { Sums } from './totals.ts';
+
+export type SessionOrigin = AgentLaunch['history'];
+
+export interface SessionServices {
+  clock: Clock;
+  eventLimits: EventLogLimits;
+  launch(
+    launch: Pick<AgentLaunch, 'sessionId' | 'history' | 'options'>,
+    listener: AgentListener,
+  ): Promise<AgentProcess>;
+  /** What a resumed or forked process takes for the cost so far. */
+  recordedCostUsd(sessionId: string): Promise<number>;
+  hasTranscript(sessionId: string): Promise<boolean>;
+  onRequest(session: Session, request: OpenRequest): void;
+  onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
+  onRest(session: Session): void;
+  onTools(tools: string[]): void;
+  debug(line: string): void;
+}
+
+export interface SessionSeed {
+  id: string;
+  options: SessionOptions;
+  /** Where the first process takes its history from. */
+  origin: SessionOrigin;
+  permissionTimeoutMs: number;
+  initTimeoutMs: number;
+  inherited?: Sums;
+}
+
+export interface Cancellation {
+  at: number;
+  reason: string;
+  source: string;
+}
+
+export interface SessionSwitch {
+  model?: string | undefined;
+  permissionMode?: PermissionMode | undefined;
+  permissionTimeoutMs?: number | undefined;
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { gate, text } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import { killClaude } from './claude-process.ts';
+
+test('a session killed at its very first request takes a reply, whether or not anything was written', async () => {
+  const h = await startHarness({});
+  const first = gate(text('too late'));
+  h.model.on('the first words').reply(first);
+  const { sessionId } = await h.ok('claude_code', { prompt: 'the first words', cwd: h.project });
+  await first.arrived;
+  await killClaude(h, sessionId);
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error', result: { isError: true } });
+
+  h.model.on('the next words').reply('here again');
+  await h.ok('claude_code_reply', { sessionId, prompt: 'the next words' });
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'here again' } });
+});
