@@ -50,7 +50,7 @@ describe('a state directory that cannot be written', () => {
   );
 
   test('a record of an owner that is garbage is reported and removed', async () => {
-    const h = await startHarness({ connect: false });
+    const h = await startHarness();
     const owners = join(h.stateDir, 'claude-code-mcp', 'owners');
     await mkdir(owners, { recursive: true });
     await writeFile(join(owners, '00000000-0000-4000-8000-000000000000.json'), '{"half":');
