@@ -83,8 +83,8 @@ async function watchedTask(harness: Harness): Promise<{ sessionId: string; calls
 }
 
 async function eventBytes(harness: Harness, args: Record<string, unknown>): Promise<number> {
-  const { events } = await harness.ok('claude_code_check', args);
-  return sizeOf(events);
+  const answer = (await harness.ok('claude_code_check', args)) as { events: unknown };
+  return sizeOf(answer.events);
 }
 
 function sizeOf(value: unknown): number {

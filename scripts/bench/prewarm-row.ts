@@ -2,9 +2,9 @@ import { eventually } from '../../test/harness/eventually.ts';
 import { openHarness, type Harness } from '../../test/harness/open-harness.ts';
 import { interleaved, median, ratio, round, timed } from './measure.ts';
 import type { Row } from './row.ts';
+import { start } from './session-rows.ts';
 
 const PROMPT = 'benchmark start';
-const WAIT_MS = 120_000;
 
 /** Two servers side by side, one of them with a spare; each start waits until the spare of before is replaced. */
 export async function prewarmRow(rounds: number): Promise<Row> {
@@ -43,8 +43,7 @@ export async function prewarmRow(rounds: number): Promise<Row> {
 async function firstSession(harness: Harness): Promise<number> {
   let sessionId = '';
   const ms = await timed(async () => {
-    const answer = await harness.ok('claude_code', { prompt: PROMPT, waitMs: WAIT_MS }, { timeout: WAIT_MS });
-    sessionId = String(answer.sessionId);
+    sessionId = await start(harness, PROMPT);
   });
   await harness.ok('claude_code_session', { action: 'cancel', sessionId });
   return ms;

@@ -67,8 +67,7 @@ async function ourSide(harness: Harness, { first, second }: Side): Promise<void>
   let sessionId = '';
   first.push(
     await timed(async () => {
-      const answer = await harness.ok('claude_code', { prompt: PROMPT, waitMs: WAIT_MS }, { timeout: WAIT_MS });
-      sessionId = String(answer.sessionId);
+      sessionId = await start(harness);
     }),
   );
   for (let turn = 0; turn < TURNS_PER_SESSION; turn++) {
@@ -77,10 +76,18 @@ async function ourSide(harness: Harness, { first, second }: Side): Promise<void>
   await harness.ok('claude_code_session', { action: 'cancel', sessionId });
 }
 
-export async function reply(harness: Harness, sessionId: string): Promise<void> {
+/** Resolves with the session's id when it has its result. */
+export async function start(harness: Harness, prompt = PROMPT): Promise<string> {
+  const args = { prompt, waitMs: WAIT_MS, sessionInitTimeoutMs: WAIT_MS };
+  const answer = (await harness.ok('claude_code', args, { timeout: WAIT_MS })) as { sessionId: string; status: string };
+  if (answer.status !== 'idle') throw new Error(`A session ended as ${answer.status}`);
+  return answer.sessionId;
+}
+
+async function reply(harness: Harness, sessionId: string): Promise<void> {
   const args = { sessionId, prompt: PROMPT, waitMs: WAIT_MS };
-  const { status } = await harness.ok('claude_code_reply', args, { timeout: WAIT_MS });
-  if (status !== 'idle') throw new Error(`A turn ended as ${String(status)}`);
+  const { status } = (await harness.ok('claude_code_reply', args, { timeout: WAIT_MS })) as { status: string };
+  if (status !== 'idle') throw new Error(`A turn ended as ${status}`);
 }
 
 /** Many sessions side by side, each with its turns one after the other. */
@@ -102,9 +109,8 @@ export async function parallelRow(
       }),
     ours: () =>
       each(async () => {
-        const start = { prompt: PROMPT, waitMs: WAIT_MS, sessionInitTimeoutMs: WAIT_MS };
-        const { sessionId } = await harness.ok('claude_code', start, { timeout: WAIT_MS });
-        for (let turn = 1; turn < turns; turn++) await reply(harness, String(sessionId));
+        const sessionId = await start(harness);
+        for (let turn = 1; turn < turns; turn++) await reply(harness, sessionId);
         await harness.ok('claude_code_session', { action: 'cancel', sessionId }, { timeout: WAIT_MS });
       }),
   });
