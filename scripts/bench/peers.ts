@@ -1,7 +1,7 @@
 /** Other servers, pinned, installed from the registry into a directory that is removed afterwards. */
 
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -36,11 +36,14 @@ export async function installPeers(): Promise<Peers> {
   const directory = await mkdtemp(path.join(tmpdir(), 'ccm-peers-'));
   const commands: PeerCommand[] = [claudeServe()];
   const problems: string[] = [];
-  await writeFile(path.join(directory, 'package.json'), '{"private":true}');
-  for (const [name, version] of Object.entries(PINNED)) {
+  for (const [index, [name, version]] of Object.entries(PINNED).entries()) {
+    // Each in a place of its own: npm removes what the one before it brought.
+    const place = path.join(directory, String(index));
     try {
-      await npm(directory, `${name}@${version}`);
-      commands.push(await commandOf(name, version, directory));
+      await mkdir(place);
+      await writeFile(path.join(place, 'package.json'), '{"private":true}');
+      await npm(place, `${name}@${version}`);
+      commands.push(await commandOf(name, version, place));
     } catch (error) {
       problems.push(`${name}@${version}: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
     }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Harness } from '../../test/harness/open-harness.ts';
 import { BareSession, resumedTurn, type Place } from './bare-sdk.ts';
 import { interleaved, median, ratio, round, timed } from './measure.ts';
@@ -7,6 +8,9 @@ const PROMPT = 'benchmark turn';
 const WAIT_MS = 120_000;
 /** Second turns of each session: they are short, so one alone would be noise. */
 const TURNS_PER_SESSION = 5;
+
+/** The processes of one side take a moment to end, and must not slow down the other side's start. */
+const SETTLE_MS = 1_000;
 
 interface Side {
   readonly first: number[];
@@ -61,6 +65,7 @@ async function bareSide(place: Place, { first, second, resumed }: Side): Promise
   for (let turn = 0; turn < TURNS_PER_SESSION; turn++) second.push(await timed(() => session.turn(PROMPT)));
   session.close();
   resumed.push(await timed(() => resumedTurn(session.id, PROMPT, place)));
+  await sleep(SETTLE_MS);
 }
 
 async function ourSide(harness: Harness, { first, second }: Side): Promise<void> {
@@ -73,7 +78,12 @@ async function ourSide(harness: Harness, { first, second }: Side): Promise<void>
   for (let turn = 0; turn < TURNS_PER_SESSION; turn++) {
     second.push(await timed(() => reply(harness, sessionId)));
   }
-  await harness.ok('claude_code_session', { action: 'cancel', sessionId });
+  await cancel(harness, sessionId);
+  await sleep(SETTLE_MS);
+}
+
+async function cancel(harness: Harness, sessionId: string): Promise<void> {
+  await harness.ok('claude_code_session', { action: 'cancel', sessionId }, { timeout: WAIT_MS });
 }
 
 /** Resolves with the session's id when it has its result. */
@@ -98,20 +108,26 @@ export async function parallelRow(
   { sessions, turns }: { sessions: number; turns: number },
 ): Promise<Row> {
   harness.model.on(PROMPT).always('Done.');
-  const each = (run: () => Promise<void>): Promise<number> =>
-    timed(() => Promise.all(Array.from({ length: sessions }, run)));
+  // Ending is not part of it: the SDK does not wait for the end of its process, the server does.
+  const each = async (run: () => Promise<() => unknown>): Promise<number> => {
+    let ends: (() => unknown)[] = [];
+    const ms = await timed(async () => (ends = await Promise.all(Array.from({ length: sessions }, run))));
+    await Promise.all(ends.map((end) => end()));
+    await sleep(SETTLE_MS);
+    return ms;
+  };
   const times = await interleaved(rounds, {
     bare: () =>
       each(async () => {
         const session = new BareSession(place);
         for (let turn = 0; turn < turns; turn++) await session.turn(PROMPT);
-        session.close();
+        return () => session.close();
       }),
     ours: () =>
       each(async () => {
         const sessionId = await start(harness);
         for (let turn = 1; turn < turns; turn++) await reply(harness, sessionId);
-        await harness.ok('claude_code_session', { action: 'cancel', sessionId }, { timeout: WAIT_MS });
+        return () => cancel(harness, sessionId);
       }),
   });
   const over = ratio(times.ours, times.bare);

@@ -12,9 +12,10 @@ const BARE = 'node -e 0';
 export async function startRows(
   rounds: number,
   home: IsolatedHome,
-  peers: readonly PeerCommand[],
+  candidates: readonly PeerCommand[],
 ): Promise<{ rows: Row[]; peers: Peer[] }> {
   const place = { cwd: home.project, env: home.env() };
+  const peers = await thoseThatStart(candidates, place);
   const bytes = new Map<string, number>();
   const listing =
     (name: string, file: string, args: readonly string[], opening?: PeerCommand['opening']) => async () => {
@@ -62,4 +63,21 @@ export async function startRows(
       note: notes.get(name) ?? '',
     })),
   };
+}
+
+/** A peer that does not start here is said and left out: it must not take the others' figures along. */
+async function thoseThatStart(
+  candidates: readonly PeerCommand[],
+  place: { cwd: string; env: Record<string, string> },
+): Promise<PeerCommand[]> {
+  const started: PeerCommand[] = [];
+  for (const peer of candidates) {
+    try {
+      await startToList({ ...peer, ...place });
+      started.push(peer);
+    } catch (error) {
+      console.error(`not measured: ${peer.name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return started;
 }
