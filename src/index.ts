@@ -13,7 +13,6 @@ import type { Engine } from './engine/engine.ts';
 import { hostEngine } from './engine/engine-host.ts';
 import { withKnownDenyOptions } from './engine/known-deny-options.ts';
 import type { EngineServices } from './engine/services.ts';
-import { FrameTransport } from './transports/frame-transport.ts';
 import { serveOver, type Connection } from './transports/stdio.ts';
 
 export type { Transport } from '@modelcontextprotocol/server';
@@ -71,8 +70,7 @@ export function createServer(engine: Engine): ClaudeCodeServer {
   const connections = new Set<Connection>();
   return {
     connect(transport) {
-      const over = transport ?? new FrameTransport(process.stdin, process.stdout);
-      const connection = serveOver(over, engine, identity, () => undefined);
+      const connection = serveOver(transport, engine, identity, () => undefined);
       connections.add(connection);
       return connection;
     },

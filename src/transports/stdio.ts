@@ -28,8 +28,9 @@ export function serveOverStdio(
   return serveOver(transport, engine, identity, onError);
 }
 
+/** Serves one client over this transport, or over stdin and stdout. */
 export function serveOver(
-  transport: Transport,
+  transport: Transport = new FrameTransport(process.stdin, process.stdout),
   engine: Engine,
   identity: ServerIdentity,
   onError: (error: Error) => void,
