@@ -1,3 +1,4 @@
+import type { OpenRequest } from '../engine/requests.ts';
 import type { Session } from '../engine/session.ts';
 import type { ToolContext } from './define-tool.ts';
 import { tellProgress } from './progress.ts';
@@ -14,6 +15,7 @@ export async function waitForSession(session: Session, waitMs: number, context: 
   if (waitMs <= 0 || signal.aborted) return;
   const until = forms?.until ?? engine.clock.now() + Math.min(waitMs, MAX_WAIT_MS);
   await waitUntil(session, until, context);
+  for (const request of session.requests) seenInVain.add(request);
   if (!signal.aborted) forms?.ask(session, until);
 }
 
@@ -29,11 +31,14 @@ async function waitUntil(session: Session, until: number, context: ToolContext):
   }
 }
 
-/** A request that only a person may answer, and was shown to one, is no reason: the caller could do nothing about it. */
+/** Requests that only a person may answer and a waiting caller has seen: told again and again, it would only spin. */
+const seenInVain = new WeakSet<OpenRequest>();
+
 function hasReason(session: Session, { engine, forms }: ToolContext): boolean {
   if (session.atRest) return true;
-  if (session.requests.length === 0) return false;
-  return engine.settings.approvals !== 'human' || forms?.wanted(session) === true;
+  const { requests } = session;
+  if (engine.settings.approvals !== 'human' || forms?.wanted(session) === true) return requests.length > 0;
+  return requests.some((request) => !seenInVain.has(request));
 }
 
 function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext): Promise<void> {

@@ -35,7 +35,7 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
   systemPrompt: {
     meaning:
       'A text replaces the system prompt. `{"type":"preset","preset":"claude_code","append":"…"}` keeps Claude Code’s own and adds to it.',
-    default: 'the Agent SDK’s own',
+    default: 'Claude Code’s own',
   },
   permissionRequestTimeoutMs: {
     meaning: 'How long a request waits for an answer before it is denied; 0 waits for ever.',

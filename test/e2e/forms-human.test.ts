@@ -62,8 +62,10 @@ describe.each(ERAS)('where only a person decides, a %s client', (era) => {
     }
     const alsoWaiting = h.ok('claude_code_check', { action: 'wait', sessionId });
     answer(allowOnce);
-    // Both waits last until the work is done: what only a person can answer is no news for the caller.
-    for (const done of [await waiting, await alsoWaiting]) expect(done).toMatchObject({ status: 'idle' });
+    // The first wait tells of the request, or was what asked the person; the next lasts until the work is done, since a
+    // request that the caller has seen and cannot answer is no news.
+    expect((await waiting).status).toBe(era === 'legacy' ? 'waiting_permission' : 'idle');
+    expect(await alsoWaiting).toMatchObject({ status: 'idle' });
     expect(person.shown).toHaveLength(1);
     expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
   });
