@@ -116,6 +116,8 @@ describe('LOG_LEVEL', () => {
     ['by its second name', { LOG_LEVEL: 'silent' }, false],
   ])('%s decides whether a warning is written', async (_when, env, written) => {
     const h = await startHarness({ env: { ...misspelt, ...env } });
+    // The list of tools is answered before the rest of the server has started; a call is not.
+    await h.ok('claude_code_session', { action: 'list' });
     expect(h.server.stderr().includes('CLAUDE_CODE_MCP_MAX_SESSION is not a setting')).toBe(written);
   });
 
@@ -124,6 +126,7 @@ describe('LOG_LEVEL', () => {
       env: { ...misspelt, CLAUDE_CODE_MCP_LOG_LEVEL: 'error' },
       args: ['--log-level', 'warn'],
     });
+    await h.ok('claude_code_session', { action: 'list' });
     expect(h.server.stderr()).toContain('claude-code-mcp warn: CLAUDE_CODE_MCP_MAX_SESSION');
   });
 });

@@ -6,7 +6,7 @@ const helper = { description: 'helps', prompt: 'help' };
 
 const HARMLESS: [SessionOptionName, SessionOptions][] = [
   ['sandbox', { sandbox: {} }],
-  ['sandbox', { sandbox: { enabled: true, allowUnsandboxedCommands: false } }],
+  ['sandbox', { sandbox: { enabled: true, autoAllowBashIfSandboxed: false, allowUnsandboxedCommands: false } }],
   ['sandbox', { sandbox: { enabled: true, autoAllowBashIfSandboxed: false, failIfUnavailable: true } }],
   ['agents', { agents: { helper: { ...helper, disallowedTools: ['Bash'] } } }],
   ['agent', { agent: 'helper', agents: { helper } }],
@@ -16,6 +16,7 @@ const HARMLESS: [SessionOptionName, SessionOptions][] = [
 ];
 
 const GRANTING: [SessionOptionName, SessionOptions][] = [
+  ['sandbox', { sandbox: { enabled: true, allowUnsandboxedCommands: false } }],
   ['sandbox', { sandbox: { enabled: true, autoAllowBashIfSandboxed: true } }],
   ['sandbox', { sandbox: { enabled: true, filesystem: { allowWrite: ['/'] } } }],
   ['sandbox', { sandbox: { enabled: true, toString: true } }],
