@@ -13,6 +13,7 @@ import { openHarness, type Harness } from '../test/harness/open-harness.ts';
 import type { Place } from './bench/bare-sdk.ts';
 import { callerBytes } from './bench/caller-bytes.ts';
 import { pollRow, throughputRow } from './bench/engine-rows.ts';
+import { listingRow } from './bench/listing-row.ts';
 import { memoryRows } from './bench/memory-row.ts';
 import { installPeers, type Peers } from './bench/peers.ts';
 import { prewarmRow } from './bench/prewarm-row.ts';
@@ -62,6 +63,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   poll: async () => void rows.push(await pollRow()),
   events: async () => void rows.push(await throughputRow()),
   memory: async () => void rows.push(...(await memoryRows())),
+  listing: async () => void rows.push(await listingRow(rounds)),
   bytes: () =>
     withServer(async (harness) => {
       const read = await callerBytes(harness);

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { openHarness, type Harness } from '../../test/harness/open-harness.ts';
+import { median } from './measure.ts';
+import type { Row } from './row.ts';
+
+const SESSIONS = 5_000;
+const AT_ONCE = 100;
+
+/** What a person with years of sessions on the machine waits for the newest fifty. */
+export async function listingRow(rounds: number): Promise<Row> {
+  const harness = await openHarness({ toolset: 'explicit' });
+  try {
+    await fillDisk(harness);
+    const times: number[] = [];
+    for (let round = 0; round < rounds + 1; round++) {
+      const begin = performance.now();
+      const listed = await harness.ok('claude_list_sessions', {});
+      times.push(performance.now() - begin);
+      if ((listed.sessions as unknown[]).length !== 50) throw new Error('the list is not complete');
+    }
+    const [first = 0, ...others] = times;
+    const ms = median(others);
+    return {
+      what: `claude_list_sessions among ${SESSIONS.toLocaleString('en')} sessions on disk`,
+      target: 'under a second',
+      measured: `${ms.toFixed(0)} ms, the first time ${first.toFixed(0)} ms`,
+      reached: ms < 1_000,
+      numbers: { ms, firstMs: first, sessions: SESSIONS },
+    };
+  } finally {
+    await harness.close();
+  }
+}
+
+/** Copies of one real transcript under ids of their own. */
+async function fillDisk(harness: Harness): Promise<void> {
+  harness.model.on('one of many').reply('done');
+  const created = await harness.ok('claude_create_session', {
+    prompt: 'one of many',
+    workingDirectory: harness.project,
+  });
+  const sessionId = String(created.sessionId);
+  await harness.waitUntilRest(sessionId);
+  const projects = path.join(harness.configDir, 'projects');
+  const [project = ''] = await readdir(projects);
+  const text = await readFile(path.join(projects, project, `${sessionId}.jsonl`), 'utf8');
+  for (let written = 0; written < SESSIONS; written += AT_ONCE) {
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        const id = randomUUID();
+        await writeFile(path.join(projects, project, `${id}.jsonl`), text.replaceAll(sessionId, id));
+      }),
+    );
+  }
+}
