@@ -9,6 +9,9 @@ export interface Place {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** The server asks for Claude Code's own prompt; without it the SDK sends a shorter one and has less to do. */
+const systemPrompt = { type: 'preset', preset: 'claude_code' } as const;
+
 /** One conversation by streaming input, one turn after the other. */
 export class BareSession {
   readonly id = randomUUID();
@@ -18,7 +21,7 @@ export class BareSession {
 
   constructor({ cwd, env }: Place) {
     const prompt: AsyncIterable<SDKUserMessage> = this.#input;
-    this.#query = query({ prompt, options: { cwd, env: { ...env }, sessionId: this.id } });
+    this.#query = query({ prompt, options: { cwd, env: { ...env }, systemPrompt, sessionId: this.id } });
     this.#messages = this.#query[Symbol.asyncIterator]();
   }
 
@@ -35,7 +38,7 @@ export class BareSession {
 
 /** A turn that pays for a process of its own, as servers do that keep none. */
 export async function resumedTurn(sessionId: string, text: string, { cwd, env }: Place): Promise<void> {
-  const resumed = query({ prompt: text, options: { cwd, env: { ...env }, resume: sessionId } });
+  const resumed = query({ prompt: text, options: { cwd, env: { ...env }, systemPrompt, resume: sessionId } });
   try {
     await untilResult(resumed[Symbol.asyncIterator]());
   } finally {
