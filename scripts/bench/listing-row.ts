@@ -16,9 +16,9 @@ export async function listingRow(rounds: number): Promise<Row> {
     const times: number[] = [];
     for (let round = 0; round < rounds + 1; round++) {
       const begin = performance.now();
-      const listed = await harness.ok('claude_list_sessions', {});
+      const listed = (await harness.ok('claude_list_sessions', {})) as { sessions: unknown[] };
       times.push(performance.now() - begin);
-      if ((listed.sessions as unknown[]).length !== 50) throw new Error('the list is not complete');
+      if (listed.sessions.length !== 50) throw new Error('the list is not complete');
     }
     const [first = 0, ...others] = times;
     const ms = median(others);
@@ -37,11 +37,11 @@ export async function listingRow(rounds: number): Promise<Row> {
 /** Copies of one real transcript under ids of their own. */
 async function fillDisk(harness: Harness): Promise<void> {
   harness.model.on('one of many').reply('done');
-  const created = await harness.ok('claude_create_session', {
+  const created = (await harness.ok('claude_create_session', {
     prompt: 'one of many',
     workingDirectory: harness.project,
-  });
-  const sessionId = String(created.sessionId);
+  })) as { sessionId: string };
+  const { sessionId } = created;
   await harness.waitUntilRest(sessionId);
   const projects = path.join(harness.configDir, 'projects');
   const [project = ''] = await readdir(projects);

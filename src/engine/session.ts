@@ -46,6 +46,7 @@ export class Session {
   #starting: Deferred<void> | undefined;
   #lastReply: Promise<void> = Promise.resolve();
   #reportsState = false;
+  #hasAnswered = false;
   #result: TurnResult | undefined;
   #cancellation: Cancellation | undefined;
   #backgroundTasks = 0;
@@ -349,9 +350,13 @@ export class Session {
     }
   }
 
-  /** A process that was killed before it wrote anything left nothing to resume: the session begins again. */
+  /**
+   * A process that was killed before it wrote anything left nothing to resume: the session begins again. One that has
+   * answered had a transcript; if that is gone now, resuming says so, and nobody takes an empty session for the old one.
+   */
   async #history(): Promise<SessionOrigin> {
-    return (await this.#services.hasTranscript(this.id)) ? { kind: 'resume' } : this.#origin;
+    const resumes = this.#hasAnswered || (await this.#services.hasTranscript(this.id));
+    return resumes ? { kind: 'resume' } : this.#origin;
   }
 
   async #startReported(reported: Promise<void>): Promise<void> {
@@ -484,6 +489,7 @@ export class Session {
         return;
       case 'result':
         this.#outbox.answered(signal.answered);
+        this.#hasAnswered = true;
         this.totals.add(signal.result);
         this.#result = signal.result;
         if (this.#state === 'interrupting' && this.#outbox.waiting && this.#apply('next')) this.changed.notify();

@@ -12,6 +12,9 @@ import { ADVANCED_OPTION_NAMES, COMMON_OPTION_NAMES, type SessionOptions } from 
 
 const table: [string, OptionClass][] = Object.entries(SDK_OPTIONS);
 
+/** Nothing is sent for it: without it the SDK would send an empty prompt. */
+const own = { systemPrompt: { type: 'preset', preset: 'claude_code' } };
+
 describe('the table of options', () => {
   it('exposes what the schema describes, and nothing else', () => {
     const exposed = [...EXPOSED_OPTIONS, ...Object.keys(SERVER_OPTIONS)];
@@ -50,11 +53,12 @@ describe('the table of options', () => {
 
 describe('options for the SDK', () => {
   it('pass nothing that was not given', () => {
-    expect(sdkOptions({})).toEqual({});
+    expect(sdkOptions({})).toEqual(own);
   });
 
   it('pass what was given as it is', () => {
     expect(sdkOptions({ model: 'm', maxTurns: 3, settingSources: [] })).toEqual({
+      ...own,
       model: 'm',
       maxTurns: 3,
       settingSources: [],
@@ -62,7 +66,7 @@ describe('options for the SDK', () => {
   });
 
   it('leave out what is the server’s own', () => {
-    expect(sdkOptions({ permissionRequestTimeoutMs: 5, sessionInitTimeoutMs: 5 })).toEqual({});
+    expect(sdkOptions({ permissionRequestTimeoutMs: 5, sessionInitTimeoutMs: 5 })).toEqual(own);
   });
 
   it('never approve a question in advance', () => {
