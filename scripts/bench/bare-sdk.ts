@@ -1,6 +1,6 @@
 /** The Agent SDK with nothing around it: what the server is compared with. */
 
-import { query, type Query, type SDKUserMessage } from '@anthropic-ai/claude-agent-sdk';
+import { query, type Options, type Query, type SDKUserMessage } from '@anthropic-ai/claude-agent-sdk';
 import { randomUUID } from 'node:crypto';
 import { InputQueue } from '../../src/driver/input-queue.ts';
 
@@ -9,8 +9,12 @@ export interface Place {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The server asks for Claude Code's own prompt; without it the SDK sends a shorter one and has less to do. */
-const systemPrompt = { type: 'preset', preset: 'claude_code' } as const;
+/** Doing the same means being asked for the same: Claude Code's own prompt, its default mode, and answers to requests. */
+const sameOptions = {
+  systemPrompt: { type: 'preset', preset: 'claude_code' },
+  permissionMode: 'default',
+  canUseTool: async () => ({ behavior: 'deny', message: 'Nothing is asked in a benchmark.' }),
+} as const satisfies Options;
 
 /** One conversation by streaming input, one turn after the other. */
 export class BareSession {
@@ -21,7 +25,7 @@ export class BareSession {
 
   constructor({ cwd, env }: Place) {
     const prompt: AsyncIterable<SDKUserMessage> = this.#input;
-    this.#query = query({ prompt, options: { cwd, env: { ...env }, systemPrompt, sessionId: this.id } });
+    this.#query = query({ prompt, options: { cwd, env: { ...env }, ...sameOptions, sessionId: this.id } });
     this.#messages = this.#query[Symbol.asyncIterator]();
   }
 
@@ -38,7 +42,7 @@ export class BareSession {
 
 /** A turn that pays for a process of its own, as servers do that keep none. */
 export async function resumedTurn(sessionId: string, text: string, { cwd, env }: Place): Promise<void> {
-  const resumed = query({ prompt: text, options: { cwd, env: { ...env }, systemPrompt, resume: sessionId } });
+  const resumed = query({ prompt: text, options: { cwd, env: { ...env }, ...sameOptions, resume: sessionId } });
   try {
     await untilResult(resumed[Symbol.asyncIterator]());
   } finally {

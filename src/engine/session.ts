@@ -47,6 +47,8 @@ export class Session {
   #lastReply: Promise<void> = Promise.resolve();
   #reportsState = false;
   #hasAnswered = false;
+  /** What was said since the last answer: a session that has to begin again begins with it. */
+  #unanswered: string[] = [];
   #result: TurnResult | undefined;
   #cancellation: Cancellation | undefined;
   #backgroundTasks = 0;
@@ -186,9 +188,11 @@ export class Session {
     if (this.#topic === '') this.#topic = oneLine(text, TOPIC_CHARS);
     if (this.atRest) this.#beginCall();
     this.#outbox.add(id, text);
+    this.#unanswered.push(text);
     try {
       await this.#deliver(text, id, fresh);
     } catch (error) {
+      this.#unanswered.pop();
       // The caller is told; left here it would hold the session back from ever coming to rest.
       this.#outbox.advance(id, 'ended');
       throw error;
@@ -339,7 +343,8 @@ export class Session {
       this.#link.attach(process);
       this.#reportsState = false;
       if (text === undefined || messageId === undefined) return;
-      process.send(text, messageId);
+      const beginsAgain = !fresh && history.kind !== 'resume';
+      process.send(beginsAgain ? this.#unanswered.join('\n\n') : text, messageId);
       await this.#startReported(starting.promise);
     } catch (error) {
       starting.reject(error);
@@ -490,6 +495,7 @@ export class Session {
       case 'result':
         this.#outbox.answered(signal.answered);
         this.#hasAnswered = true;
+        this.#unanswered = [];
         this.totals.add(signal.result);
         this.#result = signal.result;
         if (this.#state === 'interrupting' && this.#outbox.waiting && this.#apply('next')) this.changed.notify();

@@ -12,7 +12,8 @@ test('a session killed at its very first request takes a reply, whether or not a
   await killClaude(h, sessionId);
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error', result: { isError: true } });
 
-  h.model.on('the next words').reply('here again');
+  const next = h.model.on('the next words').reply('here again');
   await h.ok('claude_code_reply', { sessionId, prompt: 'the next words' });
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'here again' } });
+  expect(h.model.requestsFor(next)[0]?.userTexts.join('\n')).toContain('the first words');
 });
