@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
@@ -59,6 +59,8 @@ verifies('session.disk-list', async (variant) => {
     ids.unshift((await h.ok('claude_code', { prompt: `${name} errand`, waitMs: 40_000 })).sessionId);
   }
   await h.restartServer();
+  // Both processes wrote once more when they ended, in whatever order.
+  for (const [index, id] of ids.entries()) lastWritten(h.configDir, id, Date.now() / 1000 - index * 60);
   expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
   const all = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
   expect(all.sessions).toMatchObject([
@@ -119,4 +121,12 @@ async function userMessage(configDir: string, sessionId: string): Promise<string
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
   return entries.find(({ type }) => type === 'user').uuid;
+}
+
+function lastWritten(configDir: string, sessionId: string, seconds: number): void {
+  const projects = join(configDir, 'projects');
+  for (const project of readdirSync(projects)) {
+    const transcript = join(projects, project, `${sessionId}.jsonl`);
+    if (existsSync(transcript)) utimesSync(transcript, seconds, seconds);
+  }
 }
