@@ -192,7 +192,7 @@ export class Session {
     try {
       await this.#deliver(text, id, fresh);
     } catch (error) {
-      this.#unanswered.pop();
+      this.#unsay([text]);
       // The caller is told; left here it would hold the session back from ever coming to rest.
       this.#outbox.advance(id, 'ended');
       throw error;
@@ -264,7 +264,7 @@ export class Session {
     await live?.interrupt().catch((error: unknown) => this.#services.debug(`interrupt: ${messageOf(error)}`));
     if (!(await this.#stoppedWithin(INTERRUPT_PATIENCE_MS)) && live) {
       this.#close();
-      this.#result = endedByForce(this.#outbox.takeUndelivered());
+      this.#result = endedByForce(this.#takeUndelivered());
       this.#apply('stop');
       this.#rested();
     }
@@ -433,10 +433,24 @@ export class Session {
     if (this.atRest) return;
     if (this.#heardNothing && this.persists && this.#redeliver(this.#outbox.takeUntouched())) return;
     this.#requests.settleAll({ behavior: 'deny', message: 'Claude Code has ended.', interrupt: true }, 'cancel');
-    this.#result = lostProcess(exit, this.#outbox.takeUndelivered());
+    this.#result = lostProcess(exit, this.#takeUndelivered());
     this.#append('error', { type: 'error', message: this.#result.text, exitCode: exit.code, signal: exit.signal });
     this.#apply('fail');
     this.#rested();
+  }
+
+  /** What the caller is told to send again must not also be said by a session that begins again. */
+  #takeUndelivered(): string[] {
+    const texts = this.#outbox.takeUndelivered();
+    this.#unsay(texts);
+    return texts;
+  }
+
+  #unsay(texts: readonly string[]): void {
+    for (const text of texts) {
+      const index = this.#unanswered.lastIndexOf(text);
+      if (index >= 0) this.#unanswered.splice(index, 1);
+    }
   }
 
   /** No word from Claude Code since the call began. */
