@@ -1,36 +1,12 @@
 import { expect, test } from 'vitest';
+import { openRequest } from '../../test/forms/open-request.ts';
 import { DomainError } from '../errors/errors.ts';
 import { toDecision, type Answer } from './answer.ts';
-import { kindOf, type OpenRequest } from './requests.ts';
+import type { OpenRequest } from './requests.ts';
 
-function requestFor(toolName: string, input: Record<string, unknown>): OpenRequest {
-  return {
-    id: 'r',
-    kind: kindOf(toolName),
-    plan: undefined,
-    createdAt: 0,
-    expiresAt: undefined,
-    settled: new AbortController().signal,
-    ask: {
-      requestId: 'r',
-      toolName,
-      input,
-      toolUseId: 't',
-      agentId: undefined,
-      title: undefined,
-      description: undefined,
-      decisionReason: undefined,
-      blockedPath: undefined,
-      suggestions: undefined,
-      onceOnly: false,
-      withdrawn: new AbortController().signal,
-    },
-  };
-}
-
-const command = requestFor('Bash', { command: 'ls' });
+const command = openRequest('Bash', { command: 'ls' });
 const questions = [{ question: 'Which colour?' }, { question: 'Which parts?', multiSelect: true }];
-const question = requestFor('AskUserQuestion', { questions });
+const question = openRequest('AskUserQuestion', { questions });
 
 test.each<[string, OpenRequest, Answer, object]>([
   ['allow', command, { decision: 'allow' }, { behavior: 'allow' }],

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { permissionAsk } from '../../test/forms/open-request.ts';
 import { ManualClock } from '../../test/harness/manual-clock.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { kindOf, RequestBook, type OpenRequest, type Outcome } from './requests.ts';
@@ -9,20 +10,7 @@ const DENY: Decision = { behavior: 'deny', message: 'no', interrupt: true };
 const TIMEOUT_MS = 1_000;
 
 function askOf(requestId: string, withdrawn: AbortSignal, toolName = 'Bash'): PermissionAsk {
-  return {
-    requestId,
-    toolName,
-    input: { command: 'touch a' },
-    toolUseId: `tool-${requestId}`,
-    agentId: undefined,
-    title: undefined,
-    description: undefined,
-    decisionReason: undefined,
-    blockedPath: undefined,
-    suggestions: undefined,
-    onceOnly: false,
-    withdrawn,
-  };
+  return permissionAsk(toolName, { command: 'touch a' }, { requestId, toolUseId: `tool-${requestId}`, withdrawn });
 }
 
 /** A book with everything that can happen to it, and a record of all that it told. */

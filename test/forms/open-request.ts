@@ -16,20 +16,28 @@ export function openRequest(
     createdAt: 0,
     expiresAt: undefined,
     settled: new AbortController().signal,
-    ask: {
-      requestId: 'r1',
-      toolName,
-      input,
-      toolUseId: 't1',
-      agentId: undefined,
-      title: undefined,
-      description: undefined,
-      decisionReason: undefined,
-      blockedPath: undefined,
-      suggestions: undefined,
-      onceOnly: false,
-      withdrawn: new AbortController().signal,
-      ...more,
-    },
+    ask: permissionAsk(toolName, input, more),
+  };
+}
+
+export function permissionAsk(
+  toolName: string,
+  input: Record<string, unknown>,
+  more: Partial<PermissionAsk> = {},
+): PermissionAsk {
+  return {
+    requestId: 'r1',
+    toolName,
+    input,
+    toolUseId: 't1',
+    agentId: undefined,
+    title: undefined,
+    description: undefined,
+    decisionReason: undefined,
+    blockedPath: undefined,
+    suggestions: undefined,
+    onceOnly: false,
+    withdrawn: new AbortController().signal,
+    ...more,
   };
 }
