@@ -42,14 +42,25 @@ const OWNER_ONLY_DIRECTORY = 0o700;
 /** A lock of this age was left by a server that died: a rotation takes milliseconds. */
 const STALE_LOCK_MS = 10_000;
 
+/** Looking and opening cost more than the write itself, and a busy session writes many times a second. */
+const HELD_MS = 1_000;
+
+interface Held {
+  readonly handle: OpenFile;
+  readonly until: number;
+  /** As far as this server knows: others may append too. */
+  size: number;
+}
+
 /**
- * A file that several servers may append to. It is opened anew for each batch: a handle kept open would go on writing
- * into a file that another server has rotated away and will delete.
+ * A file that several servers may append to. It is held open only for a moment: a handle kept for long would go on
+ * writing into a file that another server has rotated away and will delete.
  */
 export class AuditFile {
   readonly #file: string;
   readonly #rule: RotationRule;
   readonly #fs: AuditFileSystem;
+  #held: Held | undefined;
 
   constructor(file: string, rule: RotationRule, fs: AuditFileSystem = NODE_FILE_SYSTEM) {
     this.#file = file;
@@ -59,14 +70,36 @@ export class AuditFile {
 
   /** Appends in a single write, which O_APPEND keeps whole. Returns how many bytes went in: fewer on a full disk. */
   async append(bytes: Uint8Array): Promise<number> {
-    // A rotation that fails is no reason not to write: the file grows over its limit, and the next batch tries again.
-    await this.#rotateIfFull(bytes.length).catch(() => undefined);
-    const handle = await this.#open();
+    const held = this.#holdFor(bytes.length) ?? (await this.#takeHold(bytes.length));
+    let written = 0;
     try {
-      return (await handle.write(bytes)).bytesWritten;
+      written = (await held.handle.write(bytes)).bytesWritten;
+      held.size += written;
+      return written;
     } finally {
-      await handle.close().catch(() => undefined);
+      // Whatever went wrong, the next batch begins with a look at what is there.
+      if (written < bytes.length) await this.release();
     }
+  }
+
+  async release(): Promise<void> {
+    const held = this.#held;
+    this.#held = undefined;
+    await held?.handle.close().catch(() => undefined);
+  }
+
+  #holdFor(added: number): Held | undefined {
+    const held = this.#held;
+    return held && performance.now() < held.until && held.size + added <= this.#rule.maxBytes ? held : undefined;
+  }
+
+  async #takeHold(added: number): Promise<Held> {
+    await this.release();
+    // A rotation that fails is no reason not to write: the file grows over its limit, and a later batch tries again.
+    const size = await this.#rotateIfFull(added).catch(() => 0);
+    const held = { handle: await this.#open(), until: performance.now() + HELD_MS, size };
+    this.#held = held;
+    return held;
   }
 
   async #open(): Promise<OpenFile> {
@@ -79,15 +112,18 @@ export class AuditFile {
     }
   }
 
-  async #rotateIfFull(added: number): Promise<void> {
+  /** Returns the size of what is there afterwards. */
+  async #rotateIfFull(added: number): Promise<number> {
     const full = await this.#fs.stat(this.#file);
-    if (!full.isFile() || full.size === 0 || full.size + added <= this.#rule.maxBytes) return;
+    if (!full.isFile() || full.size === 0 || full.size + added <= this.#rule.maxBytes) return full.size;
     const lock = `${this.#file}.lock`;
-    if (!(await this.#acquire(lock))) return;
+    if (!(await this.#acquire(lock))) return full.size;
     try {
       // Another server may have rotated since; renaming the fresh file would push a full one out too early.
       const current = await this.#fs.stat(this.#file);
-      if (current.ino === full.ino && current.dev === full.dev) await this.#shiftFiles();
+      if (current.ino !== full.ino || current.dev !== full.dev) return current.size;
+      await this.#shiftFiles();
+      return 0;
     } finally {
       await this.#fs.rm(lock, { force: true });
     }

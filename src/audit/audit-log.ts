@@ -77,6 +77,7 @@ class AuditLog implements Audit {
     })();
     const outcome = await Promise.race([written, deadline]);
     clearTimeout(timer);
+    void this.#file.release();
     if (outcome === 'late' || this.#queue.length > 0) {
       this.#warn(`closed before everything was written to ${this.#options.path}; entries at its end are missing`);
     }

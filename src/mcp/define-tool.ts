@@ -53,7 +53,15 @@ export function defineTool<Input extends z.ZodObject>(spec: ToolSpec<Input>): To
     normalize: (args) => args,
     failure: (error, args) => ({ sessionId: sessionIdOf(args), isError: true, error }),
     ...spec,
+    input: once(spec.input),
+    output: once(spec.output),
   };
+}
+
+/** A schema compiles itself at its first use: one made anew for each call would do so each time. */
+function once<Schema>(make: () => Schema): () => Schema {
+  let made: Schema | undefined;
+  return () => (made ??= make());
 }
 
 function sessionIdOf(args: Arguments): string {

@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import * as fsPromises from 'node:fs/promises';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { AuditFileSystem } from '../../src/audit/audit-file.ts';
 import type { AuditOptions } from '../../src/audit/audit-log.ts';
 import { AT, entriesIn, entry, open, temporaryDirectory } from './audit-harness.ts';
@@ -46,6 +46,31 @@ describe('rotation', () => {
     await recordOneByOne(file, 2, { maxBytes: lineBytes });
     expect(existsSync(lock)).toBe(false);
     expect(entriesIn(`${file}.1`)).toHaveLength(3);
+  });
+
+  it('rotates within one server too', async () => {
+    const file = path.join(temporaryDirectory(), 'audit.jsonl');
+    const { audit } = open(file, { maxBytes: 2 * lineBytes });
+    for (let index = 0; index < 3; index++) {
+      audit.record(entry(`call ${index}`));
+      await vi.waitFor(() => expect(entriesIn(file).at(-1)?.what).toBe(`call ${index}`));
+    }
+    expect(entriesIn(`${file}.1`).map(({ what }) => what)).toEqual(['call 0', 'call 1']);
+    await audit.close();
+  });
+
+  it('notices before long that its file was moved away', async () => {
+    const file = path.join(temporaryDirectory(), 'audit.jsonl');
+    const { audit } = open(file);
+    audit.record(entry('one'));
+    await vi.waitFor(() => expect(entriesIn(file)).toHaveLength(1));
+    renameSync(file, `${file}.moved`);
+    const written = (): boolean => {
+      audit.record(entry('on'));
+      return existsSync(file);
+    };
+    await vi.waitFor(() => expect(written()).toBe(true), { timeout: 10_000 });
+    await audit.close();
   });
 
   it('does not rotate a file that another server has just begun', async () => {
