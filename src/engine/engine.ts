@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { digest } from '../audit/audit-entry.ts';
 import { childEnvironment } from '../config/child-environment.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
 import type { AgentLaunch, RewindReport } from '../driver/agent-process.ts';
@@ -9,13 +8,14 @@ import type { Answer } from './answer.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { Policy } from './policy.ts';
 import { Registry } from './registry.ts';
-import type { OpenRequest, Source } from './requests.ts';
-import { isResumeToken, resumeToken } from './resume-token.ts';
+import type { OpenRequest } from './requests.ts';
+import { checkMayResume, resumeToken } from './resume-token.ts';
 import type { DiskQuery, DiskSession, EngineServices, FormPresenter } from './services.ts';
-import { busy } from './session-errors.ts';
+import { busy, heldElsewhere, notFound } from './session-errors.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
 import { Session } from './session.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
+import { SessionTrail } from './session-trail.ts';
 import { ChangeSignal } from './signal.ts';
 
 export interface StartRequest {
@@ -53,6 +53,7 @@ export class Engine {
   readonly #services: EngineServices;
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
+  readonly #trail: SessionTrail;
   #presenter: FormPresenter | undefined;
   readonly #resuming = new Map<string, Promise<Session>>();
   #tools: string[] | undefined;
@@ -62,6 +63,7 @@ export class Engine {
     this.settings = settings;
     this.policy = new Policy(settings, cwd);
     this.#services = services;
+    this.#trail = new SessionTrail(services.audit);
     this.#registry = new Registry(settings.maxSessions);
     this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock);
   }
@@ -211,13 +213,13 @@ export class Engine {
       );
       this.#registry.add(session);
       this.#housekeeping.wake();
-      this.#record(session, 'start', 'caller', seed.origin.kind, { prompt: digestOf(prompt) });
+      this.#trail.started(session, seed.origin, prompt);
       try {
         await session.prompt(prompt);
         return session;
       } catch (error) {
         void this.#registry.forget(session);
-        this.#record(session, 'end', 'server', 'start failed', {}, formatError(error));
+        this.#trail.startFailed(session, formatError(error));
         throw error;
       }
     });
@@ -286,7 +288,7 @@ export class Engine {
 
   async #takeFromDisk(request: ReplyRequest): Promise<Session> {
     const { disk, sessionId } = request;
-    if (disk.kind === 'token') this.#checkDiskResume(sessionId, disk.token);
+    if (disk.kind === 'token') checkMayResume(this.settings, sessionId, disk.token);
     await this.#registry.departed(sessionId);
     const found = await this.#services.transcripts.find(sessionId);
     if (!found) throw notFound(sessionId, 'Claude Code keeps no session of this id on this machine.');
@@ -313,38 +315,9 @@ export class Engine {
     );
   }
 
-  #checkDiskResume(sessionId: string, token: string | undefined): void {
-    const { allowDiskResume, resumeSecret } = this.settings;
-    if (!allowDiskResume) {
-      throw notFound(
-        sessionId,
-        'It is not in this server’s memory. The operator can allow resuming from disk with CLAUDE_CODE_MCP_ALLOW_DISK_RESUME=1 and CLAUDE_CODE_MCP_RESUME_SECRET.',
-      );
-    }
-    if (resumeSecret === undefined) {
-      throw new DomainError(
-        'PERMISSION_DENIED',
-        'Resuming from disk needs CLAUDE_CODE_MCP_RESUME_SECRET to be set where the server is started.',
-      );
-    }
-    if (token === undefined) {
-      throw new DomainError(
-        'PERMISSION_DENIED',
-        'Resuming from disk needs the resumeToken that was returned when the session was started.',
-      );
-    }
-    if (!isResumeToken(resumeSecret, sessionId, token)) {
-      throw new DomainError('PERMISSION_DENIED', 'This resumeToken does not belong to this session.');
-    }
-  }
-
   async #checkNotHeld(sessionId: string): Promise<void> {
     const holder = await this.#services.transcripts.findHolder(sessionId, (pid) => this.#registry.hasProcess(pid));
-    if (!holder) return;
-    throw new DomainError(
-      'SESSION_BUSY',
-      `Another Claude Code (pid ${String(holder.pid)}) has session ${sessionId} open. Close it there, or fork the session.`,
-    );
+    if (holder) throw heldElsewhere(sessionId, holder.pid);
   }
 
   // ── what sessions are given ────────────────────────────────────────────────────────────────────────────────────
@@ -358,12 +331,8 @@ export class Engine {
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
       onRequest: (session, request) => this.#requested(session, request),
-      onSettled: (session, request, { decision, source }) => {
-        this.#record(session, 'decision', source, request.ask.toolName, { request: request.id }, decision.behavior);
-      },
-      onRest: (session) => {
-        this.#record(session, 'end', whoEnded(session), session.state, {}, session.result?.errorSubtype);
-      },
+      onSettled: (session, request, outcome) => this.#trail.settled(session, request, outcome),
+      onRest: (session) => this.#trail.rested(session),
       onTools: (tools) => this.#learnTools(tools),
       debug: (line) => log('debug', line),
     };
@@ -383,11 +352,7 @@ export class Engine {
   }
 
   #requested(session: Session, request: OpenRequest): void {
-    this.#record(session, 'request', 'claude', request.ask.toolName, {
-      request: request.id,
-      kind: request.kind,
-      input: digestOf(JSON.stringify(request.ask.input)),
-    });
+    this.#trail.requested(session, request);
     const { approvals } = this.settings;
     if (approvals === 'caller') return;
     if (this.#presenter?.available === true) {
@@ -408,33 +373,10 @@ export class Engine {
     this.#tools = known;
     this.toolsChanged.notify();
   }
-
-  #record(
-    session: Session,
-    kind: 'start' | 'request' | 'decision' | 'end',
-    who: Source | 'server' | 'claude',
-    what: string,
-    details: Record<string, string | number>,
-    outcome?: string,
-  ): void {
-    this.#services.audit.record({
-      kind,
-      session: session.id,
-      who,
-      what,
-      ...(outcome !== undefined && { outcome }),
-      ...(kind === 'end' && { costUsd: session.totals.session.costUsd }),
-      ...(Object.keys(details).length > 0 && { details }),
-    });
-  }
 }
 
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
   if (!session.atRest && whenBusy !== 'queue') throw busy(session);
-}
-
-function notFound(id: string, why: string): DomainError {
-  return new DomainError('SESSION_NOT_FOUND', `No session ${id}. ${why}`);
 }
 
 /** `env` is merged into the child's whole environment, which the driver is given apart. */
@@ -451,13 +393,4 @@ function withOverrides(options: SessionOptions, request: ReplyRequest): SessionO
     ...(permissionRequestTimeoutMs !== undefined && { permissionRequestTimeoutMs }),
     ...(sessionInitTimeoutMs !== undefined && { sessionInitTimeoutMs }),
   };
-}
-
-function digestOf(text: string): string {
-  const { chars, sha256 } = digest(text);
-  return `${String(chars)} chars, sha256 ${sha256}`;
-}
-
-function whoEnded(session: Session): Source | 'claude' {
-  return session.state === 'cancelled' ? 'cancel' : 'claude';
 }

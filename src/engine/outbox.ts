@@ -1,8 +1,19 @@
-/** Messages handed to Claude Code whose end it has not reported: none of them may vanish without a word. */
-export class Outbox {
-  readonly #messages = new Map<string, { text: string; stage: 'sent' | 'queued' | 'started' }>();
+export interface Message {
+  readonly id: string;
+  readonly text: string;
+}
 
-  add(id: string, text: string): void {
+type Stage = 'sent' | 'queued' | 'started';
+
+/** What was said to Claude Code and how far it got: nothing of it may vanish without a word. */
+export class Outbox {
+  /** Messages whose end was not reported. */
+  readonly #messages = new Map<string, { text: string; stage: Stage }>();
+  /** What was said since the last answer, also when Claude Code has taken it up: it may not have written it down. */
+  #unanswered: string[] = [];
+
+  add({ id, text }: Message): void {
+    this.#unanswered.push(text);
     this.#messages.set(id, { text, stage: 'sent' });
   }
 
@@ -15,8 +26,22 @@ export class Outbox {
 
   /** Answered by a result. A Claude Code that does not say which ones has answered all. */
   answered(ids: readonly string[] | undefined): void {
+    this.#unanswered = [];
     if (ids === undefined) this.#messages.clear();
     else for (const id of ids) this.#messages.delete(id);
+  }
+
+  /** It could not be handed over, and the caller is told so. */
+  takeBack(id: string): void {
+    const message = this.#messages.get(id);
+    if (!message) return;
+    this.#unsay(message.text);
+    this.#messages.delete(id);
+  }
+
+  /** What a session says that has to begin again. */
+  get unanswered(): string {
+    return this.#unanswered.join('\n\n');
   }
 
   /** Something is under way that Claude Code may not have read yet, so its word of being idle is older than that. */
@@ -24,23 +49,27 @@ export class Outbox {
     return [...this.#messages.values()].some(({ stage }) => stage === 'sent');
   }
 
-  /** Takes out everything if Claude Code has not touched any of it; otherwise nothing. */
-  takeUntouched(): { id: string; text: string }[] {
-    const messages = [...this.#messages].map(([id, { text, stage }]) => ({ id, text, stage }));
-    if (messages.some(({ stage }) => stage !== 'sent')) return [];
-    this.#messages.clear();
-    return messages;
-  }
-
   /** Something that Claude Code has not begun a turn with: it goes on with that when the present turn ends. */
   get waiting(): boolean {
     return [...this.#messages.values()].some(({ stage }) => stage !== 'started');
   }
 
-  /** Takes out all that no turn has begun with. */
+  /** Everything, if Claude Code has not touched any of it; otherwise nothing. */
+  get untouched(): Message[] {
+    const messages = [...this.#messages].map(([id, message]) => ({ id, ...message }));
+    return messages.every(({ stage }) => stage === 'sent') ? messages : [];
+  }
+
+  /** Takes out all that no turn has begun with. Whoever is told to send it again must not hear it said twice. */
   takeUndelivered(): string[] {
     const texts = [...this.#messages.values()].filter(({ stage }) => stage !== 'started').map(({ text }) => text);
     this.#messages.clear();
+    for (const text of texts) this.#unsay(text);
     return texts;
+  }
+
+  #unsay(text: string): void {
+    const index = this.#unanswered.lastIndexOf(text);
+    if (index >= 0) this.#unanswered.splice(index, 1);
   }
 }

@@ -9,6 +9,18 @@ export function busy(session: Session): DomainError {
   );
 }
 
+export function notFound(sessionId: string, why: string): DomainError {
+  return new DomainError('SESSION_NOT_FOUND', `No session ${sessionId}. ${why}`);
+}
+
+/** Two processes that write one transcript would lose each other's words. */
+export function heldElsewhere(sessionId: string, pid: number): DomainError {
+  return new DomainError(
+    'SESSION_BUSY',
+    `Another Claude Code (pid ${String(pid)}) has session ${sessionId} open. Close it there, or fork the session.`,
+  );
+}
+
 export function requestNotFound(requestId: string): DomainError {
   return new DomainError(
     'PERMISSION_REQUEST_NOT_FOUND',

@@ -1,25 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import type { AgentExit, AgentListener, AgentProcess, RewindReport } from '../driver/agent-process.ts';
+import type { AgentExit, RewindReport } from '../driver/agent-process.ts';
 import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import { Activity } from './activity.ts';
-import { AgentLink } from './agent-link.ts';
 import type { Answer } from './answer.ts';
 import { assistantText } from './assistant-text.ts';
-import { deferred, type Deferred } from './deferred.ts';
+import { deferred } from './deferred.ts';
 import { EventLog } from './event-log.ts';
 import { Outbox } from './outbox.ts';
+import { settledWithin } from './patience.ts';
 import { RequestDesk } from './request-desk.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';
 import { busy, requestNotFound } from './session-errors.ts';
-import type { Cancellation, SessionOrigin, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
+import { SessionProcess, type ProcessHost } from './session-process.ts';
+import { SessionSetup } from './session-setup.ts';
+import { SessionTimes } from './session-times.ts';
+import type { Cancellation, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
 import { ChangeSignal } from './signal.ts';
 import { isAtRest, transition, type State, type StateEvent } from './state.ts';
 import { oneLine } from './tool-summary.ts';
 import { Totals } from './totals.ts';
-import { describeExit, endedByForce, failed, lostProcess, type TurnResult } from './turn-result.ts';
+import { describeExit, endedByForce, lostProcess, startFailed, type TurnResult } from './turn-result.ts';
 
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
@@ -29,60 +32,40 @@ const TOPIC_CHARS = 200;
 /** One conversation with Claude Code: its state, its process, what happened and what is asked. */
 export class Session {
   readonly id: string;
-  readonly createdAt: number;
   readonly log: EventLog;
   readonly activity = new Activity();
   readonly totals: Totals;
   readonly changed = new ChangeSignal();
   readonly #services: SessionServices;
+  readonly #setup: SessionSetup;
+  readonly #times: SessionTimes;
   readonly #requests: RequestDesk;
   readonly #outbox = new Outbox();
-  readonly #link = new AgentLink();
-  #options: SessionOptions;
-  #origin: SessionOrigin;
+  readonly #process: SessionProcess;
   #permissionTimeoutMs: number;
-  #initTimeoutMs: number;
   #state: State = 'starting';
-  #starting: Deferred<void> | undefined;
   #lastReply: Promise<void> = Promise.resolve();
-  #reportsState = false;
-  #hasAnswered = false;
-  /** What was said since the last answer: a session that has to begin again begins with it. */
-  #unanswered: string[] = [];
   #result: TurnResult | undefined;
   #cancellation: Cancellation | undefined;
   #backgroundTasks = 0;
   /** Rewinds under way: they need the process although the conversation is at rest. */
   #rewinding = 0;
-  #lastActiveAt: number;
-  #workingSince: number;
-  #lastHeardAt: number;
-  #tools: string[] | undefined;
-  #model: string | undefined;
-  #permissionMode: PermissionMode | undefined;
   #lastText = '';
   #topic = '';
 
   constructor(seed: SessionSeed, services: SessionServices) {
-    const now = services.clock.now();
     this.id = seed.id;
-    this.createdAt = now;
-    this.#lastActiveAt = now;
-    this.#workingSince = now;
-    this.#lastHeardAt = now;
-    this.#options = seed.options;
-    this.#origin = seed.origin;
-    this.#permissionTimeoutMs = seed.permissionTimeoutMs;
-    this.#initTimeoutMs = seed.initTimeoutMs;
-    this.#permissionMode = seed.options.permissionMode;
-    this.#model = seed.options.model;
     this.#services = services;
+    this.#setup = new SessionSetup(seed.options);
+    this.#times = new SessionTimes(services.clock);
+    this.#permissionTimeoutMs = seed.permissionTimeoutMs;
     this.log = new EventLog(services.eventLimits);
     this.totals = new Totals(seed.inherited);
-    this.#requests = new RequestDesk(services.clock, () => this.#options, {
+    this.#requests = new RequestDesk(services.clock, () => this.options, {
       onOpened: (request) => this.#opened(request),
       onSettled: (request, outcome) => this.#settled(request, outcome),
     });
+    this.#process = new SessionProcess(this.#processHost(), services, seed.origin, seed.initTimeoutMs);
   }
 
   // ── what others see ────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,7 +79,11 @@ export class Session {
   }
 
   get options(): SessionOptions {
-    return this.#options;
+    return this.#setup.options;
+  }
+
+  get createdAt(): number {
+    return this.#times.createdAt;
   }
 
   get requests(): OpenRequest[] {
@@ -121,16 +108,16 @@ export class Session {
   }
 
   get lastActiveAt(): number {
-    return this.#lastActiveAt;
+    return this.#times.lastActiveAt;
   }
 
   get workingSince(): number {
-    return this.#workingSince;
+    return this.#times.workingSince;
   }
 
   /** How long Claude Code has said nothing while it works. */
   get quietMs(): number {
-    return this.#services.clock.now() - this.#lastHeardAt;
+    return this.#times.quietMs;
   }
 
   /** One line on what it is about: the first message this server gave it. */
@@ -139,38 +126,38 @@ export class Session {
   }
 
   get tools(): string[] | undefined {
-    return this.#tools;
+    return this.#setup.tools;
   }
 
   get model(): string | undefined {
-    return this.#model;
+    return this.#setup.model;
   }
 
   get permissionMode(): PermissionMode | undefined {
-    return this.#permissionMode;
+    return this.#setup.permissionMode;
   }
 
   get hasProcess(): boolean {
-    return this.#link.live !== undefined;
+    return this.#process.live !== undefined;
   }
 
   /** A process is on its way but has not reported its start. */
   get launching(): boolean {
-    return this.#starting !== undefined;
+    return this.#process.launching;
   }
 
   /** Also of a process that is on its way out. */
   get pid(): number | undefined {
-    return this.#link.pid;
+    return this.#process.pid;
   }
 
   /** Resolves when a process that is being closed has gone. */
   closed(): Promise<void> {
-    return this.#link.closed();
+    return this.#process.closed();
   }
 
   get persists(): boolean {
-    return this.#options.persistSession !== false;
+    return this.options.persistSession !== false;
   }
 
   /** A process that may be closed without losing anything. */
@@ -183,33 +170,24 @@ export class Session {
   /** Hands a message over. Resolves when a live process has it, or a new one has reported its start. */
   async prompt(text: string): Promise<void> {
     if (this.#state === 'cancelled') throw new DomainError('CANCELLED', 'The session was cancelled; start a new one.');
-    const id = randomUUID();
-    const fresh = this.#state === 'starting';
+    const message = { id: randomUUID(), text };
+    const isFirst = this.#state === 'starting';
     if (this.#topic === '') this.#topic = oneLine(text, TOPIC_CHARS);
     if (this.atRest) this.#beginCall();
-    this.#outbox.add(id, text);
-    this.#unanswered.push(text);
+    this.#outbox.add(message);
     try {
-      await this.#deliver(text, id, fresh);
+      await this.#process.deliver(message, isFirst);
+      this.changed.notify();
     } catch (error) {
-      this.#unsay([text]);
       // The caller is told; left here it would hold the session back from ever coming to rest.
-      this.#outbox.advance(id, 'ended');
+      this.#outbox.takeBack(message.id);
       throw error;
     }
   }
 
-  async #deliver(text: string, id: string, fresh: boolean): Promise<void> {
-    await this.closed();
-    if (this.#starting) await this.#starting.promise;
-    if (!this.#link.live) return this.#launch(text, id, fresh);
-    this.#link.live.send(text, id);
-    this.changed.notify();
-  }
-
   /** A process may have died without its end being told yet; what is sent to it would not arrive. */
-  async deathTold(): Promise<void> {
-    if (!this.#starting) await this.#link.deathTold();
+  deathTold(): Promise<void> {
+    return this.#process.deathTold();
   }
 
   /** Replies that come together are handed over one after the other, so that the second finds the session at work. */
@@ -222,22 +200,20 @@ export class Session {
   /** From the next turn on. */
   async switchTo({ model, permissionMode, permissionTimeoutMs }: SessionSwitch): Promise<void> {
     // Claude Code takes this mode only if it was started with it: the next message starts it again.
-    if (permissionMode === 'bypassPermissions' && this.#permissionMode !== permissionMode) await this.park();
+    if (permissionMode === 'bypassPermissions' && this.permissionMode !== permissionMode) await this.park();
     if (model !== undefined) {
-      await this.#link.tell((process) => process.setModel(model));
-      this.#options = { ...this.#options, model };
-      this.#model = model;
+      await this.#process.tell((process) => process.setModel(model));
+      this.#setup.switchModel(model);
     }
     if (permissionMode !== undefined) {
-      await this.#link.tell((process) => process.setPermissionMode(permissionMode));
-      this.#options = { ...this.#options, permissionMode };
-      this.#permissionMode = permissionMode;
+      await this.#process.tell((process) => process.setPermissionMode(permissionMode));
+      this.#setup.switchMode(permissionMode);
     }
     if (permissionTimeoutMs !== undefined) this.#permissionTimeoutMs = permissionTimeoutMs;
   }
 
   setInitTimeout(ms: number): void {
-    this.#initTimeoutMs = ms;
+    this.#process.setInitTimeout(ms);
   }
 
   /** Settles one request with a decision somebody made. */
@@ -259,12 +235,12 @@ export class Session {
     if (!this.#apply('interrupt')) return false;
     this.#requests.settleAll({ behavior: 'deny', message: 'The turn was interrupted.', interrupt: true }, 'cancel');
     // A turn that has not begun cannot be stopped.
-    await this.#starting?.promise.catch(() => undefined);
-    const { live } = this.#link;
+    await this.#process.startSettled();
+    const { live } = this.#process;
     await live?.interrupt().catch((error: unknown) => this.#services.debug(`interrupt: ${messageOf(error)}`));
-    if (!(await this.#stoppedWithin(INTERRUPT_PATIENCE_MS)) && live) {
+    if (!(await settledWithin(this.#services.clock, INTERRUPT_PATIENCE_MS, this.#stopped())) && live) {
       this.#close();
-      this.#result = endedByForce(this.#takeUndelivered());
+      this.#result = endedByForce(this.#outbox.takeUndelivered());
       this.#apply('stop');
       this.#rested();
     }
@@ -274,15 +250,14 @@ export class Session {
   /** Final. Resolves when the process and all it started are gone. */
   async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
     if (!this.#apply('cancel')) return false;
-    const now = this.#services.clock.now();
-    this.#cancellation = { at: now, reason, source };
+    this.#cancellation = { at: this.#services.clock.now(), reason, source };
     // Its rest begins now: counted from its last prompt, a session stopped for its length would be forgotten at once.
-    this.#lastActiveAt = now;
+    this.#times.active();
     this.#requests.settleAll(
       { behavior: 'deny', message: `The session was cancelled: ${reason}`, interrupt: true },
       settledAs,
     );
-    this.#starting?.reject(new DomainError('CANCELLED', `The session was cancelled: ${reason}`));
+    this.#process.failStart(new DomainError('CANCELLED', `The session was cancelled: ${reason}`));
     this.activity.endAll();
     this.#services.onRest(this);
     this.changed.notify();
@@ -306,110 +281,37 @@ export class Session {
   async rewind(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
     if (!this.atRest) throw busy(this);
     this.#rewinding++;
-    this.#lastActiveAt = this.#services.clock.now();
+    this.#times.active();
     try {
-      return await (await this.#processAtRest()).rewindFiles(toUserMessage, dryRun);
+      return await (await this.#process.ready()).rewindFiles(toUserMessage, dryRun);
     } finally {
       this.#rewinding--;
     }
   }
 
-  async #processAtRest(): Promise<AgentProcess> {
-    await this.closed();
-    if (!this.hasProcess) await this.#launch(undefined, undefined, false);
-    if (this.#link.live) return this.#link.live;
-    throw new DomainError('INTERNAL', 'Claude Code could not be started for the rewind.');
-  }
-
   // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #launch(text: string | undefined, messageId: string | undefined, fresh: boolean): Promise<void> {
-    const starting = deferred<void>();
-    // Nobody may be listening when it fails: a cancel, a crash during the launch itself.
-    starting.promise.catch(() => undefined);
-    this.#starting = starting;
-    try {
-      const history = fresh ? this.#origin : await this.#history();
-      const counted = history.kind === 'fork' ? history.of : this.id;
-      this.totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
-      const process = await this.#services.launch(
-        { sessionId: this.id, history, options: this.#options },
-        this.#listenerFor(() => process),
-      );
-      if (this.#state === 'cancelled') {
-        await process.stop();
-        throw new DomainError('CANCELLED', 'The session was cancelled while it started.');
-      }
-      this.#link.attach(process);
-      this.#reportsState = false;
-      if (text === undefined || messageId === undefined) return;
-      const beginsAgain = !fresh && history.kind !== 'resume';
-      process.send(beginsAgain ? this.#unanswered.join('\n\n') : text, messageId);
-      await this.#startReported(starting.promise);
-    } catch (error) {
-      starting.reject(error);
-      this.#failStart(error);
-      throw error;
-    } finally {
-      this.#starting = undefined;
-    }
-  }
-
-  /**
-   * A process that was killed before it wrote anything left nothing to resume: the session begins again. One that has
-   * answered had a transcript; if that is gone now, resuming says so, and nobody takes an empty session for the old one.
-   */
-  async #history(): Promise<SessionOrigin> {
-    const resumes = this.#hasAnswered || (await this.#services.hasTranscript(this.id));
-    return resumes ? { kind: 'resume' } : this.#origin;
-  }
-
-  async #startReported(reported: Promise<void>): Promise<void> {
-    const { clock } = this.#services;
-    const timeoutMs = this.#initTimeoutMs;
-    const late = deferred<never>();
-    const callOff = clock.after(timeoutMs, () => {
-      late.reject(
-        new DomainError(
-          'TIMEOUT',
-          `Claude Code did not report its start within ${String(timeoutMs)} ms; raise sessionInitTimeoutMs or run \`claude-code-mcp doctor\`.`,
-        ),
-      );
-    });
-    try {
-      await Promise.race([reported, late.promise]);
-    } finally {
-      callOff();
-    }
-  }
-
-  #failStart(error: unknown): void {
-    const message = messageOf(error);
-    // Whoever sent something is told by the error of that call.
-    this.#outbox.takeUndelivered();
-    if (this.#apply('fail')) {
-      this.#result = failed(message, 'start_failed');
-      this.#append('error', { type: 'error', message });
-      this.#rested();
-    }
-    void this.#closeProcess();
-  }
-
-  /** Messages of a process that is no longer ours, such as one that dies of a cancel, fall on deaf ears. */
-  #listenerFor(process: () => AgentProcess): AgentListener {
-    const current = (): boolean => this.#state !== 'cancelled' && this.#link.mayHear(process);
+  #processHost(): ProcessHost {
     return {
-      onMessage: (translation) => {
-        if (current()) this.#heard(translation);
-      },
-      onRequest: async (ask) => {
-        if (current()) return this.#asked(ask);
-        return { behavior: 'deny', message: 'The session has ended.', interrupt: true };
-      },
-      onExit: (exit) => {
-        if (this.#link.live === process()) this.#exited(exit);
-      },
+      id: this.id,
+      outbox: this.#outbox,
+      totals: this.totals,
+      options: () => this.options,
+      isCancelled: () => this.#state === 'cancelled',
+      heard: (translation) => this.#heard(translation),
+      asked: (ask) => this.#asked(ask),
+      startFailed: (error, reported) => this.#startFailed(error, reported),
+      exited: (exit) => this.#exited(exit),
     };
+  }
+
+  #startFailed(error: unknown, reported: boolean): void {
+    const undelivered = this.#outbox.takeUndelivered();
+    this.#backgroundTasks = 0;
+    if (!this.#apply('fail')) return;
+    this.#result = startFailed(messageOf(error), reported ? [] : undelivered);
+    this.#append('error', { type: 'error', message: this.#result.text });
+    this.#rested();
   }
 
   async #closeProcess(): Promise<void> {
@@ -418,64 +320,30 @@ export class Session {
   }
 
   #close(): void {
-    this.#link.close();
+    this.#process.close();
     this.#backgroundTasks = 0;
   }
 
   #exited(exit: AgentExit): void {
-    this.#link.detach();
     this.#backgroundTasks = 0;
-    if (this.#state === 'starting' || this.#starting) {
+    if (this.#state === 'starting' || this.#process.launching) {
       const words = this.#result?.isError === true ? this.#result.text : describeExit(exit);
-      this.#starting?.reject(new DomainError('INTERNAL', `Claude Code did not start: ${words}`));
+      this.#process.failStart(new DomainError('INTERNAL', `Claude Code did not start: ${words}`));
       return;
     }
     if (this.atRest) return;
-    if (this.#heardNothing && this.persists && this.#redeliver(this.#outbox.takeUntouched())) return;
+    if (this.#times.heardNothing && this.persists && this.#process.redeliver(this.#outbox.untouched)) return;
     this.#requests.settleAll({ behavior: 'deny', message: 'Claude Code has ended.', interrupt: true }, 'cancel');
-    this.#result = lostProcess(exit, this.#takeUndelivered());
+    this.#result = lostProcess(exit, this.#outbox.takeUndelivered());
     this.#append('error', { type: 'error', message: this.#result.text, exitCode: exit.code, signal: exit.signal });
     this.#apply('fail');
     this.#rested();
   }
 
-  /** What the caller is told to send again must not also be said by a session that begins again. */
-  #takeUndelivered(): string[] {
-    const texts = this.#outbox.takeUndelivered();
-    this.#unsay(texts);
-    return texts;
-  }
-
-  #unsay(texts: readonly string[]): void {
-    for (const text of texts) {
-      const index = this.#unanswered.lastIndexOf(text);
-      if (index >= 0) this.#unanswered.splice(index, 1);
-    }
-  }
-
-  /** No word from Claude Code since the call began. */
-  get #heardNothing(): boolean {
-    return this.#lastHeardAt === this.#workingSince;
-  }
-
-  /** A process that died at rest may be noticed only when it is written to: what it never read goes to the next one. */
-  #redeliver(messages: { id: string; text: string }[]): boolean {
-    const [first, ...others] = messages;
-    if (!first) return false;
-    for (const { id, text } of messages) this.#outbox.add(id, text);
-    void this.#launch(first.text, first.id, false).then(
-      () => {
-        for (const { id, text } of others) this.#link.live?.send(text, id);
-      },
-      (error: unknown) => this.#services.debug(`session ${this.id}: ${messageOf(error)}`),
-    );
-    return true;
-  }
-
   // ── what Claude Code says ──────────────────────────────────────────────────────────────────────────────────────
 
   #heard({ event, signals }: Translation): void {
-    this.#lastHeardAt = this.#services.clock.now();
+    this.#times.heard();
     for (const signal of signals) this.#take(signal);
     if (event) {
       if (event.type === 'output') {
@@ -485,22 +353,18 @@ export class Session {
       }
       this.#append(event.type, event.data);
     }
-    for (const signal of signals) if (restsOn(signal, this.#reportsState)) this.#comeToRest();
+    for (const signal of signals) if (this.#process.restsOn(signal)) this.#comeToRest();
   }
 
   #take(signal: AgentSignal): void {
     switch (signal.kind) {
       case 'started':
-        this.#tools = signal.tools;
-        this.#model = signal.model;
-        this.#permissionMode = signal.permissionMode;
+        this.#setup.started(signal);
         this.#services.onTools(signal.tools);
         this.#apply('started');
-        this.#starting?.resolve();
-        this.#starting = undefined;
+        this.#process.started();
         return;
       case 'state':
-        this.#reportsState = true;
         if (signal.state === 'running' && this.atRest) this.#beginCall();
         return;
       case 'delivery':
@@ -508,8 +372,7 @@ export class Session {
         return;
       case 'result':
         this.#outbox.answered(signal.answered);
-        this.#hasAnswered = true;
-        this.#unanswered = [];
+        this.#process.hasAnswered();
         this.totals.add(signal.result);
         this.#result = signal.result;
         if (this.#state === 'interrupting' && this.#outbox.waiting && this.#apply('next')) this.changed.notify();
@@ -526,15 +389,15 @@ export class Session {
         return;
       case 'background_tasks':
         this.#backgroundTasks = signal.count;
-        // Claude Code is about to wake and tell of the end: time for parking counts from here.
-        this.#lastActiveAt = this.#lastHeardAt;
+        // Claude Code is about to wake and tell of the end.
+        this.#times.active();
         return;
       case 'permission_mode':
-        this.#switchedTo(signal.mode);
+        this.#setup.modeReported(signal.mode);
         return;
       case 'partial':
         if (signal.messageId !== undefined) this.log.beginPartial(signal.messageId);
-        else this.log.appendPartial(signal.text, this.#lastHeardAt);
+        else this.log.appendPartial(signal.text, this.#times.lastHeardAt);
         return;
       case 'retry':
         this.activity.note(signal.line);
@@ -543,40 +406,30 @@ export class Session {
     }
   }
 
-  /** A mode left on the way, such as plan mode when the plan was allowed, must not come back with the next process. */
-  #switchedTo(mode: PermissionMode): void {
-    if (this.#permissionMode !== undefined && mode !== this.#permissionMode)
-      this.#options = { ...this.#options, permissionMode: mode };
-    this.#permissionMode = mode;
-  }
-
   #comeToRest(): void {
     if (this.atRest || this.#outbox.unread) return;
     // It could not even start, as without a transcript to resume: its end will tell the caller so.
-    if (this.#starting && this.#result?.isError === true) return;
+    if (this.#process.launching && this.#result?.isError === true) return;
     this.#requests.settleAll({ behavior: 'deny', message: 'The turn has ended.' }, 'cancel');
     const result = this.#result;
     const stopped =
       result?.interrupted === true ||
       (this.#state === 'interrupting' && result?.errorSubtype === 'error_during_execution');
     this.#apply(stopped ? 'stop' : result?.isError === true ? 'fail' : 'rest');
-    this.#starting?.resolve();
+    this.#process.started();
     this.#rested();
   }
 
   #rested(): void {
     this.activity.endAll();
-    this.#lastActiveAt = this.#services.clock.now();
+    this.#times.active();
     this.#services.onRest(this);
     this.changed.notify();
   }
 
   #beginCall(): void {
-    const now = this.#services.clock.now();
     this.#apply('work');
-    this.#lastActiveAt = now;
-    this.#workingSince = now;
-    this.#lastHeardAt = now;
+    this.#times.callBegins();
     this.#result = undefined;
     this.totals.beginCall();
     this.activity.begin();
@@ -586,7 +439,7 @@ export class Session {
   // ── what Claude Code asks ──────────────────────────────────────────────────────────────────────────────────────
 
   async #asked(ask: PermissionAsk): Promise<Decision> {
-    this.#lastHeardAt = this.#services.clock.now();
+    this.#times.heard();
     const { decision, request } = this.#requests.ask(ask, this.#permissionTimeoutMs, this.#lastText);
     if (request) this.#services.onRequest(this, request);
     return decision;
@@ -630,23 +483,14 @@ export class Session {
     return true;
   }
 
-  async #stoppedWithin(ms: number): Promise<boolean> {
-    if (this.#state !== 'interrupting') return true;
-    const stopped = deferred<boolean>();
-    const callOff = this.#services.clock.after(ms, () => stopped.resolve(false));
+  /** Resolves when an interrupt has had its effect. */
+  async #stopped(): Promise<void> {
+    const stopped = deferred<void>();
     const unsubscribe = this.changed.subscribe(() => {
-      if (this.#state !== 'interrupting') stopped.resolve(true);
+      if (this.#state !== 'interrupting') stopped.resolve();
     });
-    try {
-      return await stopped.promise;
-    } finally {
-      callOff();
-      unsubscribe();
-    }
+    if (this.#state !== 'interrupting') stopped.resolve();
+    await stopped.promise;
+    unsubscribe();
   }
-}
-
-/** Idle is Claude Code's own word; only one that never says it is taken at its first result. */
-function restsOn(signal: AgentSignal, reportsState: boolean): boolean {
-  return signal.kind === 'state' ? signal.state === 'idle' : signal.kind === 'result' && !reportsState;
 }

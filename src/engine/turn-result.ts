@@ -21,6 +21,10 @@ export function lostProcess(exit: AgentExit, undelivered: string[]): TurnResult 
   );
 }
 
+export function startFailed(message: string, undelivered: string[]): TurnResult {
+  return failed(`${message}${sendAgain(undelivered)}`, 'start_failed');
+}
+
 export function endedByForce(undelivered: string[]): TurnResult {
   return failed(
     `The turn was interrupted; the process did not react and was ended.${sendAgain(undelivered)}`,
@@ -33,7 +37,7 @@ function sendAgain(undelivered: string[]): string {
   return `\nNot delivered, send again: ${undelivered.map((text) => JSON.stringify(text)).join(', ')}`;
 }
 
-export function failed(text: string, errorSubtype: string): TurnResult {
+function failed(text: string, errorSubtype: string): TurnResult {
   return {
     text,
     isError: true,

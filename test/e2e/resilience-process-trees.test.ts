@@ -153,7 +153,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when a session en
 
   test('a session that works for too long is stopped with all it runs', async () => {
     const h = await startHarness({
-      env: { CLAUDE_CODE_MCP_RUNNING_SESSION_MAX_MS: '2500', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' },
+      env: { CLAUDE_CODE_MCP_RUNNING_SESSION_MAX_MS: '8000', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' },
     });
     const { sessionId, cli, command } = await startRunningCommand(h);
     expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'cancelled', cancelledSource: 'cleanup' });

@@ -1,0 +1,53 @@
+import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+
+/** What a session runs with: the options for its next process, and what the present one has reported of itself. */
+export class SessionSetup {
+  #options: SessionOptions;
+  #model: string | undefined;
+  #permissionMode: PermissionMode | undefined;
+  #tools: string[] | undefined;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#model = options.model;
+    this.#permissionMode = options.permissionMode;
+  }
+
+  get options(): SessionOptions {
+    return this.#options;
+  }
+
+  get model(): string | undefined {
+    return this.#model;
+  }
+
+  get permissionMode(): PermissionMode | undefined {
+    return this.#permissionMode;
+  }
+
+  get tools(): string[] | undefined {
+    return this.#tools;
+  }
+
+  switchModel(model: string): void {
+    this.#options = { ...this.#options, model };
+    this.#model = model;
+  }
+
+  switchMode(permissionMode: PermissionMode): void {
+    this.#options = { ...this.#options, permissionMode };
+    this.#permissionMode = permissionMode;
+  }
+
+  started(reported: { tools: string[]; model: string; permissionMode: PermissionMode }): void {
+    this.#tools = reported.tools;
+    this.#model = reported.model;
+    this.#permissionMode = reported.permissionMode;
+  }
+
+  /** A mode left on the way, such as plan mode when the plan was allowed, must not come back with the next process. */
+  modeReported(mode: PermissionMode): void {
+    if (this.#permissionMode !== undefined && mode !== this.#permissionMode) this.switchMode(mode);
+    this.#permissionMode = mode;
+  }
+}
