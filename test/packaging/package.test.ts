@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { createHome } from '../harness/isolated-home.ts';
+import type { Json } from '../harness/json.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** What npm would put into the package, from what is built now. */
+async function packed(): Promise<Json> {
+  // npm keeps its log in the home.
+  const place = await createHome();
+  // On Windows npm is a script.
+  const surroundings = { cwd: root, env: place.env(), shell: process.platform === 'win32' };
+  const { stdout } = await promisify(execFile)(
+    'npm',
+    ['pack', '--dry-run', '--json', '--ignore-scripts'],
+    surroundings,
+  ).finally(() => place.remove());
+  return JSON.parse(stdout)[0];
+}
+
+const { files, size } = await packed();
+const names: string[] = files.map((file: Json) => file.path);
+const read = (name: string): string => readFileSync(path.join(root, name), 'utf8');
+
+function importsOf(name: string): string[] {
+  const found = read(name).matchAll(/^(?:import|export)\b.*? from "(\.[^"]+)"|\bimport\("(\.[^"]+)"\)/gm);
+  return [...found].map(([, fixed, lazy]) => path.posix.join(path.posix.dirname(name), fixed ?? lazy ?? ''));
+}
+
+test('the package holds what it needs to run and to be read, and nothing else', () => {
+  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
+  expect(names).toEqual(expect.arrayContaining([...documents, 'dist/main.mjs', 'dist/index.mjs', 'dist/index.d.mts']));
+  const others = names.filter((name) => !documents.includes(name));
+  expect(others.filter((name) => !/^dist\/([\w./-]+\.m?js(\.map)?|index\.d\.mts|[\w-]+\.txt)$/.test(name))).toEqual([]);
+  expect(size).toBeLessThan(3_000_000);
+});
+
+test('the command can be started and finds every file it imports', () => {
+  expect(read('dist/main.mjs')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  expect(files.find((file: Json) => file.path === 'dist/main.mjs').mode & 0o111).toBe(0o111);
+  const imported = names.filter((name) => name.endsWith('.mjs')).flatMap(importsOf);
+  expect(imported.length).toBeGreaterThan(0);
+  expect(imported.filter((name) => !names.includes(name))).toEqual([]);
+});
+
+test('nothing in the package tells of the machine it was built on', () => {
+  const telling = names.filter((name) => read(name).includes(root.replace(/[\\/]$/, '')));
+  expect(telling).toEqual([]);
+});
