@@ -1,20 +1,28 @@
-/** Makes the MCPB bundle with its own tool: `npm run bundle` writes .build/claude-code-mcp-<version>.mcpb. */
+/**
+ * Makes the MCPB bundle: `npm run bundle` writes .build/claude-code-mcp-<version>.mcpb.
+ * With `-- --repository <owner>/<name>` also .build/server.json, the entry for the MCP registry.
+ */
 
-import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { packExtension } from '@anthropic-ai/mcpb';
 import packageJson from '../package.json' with { type: 'json' };
+import template from '../server.json' with { type: 'json' };
+import { registryEntry } from './bundle/registry-entry.ts';
 import { stageBundle } from './bundle/stage-bundle.ts';
-
-const MCPB = '@anthropic-ai/mcpb@2.1.2';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const staged = path.join(root, '.build', 'mcpb');
-const bundle = path.join(root, '.build', `${packageJson.name}-${packageJson.version}.mcpb`);
+const name = `${packageJson.name}-${packageJson.version}.mcpb`;
+const bundle = path.join(root, '.build', name);
 
+const { repository } = parseArgs({ options: { repository: { type: 'string' } } }).values;
 stageBundle(root, staged);
-const { status } = spawnSync('npx', ['--yes', MCPB, 'pack', staged, bundle], {
-  stdio: 'inherit',
-  shell: process.platform === 'win32',
-});
-process.exitCode = status ?? 1;
+if (!(await packExtension({ extensionPath: staged, outputPath: bundle }))) process.exit(1);
+if (repository !== undefined) {
+  const entry = registryEntry(template, { repository, bundle: { name, content: readFileSync(bundle) } });
+  writeFileSync(path.join(root, '.build', 'server.json'), `${JSON.stringify(entry, null, 2)}\n`);
+  console.log(`Output: ${path.join(root, '.build', 'server.json')}`);
+}
