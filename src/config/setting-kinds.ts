@@ -94,26 +94,39 @@ export const filePath: Kind<string> = {
   format: String,
 };
 
-/** A path, or a bare name that is looked up on PATH as a shell would do. */
+/**
+ * A path, or a bare name that is looked up as a shell would do. A name that is nowhere stays a name: as a path it would
+ * mean a file in the working directory, which anybody may have put there.
+ */
 export const program: Kind<string> = {
   ...filePath,
   accepts: 'the path of a program, or its name on PATH',
   parse(text, host) {
     const name = text.trim();
-    const found = /^[^/\\~\0]+$/.test(name) ? onSearchPath(name, host) : undefined;
-    return found === undefined ? filePath.parse(text, host) : { value: found };
+    if (!isBareName(name)) return filePath.parse(text, host);
+    return { value: findProgram(name, host) ?? name };
   },
 };
 
-function onSearchPath(name: string, host: Host): string | undefined {
+/** True of a program that is named but was not found. */
+export function isBareName(program: string): boolean {
+  return /^[^/\\~\0]+$/.test(program);
+}
+
+function findProgram(name: string, host: Host): string | undefined {
   const paths = pathsOf(host);
   const fileNames = host.platform === 'win32' ? [`${name}.exe`, name] : [name];
-  const directories = (host.env['PATH'] ?? '')
-    .split(paths.delimiter)
-    .filter((directory) => paths.isAbsolute(directory));
-  return directories
+  const searched = (host.env['PATH'] ?? '').split(paths.delimiter).filter((directory) => paths.isAbsolute(directory));
+  return [...searched, ...(name === 'claude' ? placesOfClaudeCode(host) : [])]
     .flatMap((directory) => fileNames.map((fileName) => paths.join(directory, fileName)))
     .find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile());
+}
+
+/** Where its installers put it: a client with a window hands on a PATH without them. */
+function placesOfClaudeCode(host: Host): string[] {
+  const paths = pathsOf(host);
+  const own = ['.local/bin', '.claude/local'].map((directory) => paths.join(host.homedir, directory));
+  return host.platform === 'win32' ? own : [...own, '/opt/homebrew/bin', '/usr/local/bin'];
 }
 
 export const filePathOrOff: Kind<string> = {

@@ -1,8 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import { DomainError } from '../errors/errors.ts';
 import { AgentProcess, type AgentLaunch, type AgentListener } from './agent-process.ts';
+import { bundledClaudeCode } from './bundled-claude-code.ts';
 import type { ProcessOwner } from './process-owner.ts';
 import type { SpareTemplate } from './spare-agent.ts';
 import { SpareKeeper } from './spare-keeper.ts';
+
+const NO_CLAUDE_CODE =
+  'There is no Claude Code: this server was installed without the optional package that brings it. Install Claude Code and set its path where the server is set up (CLAUDE_CODE_MCP_EXECUTABLE), or install the server again with optional dependencies; then start it again.';
+
+/** Nobody named a program, and the one that comes with the SDK is not there. */
+function withoutProgram({ options }: AgentLaunch): boolean {
+  return (
+    options.pathToClaudeCodeExecutable === undefined &&
+    bundledClaudeCode(process.platform, process.arch)?.executable === undefined
+  );
+}
 
 /** Starts Claude Code processes. The SDK is loaded with the first of them, or earlier when there is time. */
 export class Driver {
@@ -30,7 +43,12 @@ export class Driver {
 
   async launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess> {
     const sdk = await this.#load();
-    return new AgentProcess(sdk, this.#owner, launch, listener, await this.#keeper?.claim(launch));
+    const claimed = await this.#keeper?.claim(launch);
+    try {
+      return new AgentProcess(sdk, this.#owner, launch, listener, claimed);
+    } catch (error) {
+      throw withoutProgram(launch) ? new DomainError('INTERNAL', NO_CLAUDE_CODE, { cause: error }) : error;
+    }
   }
 
   async close(): Promise<void> {

@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Settings } from '../config/load-settings.ts';
 import { isMarkVariable, isReservedVariable } from '../config/child-environment.ts';
+import { isBareName } from '../config/setting-kinds.ts';
 import { classOf } from '../driver/options-table.ts';
 import type { PermissionUpdate } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
@@ -210,11 +211,21 @@ export class Policy {
   /** The caller's program, or the operator's; a bare name is looked for on PATH. */
   #program(asked: string | undefined): string | undefined {
     const given = asked ?? this.#settings.executable;
-    if (given === undefined || /^[^/\\]+$/.test(given)) return given;
+    if (given === undefined) return undefined;
+    if (isBareName(given)) {
+      if (asked !== undefined) return asked;
+      throw new DomainError(
+        'INTERNAL',
+        `Claude Code is not installed, or this server does not find it: there is no program called ${given} on its PATH. Install Claude Code, or set its whole path where the server is set up (CLAUDE_CODE_MCP_EXECUTABLE); then start the server again.`,
+      );
+    }
     const absolute = path.resolve(this.#cwd, given);
     if (statSync(absolute, { throwIfNoEntry: false })?.isFile() === true) return absolute;
     if (asked === undefined)
-      throw new DomainError('INTERNAL', `The operator's Claude Code (CLAUDE_CODE_MCP_EXECUTABLE) is not at ${given}.`);
+      throw new DomainError(
+        'INTERNAL',
+        `The operator's Claude Code (CLAUDE_CODE_MCP_EXECUTABLE) is not at ${given}: install it there, or correct the path where the server is set up.`,
+      );
     throw new DomainError(
       'INVALID_ARGUMENT',
       `pathToClaudeCodeExecutable: no program at ${given}; leave it out to use the bundled one.`,

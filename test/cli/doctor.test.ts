@@ -110,6 +110,19 @@ describe('no Claude Code', () => {
     expect(code).toBe(1);
   });
 
+  test('of the name the operator gave', async () => {
+    const { problems } = await examine({
+      argv: ['doctor', '--executable', 'claude-that-is-not-installed'],
+      bundled: { version: '2.1.325', executable: undefined },
+    });
+    expect(problems).toEqual([
+      expect.objectContaining({
+        found: 'there is no program called claude-that-is-not-installed on the PATH',
+        remedy: expect.stringContaining('Install Claude Code'),
+      }),
+    ]);
+  });
+
   test('because the optional package was left out', async () => {
     const { problems } = await examine({ bundled: { version: '2.1.325', executable: undefined } });
     expect(problems).toEqual([

@@ -187,7 +187,19 @@ describe('where a value comes from', () => {
     mkdirSync(bin);
     writeFileSync(path.join(bin, 'claude'), '');
     expect(load({ CLAUDE_CODE_PATH: 'claude', PATH: `relative:${bin}` }).executable).toBe(path.join(bin, 'claude'));
-    expect(load({ CLAUDE_CODE_PATH: 'claude', PATH: '/nowhere' }).executable).toBe(path.join(root, 'claude'));
+  });
+
+  it('leaves a program name that is nowhere a name, also when the working directory has such a file', () => {
+    expect(load({ CLAUDE_CODE_PATH: 'file', PATH: '/nowhere' }).executable).toBe('file');
+  });
+
+  it('finds Claude Code where its installer puts it, whatever the PATH', () => {
+    const homedir = path.join(root, 'home');
+    const installed = path.join(homedir, '.local', 'bin', 'claude');
+    mkdirSync(path.dirname(installed), { recursive: true });
+    writeFileSync(installed, '');
+    const env = { CLAUDE_CODE_PATH: 'claude', PATH: '/nowhere' };
+    expect(loadSettings({ argv: [], env, cwd: root, homedir, platform: 'darwin' }).executable).toBe(installed);
   });
 });
 

@@ -1,35 +1,69 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { packExtension, unpackExtension } from '@anthropic-ai/mcpb';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stageBundle } from '../../scripts/bundle/stage-bundle.ts';
 import { startHarness } from '../harness/harness.ts';
-import { createHome } from '../harness/isolated-home.ts';
+import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-async function stagedBundle(): Promise<string> {
-  const place = await createHome();
-  onTestFinished(() => place.remove());
-  const target = path.join(place.project, 'bundle');
-  stageBundle(root, target);
-  return target;
+let place: IsolatedHome;
+let bundle: string;
+
+beforeAll(async () => {
+  place = await createHome();
+  const staged = path.join(place.project, 'staged');
+  const file = path.join(place.project, 'claude-code-mcp.mcpb');
+  bundle = path.join(place.project, 'installed');
+  stageBundle(root, staged);
+  expect(await packExtension({ extensionPath: staged, outputPath: file, silent: true })).toBe(true);
+  expect(await unpackExtension({ mcpbPath: file, outputDir: bundle, silent: true })).toBe(true);
+});
+afterAll(() => place.remove());
+
+/** The variables that a client sets from the manifest, with the answers given and the defaults of the others. */
+function variables(answers: Record<string, string>): Record<string, string> {
+  const { server, user_config } = JSON.parse(readFileSync(path.join(bundle, 'manifest.json'), 'utf8'));
+  const valueOf = (name: string): string => answers[name] ?? String(user_config[name].default);
+  return Object.fromEntries(
+    Object.entries<string>(server.mcp_config.env).map(([name, text]) => [
+      name,
+      text.replace(/\$\{user_config\.(\w+)\}/g, (_whole, asked: string) => valueOf(asked)),
+    ]),
+  );
 }
 
-test('the bundle holds the server and its licences, and no Claude Code', async () => {
-  const bundle = await stagedBundle();
+async function whatItSays(answers: Record<string, string>): Promise<string> {
+  const h = await startHarness({ program: path.join(bundle, 'dist', 'main.mjs'), env: variables(answers) });
+  return h.fails('claude_code', { prompt: 'hello' }, 'INTERNAL');
+}
+
+test('the bundle holds the server and its licences, and no Claude Code', () => {
   expect(readdirSync(bundle).sort()).toEqual(['LICENSE', 'dist', 'manifest.json', 'node_modules', 'package.json']);
   expect(existsSync(path.join(bundle, 'dist', 'third-party-notices.txt'))).toBe(true);
   expect(readdirSync(path.join(bundle, 'node_modules', '@anthropic-ai'))).toEqual(['claude-agent-sdk']);
+  const files = readdirSync(bundle, { recursive: true, encoding: 'utf8' }).map((file) => path.join(bundle, file));
+  // The program alone has more than 200 MB, in whatever file it would come.
+  expect(files.filter((file) => statSync(file).size > 3_000_000)).toEqual([]);
 });
 
-test('the server in the bundle says clearly that Claude Code is missing', async () => {
-  const bundle = await stagedBundle();
-  const h = await startHarness({
-    program: path.join(bundle, 'dist', 'main.mjs'),
-    env: { CLAUDE_CODE_MCP_EXECUTABLE: 'claude-that-is-not-installed' },
-  });
-  const error = await h.fails('claude_code', { prompt: 'hello' }, 'INTERNAL');
-  expect(error).toContain('(CLAUDE_CODE_MCP_EXECUTABLE) is not at');
-  expect(error).toContain('claude-that-is-not-installed');
+test('the server in the bundle says that Claude Code is missing, and what to do', async () => {
+  const error = await whatItSays({ claude: 'claude-that-is-not-installed' });
+  expect(error).toContain('there is no program called claude-that-is-not-installed on its PATH');
+  expect(error).toContain('Install Claude Code, or set its whole path');
+});
+
+test('so it does for a path where there is none', async () => {
+  const nowhere = path.join(place.home, 'nowhere', 'claude');
+  expect(await whatItSays({ claude: nowhere })).toContain(
+    `is not at ${nowhere}: install it there, or correct the path`,
+  );
+});
+
+test('and when the field was emptied, since the bundle brings none', async () => {
+  const error = await whatItSays({ claude: '' });
+  expect(error).toContain('There is no Claude Code');
+  expect(error).toContain('Install Claude Code and set its path');
 });

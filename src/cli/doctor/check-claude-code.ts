@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { isBareName } from '../../config/setting-kinds.ts';
 import type { BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
 import { ok, problem, skipped, type Finding } from './finding.ts';
 
@@ -28,11 +29,14 @@ export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding
       `${REINSTALL}, or name your own Claude Code with CLAUDE_CODE_MCP_EXECUTABLE.`,
     );
   }
-  if (!existsSync(file)) {
+  const isMissing = isBareName(file);
+  if (isMissing || !existsSync(file)) {
     return problem(
       CHECK,
-      `there is no ${file}`,
-      'Correct CLAUDE_CODE_MCP_EXECUTABLE, or unset it to use the bundled one.',
+      isMissing ? `there is no program called ${file} on the PATH` : `there is no ${file}`,
+      bundled.executable === undefined
+        ? 'Install Claude Code, or set CLAUDE_CODE_MCP_EXECUTABLE to the whole path of it.'
+        : 'Correct CLAUDE_CODE_MCP_EXECUTABLE, or unset it to use the bundled one.',
     );
   }
   const answer = await runClaudeCode(source, ['--version']);
