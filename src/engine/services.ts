@@ -23,7 +23,7 @@ export interface EngineServices {
 export interface TranscriptReader {
   find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
   lastCostUsd(sessionId: string): Promise<number>;
-  list(query: DiskQuery): Promise<DiskSession[]>;
+  list(query: DiskQuery & { within?: ((directory: string) => boolean) | undefined }): Promise<DiskSession[]>;
   /** Another live Claude Code that has this session open. */
   findHolder(sessionId: string, isOurs: (pid: number) => boolean): Promise<{ pid: number } | undefined>;
 }

@@ -11,9 +11,6 @@ export interface ListedSession {
   readonly live: Session | undefined;
 }
 
-/** With a filter of our own more has to be read than is shown; each step reads anew, so the steps grow. */
-const STEP_FACTOR = 4;
-
 /** What the disk has, newest first, within the directories the operator allows. */
 export async function listDisk(
   transcripts: TranscriptReader,
@@ -22,13 +19,8 @@ export async function listDisk(
 ): Promise<DiskSession[]> {
   if (given !== undefined) policy.checkInside(given, 'projectDirectory');
   const projectDirectory = given === undefined ? undefined : policy.realPath(given);
-  if (!policy.limitsDirectories) return transcripts.list({ projectDirectory, limit, offset });
-  const wanted = offset + limit;
-  for (let reach = wanted; ; reach *= STEP_FACTOR) {
-    const read = await transcripts.list({ projectDirectory, limit: reach, offset: 0 });
-    const inside = read.filter((session) => isInside(policy, session));
-    if (inside.length >= wanted || read.length < reach) return inside.slice(offset, wanted);
-  }
+  const within = policy.limitsDirectories ? remembered((directory) => policy.isInside(directory)) : undefined;
+  return transcripts.list({ projectDirectory, limit, offset, within });
 }
 
 /** The same with what this server has, also where Claude Code has written nothing yet. */
@@ -58,8 +50,14 @@ export async function listMachine(
   return [...listed, ...unwritten].sort((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, limit);
 }
 
-function isInside(policy: Policy, { projectDirectory }: DiskSession): boolean {
-  return projectDirectory !== undefined && policy.isInside(projectDirectory);
+/** Many sessions lie in few directories, and resolving the links of one is not free. */
+function remembered(isInside: (directory: string) => boolean): (directory: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (directory) => {
+    const answer = known.get(directory) ?? isInside(directory);
+    known.set(directory, answer);
+    return answer;
+  };
 }
 
 function isAt(policy: Policy, { options: { cwd } }: Session, place: string | undefined): boolean {

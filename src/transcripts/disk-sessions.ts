@@ -5,6 +5,7 @@ import { readLastCostUsd } from './cost-state.ts';
 import { displayText } from './display-text.ts';
 import { fileIncludes } from './search-from-end.ts';
 import { findSessionFile, isSessionId } from './session-files.ts';
+import { placesNewestFirst, type SessionPlace } from './session-places.ts';
 
 export interface DiskSession {
   readonly sessionId: string;
@@ -26,6 +27,8 @@ export interface ListRequest {
   readonly projectDirectory?: string | undefined;
   readonly limit: number;
   readonly offset: number;
+  /** Only sessions of directories for which this holds. */
+  readonly within?: ((directory: string) => boolean) | undefined;
 }
 
 export interface Transcripts {
@@ -41,12 +44,14 @@ export interface Transcripts {
 /** The Agent SDK takes the directory from CLAUDE_CONFIG_DIR of this process: `configDir` must be the same. */
 export function createTranscripts({ configDir }: { readonly configDir: string }): Transcripts {
   return {
-    async list({ projectDirectory, limit, offset }) {
+    async list({ projectDirectory, limit, offset, within }) {
       // The SDK takes 0 for no limit, and then holds every transcript in memory at once.
       if (limit <= 0) return [];
+      if (within && projectDirectory === undefined) return listWithin(configDir, within, offset + limit, offset);
       const { listSessions } = await import('@anthropic-ai/claude-agent-sdk');
       const place = projectDirectory === undefined ? {} : { dir: projectDirectory, includeWorktrees: false };
-      return (await listSessions({ ...place, limit, offset })).map(toDiskSession);
+      const listed = (await listSessions({ ...place, limit, offset })).map(toDiskSession);
+      return within ? listed.filter((session) => lies(session, within)) : listed;
     },
 
     async find(sessionId) {
@@ -69,6 +74,44 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
       return fileIncludes(file, `"uuid":"${uuid}"`).catch(() => false);
     },
   };
+}
+
+/** As many as the SDK reads at a time. */
+const AT_A_TIME = 32;
+
+/** Only what will be shown is read whole: where thousands of sessions lie outside, the SDK would take seconds to list. */
+async function listWithin(
+  configDir: string,
+  within: (directory: string) => boolean,
+  end: number,
+  offset: number,
+): Promise<DiskSession[]> {
+  const found = new Map<string, DiskSession>();
+  let batch: SessionPlace[] = [];
+  const readBatch = async (): Promise<void> => {
+    for (const session of await Promise.all(batch.map(read)))
+      if (session && lies(session, within) && !found.has(session.sessionId)) found.set(session.sessionId, session);
+    batch = [];
+  };
+  for await (const place of placesNewestFirst(configDir)) {
+    if (!within(place.directory)) continue;
+    batch.push(place);
+    if (batch.length >= Math.min(AT_A_TIME, end - found.size)) await readBatch();
+    if (found.size >= end) break;
+  }
+  await readBatch();
+  return [...found.values()].slice(offset, end);
+}
+
+/** Told the directory, the SDK need not look through those of all projects; under a link it has to. */
+async function read({ sessionId, directory }: SessionPlace): Promise<DiskSession | undefined> {
+  const { getSessionInfo } = await import('@anthropic-ai/claude-agent-sdk');
+  const info = (await getSessionInfo(sessionId, { dir: directory })) ?? (await getSessionInfo(sessionId));
+  return info && toDiskSession(info);
+}
+
+function lies({ projectDirectory }: DiskSession, within: (directory: string) => boolean): boolean {
+  return projectDirectory !== undefined && within(projectDirectory);
 }
 
 function toDiskSession(info: SDKSessionInfo): DiskSession {

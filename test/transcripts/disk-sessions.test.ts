@@ -94,22 +94,64 @@ test('no limit is not unlimited', async () => {
   expect(await createTranscripts({ configDir }).list({ limit: 0, offset: 0 })).toEqual([]);
 });
 
-test('the newest 50 of 5,000 sessions are listed in under a second', async () => {
+test('only sessions within what is allowed are listed, wherever they moved', async () => {
   const configDir = await temporaryConfigDirectory();
-  const talk = (id: string) => promptLine(id, 'Fix the login').repeat(20);
+  const transcripts = createTranscripts({ configDir });
+  const at = (minute: number, project: string) => ({
+    project,
+    lastModified: new Date(Date.UTC(2026, 0, 1, 0, minute)),
+  });
+  const moved = (id: string, to: string) =>
+    `${JSON.stringify({ type: 'relocated', relocatedCwd: to, sessionId: id })}\n`;
+  const long = 'Read on. '.repeat(20_000);
+  const write = (minute: number, content: (id: string) => string, project = '-in-a') =>
+    writeTranscript(configDir, content, at(minute, project));
+  const oldest = await write(1, (id) => promptLine(id, 'oldest', '/in/a'));
+  await write(2, (id) => promptLine(id, 'outside', '/out'), '-out');
+  const middle = await write(3, (id) => promptLine(id, 'came in', '/out') + promptLine(id, long) + moved(id, '/in/a'));
+  await write(4, (id) => promptLine(id, 'went out', '/in/a') + moved(id, '/out'));
+  await write(5, () => '{"type":"summary"}\n');
+  const newest = await write(6, (id) => promptLine(id, 'under a link', '/in/"b"'), '-link');
+
+  const within = (directory: string): boolean => directory.startsWith('/in/');
+  const ids = async (limit: number, offset: number): Promise<string[]> =>
+    (await transcripts.list({ limit, offset, within })).map(({ sessionId }) => sessionId);
+  expect(await ids(50, 0)).toEqual([newest.sessionId, middle.sessionId, oldest.sessionId]);
+  expect(await ids(1, 1)).toEqual([middle.sessionId]);
+  expect(await ids(50, 3)).toEqual([]);
+  expect(await transcripts.list({ ...PAGE, within })).toMatchObject([
+    { displayText: 'under a link', projectDirectory: '/in/"b"' },
+    { displayText: 'came in', projectDirectory: '/in/a' },
+    { displayText: 'oldest' },
+  ]);
+  const of = async (projectDirectory: string) => transcripts.list({ ...PAGE, projectDirectory, within });
+  expect(await of('/in/a')).toContainEqual(expect.objectContaining({ sessionId: oldest.sessionId }));
+  expect(await of('/out')).toEqual([]);
+});
+
+test('of 5,000 sessions 50 are listed in under a second, wherever the others lie', async () => {
+  const configDir = await temporaryConfigDirectory();
   for (let written = 0; written < 5_000; written += 100) {
     const options = { project: `-work-${written}`, lastModified: new Date(1_700_000_000_000 + written * 1000) };
+    const talk = (id: string) => promptLine(id, 'Fix the login', `/work/${written}`).repeat(20);
     await Promise.all(Array.from({ length: 100 }, () => writeTranscript(configDir, talk, options)));
   }
   const transcripts = createTranscripts({ configDir });
   await import('@anthropic-ai/claude-agent-sdk');
+  const cases = [
+    { within: undefined, count: 50 },
+    { within: (directory: string) => directory === '/work/0', count: 50 },
+    { within: () => false, count: 0 },
+  ];
 
-  // Other tests run beside this one: the best of three tells what the code costs.
-  const times: number[] = [];
-  for (let run = 0; run < 3; run++) {
-    const start = performance.now();
-    expect(await transcripts.list(PAGE)).toHaveLength(50);
-    times.push(performance.now() - start);
+  for (const { within, count } of cases) {
+    // Other tests run beside this one: the best of three tells what the code costs.
+    const times: number[] = [];
+    for (let run = 0; run < 3; run++) {
+      const start = performance.now();
+      expect(await transcripts.list({ ...PAGE, within })).toHaveLength(count);
+      times.push(performance.now() - start);
+    }
+    expect(Math.min(...times)).toBeLessThan(1_000);
   }
-  expect(Math.min(...times)).toBeLessThan(1_000);
 });

@@ -1,0 +1,99 @@
+/** Which session lies in which directory, read in passing: titles and all cost the Agent SDK 1 to 2 ms a session. */
+
+import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isSessionId } from './session-files.ts';
+
+export interface SessionPlace {
+  readonly sessionId: string;
+  /** Its own word, not checked. */
+  readonly directory: string;
+}
+
+interface TranscriptFile {
+  readonly sessionId: string;
+  readonly file: string;
+  readonly size: number;
+  readonly lastModified: number;
+}
+
+/** As far from either end as the Agent SDK looks too. */
+const REACH_BYTES = 64 * 1024;
+/** Thousands of small reads cost the thread pool ten times as much; so they are made here, and others get their turn. */
+const SLICE_MS = 5;
+
+/** Newest first; sessions that do not tell their directory are left out. */
+export async function* placesNewestFirst(configDir: string): AsyncGenerator<SessionPlace> {
+  const pace = new Pace();
+  const transcripts: TranscriptFile[] = [];
+  const projects = path.join(configDir, 'projects');
+  for (const project of namesIn(projects)) {
+    const folder = path.join(projects, project);
+    for (const name of namesIn(folder)) {
+      await pace.keep();
+      const transcript = transcriptAt(folder, name);
+      if (transcript) transcripts.push(transcript);
+    }
+  }
+  transcripts.sort((a, b) => b.lastModified - a.lastModified);
+  const buffer = Buffer.allocUnsafe(REACH_BYTES);
+  for (const { sessionId, file, size } of transcripts) {
+    await pace.keep();
+    const directory = directoryIn(file, size, buffer);
+    if (directory !== undefined) yield { sessionId, directory };
+  }
+}
+
+class Pace {
+  #since = performance.now();
+
+  async keep(): Promise<void> {
+    if (performance.now() - this.#since < SLICE_MS) return;
+    await nextTurn();
+    this.#since = performance.now();
+  }
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+function transcriptAt(folder: string, name: string): TranscriptFile | undefined {
+  const sessionId = path.basename(name, '.jsonl');
+  if (sessionId === name || !isSessionId(sessionId)) return undefined;
+  const file = path.join(folder, name);
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats?.isFile() !== true || stats.size === 0) return undefined;
+  return { sessionId, file, size: stats.size, lastModified: stats.mtimeMs };
+}
+
+/** A session that moved says so near its end; otherwise its first entries tell. */
+function directoryIn(file: string, size: number, buffer: Buffer): string | undefined {
+  let handle: number | undefined;
+  try {
+    handle = openSync(file, 'r');
+    const head = buffer.subarray(0, readSync(handle, buffer, 0, REACH_BYTES, 0));
+    const first = textAt(head, head.indexOf('"cwd":'));
+    const tail =
+      size <= REACH_BYTES ? head : buffer.subarray(0, readSync(handle, buffer, 0, REACH_BYTES, size - REACH_BYTES));
+    return textAt(tail, tail.lastIndexOf('"relocatedCwd":')) ?? first;
+  } catch {
+    return undefined;
+  } finally {
+    if (handle !== undefined) closeSync(handle);
+  }
+}
+
+const FIELD = /^"\w+": ?("(?:[^"\\]|\\.)*")/;
+const LONGEST_FIELD = 8 * 1024;
+
+function textAt(bytes: Buffer, offset: number): string | undefined {
+  if (offset < 0) return undefined;
+  const [, quoted] = FIELD.exec(bytes.toString('utf8', offset, offset + LONGEST_FIELD)) ?? [];
+  return quoted === undefined ? undefined : (JSON.parse(quoted) as string);
+}
