@@ -330,6 +330,7 @@ export class Engine {
       launch: (launch, listener) => driver.launch({ ...launch, ...this.#launchWith(launch.options) }, listener),
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
+      onOpened: (session, request) => this.#trail.requested(session, request),
       onRequest: (session, request) => this.#requested(session, request),
       onSettled: (session, request, outcome) => this.#trail.settled(session, request, outcome),
       onRest: (session) => this.#trail.rested(session),
@@ -352,7 +353,6 @@ export class Engine {
   }
 
   #requested(session: Session, request: OpenRequest): void {
-    this.#trail.requested(session, request);
     const { approvals } = this.settings;
     if (approvals === 'caller') return;
     if (this.#presenter?.available === true) {

@@ -3,6 +3,7 @@ import type { OpenRequest, Outcome, Source } from './requests.ts';
 import type { AuditTrail } from './services.ts';
 import type { Session } from './session.ts';
 import type { SessionOrigin } from './session-types.ts';
+import { roundUsd } from './totals.ts';
 
 type Kind = 'start' | 'request' | 'decision' | 'end';
 
@@ -53,7 +54,7 @@ export class SessionTrail {
       who,
       what,
       ...(outcome !== undefined && { outcome }),
-      ...(kind === 'end' && { costUsd: session.totals.session.costUsd }),
+      ...(kind === 'end' && { costUsd: roundUsd(session.totals.session.costUsd) }),
       ...(Object.keys(details).length > 0 && { details }),
     });
   }

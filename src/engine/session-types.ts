@@ -18,6 +18,9 @@ export interface SessionServices {
   /** What a resumed or forked process takes for the cost so far. */
   recordedCostUsd(sessionId: string): Promise<number>;
   hasTranscript(sessionId: string): Promise<boolean>;
+  /** Every request, also one that a rule is about to refuse. */
+  onOpened(session: Session, request: OpenRequest): void;
+  /** A request that somebody has to answer. */
   onRequest(session: Session, request: OpenRequest): void;
   onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
   onRest(session: Session): void;

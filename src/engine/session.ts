@@ -448,6 +448,7 @@ export class Session {
   #opened(request: OpenRequest): void {
     this.#append('permission_request', request);
     this.#apply('asked');
+    this.#services.onOpened(this, request);
     this.changed.notify();
   }
 

@@ -20,12 +20,13 @@ export async function waitForSession(session: Session, waitMs: number, context: 
 }
 
 async function waitUntil(session: Session, until: number, context: ToolContext): Promise<void> {
-  const { engine, progress } = context;
-  const leftMs = until - engine.clock.now();
-  if (leftMs <= 0 || hasReason(session, context)) return;
+  const { engine, progress, signal } = context;
+  if (until <= engine.clock.now() || hasReason(session, context)) return;
   const stopTelling = progress ? tellProgress(engine, session, progress) : undefined;
   try {
-    await reasonOrTimeUp(session, leftMs, context);
+    // A request that a rule refuses is open for a moment only, and no reason to answer.
+    do await reasonOrTimeUp(session, until - engine.clock.now(), context);
+    while (!signal.aborted && until > engine.clock.now() && !hasReason(session, context));
   } finally {
     stopTelling?.();
   }

@@ -51,6 +51,7 @@ describe('a session', () => {
       { kind: 'end', session: sessionId, who: 'claude', what: 'idle', costUsd: expect.any(Number) },
       { kind: 'end', session: sessionId, who: 'cancel', what: 'cancelled' },
     ]);
+    expect(trail.find(({ what }) => what === 'claude_code_session cancel')).toMatchObject({ session: sessionId });
     const calls = trail.filter(({ kind }) => kind === 'tool_call').map(({ what, outcome }) => `${what}: ${outcome}`);
     expect(calls).toEqual(
       expect.arrayContaining([
@@ -76,6 +77,22 @@ describe('a session', () => {
       { kind: 'tool_call', what: 'claude_code_session get', outcome: 'SESSION_NOT_FOUND' },
     ]);
     expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
+  });
+});
+
+describe('a request that a rule refuses at once', () => {
+  it('leaves its own record and that of its decision, and no wait ends for it', async () => {
+    const h = await startHarness();
+    const file = join(h.project, 'notes.txt');
+    h.model.on('write it').reply(tool('Write', { file_path: file, content: 'x' }), text('not written'));
+    const refused = { prompt: 'write it', disallowedTools: ['Write(notes.txt)'], waitMs: 40_000 };
+    const { sessionId, status } = await h.ok('claude_code', refused);
+    expect(status).toBe('idle');
+    const trail = await entries(h, ({ kind }) => kind === 'end');
+    expect(trail.filter(({ kind }) => kind === 'request' || kind === 'decision')).toMatchObject([
+      { kind: 'request', session: sessionId, who: 'claude', what: 'Write' },
+      { kind: 'decision', session: sessionId, who: 'policy', what: 'Write', outcome: 'deny' },
+    ]);
   });
 });
 

@@ -62,6 +62,7 @@ async function workingSession(): Promise<Stage> {
       },
       recordedCostUsd: async () => 0,
       hasTranscript: async () => true,
+      onOpened: () => undefined,
       onRequest: () => undefined,
       onSettled: () => undefined,
       onRest: () => undefined,
