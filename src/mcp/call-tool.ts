@@ -40,7 +40,7 @@ export function toResult(answer: object): CallToolResult {
 }
 
 function auditCall(engine: Engine, tool: Tool, args: Arguments, answer: object, outcome: string): void {
-  const { sessionId } = answer as { sessionId?: unknown };
+  const { sessionId = args['sessionId'] } = answer as { sessionId?: unknown };
   const action = typeof args['action'] === 'string' ? ` ${args['action'].slice(0, 40)}` : '';
   const { chars, sha256 } = digest(JSON.stringify(args));
   engine.audit.record({
@@ -48,7 +48,7 @@ function auditCall(engine: Engine, tool: Tool, args: Arguments, answer: object, 
     who: 'caller',
     what: `${tool.name}${action}`,
     outcome,
-    ...(typeof sessionId === 'string' && sessionId !== '' && { session: sessionId }),
+    ...(typeof sessionId === 'string' && sessionId !== '' && { session: sessionId.slice(0, 200) }),
     details: { arguments: `${String(chars)} chars, sha256 ${sha256}` },
   });
 }
