@@ -6,20 +6,21 @@ export type AuditValue =
 /** One line of the audit log. */
 export interface AuditEntry {
   /** ISO time. */
-  readonly at: string;
+  readonly time: string;
   readonly kind: 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
   readonly session?: string;
   readonly who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
   readonly what: string;
   readonly outcome?: string;
-  readonly costUsd?: number;
+  /** US dollars. */
+  readonly cost?: number;
   readonly details?: Readonly<Record<string, AuditValue | undefined>>;
   /** How many entries before this one were lost while the log could not be written. */
   readonly dropped?: number;
 }
 
 /** An entry as it is handed in: the log adds the time and the count of lost entries. */
-export type NewAuditEntry = Omit<AuditEntry, 'at' | 'dropped'> & { readonly at?: string };
+export type NewAuditEntry = Omit<AuditEntry, 'time' | 'dropped'> & { readonly time?: string };
 
 // A type and not an interface: only then it is accepted among the details of an entry.
 export type Digest = { readonly chars: number; readonly sha256: string };
@@ -34,8 +35,8 @@ const LONGEST_TEXT = 1000;
 
 /** One line of JSON with its line break. Details that are too long or cannot be written give way, never the entry. */
 export function toLine(entry: NewAuditEntry, now: () => Date): string {
-  const { details, at = now().toISOString(), ...others } = entry;
-  const head = { at, ...others, what: cut(entry.what) };
+  const { details, time = now().toISOString(), ...others } = entry;
+  const head = { time, ...others, what: cut(entry.what) };
   try {
     const line = JSON.stringify(details === undefined ? head : { ...head, details });
     if (line.length <= LONGEST_LINE) return `${line}\n`;

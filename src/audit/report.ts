@@ -58,12 +58,12 @@ function parseEntry(line: string): AuditEntry | undefined {
 
 function isEntry(value: unknown): value is AuditEntry {
   if (typeof value !== 'object' || value === null) return false;
-  const { at, kind, who, what, session, outcome, costUsd, dropped } = value as Record<string, unknown>;
+  const { time, kind, who, what, session, outcome, cost, dropped } = value as Record<string, unknown>;
   const isText = (field: unknown): boolean => typeof field === 'string';
   return (
-    [at, kind, who, what].every(isText) &&
+    [time, kind, who, what].every(isText) &&
     [session, outcome].every((field) => field === undefined || isText(field)) &&
-    [costUsd, dropped].every((field) => field === undefined || typeof field === 'number')
+    [cost, dropped].every((field) => field === undefined || typeof field === 'number')
   );
 }
 
@@ -81,16 +81,16 @@ export function formatAudit(entries: readonly AuditEntry[]): string {
   return rows.map((row) => `${aligned(row).trimEnd()}\n`).join('');
 }
 
-function rowOf({ at, session, who, kind, what, outcome, costUsd, dropped }: AuditEntry): string[] {
+function rowOf({ time, session, who, kind, what, outcome, cost, dropped }: AuditEntry): string[] {
   const lost = dropped === undefined ? '' : ` (${dropped} entries before this one were lost)`;
   return [
-    localTime(at),
+    localTime(time),
     printable(session?.slice(0, 8) ?? '-'),
     printable(who),
     printable(kind),
     printable(what),
     printable(outcome ?? '') + lost,
-    costUsd === undefined ? '' : `$${costUsd.toFixed(4)}`,
+    cost === undefined ? '' : `$${cost.toFixed(4)}`,
   ];
 }
 

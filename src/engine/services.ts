@@ -49,7 +49,7 @@ export interface AuditTrail {
     who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
     what: string;
     outcome?: string;
-    costUsd?: number;
+    cost?: number;
     details?: Record<string, string | number | boolean>;
   }): void;
 }

@@ -54,7 +54,7 @@ export class SessionTrail {
       who,
       what,
       ...(outcome !== undefined && { outcome }),
-      ...(kind === 'end' && { costUsd: roundUsd(session.totals.session.costUsd) }),
+      ...(kind === 'end' && { cost: roundUsd(session.totals.session.costUsd) }),
       ...(Object.keys(details).length > 0 && { details }),
     });
   }

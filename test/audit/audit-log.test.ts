@@ -42,7 +42,7 @@ describe('writing', () => {
     expect(existsSync(file)).toBe(false);
     await audit.close();
     expect(entriesIn(file).map(({ what }) => what)).toEqual(names);
-    expect(entriesIn(file)[0]).toEqual({ at: AT, kind: 'tool_call', who: 'caller', what: 'call 0' });
+    expect(entriesIn(file)[0]).toEqual({ time: AT, kind: 'tool_call', who: 'caller', what: 'call 0' });
     expect(warnings).toEqual([]);
   });
 
@@ -53,7 +53,7 @@ describe('writing', () => {
       ...entry('one'),
       session: 's',
       outcome: 'ok',
-      costUsd: 0.5,
+      cost: 0.5,
       details: { prompt: digest('hi') },
     });
     await vi.waitFor(() => expect(existsSync(file) && entriesIn(file)).toHaveLength(1));
@@ -158,7 +158,7 @@ describe('a file system that fails', () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { state, fileSystem } = breakableFileSystem();
     const { audit, warnings } = open(file, { fileSystem });
-    const line = JSON.stringify({ at: AT, ...entry('é one') });
+    const line = JSON.stringify({ time: AT, ...entry('é one') });
     state.takesOnly = Buffer.byteLength(`${line}\n`) + 10;
     audit.record(entry('é one'));
     audit.record(entry('two'));

@@ -9,7 +9,7 @@ import { runAudit } from '../../src/audit/run-audit.ts';
 import { temporaryDirectory } from './audit-harness.ts';
 
 function entry(what: string, more: Partial<AuditEntry> = {}): AuditEntry {
-  return { at: '2026-01-02T03:04:05.000Z', kind: 'tool_call', who: 'caller', what, ...more };
+  return { time: '2026-01-02T03:04:05.000Z', kind: 'tool_call', who: 'caller', what, ...more };
 }
 
 function lines(...entries: AuditEntry[]): string {
@@ -71,7 +71,7 @@ describe('readAudit', () => {
 
   it('counts what it cannot read', async () => {
     const file = logWith(
-      `${lines(entry('a'))}{"at":"x"\n[]\n42\n\n{"at":1,"kind":"x","who":"y","what":"z"}\n${lines(entry('b'))}{"torn`,
+      `${lines(entry('a'))}{"time":"x"\n[]\n42\n\n{"time":1,"kind":"x","who":"y","what":"z"}\n${lines(entry('b'))}{"torn`,
     );
     const { entries, unreadableLines } = await readAudit(file);
     expect(entries.map(({ what }) => what)).toEqual(['a', 'b']);
@@ -88,10 +88,10 @@ describe('readAudit', () => {
 
 describe('formatAudit', () => {
   it('aligns columns in local time', () => {
-    const at = new Date(2026, 0, 2, 3, 4, 5).toISOString();
+    const time = new Date(2026, 0, 2, 3, 4, 5).toISOString();
     const text = formatAudit([
-      entry('claude_code', { at, session: '0123456789', outcome: 'running' }),
-      entry('Bash', { at, kind: 'decision', who: 'human', outcome: 'allow', costUsd: 0.5, dropped: 2 }),
+      entry('claude_code', { time, session: '0123456789', outcome: 'running' }),
+      entry('Bash', { time, kind: 'decision', who: 'human', outcome: 'allow', cost: 0.5, dropped: 2 }),
     ]);
     expect(text).toBe(
       [
@@ -104,7 +104,7 @@ describe('formatAudit', () => {
   });
 
   it('shows no control characters and no endless names', () => {
-    const text = formatAudit([entry(`\u001b[2J\r\n\u202e${'x'.repeat(200)}`, { at: 'never' })]);
+    const text = formatAudit([entry(`\u001b[2J\r\n\u202e${'x'.repeat(200)}`, { time: 'never' })]);
     expect(text.split('\n')).toHaveLength(3);
     for (const unseen of ['\u001b', '\r', '\u202e']) expect(text).not.toContain(unseen);
     expect(text).toContain('x…');

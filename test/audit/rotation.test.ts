@@ -7,7 +7,7 @@ import type { AuditOptions } from '../../src/audit/audit-log.ts';
 import { AT, entriesIn, entry, open, temporaryDirectory } from './audit-harness.ts';
 
 describe('rotation', () => {
-  const lineBytes = Buffer.byteLength(`${JSON.stringify({ at: AT, ...entry('call 0') })}\n`);
+  const lineBytes = Buffer.byteLength(`${JSON.stringify({ time: AT, ...entry('call 0') })}\n`);
 
   async function recordOneByOne(file: string, count: number, options: Partial<AuditOptions>) {
     for (let index = 0; index < count; index++) {

@@ -48,7 +48,7 @@ describe('a session', () => {
       { kind: 'start', session: sessionId, who: 'caller', details: { prompt: `${chars} chars, sha256 ${sha256}` } },
       { kind: 'request', session: sessionId, who: 'claude', what: 'Bash', details: { request: requestId } },
       { kind: 'decision', session: sessionId, who: 'caller', what: 'Bash', outcome: 'allow' },
-      { kind: 'end', session: sessionId, who: 'claude', what: 'idle', costUsd: expect.any(Number) },
+      { kind: 'end', session: sessionId, who: 'claude', what: 'idle', cost: expect.any(Number) },
       { kind: 'end', session: sessionId, who: 'cancel', what: 'cancelled' },
     ]);
     expect(trail.find(({ what }) => what === 'claude_code_session cancel')).toMatchObject({ session: sessionId });
@@ -60,7 +60,7 @@ describe('a session', () => {
         'claude_code_check wait: ok',
       ]),
     );
-    for (const { at } of trail) expect(new Date(at).toISOString()).toBe(at);
+    for (const { time } of trail) expect(new Date(time).toISOString()).toBe(time);
     expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
   });
 
