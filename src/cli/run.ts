@@ -4,7 +4,7 @@ import { parseCommandLine } from '../config/command-line.ts';
 import { helpText } from '../config/help.ts';
 import { claudeConfigDir } from '../config/host.ts';
 import { inheritedEnvironment } from '../config/inherited-environment.ts';
-import { loadSettings, type SettingsSource } from '../config/load-settings.ts';
+import { loadSettings, type Settings, type SettingsSource } from '../config/load-settings.ts';
 import { SettingsError } from '../config/settings-error.ts';
 import { OPENING_ANSWERS } from '../transports/opening-answers.ts';
 import { openStdio } from '../transports/open-stdio.ts';
@@ -40,7 +40,7 @@ async function dispatch(source: CommandSource): Promise<number> {
       process.stdout.write(`${version}\n`);
       return 0;
     case 'serve': {
-      const settings = loadSettings(source);
+      const settings = await withKnownNames(loadSettings(source));
       const answers = OPENING_ANSWERS[settings.toolset];
       const opening: Opening | undefined = answers && (await openStdio(answers, process.stdin, process.stdout));
       if (answers && !opening) return 0;
@@ -100,6 +100,13 @@ async function dispatch(source: CommandSource): Promise<number> {
       });
     }
   }
+}
+
+/** Before the client is answered: a server with a bad value must not look as if it had started. */
+async function withKnownNames(settings: Settings): Promise<Settings> {
+  if (settings.denyOptions.length === 0) return settings;
+  const { withKnownDenyOptions } = await import('../engine/known-deny-options.ts');
+  return withKnownDenyOptions(settings);
 }
 
 /** For the commands that talk to a person. */

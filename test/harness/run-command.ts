@@ -11,10 +11,15 @@ export interface Ended {
   readonly stderr: string;
 }
 
+export interface CommandStart extends ServerStart {
+  /** What a client sends before the command says anything. */
+  readonly input?: string;
+}
+
 /** More than a slow machine needs; a command that goes on serving is ended, and its code is `null`. */
 const LONGEST_RUN_MS = 15_000;
 
-export async function runCommand(start: ServerStart): Promise<Ended> {
+export async function runCommand(start: CommandStart): Promise<Ended> {
   const place = await createHome();
   try {
     return await runCommandIn(place, start);
@@ -25,7 +30,7 @@ export async function runCommand(start: ServerStart): Promise<Ended> {
 
 export function runCommandIn(
   { project, env: isolated }: Pick<IsolatedHome, 'project' | 'env'>,
-  { args = [], env = {} }: ServerStart,
+  { args = [], env = {}, input = '' }: CommandStart,
 ): Promise<Ended> {
   return new Promise((resolve) => {
     const child = execFile(
@@ -34,5 +39,7 @@ export function runCommandIn(
       { cwd: project, env: { ...isolated(), ...env }, timeout: LONGEST_RUN_MS },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
+    // It may end before it has read.
+    child.stdin?.on('error', () => undefined).write(input);
   });
 }

@@ -1,6 +1,5 @@
 import process from 'node:process';
 import type { Settings } from '../../config/load-settings.ts';
-import { withKnownDenyOptions } from '../../engine/known-deny-options.ts';
 import { serve, type Surroundings } from './serve.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -10,7 +9,7 @@ const LAST_MOMENT_MS = 4_800;
 /** Serves until the client goes or somebody says stop; then nothing is left behind. */
 export async function serveUntilDone(settings: Settings, surroundings: Surroundings): Promise<number> {
   quietWarnings();
-  const server = serve(withKnownDenyOptions(settings), surroundings);
+  const server = serve(settings, surroundings);
   let exitCode = 0;
   await new Promise<void>((resolve) => {
     const stop = (): void => {
