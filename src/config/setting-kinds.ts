@@ -142,15 +142,10 @@ export const filePathOrOff: Kind<string> = {
 
 /** An empty list is refused: for a limit, "no directory named" must never come to mean "any directory". */
 export const directories: Kind<readonly string[]> = {
-  accepts: `existing directories with ":" (";" on Windows) or line breaks between them`,
+  accepts: `existing directories with ":" (";" on Windows), commas or line breaks between them`,
   placeholder: 'dirs',
   parse(text, host) {
-    const { delimiter } = pathsOf(host);
-    const written = text
-      .split('\n')
-      .flatMap((line) => line.split(delimiter))
-      .map((part) => part.trim())
-      .filter(Boolean);
+    const written = directoriesIn(text, host);
     if (written.length === 0) return { problem: 'it names no directory' };
     const real: string[] = [];
     for (const directory of written) {
@@ -162,6 +157,17 @@ export const directories: Kind<readonly string[]> = {
   },
   format: (value, host) => value.join(pathsOf(host).delimiter),
 };
+
+/** A comma may also be part of a name: it separates only where the whole is no directory. */
+function directoriesIn(text: string, host: Host): string[] {
+  const isDirectory = (part: string): boolean => realDirectory(absolutePath(part.trim(), host)) !== undefined;
+  return text
+    .split('\n')
+    .flatMap((line) => line.split(pathsOf(host).delimiter))
+    .flatMap((part) => (part.includes(',') && !isDirectory(part) ? part.split(',') : [part]))
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
 
 function realDirectory(directory: string): string | undefined {
   try {

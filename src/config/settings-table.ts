@@ -66,7 +66,8 @@ export const SETTINGS_TABLE = {
     kind: directories,
     default: undefined,
     defaultInWords: 'any',
-    meaning: 'Directories that all work must lie inside, links resolved; ":" (";" on Windows) stands between them.',
+    meaning:
+      'Directories that all work must lie inside, links resolved; ":" (";" on Windows) or a comma stands between them.',
   }),
   denyOptions: setting({
     kind: names,

@@ -10,7 +10,9 @@ const root = realpathSync(mkdtempSync(path.join(tmpdir(), 'settings-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const project = path.join(root, 'project');
+const withComma = path.join(root, 'one, two');
 mkdirSync(project);
+mkdirSync(withComma);
 symlinkSync(project, path.join(root, 'link'));
 writeFileSync(path.join(root, 'file'), '');
 
@@ -84,6 +86,8 @@ const GOOD: [key: SettingKey, text: string, value: unknown][] = [
   ['denyOptions', ' , ', []],
   ['allowedDirs', project, [project]],
   ['allowedDirs', `link:${project}\n${root}`, [project, root]],
+  ['allowedDirs', `${root}, ${project},`, [root, project]],
+  ['allowedDirs', `${withComma}:link`, [withComma, project]],
   ['maxBudgetUsd', '2.50', 2.5],
   ['maxTurns', '7', 7],
   ['auditLog', 'off', 'off'],
