@@ -295,7 +295,7 @@ export class Engine {
     if (disk.options.cwd === undefined && found.cwd === undefined)
       throw new DomainError(
         'INVALID_ARGUMENT',
-        'The transcript does not tell its directory; give diskResumeConfig.cwd.',
+        'The transcript does not tell the directory of the session: give its cwd if the tool takes one, or start a new session there.',
       );
     const recorded = found.cwd === undefined ? {} : { cwd: found.cwd };
     const options = this.policy.admit(withOverrides(disk.options, request), { ...disk.unasked, ...recorded });

@@ -5,7 +5,7 @@ export function busy(session: Session): DomainError {
   const why = session.state === 'waiting' ? 'waits for an answer to a request' : 'is working';
   return new DomainError(
     'SESSION_BUSY',
-    `Session ${session.id} ${why}. Wait until it is at rest, interrupt it, or reply with whenBusy:"queue".`,
+    `Session ${session.id} ${why}. Wait until it is at rest, interrupt it, or have the message queued.`,
   );
 }
 

@@ -168,7 +168,7 @@ export class SessionProcess {
     if (await settledWithin(this.#services.clock, timeoutMs, reported)) return;
     throw new DomainError(
       'TIMEOUT',
-      `Claude Code did not report its start within ${String(timeoutMs)} ms; raise sessionInitTimeoutMs or run \`claude-code-mcp doctor\`.`,
+      `Claude Code did not report its start within ${String(timeoutMs)} ms. Run \`claude-code-mcp doctor\` to see why, or give it longer if the tool takes a sessionInitTimeoutMs.`,
     );
   }
 

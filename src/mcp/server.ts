@@ -26,6 +26,9 @@ export function serverFactory(engine: Engine, identity: ServerIdentity): ServerF
   return ({ era }) => createMcpServer(shared, era);
 }
 
+/** The description of `claude_code` names the tools of Claude Code, so that list follows them; the other stays. */
+const LIST_FOLLOWS_TOOLS: Readonly<Record<Settings['toolset'], boolean>> = { compact: true, explicit: false };
+
 interface Shared {
   engine: Engine;
   identity: ServerIdentity;
@@ -35,10 +38,11 @@ interface Shared {
 
 function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legacy' | 'modern'): McpServer {
   const { toolset } = engine.settings;
+  const listFollowsTools = LIST_FOLLOWS_TOOLS[toolset];
   const connection = new McpServer(
     { ...identity, title: 'Claude Code' },
     {
-      capabilities: { tools: { listChanged: true } },
+      capabilities: { tools: listFollowsTools ? { listChanged: true } : {} },
       instructions: INSTRUCTIONS[toolset],
       requestState: states,
     },
@@ -57,11 +61,12 @@ function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legac
     const context: ToolContext = { engine, signal: ctx.mcpReq.signal, progress: progressTo(ctx), forms };
     return callTool(tool, request.params.arguments, context);
   });
-  const unsubscribe = engine.toolsChanged.subscribe(() => {
-    // Before the handshake and on a probe there is nobody to tell.
-    server.sendToolListChanged().catch(() => undefined);
-  });
-  server.onclose = unsubscribe;
+  if (listFollowsTools) {
+    server.onclose = engine.toolsChanged.subscribe(() => {
+      // Before the handshake and on a probe there is nobody to tell.
+      server.sendToolListChanged().catch(() => undefined);
+    });
+  }
   return connection;
 }
 
@@ -73,7 +78,7 @@ export async function loadTools(toolset: Settings['toolset']): Promise<readonly 
 
 async function listTools({ settings: { toolset }, tools: knownTools }: Engine): Promise<ListedTool[]> {
   const listing = TOOL_LISTING[toolset];
-  if (knownTools === undefined) return [...listing];
+  if (knownTools === undefined || !LIST_FOLLOWS_TOOLS[toolset]) return [...listing];
   const tools = await loadTools(toolset);
   return listing.map((listed, index) => ({ ...listed, description: tools[index]?.describe(knownTools) }));
 }

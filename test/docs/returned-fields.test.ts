@@ -7,7 +7,7 @@ import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 
 /** Objects whose inside is not ours to describe. */
-const FOREIGN = /\.(input|data|usage|modelUsage|questions\[\]|suggestions\[\]|structuredOutput)$/;
+const FOREIGN = /\.(input|toolInput|data|usage|modelUsage|questions\[\]|suggestions\[\]|structuredOutput)$/;
 
 function pathsOf(value: Json, prefix = ''): string[] {
   if (Array.isArray(value)) return [...new Set(value.flatMap((item) => pathsOf(item, `${prefix}[]`)))];
@@ -23,7 +23,7 @@ function undescribed(described: Tool | undefined, answer: Json): string[] {
   return pathsOf(answer).filter((path) => !(path in known) && !path.startsWith('availableTools[]'));
 }
 
-test('every field of a real answer is described', async () => {
+test('every field of a real answer of the compact set is described', async () => {
   const h = await startHarness({ env: { CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' } });
   const [start, , check, manage] = TOOLSETS.compact;
   h.model.on('make it').reply(tool('Bash', { command: 'echo hi > made.txt', description: 'make' }), text('made'));
@@ -42,4 +42,23 @@ test('every field of a real answer is described', async () => {
   const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
   expect(sessions).toHaveLength(1);
   expect(undescribed(manage, { sessions })).toEqual([]);
+});
+
+test('every field of a real answer of the explicit set is described', async () => {
+  const h = await startHarness({ toolset: 'explicit' });
+  const [create, , getStatus, respond, , list] = TOOLSETS.explicit;
+  h.model.on('make it').reply(tool('Bash', { command: 'echo hi > made.txt', description: 'make' }), text('made'));
+
+  const created = await h.ok('claude_create_session', { prompt: 'make it' });
+  expect(undescribed(create, created)).toEqual([]);
+  const { sessionId } = created;
+  const asking = await h.ok('claude_get_status', { sessionId, waitMs: 20_000 });
+  expect(asking.pendingInputs).toMatchObject([{ expiresAt: expect.any(String) }]);
+  expect(undescribed(getStatus, asking)).toEqual([]);
+
+  expect(undescribed(respond, await h.allow(sessionId))).toEqual([]);
+  expect(undescribed(getStatus, await h.waitUntilRest(sessionId))).toEqual([]);
+  const { sessions } = await h.ok('claude_list_sessions', {});
+  expect(sessions).toHaveLength(1);
+  expect(undescribed(list, { sessions })).toEqual([]);
 });

@@ -62,6 +62,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'pendingInputs[].toolName': 'The tool that asks.',
       'pendingInputs[].toolInput': 'What it was called with.',
       'pendingInputs[].description': 'The same in words.',
+      'pendingInputs[].expiresAt': 'When it is denied for want of an answer.',
       toolUseEvents: 'The tools that were used.',
       'toolUseEvents[].toolName': 'Name of the tool.',
       'toolUseEvents[].status': '`running`, `completed`, `denied` or `failed`.',

@@ -34,6 +34,7 @@ export const claudeGetStatus = defineTool({
             toolName: z.string(),
             toolInput: z.looseObject({}),
             description: z.string(),
+            expiresAt: z.string().optional(),
           }),
         )
         .optional(),
