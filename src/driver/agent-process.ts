@@ -6,7 +6,7 @@ import type { Translation } from './agent-signal.ts';
 import { InputQueue } from './input-queue.ts';
 import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './permission-ask.ts';
 import type { ProcessOwner } from './process-owner.ts';
-import { sdkOptions } from './sdk-options.ts';
+import { launchOptions } from './sdk-options.ts';
 import type { ClaimedSpare } from './spare-agent.ts';
 import { translate } from './translate.ts';
 
@@ -106,7 +106,7 @@ export class AgentProcess {
   #options({ sessionId, history, options, env }: AgentLaunch): Options {
     const at = history.kind === 'new' ? undefined : history.at;
     return {
-      ...sdkOptions(options),
+      ...launchOptions(options),
       ...(history.kind !== 'resume' && { sessionId }),
       ...(history.kind === 'resume' && { resume: sessionId }),
       ...(history.kind === 'fork' && { resume: history.of, forkSession: true }),

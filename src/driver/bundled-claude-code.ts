@@ -16,12 +16,30 @@ export function bundledClaudeCode(platform: NodeJS.Platform, arch: string): Bund
   const manifest = JSON.parse(readFileSync(path.join(path.dirname(sdk), 'package.json'), 'utf8')) as {
     claudeCodeVersion?: string;
   };
+  return { version: manifest.claudeCodeVersion ?? '0.0.0', executable: installedPrograms(sdk, platform, arch)[0] };
+}
+
+let only: { readonly program: string | undefined } | undefined;
+
+/**
+ * The program, where there is no choice. To choose between those of two C libraries the SDK has Node write a report about
+ * itself at each start of a session, which takes 10 ms; npm installs only the one that fits.
+ */
+export function onlyBundledProgram(): string | undefined {
+  if (only) return only.program;
+  const sdk = locate('@anthropic-ai/claude-agent-sdk', import.meta.url);
+  const programs = sdk === undefined ? [] : installedPrograms(sdk, process.platform, process.arch);
+  only = { program: programs.length === 1 ? programs[0] : undefined };
+  return only.program;
+}
+
+function installedPrograms(sdk: string, platform: NodeJS.Platform, arch: string): string[] {
   const file = platform === 'win32' ? 'claude.exe' : 'claude';
   const packages = [`${platform}-${arch}`, ...(platform === 'linux' ? [`${platform}-${arch}-musl`] : [])];
-  const executable = packages
+  return packages
     .map((name) => locate(`@anthropic-ai/claude-agent-sdk-${name}/${file}`, sdk))
-    .find((candidate) => candidate !== undefined && existsSync(candidate));
-  return { version: manifest.claudeCodeVersion ?? '0.0.0', executable };
+    .filter((candidate) => candidate !== undefined)
+    .filter((candidate) => existsSync(candidate));
 }
 
 function locate(specifier: string, from: string): string | undefined {

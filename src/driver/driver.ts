@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import { AgentProcess, type AgentLaunch, type AgentListener } from './agent-process.ts';
-import { bundledClaudeCode } from './bundled-claude-code.ts';
+import { bundledClaudeCode, onlyBundledProgram } from './bundled-claude-code.ts';
 import type { ProcessOwner } from './process-owner.ts';
 import type { SpareTemplate } from './spare-agent.ts';
 import { SpareKeeper } from './spare-keeper.ts';
@@ -29,6 +29,7 @@ export class Driver {
 
   async preload(): Promise<void> {
     await this.#load();
+    onlyBundledProgram();
   }
 
   /** From now on one process is kept ready for a session of this kind. */

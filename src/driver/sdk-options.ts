@@ -1,5 +1,6 @@
 import type { Options } from '@anthropic-ai/claude-agent-sdk';
 import type { SessionOptions } from '../schema/session-options.ts';
+import { onlyBundledProgram } from './bundled-claude-code.ts';
 import { EXPOSED_OPTIONS } from './options-table.ts';
 
 /** A question needs an answer, not a permission: were it approved in advance, it would answer itself with nothing. */
@@ -20,4 +21,10 @@ export function sdkOptions(given: SessionOptions): Options {
   }
   if (given.permissionMode === 'bypassPermissions') options['allowDangerouslySkipPermissions'] = true;
   return options;
+}
+
+/** As above, for a process that is about to be started. */
+export function launchOptions(given: SessionOptions): Options {
+  const program = onlyBundledProgram();
+  return { ...(program !== undefined && { pathToClaudeCodeExecutable: program }), ...sdkOptions(given) };
 }

@@ -5,7 +5,7 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import { AgentChild } from './agent-child.ts';
 import { InputQueue } from './input-queue.ts';
 import type { ProcessOwner } from './process-owner.ts';
-import { sdkOptions } from './sdk-options.ts';
+import { launchOptions } from './sdk-options.ts';
 
 type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
 
@@ -51,7 +51,7 @@ export class SpareAgent {
     const { options, env } = this.#template;
     this.#process = await sdk.prewarm({
       options: {
-        ...sdkOptions(fixedOptions(options)),
+        ...launchOptions(fixedOptions(options)),
         sessionId: this.sessionId,
         env: this.#child.environment(env),
         spawnClaudeCodeProcess: (spawnOptions) => this.#child.spawn(spawnOptions),
