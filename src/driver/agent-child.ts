@@ -45,6 +45,7 @@ export class AgentChild {
   spawn({ command, args, cwd, env }: SpawnOptions): SpawnedProcess {
     const child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
     this.#child = child;
+    if (child.pid !== undefined) this.#owner.spawned(this.runId, child.pid);
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       this.#stderr.add(chunk);
     });

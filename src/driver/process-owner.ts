@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { markerEnv } from './process/markers.ts';
 import { recordOwner, removeOwner } from './process/owner-records.ts';
+import { startTimeOf, type ProcessId } from './process/process-identity.ts';
 import { stopTree } from './process/stop-tree.ts';
 import { sweep } from './process/sweep.ts';
+import { thisSystem, type System } from './process/system.ts';
 import { startWatchdog, type Watchdog } from './process/watchdog.ts';
 
 export interface ProcessOwnerOptions {
   stateDir: string;
   warn: (line: string) => void;
+  system?: System;
 }
 
 /**
@@ -18,50 +21,75 @@ export class ProcessOwner {
   readonly id = randomUUID();
   readonly #stateDir: string;
   readonly #warn: (line: string) => void;
-  #watching: { watchdog: Watchdog; recorded: Promise<unknown> } | undefined;
+  readonly #system: System;
+  /** Windows only, where no environment can be read and nothing but its start leads to what a run has left. */
+  readonly #roots = new Map<string, Promise<ProcessId | undefined>>();
+  #watchdog: Watchdog | undefined;
+  #recorded: Promise<void> = Promise.resolve();
+  #told: string | undefined;
 
-  constructor({ stateDir, warn }: ProcessOwnerOptions) {
+  constructor({ stateDir, warn, system = thisSystem }: ProcessOwnerOptions) {
     this.#stateDir = stateDir;
     this.#warn = warn;
+    this.#system = system;
   }
 
   /** Environment for a run; the first one brings up the watchdog. */
   adopt(runId: string): Record<string, string> {
-    this.#watching ??= {
-      watchdog: startWatchdog({ ownerId: this.id, onProblem: this.#warn }),
-      recorded: this.#record(),
-    };
+    if (!this.#watchdog) {
+      this.#watchdog = startWatchdog({ ownerId: this.id, system: this.#system, onProblem: this.#warn });
+      this.#record();
+    }
     return markerEnv(this.id, runId);
+  }
+
+  /** The process that a run begins with. */
+  spawned(runId: string, pid: number): void {
+    if (this.#system.platform !== 'win32') return;
+    const identity = startTimeOf(pid, this.#system).then(
+      (startTime) => (startTime === undefined ? undefined : { pid, startTime }),
+      () => undefined,
+    );
+    this.#roots.set(runId, identity);
+    this.#record();
   }
 
   /** Ends a run's whole tree; the CLI ends its running command itself when it is asked first. */
   async stopRun(runId: string, rootPid: number | undefined): Promise<void> {
+    const root = await this.#roots.get(runId);
     const { left } = await stopTree(
-      { owner: this.id, run: runId, rootPid },
+      { owner: this.id, run: runId, rootPid, rootStartTime: root?.startTime },
       { graceMs: 2_000, forceAfterMs: 2_600, deadlineMs: 4_600 },
+      this.#system,
     );
+    if (this.#roots.delete(runId)) this.#record();
     if (left > 0) this.#warn(`${String(left)} process(es) of a session could not be ended.`);
   }
 
   /** Ends what earlier servers left behind. */
   async sweep(): Promise<void> {
-    const { stopped, forced, problems } = await sweep({ stateDir: this.#stateDir });
+    const { stopped, forced, problems } = await sweep({ stateDir: this.#stateDir }, this.#system);
     if (stopped + forced > 0)
       this.#warn(`Ended ${String(stopped + forced)} process(es) that an earlier server left behind.`);
     for (const { path, problem } of problems) this.#warn(`${path}: ${problem}`);
   }
 
   async release(): Promise<void> {
-    if (!this.#watching) return;
-    await stopTree({ owner: this.id }, { graceMs: 0, forceAfterMs: 1_500, deadlineMs: 3_000 });
-    await this.#watching.recorded;
-    await this.#watching.watchdog.stop();
+    if (!this.#watchdog) return;
+    await stopTree({ owner: this.id }, { graceMs: 0, forceAfterMs: 1_500, deadlineMs: 3_000 }, this.#system);
+    await this.#recorded;
+    await this.#watchdog.stop();
     await removeOwner(this.#stateDir, this.id);
   }
 
-  async #record(): Promise<void> {
-    const problem = await recordOwner(this.#stateDir, this.id);
-    if (problem !== undefined)
-      this.#warn(`The state directory cannot be written, so a crash may leave processes: ${problem}`);
+  /** One after the other, or an older list of roots could replace a newer one. */
+  #record(): void {
+    this.#recorded = this.#recorded.then(async () => {
+      const roots = (await Promise.all(this.#roots.values())).filter((root) => root !== undefined);
+      const problem = await recordOwner(this.#stateDir, this.id, roots, this.#system);
+      if (problem !== undefined && problem !== this.#told)
+        this.#warn(`The state directory cannot be written, so a crash may leave processes: ${problem}`);
+      this.#told = problem;
+    });
   }
 }

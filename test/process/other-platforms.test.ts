@@ -1,15 +1,16 @@
 import { join } from 'node:path';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { ProcessOwner } from '../../src/driver/process-owner.ts';
 import { findMarked } from '../../src/driver/process/find-processes.ts';
-import { recordPath, thisPlace } from '../../src/driver/process/owner-records.ts';
+import { readOwner, recordedOwners, recordPath, thisPlace } from '../../src/driver/process/owner-records.ts';
 import { isAlive, startTimeOf } from '../../src/driver/process/process-identity.ts';
 import { stopTree } from '../../src/driver/process/stop-tree.ts';
 import { sweep } from '../../src/driver/process/sweep.ts';
 import type { System } from '../../src/driver/process/system.ts';
 import { watchdogCommand } from '../../src/driver/process/watchdog-script.ts';
 import { windowsTree } from '../../src/driver/process/windows-processes.ts';
-import { fakeSystem, tempDir } from './support.ts';
+import { fakeSystem, onCleanup, tempDir, until } from './support.ts';
 
 const BORN = 'Sun Nov 15 02:07:00 2026';
 const marker = (owner: string, run: string): string =>
@@ -177,6 +178,24 @@ describe('Windows', () => {
       system,
     );
     expect(result).toEqual({ stopped: 0, forced: 0, left: 0 });
+  });
+
+  it('finds what a root that was killed has left', async () => {
+    const stateDir = tempDir();
+    const processes = table();
+    const owner = new ProcessOwner({ stateDir, warn: (line) => expect.fail(line), system: windows(processes).system });
+    onCleanup(() => owner.release());
+    owner.adopt('run-of-windows');
+    owner.spawned('run-of-windows', 10);
+    await until('the root is on record', async () => {
+      const record = await readOwner(stateDir, owner.id).catch(() => undefined);
+      return typeof record === 'object' && record.roots.some(({ pid, startTime }) => pid === 10 && startTime === '100');
+    });
+    processes.delete(10);
+    await owner.stopRun('run-of-windows', 10);
+    expect([...processes.keys()]).toEqual([5, 20]);
+    await owner.release();
+    expect(await recordedOwners(stateDir)).toEqual([]);
   });
 
   it('asks for one process by pid', async () => {
