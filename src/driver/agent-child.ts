@@ -54,7 +54,7 @@ export class AgentChild {
     child.on('error', (error) => {
       this.#stderr.add(error.message);
     });
-    // The SDK waits for the exit of a process that will never say anything again.
+    // The SDK (0.3.325) waits for the exit of a process that will never say anything again; this can go when it does not.
     child.stdout.once('end', () => {
       setTimeout(() => void this.stop(), EXIT_GRACE_MS).unref();
     });

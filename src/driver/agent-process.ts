@@ -38,7 +38,10 @@ export interface AgentExit {
 type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
 export type RewindReport = Awaited<ReturnType<Query['rewindFiles']>>;
 
-/** How long a process may take to answer a control message: the SDK itself would wait for ever. */
+/**
+ * How long a process may take to answer a control message. The SDK (0.3.325) waits for ever on one that hangs or has
+ * died; these can go when its control requests have a time limit of their own.
+ */
 const INTERRUPT_ANSWER_MS = 3_000;
 const CONTROL_ANSWER_MS = 10_000;
 const REWIND_ANSWER_MS = 60_000;
@@ -120,7 +123,8 @@ export class AgentProcess {
   readonly #canUseTool: CanUseTool = async (toolName, input, askOptions) => {
     const ask = toAsk(toolName, input, askOptions);
     const decision = await this.#listener.onRequest(ask);
-    // The SDK answers on the process's input; once that is gone the answer would be an unhandled rejection.
+    // The SDK (0.3.325) answers on the process's input; once that is gone the answer would be an unhandled rejection.
+    // This can go when it looks first.
     if (this.#ended) return new Promise<never>(() => undefined);
     return toPermissionResult(ask, decision);
   };
