@@ -62,7 +62,7 @@ function unknownParameter(where: string, key: string, candidates: readonly strin
   const why = whyNotOffered(key);
   if (why !== undefined) return `Parameter ${where} is not offered: ${why}.`;
   const nearest = nearestName(key, candidates);
-  return `Unknown parameter ${where}${nearest === undefined ? '' : `; did you mean ${nearest}?`}.`;
+  return `Unknown parameter ${where}${nearest === undefined ? '.' : `; did you mean ${nearest}?`}`;
 }
 
 function siblingsOf(schema: z.ZodObject, path: PropertyKey[]): string[] {

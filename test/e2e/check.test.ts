@@ -77,6 +77,7 @@ verifies(
     const rest = await check(h, { action: 'poll', sessionId, cursor: middle });
     expect(rest.events).toEqual(minimal.events.slice(2));
     expect((await check(h, { action: 'poll', sessionId, cursor: full.nextCursor })).events).toEqual([]);
+    expect(full).toMatchObject({ lastEventId: ids.at(-1), lastToolUseId: expect.any(String) });
     const none = await check(h, { action: 'poll', sessionId, pollOptions: { includeEvents: false } });
     expect(none.nextCursor).toBe(full.nextCursor);
     expect(none).not.toHaveProperty('events');
@@ -229,6 +230,23 @@ verifies(['check.include-switches', 'check.available-tools', 'check.result-field
     usage: expect.objectContaining({ input_tokens: 200, output_tokens: 40 }),
     modelUsage: expect.any(Object),
   });
+});
+
+verifies('check.long-result', { when: 'it is structured output' }, async (variant) => {
+  const h = await variant.start();
+  const answer = { words: 'word '.repeat(8_000) };
+  const schema = { type: 'object', properties: { words: { type: 'string' } }, required: ['words'] };
+  h.model.on('tell it').reply(tool('StructuredOutput', answer), text('told'));
+  const asked = { prompt: 'tell it', outputFormat: { type: 'json_schema', schema }, waitMs: 40_000 };
+  const cut = await h.ok('claude_code', asked);
+  expect(cut).toMatchObject({ status: 'idle', truncated: true });
+  expect(cut.truncatedFields).toContain('result.structuredOutput');
+  expect(cut.result).not.toHaveProperty('structuredOutput');
+  expect(Buffer.byteLength(JSON.stringify(cut))).toBeLessThanOrEqual(24_000);
+  const { sessionId } = cut;
+  const whole = await check(h, { action: 'wait', sessionId, pollOptions: { maxBytes: 200_000 } });
+  expect(whole.result.structuredOutput).toEqual(answer);
+  expect(whole).not.toHaveProperty('truncated');
 });
 
 verifies('wait.until-rest', async (variant) => {

@@ -61,8 +61,8 @@ function statusFields(session: Session): Record<string, unknown> {
       cancelledReason: cancellation.reason,
       cancelledSource: cancellation.source,
     }),
-    ...(!session.atRest && { lastEventId: session.log.nextId - 1 }),
-    ...(!session.atRest && activity.lastToolUseId !== undefined && { lastToolUseId: activity.lastToolUseId }),
+    lastEventId: session.log.nextId - 1,
+    ...(activity.lastToolUseId !== undefined && { lastToolUseId: activity.lastToolUseId }),
   };
 }
 
@@ -89,15 +89,20 @@ function addResult(
   truncated: Set<string>,
 ): void {
   const share = options.includeEvents ? options.maxBytes / 2 : options.maxBytes;
-  const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
+  const structured = options.includeStructuredOutput ? session.result?.structuredOutput : undefined;
+  // It is of use only whole. The answer holds it as text, which can be read on.
+  const fits = byteLength(structured) <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
+  const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES - (fits ? byteLength(structured) : 0));
   const shown = resultView(session, {
     ...options,
+    includeStructuredOutput: options.includeStructuredOutput && fits,
     offset: options.resultOffset,
     maxChars: charsWithin(session, options.resultOffset, room),
   });
   if (!shown) return;
   view['result'] = shown.result;
   if (shown.cut) truncated.add('result');
+  if (!fits) truncated.add('result.structuredOutput');
 }
 
 /** How many characters of the answer fit into so many bytes as JSON. */
