@@ -117,7 +117,8 @@ export class Engine {
 
   async reply(request: ReplyRequest): Promise<Session> {
     this.#checkOpen();
-    this.policy.check(withOverrides({}, request));
+    // Also what only a resume from disk would use: what a caller may not set is refused, not passed over.
+    this.policy.check(withOverrides(request.disk.options, request));
     const known = this.#registry.find(request.sessionId);
     if (!known) return this.#replyFromDisk(request);
     await known.deathTold();

@@ -1,4 +1,5 @@
 import { DomainError } from '../errors/errors.ts';
+import type { PermissionMode } from '../schema/session-options.ts';
 import type { Session } from './session.ts';
 
 export function busy(session: Session): DomainError {
@@ -18,6 +19,13 @@ export function heldElsewhere(sessionId: string, pid: number): DomainError {
   return new DomainError(
     'SESSION_BUSY',
     `Another Claude Code (pid ${String(pid)}) has session ${sessionId} open. Close it there, or fork the session.`,
+  );
+}
+
+export function cannotSwitch(session: Session, mode: PermissionMode): DomainError {
+  return new DomainError(
+    'SESSION_BUSY',
+    `Session ${session.id} would have to start again for permissionMode "${mode}", and cannot now: it is working, has tasks in the background or keeps no transcript. Reply when it is at rest, or start a new session.`,
   );
 }
 

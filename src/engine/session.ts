@@ -13,7 +13,7 @@ import { Outbox } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import { RequestDesk } from './request-desk.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';
-import { busy, requestNotFound } from './session-errors.ts';
+import { busy, cannotSwitch, requestNotFound } from './session-errors.ts';
 import { SessionProcess, type ProcessHost } from './session-process.ts';
 import { SessionSetup } from './session-setup.ts';
 import { SessionTimes } from './session-times.ts';
@@ -200,7 +200,10 @@ export class Session {
   /** From the next turn on. */
   async switchTo({ model, permissionMode, permissionTimeoutMs }: SessionSwitch): Promise<void> {
     // Claude Code takes this mode only if it was started with it: the next message starts it again.
-    if (permissionMode === 'bypassPermissions' && this.permissionMode !== permissionMode) await this.park();
+    if (permissionMode === 'bypassPermissions' && this.permissionMode !== permissionMode) {
+      await this.park();
+      if (this.hasProcess) throw cannotSwitch(this, permissionMode);
+    }
     if (model !== undefined) {
       await this.#process.tell((process) => process.setModel(model));
       this.#setup.switchModel(model);

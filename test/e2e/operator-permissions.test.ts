@@ -10,7 +10,7 @@ import {
   COMMON_OPTION_NAMES,
   type SessionOptionName,
 } from '../../src/schema/session-options.ts';
-import { text, tool } from '../../src/scripted-model/reply.ts';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 import { openHarness, type Harness } from '../harness/open-harness.ts';
 
@@ -87,6 +87,18 @@ describe('with ALLOW_BYPASS', () => {
     expect(await h.ok('claude_code_reply', args)).toMatchObject({ status: 'idle', result: { result: 'made' } });
     expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
   });
+
+  it('a session at work does not switch to it, and says when it can', async () => {
+    const h = await startHarness({ args: ['--allow-bypass'] });
+    const held = gate(text('done'));
+    h.model.on('work').reply(held);
+    const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
+    await held.arrived;
+    const queued = { sessionId, prompt: 'never', whenBusy: 'queue', permissionMode: 'bypassPermissions' };
+    expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('at rest');
+    held.release();
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
+  });
 });
 
 describe('DENY_OPTIONS', () => {
@@ -109,6 +121,8 @@ describe('DENY_OPTIONS', () => {
     const reply = { sessionId, prompt: 'never' };
     await h.fails('claude_code_reply', { ...reply, model: 'claude-opus-4-6' }, DENIED);
     await h.fails('claude_code_reply', { ...reply, permissionMode: 'plan' }, DENIED);
+    await h.fails('claude_code_reply', { ...reply, env: { A: '1' } }, DENIED);
+    await h.fails('claude_code_reply', { ...reply, diskResumeConfig: { model: 'claude-opus-4-6' } }, DENIED);
   });
 
   it('hold for a resume from disk, whose own directory is no wish of the caller', async () => {
