@@ -6,11 +6,12 @@ type Result = Extract<SDKMessage, { type: 'result' }>;
 /** Another version may leave figures or texts out: sums must stay numbers, and an answer a text. */
 export function toAgentResult(message: Result): AgentResult {
   const success = message.subtype === 'success';
+  const interrupted = message.terminal_reason === 'aborted_streaming' || message.terminal_reason === 'aborted_tools';
   return {
-    text: success ? textOf(message.result) : textOf(message.errors),
+    text: success ? textOf(message.result) : errorText(message.errors, interrupted),
     // A refused request (HTTP 400) ends as `success` with is_error set.
     isError: message.is_error || !success,
-    interrupted: message.terminal_reason === 'aborted_streaming' || message.terminal_reason === 'aborted_tools',
+    interrupted,
     errorSubtype: success ? (message.is_error ? 'error_api' : undefined) : message.subtype,
     numTurns: figure(message.num_turns),
     cumulativeCostUsd: figure(message.total_cost_usd),
@@ -22,6 +23,12 @@ export function toAgentResult(message: Result): AgentResult {
     structuredOutput: success ? message.structured_output : undefined,
     permissionDenials: message.permission_denials,
   };
+}
+
+/** Of an interrupt Claude Code tells only its own notes (`[ede_diagnostic] …`), which say nothing to anybody else. */
+function errorText(errors: unknown, interrupted: boolean): string {
+  const text = textOf(errors);
+  return interrupted && (text === '' || text.startsWith('[ede_diagnostic]')) ? 'The turn was interrupted.' : text;
 }
 
 function figure(value: unknown): number {
