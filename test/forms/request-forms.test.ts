@@ -77,6 +77,11 @@ describe('a permission form', () => {
     expect(bash().read(content)).toEqual({ decision: 'deny', message });
   });
 
+  it('reads the words of the tool too', () => {
+    expect(bash().read({ decision: 'allow' })).toEqual({ decision: 'allow' });
+    expect(bash().read({ decision: 'deny', message: 'no' })).toMatchObject({ decision: 'deny' });
+  });
+
   it('allows nothing but with the very words of the choice', () => {
     const content = fc.oneof(
       fc.anything(),
@@ -87,7 +92,7 @@ describe('a permission form', () => {
       fc.property(content, (given) => {
         const answer = bash({ suggestions: [addRule] }).read(given);
         const decision = (given as { decision?: unknown } | null | undefined)?.decision;
-        if (answer?.decision === 'allow') expect(['Allow once', 'Always allow']).toContain(decision);
+        if (answer?.decision === 'allow') expect(['Allow once', 'Always allow', 'allow']).toContain(decision);
       }),
     );
   });
@@ -104,6 +109,7 @@ describe('a plan form', () => {
 
   it.each([
     [{ decision: 'Approve and start the work' }, { decision: 'allow' }],
+    [{ decision: 'allow' }, { decision: 'allow' }],
     [
       { decision: 'Ask for changes', changes: ' leap ' },
       { decision: 'deny', message: 'The user wants the plan changed: leap' },

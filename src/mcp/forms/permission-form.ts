@@ -11,11 +11,18 @@ export const ALLOW_ONCE = 'Allow once';
 export const ALWAYS_ALLOW = 'Always allow';
 export const DENY = 'Deny';
 
+/** The words of `respond_permission`, for a client whose user is a script. */
+const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
+  ['allow', ALLOW_ONCE],
+  ['deny', DENY],
+]);
+
 /** May this tool be used? */
 export function permissionForm({ id, cwd }: Asker, { ask }: OpenRequest): Form {
   const rules = lastingRules(ask);
   const choices = rules.length > 0 ? [ALLOW_ONCE, ALWAYS_ALLOW, DENY] : [ALLOW_ONCE, DENY];
-  const content = z.object({ decision: z.enum(choices), message: z.string().nullish() });
+  const decision = z.preprocess((word) => TOOL_WORDS.get(word) ?? word, z.enum(choices));
+  const content = z.object({ decision, message: z.string().nullish() });
   return {
     message: [
       `Claude${ask.agentId === undefined ? '' : ' (a sub-agent)'} wants to use ${oneLine(ask.toolName, 100)}.`,

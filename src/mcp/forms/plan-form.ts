@@ -9,7 +9,14 @@ export const CHANGE = 'Ask for changes';
 
 const PLAN_CHARS = 8_000;
 
-const content = z.object({ decision: z.enum([APPROVE, CHANGE]), changes: z.string().nullish() });
+/** The words of `respond_permission`, for a client whose user is a script. */
+const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
+  ['allow', APPROVE],
+  ['deny', CHANGE],
+]);
+
+const decision = z.preprocess((word) => TOOL_WORDS.get(word) ?? word, z.enum([APPROVE, CHANGE]));
+const content = z.object({ decision, changes: z.string().nullish() });
 
 /** Is this plan good? */
 export function planForm({ id, cwd }: Asker, { ask, plan = '' }: OpenRequest): Form {
