@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startScriptedModel } from '../src/scripted-model/scripted-model.ts';
-import { text, tool } from '../src/scripted-model/reply.ts';
+import { startScriptedModel, type ScriptedModel } from '../src/scripted-model/scripted-model.ts';
 import { CLIENTS, NODE_24, type Client, type Command, type Place } from './interop/clients.ts';
+import { inWords, readDeciders, readFormRecord, type FormRecord } from './interop/form-record.ts';
 import {
   APPROVAL_PROMPT,
   OUTER_TEXT,
@@ -24,6 +24,8 @@ interface Outcome {
   calls: number;
   approval: string;
   question: string;
+  /** What the client does with forms, under the server's own settings. */
+  forms: string;
   note: string;
   /** The calls of the task with one approval, for clients whose model decides them. */
   transcript: string[];
@@ -32,8 +34,8 @@ interface Outcome {
 interface Seen {
   status?: string;
   result?: string;
+  /** Only where nobody was asked. */
   approval?: string;
-  question?: string;
   calls?: number;
   note?: string;
   error?: string;
@@ -53,8 +55,9 @@ try {
   for (const client of chosen) {
     const outcome = await tryClient(client);
     outcomes.push(outcome);
+    const { works, client: name, version, calls, approval, question, forms, note } = outcome;
     console.error(
-      `${outcome.works ? 'works ' : 'FAILED'} ${outcome.client} ${outcome.version}: ${String(outcome.calls)} calls, approval by ${outcome.approval}, question by ${outcome.question}${outcome.note === '' ? '' : ` (${outcome.note})`}`,
+      `${works ? 'works ' : 'FAILED'} ${name} ${version}: ${calls} calls, approval by ${approval}, question by ${question}, forms: ${forms}${note === '' ? '' : ` (${note})`}`,
     );
   }
 } finally {
@@ -63,67 +66,90 @@ try {
 if (wanted.length === 0) writeFileSync(path.join(root, 'docs/interop.md'), page(outcomes));
 process.exitCode = outcomes.every(({ works }) => works) ? 0 : 1;
 
+/** A client that turns forms down without asking anybody is driven once more, with answers by tool call alone. */
 async function tryClient(client: Client): Promise<Outcome> {
-  const version = client.package?.slice(client.package.lastIndexOf('@') + 1) ?? 'bundled';
+  const { outcome, record } = await attempt(client, {});
+  if (outcome.works || record.approval !== 'decline') return outcome;
+  const again = await attempt(client, { CLAUDE_CODE_MCP_APPROVALS: 'caller' });
+  return {
+    ...again.outcome,
+    forms: outcome.forms,
+    note: again.outcome.note || 'needs `CLAUDE_CODE_MCP_APPROVALS=caller`',
+  };
+}
+
+async function attempt(
+  client: Client,
+  settings: Record<string, string>,
+): Promise<{ outcome: Outcome; record: FormRecord }> {
   const model = await startScriptedModel();
-  try {
-    const home = mkdtempSync(path.join(base, 'home-'));
-    const project = path.join(home, 'project');
-    mkdirSync(project);
-    const serverEnv = {
-      PATH: process.env['PATH'] ?? '',
-      HOME: home,
-      CLAUDE_CONFIG_DIR: path.join(home, '.claude'),
-      XDG_STATE_HOME: path.join(home, 'state'),
-      ...model.env(),
-    };
-    const place: Place = {
-      install: await install(client),
-      home,
-      project,
-      server: { command: process.execPath, args: [path.join(root, 'dist/main.mjs')], env: serverEnv },
-      model: { url: model.url, env: model.env() },
-      prompt: '',
-    };
-    scriptInnerTask(model);
-    model
-      .on('interop single call')
-      .reply(
-        tool('Bash', { command: 'echo hello > interop.txt', description: 'write a file' }),
-        text('interop done: at once'),
-      );
-    const seen =
-      client.drive.kind === 'library'
-        ? await driveLibrary(client, place)
-        : await driveModel(client.drive.command, place, model);
-    const works =
-      seen.status === 'idle' &&
-      (seen.result ?? '').startsWith('interop done') &&
-      existsSync(path.join(project, 'interop.txt'));
-    return {
-      client: client.name,
-      version,
-      works,
-      calls: seen.calls ?? 0,
-      approval: seen.approval ?? 'none',
-      question: seen.question ?? 'none',
-      transcript: seen.transcript ?? [],
-      note: seen.note ?? (works ? '' : (seen.error ?? JSON.stringify(seen)).slice(0, 300)),
-    };
-  } catch (error) {
-    return {
-      client: client.name,
-      version,
-      works: false,
-      calls: 0,
-      approval: 'none',
-      question: 'none',
-      note: String(error).slice(0, 300),
-      transcript: [],
-    };
-  } finally {
-    await model.close();
-  }
+  const home = mkdtempSync(path.join(base, 'home-'));
+  const project = path.join(home, 'project');
+  mkdirSync(project);
+  const log = path.join(home, 'wire.jsonl');
+  const seen = await drive(client, model, { home, project, log, settings }).catch((error: unknown): Seen => ({
+    error: String(error).slice(0, 300),
+  }));
+  await model.close();
+  const record = readFormRecord(log);
+  const works =
+    seen.status === 'idle' &&
+    (seen.result ?? '').startsWith('interop done') &&
+    existsSync(path.join(project, 'interop.txt'));
+  const deciders = readDeciders(path.join(home, 'audit.jsonl'));
+  const outcome: Outcome = {
+    client: client.name,
+    version: client.package?.slice(client.package.lastIndexOf('@') + 1) ?? bundledVersion(),
+    works,
+    calls: seen.calls ?? 0,
+    approval: seen.approval ?? deciders.approval,
+    question: deciders.question,
+    forms: inWords(record),
+    transcript: seen.transcript ?? [],
+    note: seen.note ?? (works ? '' : (seen.error ?? JSON.stringify(seen)).slice(0, 300)),
+  };
+  return { outcome, record };
+}
+
+interface Room {
+  home: string;
+  project: string;
+  log: string;
+  settings: Record<string, string>;
+}
+
+async function drive(client: Client, model: ScriptedModel, { home, project, log, settings }: Room): Promise<Seen> {
+  const wire = path.join(root, 'scripts/interop/clients/wire.mjs');
+  const place: Place = {
+    install: await install(client),
+    home,
+    project,
+    server: {
+      command: process.execPath,
+      args: [wire, log, process.execPath, path.join(root, 'dist/main.mjs')],
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: home,
+        CLAUDE_CONFIG_DIR: path.join(home, '.claude'),
+        XDG_STATE_HOME: path.join(home, 'state'),
+        CLAUDE_CODE_MCP_AUDIT_LOG: path.join(home, 'audit.jsonl'),
+        ...model.env(),
+        ...settings,
+      },
+    },
+    model: { url: model.url, env: model.env() },
+    prompt: '',
+  };
+  scriptInnerTask(model);
+  return client.drive.kind === 'library' ? driveLibrary(client, place) : driveModel(client.drive.command, place, model);
+}
+
+function bundledVersion(): string {
+  const sdk = createRequire(path.join(root, 'package.json')).resolve('@anthropic-ai/claude-agent-sdk');
+  const { claudeCodeVersion = '' } = JSON.parse(readFileSync(path.join(path.dirname(sdk), 'package.json'), 'utf8')) as {
+    claudeCodeVersion?: string;
+  };
+  return claudeCodeVersion;
 }
 
 async function driveLibrary({ drive, node }: Client, place: Place): Promise<Seen> {
@@ -147,11 +173,7 @@ async function driveLibrary({ drive, node }: Client, place: Place): Promise<Seen
   return line === undefined ? { error: output.slice(-400) } : (JSON.parse(line) as Seen);
 }
 
-async function driveModel(
-  command: (place: Place) => Command,
-  place: Place,
-  model: Awaited<ReturnType<typeof startScriptedModel>>,
-): Promise<Seen> {
+async function driveModel(command: (place: Place) => Command, place: Place, model: ScriptedModel): Promise<Seen> {
   const { run, output } = await driveAgent(command, place, model, TASK_PROMPT);
   const result = new RegExp(`${OUTER_TEXT} (interop done.*)`).exec(output)?.[1];
   if (result === undefined) return { error: `${run.calls.join(' | ')} :: ${output.slice(-400)}` };
@@ -162,8 +184,6 @@ async function driveModel(
     status: 'idle',
     result,
     calls: run.calls.length,
-    approval: run.approvals > 0 ? 'tool' : 'form',
-    question: run.questions > 0 ? 'tool' : 'form',
     transcript: approved ? approval.run.calls : [],
   };
 }
@@ -171,7 +191,7 @@ async function driveModel(
 async function driveAgent(
   command: (place: Place) => Command,
   place: Place,
-  model: Awaited<ReturnType<typeof startScriptedModel>>,
+  model: ScriptedModel,
   task: string,
 ): Promise<{ run: OuterRun; output: string }> {
   const run = scriptOuterCaller(model, place.project, task);
@@ -253,21 +273,35 @@ function runProgram({
   });
 }
 
+const LIMITS = [
+  '- A client that says it can show forms and turns them down by itself, as Copilot CLI does with `-p`, refuses in the name of a user',
+  '  whom nobody asked; the server cannot tell the two apart. Set `CLAUDE_CODE_MCP_APPROVALS=caller` for it.',
+  '- A client that cancels them, as Claude Code does with `-p`, leaves the request to the tool call. Under `human` that is a denial.',
+  '- A client without forms cannot be used under `CLAUDE_CODE_MCP_APPROVALS=human`: everything is denied, with the reason.',
+  '- Codex was driven through its app server, without its own model; the terminal interfaces of all these clients were not driven.',
+  '- Not driven at all: Claude Desktop, Cursor, VS Code and Gemini CLI. For these there is only the configuration.',
+];
+
 function page(all: Outcome[]): string {
   const rows = all.map(
-    ({ client, version, works, calls, approval, question, note }) =>
-      `| ${client} | ${version} | ${works ? 'yes' : 'no'} | ${String(calls)} | ${approval} | ${question} | ${note.replaceAll('|', '/')} |`,
+    ({ client, version, works, calls, approval, question, forms, note }) =>
+      `| ${client} | ${version} | ${works ? 'yes' : 'no'} | ${String(calls)} | ${approval} | ${question} | ${forms} | ${note.replaceAll('|', '/')} |`,
   );
   return [
     '# Clients that were driven through a whole task',
     '',
     'Written by `npm run interop`, which installs each client at the version shown and drives one task through it:',
     'start, wait, an approval, a question, the result. Models are scripted, on both sides; no key and no login is used.',
-    '“tool” means answered with a tool call, “form” means the client showed a form to its user.',
+    'Who decided is read from the audit log: “tool” is a tool call of the caller, “form” a form that the client showed its user. What',
+    'clients do with forms is read off the wire between client and server; the person who answers them is scripted too.',
     '',
-    '| client | version | works | tool calls | approval by | question by | note |',
-    '| --- | --- | --- | --- | --- | --- | --- |',
+    '| client | version | works | tool calls | approval by | question by | forms | note |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- |',
     ...rows,
+    '',
+    '## What does not work',
+    '',
+    ...LIMITS,
     '',
     '## What a caller needs for a task with one approval',
     '',

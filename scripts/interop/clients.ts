@@ -47,6 +47,16 @@ export const CLIENTS: readonly Client[] = [
     package: '@openai/agents@0.20.0',
     drive: { kind: 'library', program: 'openai-agents.mjs' },
   },
+  {
+    name: 'MCP TypeScript SDK 1',
+    package: '@modelcontextprotocol/sdk@1.32.2',
+    drive: { kind: 'library', program: 'typescript-sdk.mjs' },
+  },
+  {
+    name: 'MCP TypeScript SDK 2',
+    package: '@modelcontextprotocol/client@2.4.0',
+    drive: { kind: 'library', program: 'typescript-sdk-2.mjs' },
+  },
   { name: 'AI SDK', package: '@ai-sdk/mcp@2.0.93', node: NODE_24, drive: { kind: 'library', program: 'ai-sdk.mjs' } },
   {
     name: 'LangChain adapters',

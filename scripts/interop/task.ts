@@ -24,6 +24,13 @@ export function scriptInnerTask(model: ScriptedModel): void {
     }),
     (request) => text(`interop done: ${request.toolResults[0]?.text ?? ''}`),
   );
+  // The same with the approval in advance and no question, for a client that cannot keep a server over several calls.
+  model
+    .on('interop single call')
+    .reply(
+      tool('Bash', { command: 'echo hello > interop.txt', description: 'write a file' }),
+      text('interop done: at once'),
+    );
 }
 
 /** The shorter one, to count what a caller needs: one approval and the answer. */
@@ -46,13 +53,11 @@ interface State {
 export interface OuterRun {
   prompt: string;
   calls: string[];
-  approvals: number;
-  questions: number;
 }
 
 /** The model of an agent that follows the server's instructions and nothing else. */
 export function scriptOuterCaller(model: ScriptedModel, project: string, task: string): OuterRun {
-  const run: OuterRun = { prompt: `drive the ${task} to its end`, calls: [], approvals: 0, questions: 0 };
+  const run: OuterRun = { prompt: `drive the ${task} to its end`, calls: [] };
   let prefix = '';
   let sessionId = '';
   const call = (name: string, args: Record<string, unknown>): MessageReply => {
@@ -64,7 +69,6 @@ export function scriptOuterCaller(model: ScriptedModel, project: string, task: s
     sessionId = state.sessionId ?? sessionId;
     const [action] = state.actions ?? [];
     if (action?.type === 'user_question') {
-      run.questions++;
       const [question] = action.questions ?? [];
       const answers = question ? { [question.question]: question.options[0]?.label ?? '' } : {};
       return call('claude_code_check', {
@@ -76,7 +80,6 @@ export function scriptOuterCaller(model: ScriptedModel, project: string, task: s
       });
     }
     if (action) {
-      run.approvals++;
       return call('claude_code_check', {
         action: 'respond_permission',
         sessionId,

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { answerForm } from './forms.mjs';
 import { objectOf, report, runTask, server } from './task.mjs';
 
 const home = `${process.env.HOME}/.codex`;
@@ -17,10 +18,9 @@ const codex = spawn('node_modules/.bin/codex', ['app-server'], {
   env: { ...process.env, CODEX_HOME: home },
 });
 const waiting = new Map();
-const forms = [];
 createInterface({ input: codex.stdout }).on('line', (line) => {
   const message = JSON.parse(line);
-  if (message.method !== undefined && message.id !== undefined) return answerForm(message);
+  if (message.method === 'mcpServer/elicitation/request') return answer(message);
   waiting.get(message.id)?.(message);
 });
 let nextId = 1;
@@ -33,26 +33,18 @@ function request(method, params) {
     ),
   );
 }
-function answerForm({ id, method, params }) {
-  forms.push({ method, params });
-  const properties = params?.requestedSchema?.properties ?? {};
-  const content = Object.fromEntries(Object.entries(properties).flatMap(([name, schema]) => first(schema, name)));
-  codex.stdin.write(`${JSON.stringify({ id, result: { action: 'accept', content } })}\n`);
-}
-function first(schema, name) {
-  const choice = schema.enum?.[0] ?? schema.oneOf?.[0]?.const ?? schema.default;
-  return choice === undefined ? [] : [[name, choice]];
+function answer({ id, params }) {
+  codex.stdin.write(`${JSON.stringify({ id, result: answerForm(params) })}\n`);
 }
 try {
   await request('initialize', { clientInfo: { name: 'interop', version: '1.0.0' }, capabilities: null });
   codex.stdin.write(`${JSON.stringify({ method: 'initialized' })}\n`);
   const { thread } = await request('thread/start', { cwd: process.cwd() });
-  await runTask(async (tool, args) =>
-    objectOf(
-      await request('mcpServer/tool/call', { threadId: thread.id, server: 'claude-code', tool, arguments: args }),
-    ),
-  );
-  if (forms.length > 0) process.stderr.write(`forms: ${JSON.stringify(forms).slice(0, 2000)}\n`);
+  const threadId = thread.id;
+  await runTask(async (tool, args) => {
+    const call = { threadId, server: 'claude-code', tool, arguments: args };
+    return objectOf(await request('mcpServer/tool/call', call));
+  }, true);
 } catch (error) {
   report({ status: 'failed', error: String(error) });
 } finally {

@@ -30,7 +30,6 @@ const lint =
 const state = called.status === 0 ? objectOf(JSON.parse(called.stdout)) : { status: called.stderr.slice(-300) };
 report({
   approval: 'in advance',
-  question: 'none',
   calls: 1,
   status: state.status,
   result: state.result?.result,

@@ -1,10 +1,15 @@
 // The task every client is driven through: start, wait, an approval, a question, the result.
 // Reads its surroundings from INTEROP, writes one line of JSON with what was seen.
+import { setTimeout as sleep } from 'node:timers/promises';
+
 export const { server, project, prompt } = JSON.parse(process.env.INTEROP);
 
-/** @param call (toolName, args) => the tool's JSON object */
-export async function runTask(call) {
-  const seen = { approval: 'none', question: 'none', calls: 0 };
+/**
+ * @param call (toolName, args) => the tool's JSON object
+ * @param isPersonThere the client shows forms and a person answers them: the caller leaves requests to them
+ */
+export async function runTask(call, isPersonThere = false) {
+  const seen = { calls: 0 };
   const told = async (tool, args) => {
     seen.calls++;
     return call(tool, args);
@@ -13,20 +18,20 @@ export async function runTask(call) {
   const { sessionId } = state;
   for (let round = 0; round < 20 && !['idle', 'error', 'cancelled'].includes(state.status); round++) {
     const [action] = state.actions ?? [];
-    state = action
-      ? await answer(told, sessionId, action, seen)
-      : await told('claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 });
+    if (action && isPersonThere) await sleep(state.pollInterval);
+    state =
+      action && !isPersonThere
+        ? await answer(told, sessionId, action)
+        : await told('claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 });
   }
   report({ ...seen, status: state.status, result: state.result?.result });
 }
 
-async function answer(told, sessionId, action, seen) {
-  const isQuestion = action.type === 'user_question';
-  if (isQuestion) seen.question = 'tool';
-  else seen.approval = 'tool';
-  const answers = isQuestion
-    ? { permissionOptions: { answers: { [action.questions[0].question]: action.questions[0].options[0].label } } }
-    : {};
+async function answer(told, sessionId, action) {
+  const answers =
+    action.type === 'user_question'
+      ? { permissionOptions: { answers: { [action.questions[0].question]: action.questions[0].options[0].label } } }
+      : {};
   return told('claude_code_check', {
     action: 'respond_permission',
     sessionId,
