@@ -1,8 +1,9 @@
 /** Lines of a terminal as an SVG, so that a page can show a session as text that was really written. */
 
-const COLUMNS = 100;
+const COLUMNS = 106;
 const LINE_HEIGHT = 18;
-const CHAR_WIDTH = 7.8;
+// Of the widest of the fonts below; a narrower one leaves some room at the right.
+const CHAR_WIDTH = 8.05;
 const MARGIN = 18;
 
 const COLOURS: readonly (readonly [RegExp, string])[] = [
@@ -19,14 +20,15 @@ export function terminalPicture(text: string, title: string): string {
   const lines = text.trimEnd().split('\n').flatMap(wrapped);
   const width = Math.ceil(COLUMNS * CHAR_WIDTH + 2 * MARGIN);
   const height = lines.length * LINE_HEIGHT + 2 * MARGIN;
-  const shown = lines.map(({ words, colour }, index) => {
+  const shown = lines.flatMap(({ words, colour }, index) => {
+    if (words === '') return [];
     const y = MARGIN + (index + 0.75) * LINE_HEIGHT;
-    return `<text x="${MARGIN}" y="${y}" fill="${colour}" xml:space="preserve">${escaped(words)}</text>`;
+    return [`<text x="${MARGIN}" y="${y}" fill="${colour}" xml:space="preserve">${escaped(words)}</text>`];
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(title)}">`,
     `<rect width="100%" height="100%" rx="8" fill="#0d1117"/>`,
-    `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13">`,
+    `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13">`,
     ...shown,
     '</g>',
     '</svg>\n',
