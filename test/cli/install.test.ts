@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -135,6 +135,18 @@ describe.each(NAMES)('%s', (name) => {
     expect(readdirSync(path.dirname(file)).filter((other) => other.includes('backup'))).toEqual([]);
   });
 
+  test('takes the file away again that it made', async () => {
+    await run('install', [name, '--yes']);
+    const client: InstallClient = CLIENTS[name];
+    const file = client.file({ env: {}, cwd: '/', homedir: place.home, platform: 'linux' });
+    const { code, text: said } = await run('uninstall', [name, '--yes']);
+    expect(code).toBe(0);
+    expect(said).toContain('(removed: nothing else is in it)');
+    expect(said).not.toContain('shows the server');
+    expect(existsSync(file)).toBe(false);
+    expect(await run('install', [name, '--yes'])).toMatchObject({ code: 0 });
+  });
+
   test('keeps the line endings of Windows', async () => {
     const original = text.replaceAll('\n', '\r\n');
     const file = await writeOriginal(name, original);
@@ -142,6 +154,60 @@ describe.each(NAMES)('%s', (name) => {
     expect(await readFile(file, 'utf8')).not.toMatch(/[^\r]\n/);
     await run('uninstall', [name, '--yes']);
     expect(await readFile(file, 'utf8')).toBe(original);
+  });
+});
+
+describe('what uninstall leaves', () => {
+  test.each<[what: string, ClientName, string]>([
+    ['an object without the section', 'cursor', '{}\n'],
+    ['other members', 'gemini', '{\n  "theme": "dark"\n}\n'],
+    ['an empty section', 'cursor', '{\n  "mcpServers": {}\n}\n'],
+    ['an empty section among others', 'claude-code', '{\n  "mcpServers": {},\n  "theme": "dark"\n}\n'],
+    ['an empty section one level deeper', 'opencode', '{\n  "mcp": {\n    "servers": {}\n  }\n}\n'],
+    ['an empty file', 'codex', ''],
+  ])('%s stays as it was', async (_, name, text) => {
+    const file = await writeOriginal(name, text);
+    await run('install', [name, '--yes']);
+    await run('install', [name, '--yes'], { program: '/new/dist/main.mjs', now: new Date('2026-01-03T00:00:00Z') });
+    await run('uninstall', [name, '--yes'], { now: new Date('2026-01-04T00:00:00Z') });
+    expect(await readFile(file, 'utf8')).toBe(text);
+  });
+
+  test('servers that a person added meanwhile stay, in the section that install made', async () => {
+    const file = await writeOriginal('cursor', '{}\n');
+    await run('install', ['cursor', '--yes']);
+    const installed = await readFile(file, 'utf8');
+    await writeFile(file, installed.replace('"claude-code":', '"other": { "command": "x" },\n    "claude-code":'));
+    await run('uninstall', ['cursor', '--yes']);
+    expect(jsonOf(file)).toEqual({ mcpServers: { other: { command: 'x' } } });
+  });
+});
+
+describe('an entry that a person wrote by hand', () => {
+  test.each<[ClientName, string]>([
+    [
+      'claude-desktop',
+      '{"mcpServers": {"claude-code": {"command": "claude-code-mcp", "args": ["--approvals", "human"]}}}',
+    ],
+    [
+      'opencode',
+      '{"mcp": {"claude-code": {"type": "local", "command": ["/usr/bin/claude-code-mcp", "--approvals", "human"]}}}',
+    ],
+    ['codex', '[mcp_servers.claude-code]\ncommand = "claude-code-mcp"\nargs = ["--approvals", "human"]\n'],
+  ])('%s: is known, brought up to date and taken out', async (name, text) => {
+    const file = await writeOriginal(name, text);
+    expect(await run('install', [name, '--yes'])).toMatchObject({ code: 0 });
+    const after = await readFile(file, 'utf8');
+    expect(after).toContain(PROGRAM);
+    expect(after).toMatch(/"--approvals",\s*"human"/);
+    expect(await run('uninstall', [name, '--yes'])).toMatchObject({ code: 0 });
+  });
+
+  test('the package of that name on npm is another one', async () => {
+    const text = '{"mcpServers": {"claude-code": {"command": "npx", "args": ["-y", "claude-code-mcp"]}}}';
+    const file = await writeOriginal('cursor', text);
+    expect(await run('uninstall', ['cursor', '--yes'])).toMatchObject({ code: 1 });
+    expect(await readFile(file, 'utf8')).toBe(text);
   });
 });
 

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readMember, removeMember, setMember } from './edit-json.ts';
 import { appendTable, readTable, removeTable, replaceTable, tomlValue } from './edit-toml.ts';
-import { commandLine, isProgram, type ServerEntry } from './server-entry.ts';
+import { commandLine, isOurs, type ServerEntry } from './server-entry.ts';
 
 export type Owner = 'nobody' | 'us' | 'others';
 
@@ -11,7 +11,11 @@ export interface ConfigFormat {
   /** Whose the entry of this name is. */
   owner(text: string, name: string): Owner;
   add(text: string, name: string, entry: ServerEntry): string;
-  remove(text: string, name: string): string;
+  /**
+   * Also takes out a section that is empty then, unless `before`, the text before the entry was added, had it.
+   * Undefined, for no file, when only the beginning of a new file is left and there was none before.
+   */
+  remove(text: string, name: string, before: string | undefined): string | undefined;
 }
 
 interface JsonLayout {
@@ -36,7 +40,7 @@ export function jsonFormat({ servers, oneList, besides = {}, begin = '' }: JsonL
     owner(text, name) {
       const entry = readMember(text, [...servers(text), name]);
       if (entry === undefined) return 'nobody';
-      return commandOf(entry).some(isProgram) ? 'us' : 'others';
+      return isOurs(commandOf(entry)) ? 'us' : 'others';
     },
     add(text, name, entry) {
       const from = text.trim() === '' ? begin : text;
@@ -49,7 +53,18 @@ export function jsonFormat({ servers, oneList, besides = {}, begin = '' }: JsonL
       const fresh = { ...besides, ...kept, ...run };
       return isDeepStrictEqual(fresh, earlier) ? text : setMember(from, path, fresh);
     },
-    remove: (text, name) => removeMember(text, [...servers(text), name]),
+    remove(text, name, before) {
+      const section = servers(text);
+      let left = removeMember(text, [...section, name]);
+      for (let depth = section.length; depth > 0; depth--) {
+        const path = section.slice(0, depth);
+        const isOurs = before === undefined || readMember(before, path) === undefined;
+        if (!isOurs || !isDeepStrictEqual(readMember(left, path), {})) break;
+        left = removeMember(left, path);
+      }
+      const isNew = before === undefined && isDeepStrictEqual(readMember(left, []), readMember(begin || '{}', []));
+      return isNew ? undefined : left;
+    },
   };
 }
 
@@ -63,7 +78,7 @@ export function tomlFormat(root: string): ConfigFormat {
     owner(text, name) {
       const table = readTable(text, [root, name]);
       if (table === undefined) return 'nobody';
-      return stringsOf(table).some(isProgram) ? 'us' : 'others';
+      return isOurs(commandStrings(table)) ? 'us' : 'others';
     },
     add(text, name, entry) {
       const path = [root, name];
@@ -72,15 +87,23 @@ export function tomlFormat(root: string): ConfigFormat {
         const [command, ...args] = commandLine(entry, []);
         return appendTable(text, path, { command, args });
       }
-      const [command, ...args] = commandLine(entry, stringsOf(ARGS.exec(table)?.[0] ?? ''));
+      const [command, ...args] = commandLine(entry, commandStrings(table));
       return replaceTable(text, path, (old) =>
         old
           .replace(COMMAND_LINE, (_, key: string) => key + tomlValue(command))
           .replace(ARGS, (_, key: string) => key + tomlValue(args)),
       );
     },
-    remove: (text, name) => removeTable(text, [root, name]),
+    remove(text, name, before) {
+      const left = removeTable(text, [root, name]);
+      return before === undefined && left.trim() === '' ? undefined : left;
+    },
   };
+}
+
+/** The command of a table and its arguments. */
+function commandStrings(table: string): string[] {
+  return [COMMAND_LINE.exec(table)?.[2] ?? '', ARGS.exec(table)?.[0] ?? ''].flatMap(stringsOf);
 }
 
 function stringsOf(table: string): string[] {

@@ -38,6 +38,9 @@ export function removeMember(text: string, path: readonly string[]): string {
   const from = endOfText(text, member.start);
   const to = member.comma === undefined ? member.value.end : member.comma + 1;
   const without = text.slice(0, from) + text.slice(to);
+  if (node.members.length === 1 && isBlank(without.slice(node.start + 1, node.end - 1 - (to - from)))) {
+    return `${text.slice(0, node.start)}{}${text.slice(node.end)}`;
+  }
   // The last one takes the comma of the one before it along, or the text would no longer be plain JSON.
   const danglingComma = member.comma === undefined ? node.members[index - 1]?.comma : undefined;
   return danglingComma === undefined ? without : without.slice(0, danglingComma) + without.slice(danglingComma + 1);

@@ -6,8 +6,9 @@ import type { Host } from '../../config/host.ts';
 import { flagOf, rowOf, type SettingKey } from '../../config/settings-table.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
-import { changedLines, readIfThere, writeWithBackup } from './change-file.ts';
+import { changedLines, lastBackup, readIfThere, removeWithBackup, writeWithBackup } from './change-file.ts';
 import { CLIENTS, type ClientName, type InstallClient } from './clients.ts';
+import type { ConfigFormat } from './config-format.ts';
 import { JsonTextError } from './json-text.ts';
 import { TomlTextError } from './edit-toml.ts';
 
@@ -73,14 +74,17 @@ async function change(
   const { paint } = terminal;
   const before = await readIfThere(file);
   const after =
-    direction === 'install' ? added(before ?? '', name, client, context) : removed(before ?? '', name, client);
+    direction === 'install'
+      ? added(before ?? '', name, client, context)
+      : await removed(before ?? '', name, client, file);
   if (after === (before ?? '')) {
     const state = direction === 'install' ? 'already has this server' : `has no server named ${name} of this kind`;
     terminal.write(`${paint.green('✓')} ${client.title} ${state}: ${file}\n`);
     return 0;
   }
-  terminal.write(`${paint.bold(client.title)}  ${file}${before === undefined ? ' (new)' : ''}\n\n`);
-  terminal.write(`${changedLines(before ?? '', after, paint).join('\n')}\n\n`);
+  const fate = before === undefined ? ' (new)' : after === undefined ? ' (removed: nothing else is in it)' : '';
+  terminal.write(`${paint.bold(client.title)}  ${file}${fate}\n\n`);
+  terminal.write(`${changedLines(before ?? '', after ?? '', paint).join('\n')}\n\n`);
   if (print) return 0;
   if (!yes && !terminal.canAsk) {
     terminal.write('Nothing was changed: this is no terminal to ask in. Add --yes to change the file.\n');
@@ -90,9 +94,10 @@ async function change(
     terminal.write('Nothing was changed.\n');
     return 1;
   }
-  const backup = await writeWithBackup(file, after, now);
+  const backup = after === undefined ? await removeWithBackup(file, now) : await writeWithBackup(file, after, now);
   terminal.write(`${paint.green('✓')} Done.${backup === undefined ? '' : ` What was there is in ${backup}`}\n`);
-  terminal.write(`  ${client.afterwards}\n`);
+  const next = direction === 'install' ? client.afterwards : `${client.title} forgets it when it is started again.`;
+  terminal.write(`  ${next}\n`);
   return 0;
 }
 
@@ -104,14 +109,28 @@ function added(text: string, name: string, { format, title }: InstallClient, con
   return format.add(text, name, { command, program, flags: flags.size === 0 ? undefined : flagArguments(context) });
 }
 
-function removed(text: string, name: string, { format, title }: InstallClient): string {
+async function removed(
+  text: string,
+  name: string,
+  { format, title }: InstallClient,
+  file: string,
+): Promise<string | undefined> {
   switch (format.owner(text, name)) {
     case 'us':
-      return format.remove(text, name);
+      return format.remove(text, name, await lastBackup(file, (kept) => isWithout(format, kept, name)));
     case 'others':
       throw new Refusal(`The server named ${name} in ${title} is another one; it stays.`);
     case 'nobody':
       return text;
+  }
+}
+
+/** A copy that cannot be read tells nothing. */
+function isWithout(format: ConfigFormat, text: string, name: string): boolean {
+  try {
+    return format.owner(text, name) === 'nobody';
+  } catch {
+    return false;
   }
 }
 
