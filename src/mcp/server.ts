@@ -42,7 +42,7 @@ function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legac
   const connection = new McpServer(
     { ...identity, title: 'Claude Code' },
     {
-      capabilities: { tools: listFollowsTools ? { listChanged: true } : {} },
+      capabilities: { tools: { listChanged: listFollowsTools } },
       instructions: INSTRUCTIONS[toolset],
       requestState: states,
     },

@@ -6,7 +6,7 @@ import { check, pollAll, start } from './steps.ts';
 
 const echo = (words: string) => tool('Bash', { command: `echo ${words}`, description: `say ${words}` });
 
-verifies(['check.poll-at-once', 'check.poll-interval', 'wait.time-up', 'check.activity'], async (variant) => {
+verifies(['look.at-once', 'check.poll-interval', 'check.no-events', 'check.activity'], async (variant) => {
   const h = await variant.start();
   const held = gate(text('done'));
   h.model.on('say it').reply(echo('one'), held);
@@ -247,79 +247,6 @@ verifies('check.long-result', { when: 'it is structured output' }, async (varian
   const whole = await check(h, { action: 'wait', sessionId, pollOptions: { maxBytes: 200_000 } });
   expect(whole.result.structuredOutput).toEqual(answer);
   expect(whole).not.toHaveProperty('truncated');
-});
-
-verifies('wait.until-rest', async (variant) => {
-  const h = await variant.start();
-  const held = gate(text('done'));
-  h.model.on('say it').reply(held);
-  const sessionId = await start(h, { prompt: 'say it' });
-  await held.arrived;
-  const waiting = check(h, { action: 'wait', sessionId });
-  held.release();
-  const done = await waiting;
-  expect(done).toMatchObject({ status: 'idle', result: { result: 'done' } });
-  expect(done).not.toHaveProperty('events');
-  expect(done).not.toHaveProperty('nextCursor');
-});
-
-verifies('wait.progress', async (variant) => {
-  const h = await variant.start();
-  const held = gate(text('done'));
-  h.model.on('say it').reply(echo('one'), held);
-  const sessionId = await start(h, { prompt: 'say it' });
-  await held.arrived;
-  const seen: { progress: number; message?: string | undefined; at: number }[] = [];
-  const startedAt = performance.now();
-  const waiting = h.ok(
-    'claude_code_check',
-    { action: 'wait', sessionId, waitMs: 15_000 },
-    {
-      onProgress: ({ progress, message }) => {
-        seen.push({ progress, message, at: performance.now() - startedAt });
-        if (seen.length === 3) held.release();
-      },
-    },
-  );
-  expect(await waiting).toMatchObject({ status: 'idle' });
-  expect(seen.length).toBeGreaterThanOrEqual(3);
-  const numbers = seen.map(({ progress }) => progress);
-  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
-  expect(new Set(numbers).size).toBe(numbers.length);
-  expect(seen[0]?.message).toMatch(/1 tool \(1 Bash\).*\$/);
-  const times = [0, ...seen.map(({ at }) => at)];
-  // Five seconds are the promise.
-  for (const [index, at] of times.entries()) expect(at - (times[index - 1] ?? 0)).toBeLessThan(5_000);
-});
-
-verifies('wait.client-cancels', async (variant) => {
-  const h = await variant.start();
-  const held = gate(text('done'));
-  h.model.on('say it').reply(held);
-  const sessionId = await start(h, { prompt: 'say it' });
-  await held.arrived;
-  const interest = new AbortController();
-  const waiting = h.call(
-    'claude_code_check',
-    { action: 'wait', sessionId },
-    { signal: interest.signal, onProgress: () => interest.abort() },
-  );
-  await expect(waiting).rejects.toThrow();
-  expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'running' });
-  held.release();
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
-});
-
-verifies('wait.two-at-once', async (variant) => {
-  const h = await variant.start();
-  const held = gate(text('done'));
-  h.model.on('say it').reply(held);
-  const sessionId = await start(h, { prompt: 'say it' });
-  await held.arrived;
-  const waits = [check(h, { action: 'wait', sessionId }), check(h, { action: 'wait', sessionId })];
-  await check(h, { action: 'poll', sessionId });
-  held.release();
-  for (const wait of waits) expect(await wait).toMatchObject({ status: 'idle', result: { result: 'done' } });
 });
 
 verifies('wait.session-cancelled', async (variant) => {

@@ -3,53 +3,88 @@ import { expect } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import type { Toolset } from '../harness/toolsets.ts';
 import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
 
-const NAMES = ['claude_code', 'claude_code_reply', 'claude_code_check', 'claude_code_session'];
+const ACTS = { readOnlyHint: false, destructiveHint: true };
+const LOOKS = { readOnlyHint: true, destructiveHint: false };
+
+const TOOLS: Readonly<Record<Toolset, Readonly<Record<string, object>>>> = {
+  compact: { claude_code: ACTS, claude_code_reply: ACTS, claude_code_check: ACTS, claude_code_session: ACTS },
+  explicit: {
+    claude_create_session: ACTS,
+    claude_send_message: ACTS,
+    claude_get_status: LOOKS,
+    claude_respond: ACTS,
+    claude_interrupt: ACTS,
+    claude_list_sessions: LOOKS,
+  },
+};
+
+const SIZES: Readonly<Record<Toolset, number>> = { compact: 9_000, explicit: 5_000 };
 
 async function listed(h: Harness): Promise<Tool[]> {
   return (await h.client.listTools()).tools;
+}
+
+/** What a model reads of it. */
+async function sizeOfList(h: Harness): Promise<number> {
+  const read = (await listed(h)).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  return Buffer.byteLength(JSON.stringify(read));
 }
 
 async function startDescription(h: Harness): Promise<string> {
   return (await listed(h)).find(({ name }) => name === 'claude_code')?.description ?? '';
 }
 
-verifies(['tools.four-by-default', 'tools.described'], async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_TOOLSET: '' } });
+verifies(['tools.few', 'tools.described', 'tools.size'], async (variant) => {
+  const h = await variant.start();
   const tools = await listed(h);
-  expect(tools.map(({ name }) => name)).toEqual(NAMES);
+  expect(tools.map(({ name }) => name)).toEqual(Object.keys(TOOLS[variant.toolset]));
   for (const tool of tools) {
     expect(tool.title, tool.name).toBeTruthy();
     expect(tool.description, tool.name).toBeTruthy();
     expect(tool.outputSchema, tool.name).toMatchObject({ type: 'object' });
     expect(tool.annotations, tool.name).toMatchObject({
-      readOnlyHint: expect.any(Boolean),
-      destructiveHint: expect.any(Boolean),
+      ...TOOLS[variant.toolset][tool.name],
       idempotentHint: expect.any(Boolean),
       openWorldHint: expect.any(Boolean),
     });
   }
+  expect(await sizeOfList(h)).toBeLessThanOrEqual(SIZES[variant.toolset]);
 });
 
-verifies(['tools.builtin-names', 'tools.real-names', 'check.available-tools'], async (variant) => {
-  let announced = 0;
-  const h = await variant.start({
-    clientOptions: { listChanged: { tools: { autoRefresh: false, onChanged: () => announced++ } } },
-  });
+verifies('tools.default', async (variant) => {
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_TOOLSET: '' } });
+  expect((await listed(h)).map(({ name }) => name)).toEqual(Object.keys(TOOLS.compact));
+});
+
+/** A client that counts how often it is told that the list has changed. */
+function announcements() {
+  let count = 0;
+  const onChanged = (): void => {
+    count++;
+  };
+  return { count: () => count, clientOptions: { listChanged: { tools: { autoRefresh: false, onChanged } } } };
+}
+
+verifies(['tools.builtin-names', 'tools.real-names', 'check.available-tools', 'tools.size'], async (variant) => {
+  const { count, clientOptions } = announcements();
+  const h = await variant.start({ clientOptions });
   h.model.on('hello').always(text('hi'));
   const before = await startDescription(h);
   for (const name of ['Bash', 'Read', 'Edit', 'Write', 'Grep', 'WebFetch', 'Agent']) expect(before).toContain(name);
-  expect(announced).toBe(0);
+  expect(count()).toBe(0);
 
   const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-  await eventually(() => announced > 0, { what: 'tools/list_changed is announced' });
+  await eventually(() => count() > 0, { what: 'tools/list_changed is announced' });
   const { availableTools } = await check(h, { action: 'poll', sessionId, includeTools: true });
   const after = await startDescription(h);
   for (const { name } of availableTools) expect(after).toContain(name);
   expect(after).not.toBe(before);
   for (const { category } of availableTools) expect(category).toEqual(expect.any(String));
+  expect(await sizeOfList(h)).toBeLessThanOrEqual(SIZES.compact);
 
   // A session with few tools does not hide the others.
   const few = await h.ok('claude_code', { prompt: 'hello', tools: ['Read'], waitMs: 40_000 });
@@ -57,4 +92,16 @@ verifies(['tools.builtin-names', 'tools.real-names', 'check.available-tools'], a
     (await check(h, { action: 'poll', sessionId: few.sessionId, includeTools: true })).availableTools,
   ).toMatchObject([{ name: 'Read' }]);
   expect(await startDescription(h)).toBe(after);
+});
+
+verifies('tools.list-stays', async (variant) => {
+  const { count, clientOptions } = announcements();
+  const h = await variant.start({ clientOptions });
+  h.model.on('hello').reply(text('hi'));
+  const before = await listed(h);
+  await h.finish(await h.begin('hello'));
+  // An announcement would have come before these answers.
+  expect(await listed(h)).toEqual(before);
+  expect(count()).toBe(0);
+  expect(h.client.getServerCapabilities()).toMatchObject({ tools: { listChanged: false } });
 });

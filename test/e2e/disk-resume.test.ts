@@ -1,79 +1,94 @@
+import { createHmac, randomUUID } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import { DISK_RESUME } from '../harness/toolsets.ts';
+import { writeTranscript } from '../transcripts/written-transcript.ts';
 import { verifies } from './requirements.ts';
 
-const SECRET = { CLAUDE_CODE_MCP_RESUME_SECRET: 'a secret of the operator' };
-const ON = { ...SECRET, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1' };
+const { CLAUDE_CODE_MCP_RESUME_SECRET, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME } = DISK_RESUME;
 
 /** A session in a directory of its own, that only the disk remembers. */
-async function leftSession(h: Harness, start: { env?: Record<string, string> } = {}): Promise<Json> {
+async function leftSession(h: Harness): Promise<{ sessionId: string; resumeToken: string | undefined; cwd: string }> {
   const cwd = join(h.project, 'elsewhere');
   mkdirSync(cwd);
   h.model.on('remember seven').reply(text('I do'));
-  const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'remember seven', cwd, waitMs: 40_000 });
-  await h.restartServer(start);
+  const { sessionId, resumeToken }: Json = await h.ok(...h.dialect.start('remember seven', { cwd }));
+  await h.finish(sessionId);
+  await h.restartServer();
   return { sessionId, resumeToken, cwd };
 }
 
+verifies('disk.resumes', async (variant) => {
+  const h = await variant.start({ env: DISK_RESUME });
+  const { sessionId, cwd } = await leftSession(h);
+  const recall = h.model.on('what was it').reply(tool('Bash', { command: 'pwd' }), text('seven'));
+  expect(await h.resume(sessionId, 'what was it')).toMatchObject({ sessionId, status: 'running' });
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'seven' });
+  const requests = h.model.requestsFor(recall);
+  expect(requests[0]?.userTexts).toEqual(['remember seven', 'what was it']);
+  expect(requests[1]?.toolResults[0]?.text).toBe(cwd);
+});
+
+verifies('disk.unknown', async (variant) => {
+  const h = await variant.start({ env: DISK_RESUME });
+  for (const sessionId of [randomUUID(), 'nothing', '../../etc/passwd', '*']) {
+    await h.fails(...h.dialect.resume(sessionId, 'hello'), 'SESSION_NOT_FOUND');
+  }
+});
+
+verifies('disk.vanished-directory', async (variant) => {
+  const h = await variant.start({ env: DISK_RESUME });
+  const { sessionId, cwd } = await leftSession(h);
+  rmSync(cwd, { recursive: true });
+  const { data, isError } = await h.call(...h.dialect.resume(sessionId, 'go on'));
+  expect(isError).toBe(true);
+  expect(data.error).toContain(cwd);
+  expect(data.error).toContain('does not exist');
+});
+
+verifies('disk.no-directory', async (variant) => {
+  const h = await variant.start({ env: DISK_RESUME });
+  const line = { type: 'user', message: { role: 'user', content: 'hello' }, uuid: randomUUID() };
+  const { sessionId } = await writeTranscript(h.configDir, (id) => `${JSON.stringify({ ...line, sessionId: id })}\n`);
+  const message = await h.fails(...h.dialect.resume(sessionId, 'go on'), 'INVALID_ARGUMENT');
+  expect(message).toContain('start a new session there');
+});
+
 verifies('disk.off', async (variant) => {
-  const h = await variant.start({ env: SECRET });
-  const { sessionId, resumeToken } = await leftSession(h);
-  const message = await h.fails('claude_code_reply', { sessionId, prompt: 'go on', resumeToken }, 'SESSION_NOT_FOUND');
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_RESUME_SECRET } });
+  const { sessionId } = await leftSession(h);
+  const message = await h.fails(...h.dialect.resume(sessionId, 'go on'), 'SESSION_NOT_FOUND');
   expect(message).toContain('CLAUDE_CODE_MCP_ALLOW_DISK_RESUME=1');
   expect(message).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
 });
 
 verifies('disk.no-secret', async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1' } });
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME } });
   const { sessionId, resumeToken } = await leftSession(h);
   expect(resumeToken).toBeUndefined();
   const message = await h.fails('claude_code_reply', { sessionId, prompt: 'go on' }, 'PERMISSION_DENIED');
   expect(message).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
 });
 
-verifies(['disk.token', 'disk.unknown', 'disk.resumes'], async (variant) => {
-  const h = await variant.start({ env: ON });
-  const { sessionId, resumeToken, cwd } = await leftSession(h);
+verifies('disk.token', async (variant) => {
+  const h = await variant.start({ env: DISK_RESUME });
+  const sessionId = randomUUID();
   const prompt = 'what was it';
+  const token = createHmac('sha256', CLAUDE_CODE_MCP_RESUME_SECRET).update(sessionId).digest('hex');
   await h.fails('claude_code_reply', { sessionId, prompt }, 'PERMISSION_DENIED');
-  for (const wrong of ['x', resumeToken.slice(1), `${resumeToken}0`, resumeToken.toUpperCase(), 'é'.repeat(32)]) {
-    await h.fails('claude_code_reply', { sessionId, prompt, resumeToken: wrong }, 'PERMISSION_DENIED');
+  for (const resumeToken of ['x', token.slice(1), `${token}0`, token.toUpperCase(), 'é'.repeat(32)]) {
+    await h.fails('claude_code_reply', { sessionId, prompt, resumeToken }, 'PERMISSION_DENIED');
   }
-  await h.fails('claude_code_reply', { sessionId: 'another', prompt, resumeToken }, 'PERMISSION_DENIED');
-
-  const recall = h.model.on(prompt).reply(tool('Bash', { command: 'pwd' }), text('seven'));
-  const answer = await h.ok('claude_code_reply', { sessionId, prompt, resumeToken, waitMs: 40_000 });
-  expect(answer).toMatchObject({ sessionId, status: 'idle', resumeToken, result: { result: 'seven' } });
-  const requests = h.model.requestsFor(recall);
-  expect(requests[0]?.userTexts).toEqual(['remember seven', prompt]);
-  expect(requests[1]?.toolResults[0]?.text).toBe(cwd);
+  await h.fails('claude_code_reply', { sessionId: 'another', prompt, resumeToken: token }, 'PERMISSION_DENIED');
+  await h.fails('claude_code_reply', { sessionId, prompt, resumeToken: token }, 'SESSION_NOT_FOUND');
 });
 
-verifies('disk.unknown', { when: 'with a token of the operator' }, async (variant) => {
-  const h = await variant.start({ env: ON });
-  const { createHmac } = await import('node:crypto');
-  for (const sessionId of ['11111111-2222-4333-8444-555555555555', '../../etc/passwd']) {
-    const resumeToken = createHmac('sha256', SECRET.CLAUDE_CODE_MCP_RESUME_SECRET).update(sessionId).digest('hex');
-    await h.fails('claude_code_reply', { sessionId, prompt: 'hello', resumeToken }, 'SESSION_NOT_FOUND');
-  }
-});
-
-verifies('disk.vanished-directory', async (variant) => {
-  const h = await variant.start({ env: ON });
-  const { sessionId, resumeToken, cwd } = await leftSession(h);
-  rmSync(cwd, { recursive: true });
-  const { data, isError } = await h.call('claude_code_reply', { sessionId, prompt: 'go on', resumeToken });
-  expect(isError).toBe(true);
-  expect(data.error).toContain(cwd);
-  expect(data.error).toContain('does not exist');
-});
-
-verifies('disk.resumes', { when: 'with options and as a fork' }, async (variant) => {
-  const h = await variant.start({ env: ON });
+verifies('disk.resumes', { when: 'with options and as a fork', toolsets: ['compact'] }, async (variant) => {
+  const h = await variant.start({ env: DISK_RESUME });
   const { sessionId, resumeToken } = await leftSession(h);
   const script = h.model.on('other way').reply(text('well'));
   const fork = await h.ok('claude_code_reply', {

@@ -1,17 +1,18 @@
 import { expect } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
+import type { Toolset } from '../harness/toolsets.ts';
 import { verifies } from './requirements.ts';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
-verifies('errors.as-results', async (variant) => {
-  const h = await variant.start();
-  const calls: [tool: string, args: Record<string, unknown>, code: string][] = [
+type Calls = Readonly<Record<Toolset, readonly [tool: string, args: Record<string, unknown>, expected: string][]>>;
+
+const FAILURES: Calls = {
+  compact: [
     ['claude_code', {}, 'INVALID_ARGUMENT'],
     ['claude_code', { prompt: 'x', permissionMode: 'yolo' }, 'INVALID_ARGUMENT'],
     ['claude_code', { prompt: 'x', maxTurns: 0 }, 'INVALID_ARGUMENT'],
     ['claude_code', { prompt: 'x', waitMs: -1 }, 'INVALID_ARGUMENT'],
-    ['claude_code', { prompt: 'x', permissionMode: 'bypassPermissions' }, 'PERMISSION_DENIED'],
     ['claude_code', { prompt: 'x', advanced: 'everything' }, 'INVALID_ARGUMENT'],
     ['claude_code_reply', { sessionId: UNKNOWN, prompt: 'x' }, 'SESSION_NOT_FOUND'],
     ['claude_code_reply', { prompt: 'x' }, 'INVALID_ARGUMENT'],
@@ -22,8 +23,30 @@ verifies('errors.as-results', async (variant) => {
     ['claude_code_session', { action: 'get', sessionId: UNKNOWN }, 'SESSION_NOT_FOUND'],
     ['claude_code_session', { action: 'rewind', sessionId: UNKNOWN }, 'SESSION_NOT_FOUND'],
     ['claude_code_nonsense', {}, 'INVALID_ARGUMENT'],
-  ];
-  for (const [tool, args, code] of calls) {
+  ],
+  explicit: [
+    ['claude_create_session', {}, 'INVALID_ARGUMENT'],
+    // Of a kind that only the compact set offers.
+    ['claude_create_session', { prompt: 'x', permissionMode: 'auto' }, 'INVALID_ARGUMENT'],
+    ['claude_create_session', { prompt: 'x', maxTurns: 0 }, 'INVALID_ARGUMENT'],
+    ['claude_create_session', { prompt: 'x', systemPrompt: '' }, 'INVALID_ARGUMENT'],
+    ['claude_send_message', { sessionId: UNKNOWN, message: 'x' }, 'SESSION_NOT_FOUND'],
+    ['claude_send_message', { sessionId: UNKNOWN, message: '  ' }, 'INVALID_ARGUMENT'],
+    ['claude_send_message', { sessionId: UNKNOWN }, 'INVALID_ARGUMENT'],
+    ['claude_get_status', { sessionId: UNKNOWN }, 'SESSION_NOT_FOUND'],
+    ['claude_get_status', {}, 'INVALID_ARGUMENT'],
+    ['claude_get_status', { sessionId: UNKNOWN, waitMs: 600_001 }, 'INVALID_ARGUMENT'],
+    ['claude_respond', { sessionId: UNKNOWN, inputId: 'y', decision: 'allow' }, 'SESSION_NOT_FOUND'],
+    ['claude_interrupt', { sessionId: UNKNOWN }, 'SESSION_NOT_FOUND'],
+    ['claude_list_sessions', { limit: 'many' }, 'INVALID_ARGUMENT'],
+    ['claude_list_sessions', { limit: 0 }, 'INVALID_ARGUMENT'],
+    ['claude_code', { prompt: 'x' }, 'INVALID_ARGUMENT'],
+  ],
+};
+
+verifies('errors.as-results', async (variant) => {
+  const h = await variant.start();
+  for (const [tool, args, code] of FAILURES[variant.toolset]) {
     const { isError, data, raw } = await h.call(tool, args);
     expect(isError, `${tool} ${JSON.stringify(args)}`).toBe(true);
     expect(data.error).toMatch(new RegExp(`^Error \\[${code}\\]: .+`, 's'));
@@ -32,9 +55,8 @@ verifies('errors.as-results', async (variant) => {
   }
 });
 
-verifies('errors.unknown-parameter', async (variant) => {
-  const h = await variant.start();
-  const calls: [tool: string, args: Record<string, unknown>, words: string][] = [
+const MISSPELT: Calls = {
+  compact: [
     ['claude_code', { prompt: 'x', allowedTool: ['Bash'] }, 'allowedTool; did you mean allowedTools?'],
     ['claude_code', { prompt: 'x', permision_mode: 'plan' }, 'permision_mode'],
     ['claude_code', { prompt: 'x', fallbackModl: 'y' }, 'fallbackModl; did you mean fallbackModel?'],
@@ -52,8 +74,21 @@ verifies('errors.unknown-parameter', async (variant) => {
       'pollOptions.maxByte; did you mean maxBytes?',
     ],
     ['claude_code_session', { action: 'list', limits: 3 }, 'limits; did you mean limit?'],
-  ];
-  for (const [tool, args, words] of calls) {
+  ],
+  explicit: [
+    ['claude_create_session', { prompt: 'x', workingDirectry: '.' }, 'workingDirectry; did you mean workingDirectory?'],
+    ['claude_create_session', { prompt: 'x', advanced: { effort: 'low' } }, 'advanced'],
+    ['claude_send_message', { sessionId: UNKNOWN, message: 'x', messag: 'y' }, 'messag; did you mean message?'],
+    ['claude_get_status', { sessionId: UNKNOWN, outputLine: 3 }, 'outputLine; did you mean outputLines?'],
+    ['claude_respond', { sessionId: UNKNOWN, inputID: 'y', decision: 'allow' }, 'inputID; did you mean inputId?'],
+    ['claude_interrupt', { sessionID: UNKNOWN }, 'sessionID; did you mean sessionId?'],
+    ['claude_list_sessions', { limits: 3 }, 'limits; did you mean limit?'],
+  ],
+};
+
+verifies('errors.unknown-parameter', async (variant) => {
+  const h = await variant.start();
+  for (const [tool, args, words] of MISSPELT[variant.toolset]) {
     expect(await h.fails(tool, args, 'INVALID_ARGUMENT')).toContain(`Unknown parameter ${words}`);
   }
 });

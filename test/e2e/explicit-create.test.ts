@@ -1,96 +1,47 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
+import { verifies } from './requirements.ts';
 
-const write = (file: string) => tool('Write', { file_path: file, content: 'written' });
+const ACCEPTS_EDITS = { permissions: { defaultMode: 'acceptEdits' } };
 
-describe('permissionMode', () => {
-  test('left out, Claude Code runs as its settings say', async () => {
-    const h = await startHarness({ toolset: 'explicit', settings: { permissions: { defaultMode: 'acceptEdits' } } });
-    const file = path.join(h.project, 'a.txt');
-    h.model.on('write').reply(write(file), text('written'));
-    const { sessionId } = await h.ok('claude_create_session', { prompt: 'write' });
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'completed' });
-    expect(existsSync(file)).toBe(true);
-  });
+verifies('create.configured-mode', async (variant) => {
+  const h = await variant.start({ settings: ACCEPTS_EDITS });
+  const [first, second] = ['a.txt', 'b.txt'].map((name) => path.join(h.project, name));
+  const write = (file: string | undefined) => tool('Write', { file_path: file, content: 'written' });
+  h.model.on('write the first').reply(write(first), text('written'));
+  expect(await h.finish(await h.begin('write the first'))).toMatchObject({ status: 'rest', answer: 'written' });
+  expect(existsSync(first!)).toBe(true);
 
-  test('given, it counts more than the settings', async () => {
-    const h = await startHarness({ toolset: 'explicit', settings: { permissions: { defaultMode: 'acceptEdits' } } });
-    h.model.on('write').reply(write(path.join(h.project, 'a.txt')), text('refused'));
-    const { sessionId } = await h.ok('claude_create_session', { prompt: 'write', permissionMode: 'default' });
-    expect(await h.waitForRequest(sessionId)).toMatchObject({ type: 'permission', toolName: 'Write' });
-    await h.deny(sessionId, { message: 'not there' });
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'completed', result: 'refused' });
-  });
-
-  test('of a kind that only the compact set offers is refused', async () => {
-    const h = await startHarness({ toolset: 'explicit' });
-    await h.fails('claude_create_session', { prompt: 'x', permissionMode: 'auto' }, 'INVALID_ARGUMENT');
-  });
+  h.model.on('write the second').reply(write(second), text('refused'));
+  const asking = await h.begin('write the second', { permissionMode: 'default' });
+  expect(await h.nextRequest(asking)).toMatchObject({ type: 'permission', toolName: 'Write' });
+  await h.deny(asking);
+  expect(await h.finish(asking)).toMatchObject({ status: 'rest', answer: 'refused' });
 });
 
-describe('dangerouslySkipPermissions', () => {
-  test.each([{ dangerouslySkipPermissions: true }, { permissionMode: 'bypassPermissions' }])(
-    'is refused unless the operator allows it (%j)',
-    async (options) => {
-      const h = await startHarness({ toolset: 'explicit' });
-      const message = await h.fails('claude_create_session', { prompt: 'x', ...options }, 'PERMISSION_DENIED');
-      expect(message).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
-      expect(await h.ok('claude_list_sessions', {})).toEqual({ sessions: [] });
-    },
-  );
+verifies('create.skip-permissions', async (variant) => {
+  const h = await variant.start();
+  const skips = { prompt: 'touch', dangerouslySkipPermissions: true };
+  const refused = await h.fails('claude_create_session', skips, 'PERMISSION_DENIED');
+  expect(refused).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
 
-  test('asks nothing where the operator allows it', async () => {
-    const h = await startHarness({ toolset: 'explicit', env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } });
-    h.model.on('touch').reply(tool('Bash', { command: 'touch made.txt', description: 'x' }), text('made'));
-    const { sessionId } = await h.ok('claude_create_session', { prompt: 'touch', dangerouslySkipPermissions: true });
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'completed', result: 'made' });
-    expect(existsSync(path.join(h.project, 'made.txt'))).toBe(true);
-
-    const both = { prompt: 'x', dangerouslySkipPermissions: true, permissionMode: 'plan' };
-    await h.fails('claude_create_session', both, 'INVALID_ARGUMENT');
-  });
+  await h.restartServer({ env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } });
+  await h.fails('claude_create_session', { ...skips, permissionMode: 'plan' }, 'INVALID_ARGUMENT');
+  h.model.on('touch').reply(tool('Bash', { command: 'touch made.txt', description: 'x' }), text('made'));
+  const { sessionId } = await h.ok('claude_create_session', skips);
+  expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'made' });
+  expect(existsSync(path.join(h.project, 'made.txt'))).toBe(true);
 });
 
-test('systemPrompt is added to that of Claude Code, and other options reach it', async () => {
-  const h = await startHarness({ toolset: 'explicit' });
-  const elsewhere = path.join(h.project, 'elsewhere');
-  await mkdir(elsewhere);
-  const script = h.model
-    .on('go')
-    .reply(tool('Bash', { command: 'touch here.txt', description: 'x' }), tool('Bash', { command: 'touch there.txt' }));
-  const { sessionId } = await h.ok('claude_create_session', {
-    prompt: 'go',
-    systemPrompt: 'Speak like a pirate.',
-    workingDirectory: 'elsewhere',
-    model: 'claude-sonnet-4-6',
-    allowedTools: ['Bash'],
-    disallowedTools: ['WebFetch'],
-    maxTurns: 1,
-    maxBudgetUsd: 5,
-  });
-
-  const done = await h.waitUntilRest(sessionId);
-
-  expect(done).toMatchObject({ status: 'error', error: expect.stringMatching(/turns/) });
-  expect(existsSync(path.join(elsewhere, 'here.txt'))).toBe(true);
+verifies('create.appended-prompt', async (variant) => {
+  const h = await variant.start();
+  const script = h.model.on('go').reply(text('aye'));
+  const call = { prompt: 'go', systemPrompt: 'Speak like a pirate.', maxBudgetUsd: 5 };
+  const { sessionId } = await h.ok('claude_create_session', call);
+  await h.finish(sessionId);
   const [request] = h.model.requestsFor(script);
   expect(request?.system).toContain('Speak like a pirate.');
   expect(request?.system).toMatch(/Claude Code|Claude Agent/);
-  expect(request?.model).toBe('claude-sonnet-4-6');
-  expect(request?.tools).not.toContain('WebFetch');
-});
-
-test('a start that cannot be is an error of the call', async () => {
-  const h = await startHarness({ toolset: 'explicit' });
-  const missing = { prompt: 'x', workingDirectory: path.join(h.project, 'missing') };
-  expect(await h.fails('claude_create_session', missing, 'INVALID_ARGUMENT')).toContain('does not exist');
-  await h.fails('claude_create_session', { prompt: ' \n' }, 'INVALID_ARGUMENT');
-  await h.fails('claude_create_session', {}, 'INVALID_ARGUMENT');
-  const misspelt = await h.fails('claude_create_session', { prompt: 'x', workingDirectry: '.' }, 'INVALID_ARGUMENT');
-  expect(misspelt).toContain('did you mean workingDirectory?');
-  expect(await h.ok('claude_list_sessions', {})).toEqual({ sessions: [] });
 });

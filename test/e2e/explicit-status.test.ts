@@ -1,39 +1,79 @@
 import path from 'node:path';
-import { expect, test } from 'vitest';
-import { gate, httpError, text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
+import { expect } from 'vitest';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
+import { verifies } from './requirements.ts';
 
-test('recentOutput is the last lines of what Claude said', async () => {
-  const h = await startHarness({ toolset: 'explicit' });
-  const held = gate(text('four\n\nsix\n'));
-  h.model.on('count').reply(text('one\ntwo\nthree').tool('Bash', { command: 'echo not said', description: 'x' }), held);
-  const { sessionId } = await h.ok('claude_create_session', { prompt: 'count' });
-  await held.arrived;
+verifies(['status.whole', 'list.active'], async (variant) => {
+  const h = await variant.start();
+  const command = 'touch made.txt && echo done';
+  h.model.on('make a file').reply(tool('Bash', { command, description: 'make it' }), text('I made it.\nIt is empty.'));
+  const sessionId = await h.begin('make a file');
 
-  const during = await h.ok('claude_get_status', { sessionId });
-  expect(during).toMatchObject({ status: 'running', recentOutput: ['one', 'two', 'three'] });
-  expect(during.result).toBeUndefined();
-  held.release();
+  const asked = {
+    inputId: expect.any(String),
+    type: 'permission',
+    toolName: 'Bash',
+    toolInput: { command, description: 'make it' },
+    description: `Bash: ${command}`,
+    expiresAt: expect.any(String),
+  };
+  expect(await h.ok('claude_get_status', { sessionId, waitMs: 40_000 })).toEqual({
+    sessionId,
+    status: 'waiting_for_input',
+    recentOutput: [],
+    pendingInputs: [asked],
+    toolUseEvents: [{ toolName: 'Bash', status: 'running' }],
+    costUsd: expect.any(Number),
+    turnCount: expect.any(Number),
+  });
+  expect(await h.allow(sessionId)).toEqual({ sessionId, status: 'running' });
 
-  const done = await h.waitUntilRest(sessionId);
-  expect(done.recentOutput).toEqual(['one', 'two', 'three', 'four', '', 'six']);
-  expect((await h.ok('claude_get_status', { sessionId, outputLines: 2 })).recentOutput).toEqual(['', 'six']);
-  expect((await h.ok('claude_get_status', { sessionId, outputLines: 0 })).recentOutput).toEqual([]);
+  expect(await h.waitUntilRest(sessionId)).toEqual({
+    sessionId,
+    status: 'completed',
+    result: 'I made it.\nIt is empty.',
+    recentOutput: ['I made it.', 'It is empty.'],
+    pendingInputs: [],
+    toolUseEvents: [{ toolName: 'Bash', status: 'completed' }],
+    costUsd: expect.closeTo(h.model.chargedUsd(), 6),
+    turnCount: 2,
+  });
+
+  const listed = { sessionId, projectDirectory: h.project, displayText: 'make a file', timestamp: expect.any(String) };
+  const list = (): Promise<unknown> => h.ok('claude_list_sessions', {});
+  expect(await list()).toEqual({ sessions: [{ ...listed, isActive: true, activeStatus: 'completed' }] });
+  await h.restartServer();
+  expect(await list()).toEqual({ sessions: [{ ...listed, isActive: false }] });
 });
 
-test('long output does not fill the answer, the result comes whole', async () => {
-  const h = await startHarness({ toolset: 'explicit' });
+verifies('status.output', async (variant) => {
+  const h = await variant.start();
+  const held = gate(text('four\n\nsix\n'));
+  h.model.on('count').reply(text('one\ntwo\nthree').tool('Bash', { command: 'echo not said', description: 'x' }), held);
+  const sessionId = await h.begin('count');
+  await held.arrived;
+  const output = async (args: object = {}): Promise<unknown> =>
+    (await h.ok('claude_get_status', { sessionId, ...args })).recentOutput;
+  expect(await output()).toEqual(['one', 'two', 'three']);
+  held.release();
+  await h.finish(sessionId);
+  expect(await output()).toEqual(['one', 'two', 'three', 'four', '', 'six']);
+  expect(await output({ outputLines: 2 })).toEqual(['', 'six']);
+  expect(await output({ outputLines: 0 })).toEqual([]);
+});
+
+verifies('status.long-output', async (variant) => {
+  const h = await variant.start();
   const long = `${'a'.repeat(5_000)}\n${`${'b'.repeat(1_999)}\n`.repeat(40)}end`;
   h.model.on('much').reply(text(long));
-  const { sessionId } = await h.ok('claude_create_session', { prompt: 'much' });
-  const done = await h.waitUntilRest(sessionId);
+  const done = await h.waitUntilRest(await h.begin('much'));
   expect(done.result).toBe(long);
   expect(done.recentOutput.at(-1)).toBe('end');
   expect(JSON.stringify(done.recentOutput).length).toBeLessThan(26_000);
 });
 
-test('toolUseEvents tell running, completed, failed and denied apart', async () => {
-  const h = await startHarness({ toolset: 'explicit' });
+verifies('status.tool-uses', async (variant) => {
+  const h = await variant.start();
   h.model
     .on('use tools')
     .reply(
@@ -44,11 +84,7 @@ test('toolUseEvents tell running, completed, failed and denied apart', async () 
       tool('Bash', { command: 'until [ -f go ]; do sleep 0.1; done', description: 'runs' }),
       text('done'),
     );
-  const { sessionId } = await h.ok('claude_create_session', {
-    prompt: 'use tools',
-    allowedTools: ['Bash'],
-    disallowedTools: ['Bash(rm *)'],
-  });
+  const sessionId = await h.begin('use tools', { allowedTools: ['Bash'], disallowedTools: ['Bash(rm *)'] });
   await h.deny(sessionId);
   const running = await h.waitFor(sessionId, ({ toolUseEvents }) => toolUseEvents.length === 5, { what: 'five tools' });
   expect(running.toolUseEvents).toEqual([
@@ -58,11 +94,11 @@ test('toolUseEvents tell running, completed, failed and denied apart', async () 
     { toolName: 'Bash', status: 'denied' },
     { toolName: 'Bash', status: 'running' },
   ]);
-  await h.ok('claude_interrupt', { sessionId });
+  await h.interrupt(sessionId);
 });
 
-test('the tools of sub-agents are told too', async () => {
-  const h = await startHarness({ toolset: 'explicit' });
+verifies('status.tool-uses', { when: 'in the background' }, async (variant) => {
+  const h = await variant.start();
   const held = gate(text('agent done'));
   h.model
     .on('delegate')
@@ -75,65 +111,25 @@ test('the tools of sub-agents are told too', async () => {
     .on('sub task')
     .reply(
       tool('Read', { file_path: path.join(h.project, 'missing.txt') }),
-      tool('Bash', { command: 'echo seen', description: 'look' }),
       tool('Bash', { command: 'touch allowed.txt', description: 'make' }),
       tool('Write', { file_path: 'denied.txt', content: 'x' }),
       held,
     );
-  const { sessionId } = await h.ok('claude_create_session', { prompt: 'delegate' });
-  expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
+  const sessionId = await h.begin('delegate');
+  const toolUses = async (): Promise<unknown[]> => (await h.ok('claude_get_status', { sessionId })).toolUseEvents;
+  expect(await h.nextRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
   await h.allow(sessionId);
-  expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Write' });
-  const asked = await h.ok('claude_get_status', { sessionId });
-  expect(asked.toolUseEvents.at(-1)).toEqual({ toolName: 'Write', status: 'running' });
+  expect(await h.nextRequest(sessionId)).toMatchObject({ toolName: 'Write' });
+  expect((await toolUses()).at(-1)).toEqual({ toolName: 'Write', status: 'running' });
   await h.deny(sessionId);
   await held.arrived;
 
-  expect((await h.ok('claude_get_status', { sessionId })).toolUseEvents).toEqual([
+  expect(await toolUses()).toEqual([
     { toolName: 'Agent', status: 'completed' },
     { toolName: 'Read', status: 'failed' },
-    { toolName: 'Bash', status: 'completed' },
     { toolName: 'Bash', status: 'completed' },
     { toolName: 'Write', status: 'denied' },
   ]);
   held.release();
-  const done = await h.waitUntilRest(sessionId);
-  expect(done).toMatchObject({ status: 'completed', result: 'The agent reported.' });
-});
-
-test('waitMs waits for a reason, with progress, and no longer than told', async () => {
-  const h = await startHarness({ toolset: 'explicit' });
-  const held = gate(tool('Bash', { command: 'touch x', description: 'x' }));
-  h.model.on('wait').reply(held, text('done'));
-  const { sessionId } = await h.ok('claude_create_session', { prompt: 'wait' });
-  await held.arrived;
-
-  expect(await h.ok('claude_get_status', { sessionId, waitMs: 50 })).toMatchObject({ status: 'running' });
-
-  const told: { progress: number; message?: string | undefined }[] = [];
-  const waiting = h.ok('claude_get_status', { sessionId, waitMs: 15_000 }, { onProgress: (one) => told.push(one) });
-  held.release();
-  expect(await waiting).toMatchObject({ status: 'waiting_for_input', pendingInputs: [{ toolName: 'Bash' }] });
-  expect(told.length).toBeGreaterThan(0);
-  expect(told[0]?.message).toMatch(/now: .*\$\d/);
-  expect(told.map(({ progress }) => progress)).toEqual(told.map((_, index) => index + 1));
-
-  await h.allow(sessionId);
-  expect(await h.ok('claude_get_status', { sessionId, waitMs: 15_000 })).toMatchObject({ status: 'completed' });
-  await h.fails('claude_get_status', { sessionId, waitMs: 600_001 }, 'INVALID_ARGUMENT');
-});
-
-test('a turn that fails says why, and the session goes on', async () => {
-  const h = await startHarness({ toolset: 'explicit' });
-  h.model.on('broken').always(httpError(400, { message: 'the model has had enough' }));
-  h.model.on('better').reply('fine again');
-  const { sessionId } = await h.ok('claude_create_session', { prompt: 'broken' });
-  const failed = await h.waitUntilRest(sessionId);
-  expect(failed).toMatchObject({ status: 'error', error: expect.stringContaining('had enough') });
-  expect(failed.result).toBeUndefined();
-
-  await h.ok('claude_send_message', { sessionId, message: 'better' });
-  const done = await h.waitUntilRest(sessionId);
-  expect(done).toMatchObject({ status: 'completed', result: 'fine again' });
-  expect(done.error).toBeUndefined();
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'The agent reported.' });
 });

@@ -1,35 +1,14 @@
 import { describe, expect, it, vi } from 'vitest';
-import { text, tool, reply } from '../../src/scripted-model/reply.ts';
+import { reply, text } from '../../src/scripted-model/reply.ts';
 import { ERAS, type FormAnswer } from '../harness/connect-client.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import { asks, COLOUR, EXTRAS } from './asked-of-people.ts';
 import { accept, cancel, choicesOf, decline, outcomes, start } from './forms-support.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
 const PLAN = '# The plan\n1. Look\n2. Leap';
-
-const questions = [
-  {
-    question: 'Which colour?',
-    header: 'Colour',
-    multiSelect: false,
-    options: [
-      { label: 'Red', description: 'like a rose' },
-      { label: 'Blue', description: 'like the sea' },
-    ],
-  },
-  {
-    question: 'Which extras?',
-    header: 'Extras',
-    multiSelect: true,
-    options: [
-      { label: 'Wheels', description: 'four' },
-      { label: 'Roof', description: 'one' },
-      { label: 'Doors', description: 'two' },
-    ],
-  },
-];
 
 describe.each(ERAS)('a %s client', (era) => {
   const plan = async (answer: FormAnswer): Promise<{ h: Harness; sessionId: string; told: string }> => {
@@ -66,7 +45,7 @@ describe.each(ERAS)('a %s client', (era) => {
 
   const ask = async (answer: FormAnswer): Promise<{ h: Harness; sessionId: string; told: () => string }> => {
     const h = await startHarness({ era, form: () => answer });
-    const script = h.model.on('go').reply(tool('AskUserQuestion', { questions }), text('done'));
+    const script = h.model.on('go').reply(asks(COLOUR, EXTRAS), text('done'));
     const sessionId = await start(h, 'go');
     return { h, sessionId, told: () => h.model.requestsFor(script).at(-1)!.toolResults[0]!.text };
   };

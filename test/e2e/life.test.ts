@@ -1,12 +1,13 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { gate, hang, text, tool } from '../../src/scripted-model/reply.ts';
+import { gate, hang, text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import type { Toolset } from '../harness/toolsets.ts';
 import { claudePid, killClaude } from './claude-process.ts';
 import { verifies } from './requirements.ts';
-import { check, pollAll, start } from './steps.ts';
+import { check, pollAll } from './steps.ts';
 
 const soon = { CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
 const parksSoon = { ...soon, CLAUDE_CODE_MCP_PARK_AFTER_MS: '50' };
@@ -18,15 +19,12 @@ verifies('life.park', async (variant) => {
   const h = await variant.start({ env: parksSoon });
   h.model.on('remember seven').reply(text('I do'));
   const recall = h.model.on('what was it').reply(text('seven'));
-  const { sessionId } = await h.ok('claude_code', {
-    prompt: 'remember seven',
-    systemPrompt: { type: 'preset', preset: 'claude_code', append: 'Be a parrot.' },
-    waitMs: 40_000,
-  });
+  const sessionId = await h.begin('remember seven', { systemPrompt: 'Be a parrot.' });
+  await h.finish(sessionId);
   await parked(h, sessionId);
-  expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'idle', result: { result: 'I do' } });
-  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what was it', waitMs: 40_000 });
-  expect(next).toMatchObject({ sessionId, status: 'idle', result: { result: 'seven' } });
+  expect(await h.look(sessionId)).toMatchObject({ status: 'rest', answer: 'I do' });
+  await h.say(sessionId, 'what was it');
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'seven' });
   const [request] = h.model.requestsFor(recall);
   expect(request?.userTexts).toEqual(['remember seven', 'what was it']);
   expect(request?.system).toContain('Be a parrot.');
@@ -35,36 +33,52 @@ verifies('life.park', async (variant) => {
 verifies(['life.park-background', 'life.background-wakes'], async (variant) => {
   // Long enough for Claude Code to wake when its background command has ended.
   const h = await variant.start({ env: { ...soon, CLAUDE_CODE_MCP_PARK_AFTER_MS: '1500' } });
+  const wake = gate(text('It ended.'));
+  const { sessionId, end } = await startBackground(h, wake);
+  // A second session shows that parking goes on meanwhile.
+  h.model.on('hello').reply(text('hi'));
+  const other = await h.begin('hello');
+  await h.finish(other);
+  await parked(h, other);
+  expect(await claudePid(h, sessionId)).toBeDefined();
+  expect(await h.look(sessionId)).toMatchObject({ status: 'rest', answer: 'It runs.' });
+
+  end();
+  await wake.arrived;
+  expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined });
+  const waiting = h.watch(sessionId);
+  wake.release();
+  expect(await waiting).toMatchObject({ status: 'rest', answer: 'It ended.', turns: 3 });
+});
+
+verifies(['check.background-tasks', 'totals.call'], async (variant) => {
+  const h = await variant.start();
+  const { sessionId, end } = await startBackground(h, text('It ended.'));
+  expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'idle', backgroundTasks: 1 });
+  end();
+  const done = await h.waitFor(sessionId, ({ result }) => result?.result === 'It ended.', { what: 'it has woken' });
+  expect(done).toMatchObject({ status: 'idle', result: { numTurns: 1, sessionTotalTurns: 3 } });
+  expect(done).not.toHaveProperty('backgroundTasks');
+});
+
+/** A session at rest whose background command runs until it is ended; then Claude says what is given. */
+async function startBackground(h: Harness, afterwards: ReplyLike): Promise<{ sessionId: string; end: () => void }> {
   const command = 'until [ -f go ]; do sleep 0.1; done; echo woken';
   h.model
     .on('start it')
     .reply(tool('Bash', { command, description: 'wait', run_in_background: true }), text('It runs.'));
-  const wake = gate(text('It ended.'));
-  h.model.on(/<task-notification>/).reply(wake);
-  // A second session shows that parking goes on meanwhile.
-  h.model.on('hello').reply(text('hi'));
-  const { sessionId, ...first } = await h.ok('claude_code', {
-    prompt: 'start it',
-    allowedTools: ['Bash'],
-    waitMs: 40_000,
-  });
-  expect(first).toMatchObject({ status: 'idle', backgroundTasks: 1, result: { result: 'It runs.' } });
-  const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-  await parked(h, other.sessionId);
-  expect(await claudePid(h, sessionId)).toBeDefined();
-  expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'idle', backgroundTasks: 1 });
+  h.model.on(/<task-notification>/).reply(afterwards);
+  const sessionId = await h.begin('start it', { allowedTools: ['Bash'] });
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'It runs.' });
+  return { sessionId, end: () => writeFileSync(join(h.project, 'go'), '') };
+}
 
-  writeFileSync(join(h.project, 'go'), '');
-  await wake.arrived;
-  const working = await check(h, { action: 'poll', sessionId });
-  expect(working.status).toBe('running');
-  expect(working.result).toBeUndefined();
-  const waiting = check(h, { action: 'wait', sessionId });
-  wake.release();
-  const done = await waiting;
-  expect(done).toMatchObject({ status: 'idle', result: { result: 'It ended.', numTurns: 1, sessionTotalTurns: 3 } });
-  expect(done).not.toHaveProperty('backgroundTasks');
-});
+/** Whether Claude Code has said a result, be it the last or not. */
+const HAS_RESULT: Readonly<Record<Toolset, (h: Harness, sessionId: string) => Promise<boolean>>> = {
+  compact: async (h, sessionId) =>
+    (await pollAll(h, sessionId, { includeTerminalEvents: true })).some(({ type }) => type === 'result'),
+  explicit: async (h, sessionId) => (await h.ok('claude_get_status', { sessionId })).turnCount > 0,
+};
 
 verifies('life.background-agent', async (variant) => {
   const h = await variant.start();
@@ -77,53 +91,47 @@ verifies('life.background-agent', async (variant) => {
       text('The agent is back.'),
     );
   h.model.on(/^run the errand/).reply(agentMayGo, text('errand run'));
-  const sessionId = await start(h, { prompt: 'delegate this' });
+  const sessionId = await h.begin('delegate this');
   await agentMayGo.arrived;
-  const firstResult = await eventually(
-    async () => (await pollAll(h, sessionId, { includeTerminalEvents: true })).find(({ type }) => type === 'result'),
-    { what: 'the first result' },
-  );
-  expect(firstResult.data.result).toBe('The agent works.');
-  const meanwhile = await check(h, { action: 'poll', sessionId });
-  expect(meanwhile.status).toBe('running');
-  expect(meanwhile.result).toBeUndefined();
-  await h.fails('claude_code_reply', { sessionId, prompt: 'go on' }, 'SESSION_BUSY');
+  await eventually(() => HAS_RESULT[variant.toolset](h, sessionId), { what: 'the first result' });
+  expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined });
 
   agentMayGo.release();
-  const action = await h.waitForRequest(sessionId);
-  expect(action.agentID).toEqual(expect.any(String));
-  await h.allow(sessionId, { requestId: action.requestId });
-  const done = await h.waitUntilRest(sessionId);
-  expect(done).toMatchObject({ status: 'idle', result: { result: 'The agent is back.', isError: false } });
+  expect(await h.nextRequest(sessionId)).toMatchObject({ input: { command: 'touch by-agent.txt' } });
+  await h.allow(sessionId);
+  const done = await h.finish(sessionId);
+  expect(done).toMatchObject({ status: 'rest', answer: 'The agent is back.' });
   expect(existsSync(join(h.project, 'by-agent.txt'))).toBe(true);
-  expect(done.result.totalCostUsd).toBeCloseTo(h.model.chargedUsd(), 5);
-  expect(done.result.numTurns).toBe(done.result.sessionTotalTurns);
-  expect(done.result.numTurns).toBeGreaterThanOrEqual(3);
+  expect(done.costUsd).toBeCloseTo(h.model.chargedUsd(), 5);
+  expect(done.turns).toBeGreaterThanOrEqual(3);
 });
 
 verifies('life.ttl', async (variant) => {
   const h = await variant.start({ env: { ...soon, CLAUDE_CODE_MCP_SESSION_TTL_MS: '300' } });
   h.model.on('hello').reply(text('hi'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-  await eventually(async () => (await h.ok('claude_code_session', { action: 'list' })).sessions.length === 0, {
-    what: 'the session is forgotten',
-  });
+  const sessionId = await h.begin('hello');
+  const look = h.dialect.look(sessionId);
+  await eventually(async () => (await h.call(...look)).isError, { what: 'the session is forgotten' });
   await parked(h, sessionId);
-  await h.fails('claude_code_check', { action: 'poll', sessionId }, 'SESSION_NOT_FOUND');
-  const onDisk = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
-  expect(onDisk.sessions).toMatchObject([{ sessionId }]);
+  await h.fails(...look, 'SESSION_NOT_FOUND');
+  expect((await h.ok(...h.dialect.listMachine())).sessions).toMatchObject([{ sessionId }]);
 });
+
+/** How a session is told that the server stopped for good. */
+const STOPPED: Readonly<Record<Toolset, object>> = {
+  compact: { status: 'cancelled', cancelledSource: 'cleanup', cancelledReason: expect.any(String) },
+  explicit: { status: 'interrupted', error: expect.stringContaining('stopped for good') },
+};
 
 verifies('life.running-max', async (variant) => {
   const h = await variant.start({
     env: { ...soon, CLAUDE_CODE_MCP_RUNNING_SESSION_MAX_MS: '1000', CLAUDE_CODE_MCP_SESSION_TTL_MS: '60000' },
   });
   h.model.on('think for ever').reply(hang());
-  const sessionId = await start(h, { prompt: 'think for ever' });
-  const state = await h.waitUntilRest(sessionId);
-  expect(state).toMatchObject({ status: 'cancelled', cancelledSource: 'cleanup', cancelledReason: expect.any(String) });
+  const sessionId = await h.begin('think for ever');
+  expect(await h.waitUntilRest(sessionId)).toMatchObject(STOPPED[variant.toolset]);
   await parked(h, sessionId);
-  await h.fails('claude_code_reply', { sessionId, prompt: 'go on' }, 'CANCELLED');
+  await h.fails(...h.dialect.say(sessionId, 'go on'), 'CANCELLED');
 });
 
 verifies('life.max-sessions-parks', async (variant) => {
@@ -131,16 +139,17 @@ verifies('life.max-sessions-parks', async (variant) => {
   h.model.on('first').always(text('1'));
   h.model.on('second').reply(text('2'));
   h.model.on('third').reply(text('3'));
-  const first = await h.ok('claude_code', { prompt: 'first', waitMs: 40_000 });
-  const second = await h.ok('claude_code', { prompt: 'second', waitMs: 40_000 });
+  const first = await h.begin('first');
+  await h.finish(first);
+  const second = await h.begin('second');
+  await h.finish(second);
+  await h.say(first, 'first again');
+  await h.finish(first);
   // Now the second one is the longest idle.
-  await h.ok('claude_code_reply', { sessionId: first.sessionId, prompt: 'first again', waitMs: 40_000 });
-  const third = await h.ok('claude_code', { prompt: 'third', waitMs: 40_000 });
-  expect(third).toMatchObject({ status: 'idle', result: { result: '3' } });
-  expect(await claudePid(h, second.sessionId)).toBeUndefined();
-  expect(await claudePid(h, first.sessionId)).toBeDefined();
-  const listed = await h.ok('claude_code_session', { action: 'list' });
-  expect(listed.sessions).toHaveLength(3);
+  expect(await h.finish(await h.begin('third'))).toMatchObject({ status: 'rest', answer: '3' });
+  expect(await claudePid(h, second)).toBeUndefined();
+  expect(await claudePid(h, first)).toBeDefined();
+  expect(await h.look(second)).toMatchObject({ status: 'rest', answer: '2' });
 });
 
 verifies('life.max-sessions-busy', async (variant) => {
@@ -148,14 +157,13 @@ verifies('life.max-sessions-busy', async (variant) => {
   const held = gate(text('done'));
   h.model.on('work').reply(held);
   h.model.on('next').reply(text('my turn'));
-  const sessionId = await start(h, { prompt: 'work' });
+  const sessionId = await h.begin('work');
   await held.arrived;
-  const message = await h.fails('claude_code', { prompt: 'next' }, 'TOO_MANY_SESSIONS');
+  const message = await h.fails(...h.dialect.start('next'), 'TOO_MANY_SESSIONS');
   expect(message).toContain('CLAUDE_CODE_MCP_MAX_SESSIONS');
   held.release();
-  await h.waitUntilRest(sessionId);
-  const next = await h.ok('claude_code', { prompt: 'next', waitMs: 40_000 });
-  expect(next).toMatchObject({ result: { result: 'my turn' } });
+  await h.finish(sessionId);
+  expect(await h.finish(await h.begin('next'))).toMatchObject({ answer: 'my turn' });
 });
 
 verifies('life.not-persistent', async (variant) => {
@@ -179,36 +187,23 @@ verifies('life.not-persistent', async (variant) => {
 verifies(['life.crash', 'reply.after-crash'], async (variant) => {
   const h = await variant.start();
   h.model.on('make a file').reply(tool('Bash', { command: 'touch made.txt' }));
-  const next = h.model.on('and now').reply(text('back again'));
-  const sessionId = await start(h, { prompt: 'make a file', allowedTools: ['Read'], maxTurns: 7 });
-  const { requestId } = await h.waitForRequest(sessionId);
+  const next = h.model.on('and now').reply(tool('Bash', { command: 'rm -f made.txt' }), text('back again'));
+  const sessionId = await h.begin('make a file', {
+    disallowedTools: ['Bash(rm *)'],
+    systemPrompt: 'Be a parrot.',
+  });
+  const { id } = await h.nextRequest(sessionId);
   await killClaude(h, sessionId);
-  const state = await h.waitUntilRest(sessionId);
-  expect(state).toMatchObject({ status: 'error', result: { isError: true, errorSubtype: 'process_exited' } });
-  expect(state.result.result).toMatch(/SIGKILL/);
-  expect(state).not.toHaveProperty('actions');
-  await h.fails(
-    'claude_code_check',
-    { action: 'respond_permission', sessionId, requestId, decision: 'allow' },
-    'PERMISSION_REQUEST_NOT_FOUND',
-  );
-  const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'and now', waitMs: 40_000 });
-  expect(answer).toMatchObject({ sessionId, status: 'idle', result: { result: 'back again', isError: false } });
-  // Killed before it wrote its transcript, it begins again with what was said; otherwise it resumes.
-  expect(h.model.requestsFor(next)[0]?.userTexts.join('\n')).toContain('make a file');
-  const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
-  expect(sessions[0]).toMatchObject({ allowedTools: ['Read'], maxTurns: 7 });
-});
+  const dead = await h.finish(sessionId);
+  expect(dead).toMatchObject({ status: 'error', answer: undefined, requests: [] });
+  expect(dead.error).toContain('SIGKILL');
+  await h.fails(...h.dialect.allow(sessionId, id), 'PERMISSION_REQUEST_NOT_FOUND');
 
-verifies('life.held', async (variant) => {
-  const h = await variant.start({ env: parksSoon });
-  h.model.on('hello').reply(text('hi'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-  await parked(h, sessionId);
-  // This process stands in for a terminal that has the session open.
-  mkdirSync(join(h.configDir, 'sessions'), { recursive: true });
-  const registration = { pid: process.pid, sessionId, cwd: h.project, status: 'idle' };
-  writeFileSync(join(h.configDir, 'sessions', `${String(process.pid)}.json`), JSON.stringify(registration));
-  const message = await h.fails('claude_code_reply', { sessionId, prompt: 'go on' }, 'SESSION_BUSY');
-  expect(message).toContain(String(process.pid));
+  await h.say(sessionId, 'and now');
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'back again', error: undefined });
+  // Killed before it wrote its transcript, it begins again with what was said; otherwise it resumes.
+  const [first, second] = h.model.requestsFor(next);
+  expect(first?.userTexts.join('\n')).toContain('make a file');
+  expect(first?.system).toContain('Be a parrot.');
+  expect(second?.toolResults.at(-1)?.isError).toBe(true);
 });

@@ -1,35 +1,47 @@
 import { expect } from 'vitest';
-import { gate, text, tool } from '../../src/scripted-model/reply.ts';
+import { gate, hang, httpError, text, tool } from '../../src/scripted-model/reply.ts';
+import type { Toolset } from '../harness/toolsets.ts';
 import { claudePid } from './claude-process.ts';
 import { verifies } from './requirements.ts';
-import { check, start } from './steps.ts';
 
-verifies(['reply.same-process', 'reply.new-result', 'reply.wait'], async (variant) => {
+/** What somebody can do about a session that nobody knows. */
+const HINT: Readonly<Record<Toolset, string>> = {
+  compact: 'CLAUDE_CODE_MCP_ALLOW_DISK_RESUME',
+  explicit: 'Claude Code keeps no session of this id',
+};
+
+verifies(['reply.same-process', 'reply.new-result'], async (variant) => {
   const h = await variant.start();
   h.model.on('one').reply(text('1'));
   const held = gate(text('2'));
   const second = h.model.on('two').reply(held);
-  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
+  const sessionId = await h.begin('one');
+  await h.finish(sessionId);
   const pid = await claudePid(h, sessionId);
   expect(pid).toBeDefined();
-  const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'two' });
-  expect(answer).toEqual({ sessionId, status: 'running', pollInterval: 3000 });
+  expect(await h.say(sessionId, 'two')).toMatchObject({ sessionId, status: 'running' });
   await held.arrived;
-  expect(await check(h, { action: 'poll', sessionId })).not.toHaveProperty('result');
+  expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined });
   held.release();
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: '2' } });
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: '2', turns: 2 });
   expect(await claudePid(h, sessionId)).toBe(pid);
   expect(h.model.requestsFor(second)[0]?.userTexts).toEqual(['one', 'two']);
-  h.model.on('three').reply(text('3'));
-  const third = await h.ok('claude_code_reply', { sessionId, prompt: 'three', waitMs: 40_000 });
-  expect(third).toMatchObject({ status: 'idle', result: { result: '3' } });
+});
+
+verifies('reply.wait', async (variant) => {
+  const h = await variant.start();
+  h.model.on('one').reply(text('1'));
+  h.model.on('two').reply(text('2'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
+  const second = await h.ok('claude_code_reply', { sessionId, prompt: 'two', waitMs: 40_000 });
+  expect(second).toMatchObject({ status: 'idle', result: { result: '2' } });
 });
 
 verifies('reply.busy', async (variant) => {
   const h = await variant.start();
   const held = gate(tool('Bash', { command: 'touch a.txt' }));
   h.model.on('work').reply(held, text('done'));
-  const sessionId = await start(h, { prompt: 'work' });
+  const sessionId = await h.begin('work');
   await held.arrived;
   const running = await h.fails('claude_code_reply', { sessionId, prompt: 'more' }, 'SESSION_BUSY');
   expect(running).toContain('queue');
@@ -56,15 +68,93 @@ verifies('reply.busy-race', async (variant) => {
 verifies('reply.queue', async (variant) => {
   const h = await variant.start();
   const held = gate(text('first answer'));
-  h.model.on('first task').reply(held);
-  const second = h.model.on('second task').reply(text('second answer'));
-  const sessionId = await start(h, { prompt: 'first task' });
+  h.model.on('first').reply(held);
+  const last = h.model.on('third').reply(text('all heard'));
+  const sessionId = await h.begin('first');
   await held.arrived;
-  const queued = await h.ok('claude_code_reply', { sessionId, prompt: 'second task', whenBusy: 'queue' });
-  expect(queued).toMatchObject({ sessionId, status: 'running' });
+  expect(await h.queue(sessionId, 'second')).toMatchObject({ sessionId, status: 'running' });
+  await h.queue(sessionId, 'third');
+  expect(await h.look(sessionId)).toMatchObject({ status: 'running' });
   held.release();
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'second answer' } });
-  expect(h.model.requestsFor(second)).toHaveLength(1);
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'all heard' });
+  expect(h.model.requestsFor(last)).toHaveLength(1);
+  expect(h.model.requestsFor(last)[0]?.userTexts.join('\n')).toBe('first\nsecond\nthird');
+});
+
+verifies('reply.queue', { when: 'while tools run' }, async (variant) => {
+  const h = await variant.start();
+  const held = gate(tool('Bash', { command: 'echo worked', description: 'work' }));
+  h.model.on('work').reply(held);
+  const heard = h.model.on('one more thing').reply(text('with that'));
+  const sessionId = await h.begin('work');
+  await held.arrived;
+  await h.queue(sessionId, 'one more thing');
+  held.release();
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'with that' });
+  expect(h.model.requestsFor(heard)[0]?.toolResults).toMatchObject([{ text: 'worked' }]);
+});
+
+verifies('reply.queue-interrupted', async (variant) => {
+  const h = await variant.start();
+  const silence = gate(hang());
+  h.model.on('endless').reply(silence);
+  const held = gate(tool('Bash', { command: 'touch done.txt', description: 'do it' }));
+  h.model.on('instead').reply(held, text('did that instead'));
+  const sessionId = await h.begin('endless');
+  await silence.arrived;
+  await h.queue(sessionId, 'instead');
+
+  await h.interrupt(sessionId);
+
+  expect(await h.look(sessionId)).toMatchObject({ status: 'running' });
+  await held.arrived;
+  held.release();
+  await h.allow(sessionId);
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'did that instead' });
+});
+
+/** Each round races once more. */
+const ROUNDS = [1, 2, 3, 4];
+
+verifies('reply.queue-late', { when: 'as it ends' }, async (variant) => {
+  const h = await variant.start();
+  h.model.on('hello').reply(text('hello'));
+  const sessionId = await h.begin('hello');
+  await h.finish(sessionId);
+  for (const round of ROUNDS) {
+    const held = gate(text(`turn ${round}`));
+    h.model.on(`begin ${round}.`).reply(held);
+    const late = h.model.on(`late ${round}.`).reply(text(`heard ${round}`));
+    await h.say(sessionId, `begin ${round}.`);
+    await held.arrived;
+
+    held.release();
+    await h.queue(sessionId, `late ${round}.`);
+
+    const heard = await h.until(sessionId, ({ answer }) => answer === `heard ${round}`, { what: `answer ${round}` });
+    expect(heard).toMatchObject({ status: 'rest' });
+    expect(h.model.requestsFor(late)).toHaveLength(1);
+  }
+});
+
+verifies('reply.queue-late', { when: 'as it is interrupted' }, async (variant) => {
+  const h = await variant.start();
+  h.model.on('hello').reply(text('hello'));
+  const sessionId = await h.begin('hello');
+  await h.finish(sessionId);
+  for (const round of ROUNDS) {
+    const held = gate(text('never said'));
+    h.model.on(`begin ${round}.`).reply(held);
+    h.model.on(`late ${round}.`).always(text(`heard ${round}`));
+    await h.say(sessionId, `begin ${round}.`);
+    await held.arrived;
+
+    const calls = [() => h.interrupt(sessionId), () => h.queue(sessionId, `late ${round}.`)];
+    await Promise.all((round % 2 === 0 ? calls : calls.toReversed()).map((call) => call()));
+
+    const heard = await h.until(sessionId, ({ answer }) => answer === `heard ${round}`, { what: `answer ${round}` });
+    expect(heard).toMatchObject({ status: 'rest' });
+  }
 });
 
 verifies('reply.switch', async (variant) => {
@@ -89,10 +179,18 @@ verifies('reply.switch', async (variant) => {
 verifies('reply.unknown-session', async (variant) => {
   const h = await variant.start();
   const sessionId = '00000000-0000-4000-8000-000000000000';
-  const message = await h.fails('claude_code_reply', { sessionId, prompt: 'hello' }, 'SESSION_NOT_FOUND');
-  expect(message).toContain('CLAUDE_CODE_MCP_ALLOW_DISK_RESUME');
-  await h.fails('claude_code_check', { action: 'poll', sessionId }, 'SESSION_NOT_FOUND');
-  for (const action of ['get', 'cancel', 'interrupt']) {
-    await h.fails('claude_code_session', { action, sessionId }, 'SESSION_NOT_FOUND');
-  }
+  const { say, look, interrupt } = h.dialect;
+  expect(await h.fails(...say(sessionId, 'hello'), 'SESSION_NOT_FOUND')).toContain(HINT[variant.toolset]);
+  for (const call of [look(sessionId), interrupt(sessionId)]) await h.fails(...call, 'SESSION_NOT_FOUND');
+});
+
+verifies('reply.after-failure', { when: 'of the model' }, async (variant) => {
+  const h = await variant.start();
+  h.model.on('broken').always(httpError(400, { message: 'the model has had enough' }));
+  h.model.on('better').reply(text('fine again'));
+  const sessionId = await h.begin('broken');
+  const failed = await h.finish(sessionId);
+  expect(failed).toMatchObject({ status: 'error', answer: undefined, error: expect.stringContaining('had enough') });
+  await h.say(sessionId, 'better');
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'fine again', error: undefined });
 });

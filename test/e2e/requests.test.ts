@@ -1,32 +1,59 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { reply, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import type { ToolCall, Toolset } from '../harness/toolsets.ts';
+import { auditedDecisions } from './forms-support.ts';
 import { verifies } from './requirements.ts';
 import { check, pollAll, respond, start } from './steps.ts';
 
+const firstDecision = (h: Harness): Promise<object> =>
+  eventually(() => auditedDecisions(h)[0], { what: 'a decision is in the audit log' });
+
 const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: `make ${file}` });
 
-verifies(['request.permission', 'wait.until-request', 'check.poll-interval', 'request.events'], async (variant) => {
-  const h = await variant.start();
+verifies(['request.permission', 'wait.until-request'], async (variant) => {
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '60000' } });
   const script = h.model.on('make a file').reply(touch('made.txt'), text('made it'));
+  const before = Date.now();
+  const sessionId = await h.begin('make a file');
+
+  const waiting = await h.watch(sessionId);
+  expect(waiting).toMatchObject({ status: 'waiting', answer: undefined });
+  expect(waiting.requests).toEqual([
+    {
+      id: expect.any(String),
+      type: 'permission',
+      toolName: 'Bash',
+      input: expect.objectContaining({ command: 'touch made.txt' }),
+      shown: 'Bash: touch made.txt',
+      expiresAt: expect.any(String),
+    },
+  ]);
+  const [request] = waiting.requests;
+  const expiresAt = Date.parse(request!.expiresAt!);
+  expect(expiresAt).toBeGreaterThanOrEqual(before + 60_000);
+  expect(expiresAt).toBeLessThanOrEqual(Date.now() + 60_000);
+  expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
+
+  expect(await h.allow(sessionId, { requestId: request!.id })).toMatchObject({ sessionId, status: 'running' });
+  expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'made it', requests: [] });
+  expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
+  expect(h.model.requestsFor(script)[1]?.toolResults[0]).toMatchObject({ isError: false });
+});
+
+verifies(['check.poll-interval', 'request.events', 'request.permission'], async (variant) => {
+  const h = await variant.start();
+  h.model.on('make a file').reply(touch('made.txt'), text('made it'));
   const sessionId = await start(h, { prompt: 'make a file', permissionRequestTimeoutMs: 60_000 });
 
   const waiting = await check(h, { action: 'wait', sessionId });
   expect(waiting).toMatchObject({ status: 'waiting_permission', pollInterval: 1000 });
   const [action] = waiting.actions;
-  expect(action).toMatchObject({
-    type: 'permission',
-    requestId: expect.any(String),
-    toolName: 'Bash',
-    input: { command: 'touch made.txt' },
-    summary: 'Bash: touch made.txt',
-    toolUseID: expect.any(String),
-    suggestions: expect.any(Array),
-  });
+  expect(action).toMatchObject({ toolUseID: expect.any(String), suggestions: expect.any(Array) });
   expect(Date.parse(action.expiresAt) - Date.parse(action.createdAt)).toBe(60_000);
-  expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
 
   const answered = await respond(h, sessionId, action.requestId, { decision: 'allow' });
   expect(answered).toMatchObject({ sessionId, status: expect.any(String), nextCursor: expect.any(Number) });
@@ -34,8 +61,6 @@ verifies(['request.permission', 'wait.until-request', 'check.poll-interval', 're
   const done = await check(h, { action: 'wait', sessionId });
   expect(done).toMatchObject({ status: 'idle', result: { result: 'made it', isError: false } });
   expect(done.pollInterval).toBeUndefined();
-  expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
-  expect(h.model.requestsFor(script)[1]?.toolResults[0]).toMatchObject({ isError: false });
 
   const events = await pollAll(h, sessionId);
   const asked = events.filter(({ type }) => type === 'permission_request');
@@ -47,21 +72,13 @@ verifies(['request.permission', 'wait.until-request', 'check.poll-interval', 're
 verifies(['request.deny', 'request.once'], async (variant) => {
   const h = await variant.start();
   const script = h.model.on('make a file').reply(touch('made.txt'), text('all right'));
-  const sessionId = await start(h, { prompt: 'make a file' });
-  const { requestId } = await h.waitForRequest(sessionId);
-  await respond(h, sessionId, requestId, { decision: 'deny', denyMessage: 'use another name' });
-  await h.fails(
-    'claude_code_check',
-    { action: 'respond_permission', sessionId, requestId, decision: 'allow' },
-    'PERMISSION_REQUEST_NOT_FOUND',
-  );
-  await h.fails(
-    'claude_code_check',
-    { action: 'respond_permission', sessionId, requestId: 'no-such-request', decision: 'allow' },
-    'PERMISSION_REQUEST_NOT_FOUND',
-  );
-  const done = await h.waitUntilRest(sessionId);
-  expect(done).toMatchObject({ status: 'idle', result: { permissionDenials: [{ toolName: 'Bash' }] } });
+  const sessionId = await h.begin('make a file');
+  const { id } = await h.nextRequest(sessionId);
+  await h.deny(sessionId, { requestId: id, message: 'use another name' });
+  for (const answered of [id, 'no-such-request']) {
+    await h.fails(...h.dialect.allow(sessionId, answered), 'PERMISSION_REQUEST_NOT_FOUND');
+  }
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'all right' });
   expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
   expect(h.model.requestsFor(script)[1]?.toolResults[0]).toMatchObject({
     isError: true,
@@ -69,13 +86,14 @@ verifies(['request.deny', 'request.once'], async (variant) => {
   });
 });
 
-verifies('request.deny-default', async (variant) => {
+verifies(['request.deny-default', 'request.audited'], async (variant) => {
   const h = await variant.start();
   const script = h.model.on('make a file').reply(touch('made.txt'), text('all right'));
-  const sessionId = await start(h, { prompt: 'make a file' });
+  const sessionId = await h.begin('make a file');
   await h.deny(sessionId);
-  await h.waitUntilRest(sessionId);
+  await h.finish(sessionId);
   expect(h.model.requestsFor(script)[1]?.toolResults[0]?.text).toContain('Permission denied by caller');
+  expect(await firstDecision(h)).toEqual({ who: 'caller', what: 'Bash', outcome: 'deny' });
 });
 
 verifies('request.deny-interrupt', async (variant) => {
@@ -93,9 +111,9 @@ verifies('request.deny-interrupt', async (variant) => {
 verifies('request.updated-input', async (variant) => {
   const h = await variant.start();
   h.model.on('make a file').reply(touch('asked.txt'), text('done'));
-  const sessionId = await start(h, { prompt: 'make a file' });
+  const sessionId = await h.begin('make a file');
   await h.allow(sessionId, { updatedInput: { command: 'touch other.txt' } });
-  await h.waitUntilRest(sessionId);
+  await h.finish(sessionId);
   expect(existsSync(join(h.project, 'asked.txt'))).toBe(false);
   expect(existsSync(join(h.project, 'other.txt'))).toBe(true);
 });
@@ -131,36 +149,28 @@ verifies('request.disallowed-input', async (variant) => {
   const script = h.model
     .on('remove it')
     .reply(tool('Bash', { command: 'rm -f x.txt' }), tool('Bash', { command: 'touch y.txt' }), text('well'));
-  const sessionId = await start(h, { prompt: 'remove it', disallowedTools: ['Bash(rm *)'] });
-  const action = await h.waitForRequest(sessionId);
-  expect(action.input.command).toBe('touch y.txt');
+  const sessionId = await h.begin('remove it', { disallowedTools: ['Bash(rm *)'] });
+  const { id, input } = await h.nextRequest(sessionId);
+  expect(input.command).toBe('touch y.txt');
   expect(h.model.requestsFor(script)[1]?.toolResults[0]?.isError).toBe(true);
   for (const command of ['rm -rf y.txt', 'true && rm y.txt', 'true; rm y.txt', 'true | rm y.txt', 'A=1 rm y.txt']) {
-    const respond = { action: 'respond_permission', sessionId, requestId: action.requestId, decision: 'allow' };
-    const permissionOptions = { updatedInput: { command } };
-    await h.fails('claude_code_check', { ...respond, permissionOptions }, 'PERMISSION_DENIED');
+    await h.fails(...h.dialect.allow(sessionId, id, { updatedInput: { command } }), 'PERMISSION_DENIED');
   }
-  await h.allow(sessionId, { requestId: action.requestId });
-  await h.waitUntilRest(sessionId);
+  await h.allow(sessionId, { requestId: id });
+  await h.finish(sessionId);
 });
 
-verifies('request.time-out', async (variant) => {
-  const h = await variant.start();
+verifies(['request.time-out', 'request.audited'], async (variant) => {
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '800' } });
   const script = h.model.on('make a file').reply(touch('made.txt'), text('nobody there'));
-  const sessionId = await start(h, { prompt: 'make a file', permissionRequestTimeoutMs: 300 });
-  const { requestId } = await h.waitForRequest(sessionId);
-  const done = await h.waitUntilRest(sessionId);
-  expect(done).toMatchObject({ status: 'idle', result: { result: 'nobody there' } });
+  const sessionId = await h.begin('make a file');
+  const { id } = await h.nextRequest(sessionId);
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'nobody there' });
   const told = h.model.requestsFor(script)[1]?.toolResults[0]?.text;
   expect(told).toMatch(/nobody answered/i);
   expect(told).toMatch(/not refused/i);
-  await h.fails(
-    'claude_code_check',
-    { action: 'respond_permission', sessionId, requestId, decision: 'allow' },
-    'PERMISSION_REQUEST_NOT_FOUND',
-  );
-  const outcomes = (await pollAll(h, sessionId)).filter(({ type }) => type === 'permission_result');
-  expect(outcomes).toMatchObject([{ data: { decision: 'deny', source: 'timeout' } }]);
+  await h.fails(...h.dialect.allow(sessionId, id), 'PERMISSION_REQUEST_NOT_FOUND');
+  expect(await firstDecision(h)).toEqual({ who: 'timeout', what: 'Bash', outcome: 'deny' });
 });
 
 verifies('request.never-expires', async (variant) => {
@@ -177,213 +187,92 @@ verifies('request.never-expires', async (variant) => {
 
 verifies('request.parallel', async (variant) => {
   const h = await variant.start();
-  const script = h.model
-    .on('two at once')
-    .reply(
-      reply()
-        .tool('Bash', { command: 'touch one.txt' })
-        .tool('Bash', { command: 'touch two.txt' })
-        .tool('Bash', { command: 'touch three.txt' }),
-      text('all three'),
-    );
-  const sessionId = await start(h, { prompt: 'two at once' });
+  const files = ['one.txt', 'two.txt', 'three.txt'];
+  const together = files.reduce((all, file) => all.tool('Bash', { command: `touch ${file}` }), reply());
+  const script = h.model.on('all at once').reply(together, text('all three'));
+  const sessionId = await h.begin('all at once');
   const answered = new Set<string>();
   // Claude Code may ask one after the other or all at once: whichever it does, each is answered by its id, last first.
-  for (let count = 0; count < 3; count++) {
-    const { actions } = await h.waitFor(sessionId, ({ actions }) => actions?.length > 0, { what: 'a request' });
-    const action = actions.at(-1);
-    expect(answered.has(action.requestId)).toBe(false);
-    answered.add(action.requestId);
-    const decision = action.input.command === 'touch two.txt' ? 'deny' : 'allow';
-    await respond(h, sessionId, action.requestId, { decision });
+  while (answered.size < files.length) {
+    const { requests } = await h.until(sessionId, ({ requests }) => requests.length > 0, { what: 'a request' });
+    const { id, input } = requests.at(-1)!;
+    expect(answered.has(id)).toBe(false);
+    answered.add(id);
+    await (input.command === 'touch two.txt'
+      ? h.deny(sessionId, { requestId: id })
+      : h.allow(sessionId, { requestId: id }));
   }
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'all three' } });
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'all three' });
   const results = h.model.requestsFor(script)[1]?.toolResults;
   expect(results?.map(({ isError }) => isError)).toEqual([false, true, false]);
-  expect(['one.txt', 'two.txt', 'three.txt'].map((file) => existsSync(join(h.project, file)))).toEqual([
-    true,
-    false,
-    true,
-  ]);
+  expect(files.map((file) => existsSync(join(h.project, file)))).toEqual([true, false, true]);
 });
 
-verifies('request.sub-agents', async (variant) => {
-  const h = await variant.start();
+/** Two sub-agents that each want to make a file. */
+function delegatesTwice(h: Harness): void {
   const agent = (prompt: string) => ({ description: prompt, prompt, subagent_type: 'general-purpose' });
   h.model
     .on('delegate both')
     .reply(reply().tool('Agent', agent('first errand')).tool('Agent', agent('second errand')))
     .always(text('they work'));
-  h.model.on(/^first errand/).reply(tool('Bash', { command: 'touch first.txt' }), text('first done'));
-  h.model.on(/^second errand/).reply(tool('Bash', { command: 'touch second.txt' }), text('second done'));
-  const sessionId = await start(h, { prompt: 'delegate both' });
-  const { actions } = await h.waitFor(sessionId, ({ actions }) => actions?.length === 2, { what: 'both ask' });
-  expect(new Set(actions.map(({ agentID }: { agentID: string }) => agentID)).size).toBe(2);
-  expect(actions.every(({ agentID }: { agentID: unknown }) => typeof agentID === 'string')).toBe(true);
-  for (const { requestId, input } of actions) {
-    await respond(h, sessionId, requestId, { decision: input.command.includes('first') ? 'allow' : 'deny' });
-  }
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle' });
+  h.model.on(/^first errand/).reply(touch('first.txt'), text('first done'));
+  h.model.on(/^second errand/).reply(touch('second.txt'), text('second done'));
+}
+
+verifies('request.sub-agents', async (variant) => {
+  const h = await variant.start();
+  delegatesTwice(h);
+  const sessionId = await h.begin('delegate both');
+  const { requests } = await h.until(sessionId, ({ requests }) => requests.length === 2, { what: 'both ask' });
+  const first = requests.find(({ input }) => input.command === 'touch first.txt');
+  const second = requests.find(({ input }) => input.command === 'touch second.txt');
+  await h.allow(sessionId, { requestId: first!.id });
+  await h.deny(sessionId, { requestId: second!.id });
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest' });
   expect(existsSync(join(h.project, 'first.txt'))).toBe(true);
   expect(existsSync(join(h.project, 'second.txt'))).toBe(false);
 });
 
-verifies('request.plan', async (variant) => {
+verifies('request.agent-id', async (variant) => {
   const h = await variant.start();
-  const plan = '# The plan\n\n1. Make `planned.txt`.';
-  const script = h.model.on('plan it').reply(
-    ({ reminders }) => {
-      const [file] = /\S+\/plans\/\S+\.md/.exec(reminders.join('\n')) ?? [];
-      return tool('Write', { file_path: file, content: plan });
-    },
-    tool('ExitPlanMode', {}),
-    touch('planned.txt'),
-    text('as planned'),
-  );
-  const sessionId = await start(h, { prompt: 'plan it', permissionMode: 'plan' });
-  const action = await h.waitForRequest(sessionId);
-  expect(action).toMatchObject({ type: 'plan_review', toolName: 'ExitPlanMode', plan });
-  const before = await h.ok('claude_code_session', { action: 'get', sessionId });
-  expect(before.sessions[0].permissionMode).toBe('plan');
-  await h.allow(sessionId, { requestId: action.requestId });
-  // Out of plan mode the work asks as usual.
-  const work = await h.waitFor(sessionId, ({ actions }) => actions?.[0]?.toolName === 'Bash', {
-    what: 'the work asks',
-  });
-  await h.allow(sessionId, { requestId: work.actions[0].requestId });
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'as planned' } });
-  expect(h.model.requestsFor(script)[2]?.toolResults[0]?.isError).toBe(false);
-  const after = await h.ok('claude_code_session', { action: 'get', sessionId });
-  expect(after.sessions[0].permissionMode).toBe('default');
+  delegatesTwice(h);
+  const sessionId = await h.begin('delegate both');
+  const { actions } = await h.waitFor(sessionId, ({ actions }) => actions?.length === 2, { what: 'both ask' });
+  const agents: unknown[] = actions.map(({ agentID }: { agentID: unknown }) => agentID);
+  expect(agents).toEqual([expect.any(String), expect.any(String)]);
+  expect(new Set(agents).size).toBe(2);
+  await h.interrupt(sessionId);
 });
 
-verifies(['request.plan-said', 'request.plan-deny'], async (variant) => {
-  const h = await variant.start();
-  const script = h.model
-    .on('plan it')
-    .reply(
-      reply().text('First I make one thing.').tool('ExitPlanMode', {}),
-      reply().text('First I make two things.').tool('ExitPlanMode', {}),
-      text('as you like'),
-    );
-  const sessionId = await start(h, { prompt: 'plan it', permissionMode: 'plan' });
-  const first = await h.waitForRequest(sessionId);
-  expect(first).toMatchObject({ type: 'plan_review', plan: 'First I make one thing.' });
-  await h.deny(sessionId, { requestId: first.requestId, message: 'make two' });
-  const isSecond = ({ actions }: { actions?: { requestId: string }[] }): boolean =>
-    actions?.[0] !== undefined && actions[0].requestId !== first.requestId;
-  const { actions } = await h.waitFor(sessionId, isSecond, { what: 'the second plan' });
-  expect(actions[0]).toMatchObject({ type: 'plan_review', plan: 'First I make two things.' });
-  expect(h.model.requestsFor(script)[1]?.toolResults[0]).toMatchObject({
-    isError: true,
-    text: expect.stringContaining('make two'),
-  });
-  const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
-  expect(sessions[0].permissionMode).toBe('plan');
-  await h.allow(sessionId, { requestId: actions[0].requestId });
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'as you like' } });
-});
-
-const COLOUR = {
-  question: 'Which colour?',
-  header: 'Colour',
-  multiSelect: false,
-  options: [
-    { label: 'Red', description: 'warm' },
-    { label: 'Blue', description: 'cold' },
-  ],
+/** Answers that lack something or carry what does not belong. */
+const BAD: Readonly<Record<Toolset, (sessionId: string, id: string) => ToolCall[]>> = {
+  compact: (sessionId, requestId) =>
+    [
+      { sessionId, decision: 'allow' },
+      { sessionId, requestId },
+      { requestId, decision: 'allow' },
+      { sessionId, requestId, decision: 'perhaps' },
+      { sessionId, requestId, decision: 'allow', interrupt: true },
+      { sessionId, requestId, decision: 'deny', updatedInput: { command: 'true' } },
+      { sessionId, requestId, decision: 'allow', answers: ['yes'] },
+    ].map((args) => ['claude_code_check', { action: 'respond_permission', ...args }]),
+  explicit: (sessionId, inputId) =>
+    [
+      { sessionId, decision: 'allow' },
+      { sessionId, inputId },
+      { inputId, decision: 'allow' },
+      { sessionId, inputId, decision: 'perhaps' },
+      { sessionId, inputId, decision: 'deny', updatedInput: { command: 'true' } },
+      { sessionId, inputId, decision: 'allow', answers: ['yes'] },
+    ].map((args) => ['claude_respond', args]),
 };
-const PARTS = {
-  question: 'Which parts?',
-  header: 'Parts',
-  multiSelect: true,
-  options: [
-    { label: 'Door', description: 'to enter' },
-    { label: 'Roof', description: 'to stay dry' },
-    { label: 'Window', description: 'to look' },
-  ],
-};
-
-verifies('request.question-map', async (variant) => {
-  const h = await variant.start();
-  const script = h.model.on('ask me').reply(tool('AskUserQuestion', { questions: [COLOUR] }), text('thanks'));
-  const sessionId = await start(h, { prompt: 'ask me' });
-  const action = await h.waitForRequest(sessionId);
-  expect(action).toMatchObject({ type: 'user_question', toolName: 'AskUserQuestion', summary: 'Which colour?' });
-  expect(action.questions).toMatchObject([
-    { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] },
-  ]);
-  await h.allow(sessionId, { requestId: action.requestId, answers: { 'Which colour?': 'Blue' } });
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'thanks' } });
-  const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
-  expect(told?.text).toContain('Which colour?');
-  expect(told?.text).toContain('Blue');
-  expect(told?.text).not.toContain('Red');
-});
-
-verifies(['request.question-list', 'request.question-needs-answer'], async (variant) => {
-  const h = await variant.start();
-  const script = h.model.on('ask me').reply(tool('AskUserQuestion', { questions: [COLOUR, PARTS] }), text('thanks'));
-  const sessionId = await start(h, { prompt: 'ask me' });
-  const { requestId } = await h.waitForRequest(sessionId);
-  const allow = { action: 'respond_permission', sessionId, requestId, decision: 'allow' };
-  for (const answers of [undefined, [], ['Blue'], { 'Which colour?': 'Blue' }, { 'Which size?': 'Large' }]) {
-    const message = await h.fails('claude_code_check', { ...allow, ...(answers && { answers }) }, 'INVALID_ARGUMENT');
-    expect(message).toMatch(/question|answer/i);
-  }
-  await h.ok('claude_code_check', { ...allow, answers: ['a light green', ['Door', 'Window']] });
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'thanks' } });
-  const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
-  expect(told?.text).toMatch(/Which colour\?.*a light green/s);
-  expect(told?.text).toMatch(/Which parts\?.*Door, Window/s);
-});
-
-verifies('request.question-not-approved', async (variant) => {
-  const h = await variant.start();
-  h.model.on('ask me').reply(tool('AskUserQuestion', { questions: [COLOUR] }), text('thanks'));
-  const sessionId = await start(h, { prompt: 'ask me', allowedTools: ['AskUserQuestion'] });
-  expect(await h.waitForRequest(sessionId)).toMatchObject({ type: 'user_question' });
-  await h.allow(sessionId, { answers: ['Red'] });
-  await h.waitUntilRest(sessionId);
-});
 
 verifies('request.needs-parameters', async (variant) => {
   const h = await variant.start();
   h.model.on('make a file').reply(touch('made.txt'), text('done'));
-  const sessionId = await start(h, { prompt: 'make a file' });
-  const { requestId } = await h.waitForRequest(sessionId);
-  const bad = [
-    { sessionId, decision: 'allow' },
-    { sessionId, requestId },
-    { requestId, decision: 'allow' },
-    { sessionId, requestId, decision: 'perhaps' },
-    { sessionId, requestId, decision: 'allow', interrupt: true },
-    { sessionId, requestId, decision: 'deny', updatedInput: { command: 'true' } },
-    { sessionId, requestId, decision: 'allow', answers: ['yes'] },
-  ];
-  for (const args of bad) {
-    await h.fails('claude_code_check', { action: 'respond_permission', ...args }, 'INVALID_ARGUMENT');
-  }
-  await h.allow(sessionId, { requestId });
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
-});
-
-verifies('request.events', { when: 'in the audit log' }, async (variant) => {
-  const log = (home: string): string => join(home, 'audit.jsonl');
-  const h = await variant.start();
-  await h.restartServer({ env: { CLAUDE_CODE_MCP_AUDIT_LOG: log(h.home) } });
-  h.model.on('make a file').reply(touch('made.txt'), text('done'));
-  const sessionId = await start(h, { prompt: 'make a file' });
-  await h.deny(sessionId);
-  await h.waitUntilRest(sessionId);
-  const decision = await eventually(
-    () =>
-      readFileSync(log(h.home), 'utf8')
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line))
-        .find(({ kind }) => kind === 'decision'),
-    { what: 'the decision is in the audit log' },
-  );
-  expect(decision).toMatchObject({ session: sessionId, who: 'caller', what: 'Bash', outcome: 'deny' });
+  const sessionId = await h.begin('make a file');
+  const { id } = await h.nextRequest(sessionId);
+  for (const call of BAD[variant.toolset](sessionId, id)) await h.fails(...call, 'INVALID_ARGUMENT');
+  await h.allow(sessionId, { requestId: id });
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
 });

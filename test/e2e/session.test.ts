@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
@@ -51,28 +51,6 @@ verifies('session.sensitive', { when: 'switched off by the operator' }, async (v
   await h.fails('claude_code_session', { action: 'list', includeSensitive: true }, 'PERMISSION_DENIED');
 });
 
-verifies('session.disk-list', async (variant) => {
-  const h = await variant.start();
-  h.model.on('errand').always(text('done'));
-  const ids: string[] = [];
-  for (const name of ['first', 'second']) {
-    ids.unshift((await h.ok('claude_code', { prompt: `${name} errand`, waitMs: 40_000 })).sessionId);
-  }
-  await h.restartServer();
-  // Both processes wrote once more when they ended, in whatever order.
-  for (const [index, id] of ids.entries()) lastWritten(h.configDir, id, Date.now() / 1000 - index * 60);
-  expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
-  const all = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
-  expect(all.sessions).toMatchObject([
-    { sessionId: ids[0], projectDirectory: h.project, displayText: expect.stringContaining('second errand') },
-    { sessionId: ids[1] },
-  ]);
-  const page = await h.ok('claude_code_session', { action: 'list', scope: 'disk', limit: 1, offset: 1 });
-  expect(page.sessions).toMatchObject([{ sessionId: ids[1] }]);
-  const elsewhere = await h.ok('claude_code_session', { action: 'list', scope: 'disk', projectDirectory: h.home });
-  expect(elsewhere.sessions).toEqual([]);
-});
-
 verifies('session.rewind', async (variant) => {
   const h = await variant.start();
   const file = join(h.project, 'notes.txt');
@@ -121,12 +99,4 @@ async function userMessage(configDir: string, sessionId: string): Promise<string
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
   return entries.find(({ type }) => type === 'user').uuid;
-}
-
-function lastWritten(configDir: string, sessionId: string, seconds: number): void {
-  const projects = join(configDir, 'projects');
-  for (const project of readdirSync(projects)) {
-    const transcript = join(projects, project, `${sessionId}.jsonl`);
-    if (existsSync(transcript)) utimesSync(transcript, seconds, seconds);
-  }
 }

@@ -5,19 +5,6 @@ import { join } from 'node:path';
 import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
 
-verifies('tools.size', async (variant) => {
-  const h = await variant.start();
-  h.model.on('hello').reply(text('hi'));
-  const size = async (): Promise<number> => {
-    const { tools } = await h.client.listTools();
-    const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-    return Buffer.byteLength(JSON.stringify(read));
-  };
-  expect(await size()).toBeLessThanOrEqual(9_000);
-  await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-  expect(await size()).toBeLessThanOrEqual(9_000);
-});
-
 verifies('wait.cheap', async (variant) => {
   const h = await variant.start();
   const file = join(h.project, 'source.ts');

@@ -1,35 +1,56 @@
 import { createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import type { Toolset } from '../harness/toolsets.ts';
 import { verifies } from './requirements.ts';
-import { check, start } from './steps.ts';
+import { check } from './steps.ts';
+
+/** All that a start answers besides the id. */
+const STARTED: Readonly<Record<Toolset, object>> = {
+  compact: { status: 'running', pollInterval: 3000 },
+  explicit: { status: 'running' },
+};
+
+const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: `make ${file}` });
+
+/** The server knows no session. */
+async function expectNoSession(h: Harness): Promise<void> {
+  expect(await h.ok(...h.dialect.listMachine())).toEqual({ sessions: [] });
+}
 
 verifies(['start.returns-at-once', 'start.one-required-parameter', 'start.default-directory'], async (variant) => {
   const h = await variant.start();
   const held = gate(text('done'));
   h.model.on('--version and more').reply(tool('Bash', { command: 'pwd' }), held);
-  const answer = await h.ok('claude_code', { prompt: '--version and more' });
-  expect(answer).toEqual({
-    sessionId: expect.stringMatching(/^[0-9a-f-]{36}$/),
-    status: 'running',
-    pollInterval: 3000,
-  });
+  const answer = await h.ok(...h.dialect.start('--version and more'));
+  expect(answer).toEqual({ sessionId: expect.stringMatching(/^[0-9a-f-]{36}$/), ...STARTED[variant.toolset] });
   const asked = await held.arrived;
   expect(asked.toolResults[0]?.text).toBe(h.project);
   expect(asked.lastUserText).toBe('--version and more');
   held.release();
-  expect(await h.waitUntilRest(answer.sessionId)).toMatchObject({ result: { result: 'done' } });
+  expect(await h.finish(answer.sessionId)).toMatchObject({ status: 'rest', answer: 'done' });
+});
+
+verifies('start.returns-at-once', { when: 'several at once' }, async (variant) => {
+  const h = await variant.start();
+  const names = ['north', 'south', 'east'];
+  for (const name of names) h.model.on(`go ${name}`).reply(text(`went ${name}`));
+  const ids = await Promise.all(names.map((name) => h.begin(`go ${name}`)));
+  expect(new Set(ids).size).toBe(3);
+  for (const [index, sessionId] of ids.entries()) {
+    expect(await h.finish(sessionId)).toMatchObject({ answer: `went ${names[index]!}` });
+  }
 });
 
 verifies('start.wait', async (variant) => {
   const h = await variant.start();
   h.model.on('hello').reply(text('hi'));
-  h.model.on('make a file').reply(tool('Bash', { command: 'touch a.txt' }), text('done'));
+  h.model.on('make a file').reply(touch('a.txt'), text('done'));
   const done = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   expect(done).toMatchObject({ sessionId: expect.any(String), status: 'idle', result: { result: 'hi' } });
   expect(done).not.toHaveProperty('events');
@@ -41,26 +62,59 @@ verifies('start.wait', async (variant) => {
 
 verifies('start.blank-prompt', async (variant) => {
   const h = await variant.start();
+  const [tool] = h.dialect.start('');
   for (const prompt of ['', ' \n\t', undefined, 7]) {
-    const message = await h.fails('claude_code', { prompt }, 'INVALID_ARGUMENT');
-    expect(message).toContain('prompt');
+    expect(await h.fails(tool, { prompt }, 'INVALID_ARGUMENT')).toContain('prompt');
   }
+  await expectNoSession(h);
+});
+
+verifies(['start.options', 'reply.after-failure'], async (variant) => {
+  const h = await variant.start();
+  const cwd = join(h.project, 'elsewhere');
+  await mkdir(cwd);
+  const script = h.model.on('go').reply(touch('here.txt'), touch('there.txt'));
+  const sessionId = await h.begin('go', {
+    cwd: 'elsewhere',
+    model: 'claude-sonnet-4-6',
+    allowedTools: ['Bash'],
+    disallowedTools: ['WebFetch'],
+    maxTurns: 1,
+  });
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'error', error: expect.stringMatching(/turns/) });
+  expect(existsSync(join(cwd, 'here.txt'))).toBe(true);
+  expect(existsSync(join(cwd, 'there.txt'))).toBe(false);
+  const [request] = h.model.requestsFor(script);
+  expect(request?.model).toBe('claude-sonnet-4-6');
+  expect(request?.tools).not.toContain('WebFetch');
+
+  h.model.on('say more').reply(text('said'));
+  await h.say(sessionId, 'say more');
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'said', error: undefined });
 });
 
 verifies(['start.allowed-tools', 'start.disallowed-wins'], async (variant) => {
   const h = await variant.start();
-  h.model
-    .on('make files')
-    .reply(tool('Bash', { command: 'touch a.txt' }), tool('Bash', { command: 'mkdir sub' }), text('done'));
-  const { status } = await h.ok('claude_code', {
-    prompt: 'make files',
-    allowedTools: ['Bash(touch *)', 'Bash(mkdir *)'],
-    disallowedTools: ['Bash(mkdir *)'],
-    waitMs: 40_000,
-  });
-  expect(status).toBe('idle');
+  h.model.on('make files').reply(touch('a.txt'), tool('Bash', { command: 'mkdir sub' }), text('done'));
+  const allowedTools = ['Bash(touch *)', 'Bash(mkdir *)'];
+  const sessionId = await h.begin('make files', { allowedTools, disallowedTools: ['Bash(mkdir *)'] });
+  // A request would end the wait.
+  expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'done' });
   expect(existsSync(join(h.project, 'a.txt'))).toBe(true);
   expect(existsSync(join(h.project, 'sub'))).toBe(false);
+});
+
+verifies('start.bypass', async (variant) => {
+  const h = await variant.start();
+  const call = h.dialect.start('touch', { permissionMode: 'bypassPermissions' });
+  expect(await h.fails(...call, 'PERMISSION_DENIED')).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
+  await expectNoSession(h);
+
+  await h.restartServer({ env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } });
+  h.model.on('touch').reply(touch('made.txt'), text('made'));
+  const { sessionId } = await h.ok(...call);
+  expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'made' });
+  expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
 });
 
 verifies('start.resume-token', async (variant) => {
@@ -92,27 +146,36 @@ verifies('start.no-such-directory', async (variant) => {
   const h = await variant.start();
   await writeFile(join(h.project, 'file.txt'), '');
   for (const cwd of [join(h.project, 'no', 'such', 'place'), join(h.project, 'file.txt')]) {
-    const { isError, data } = await h.call('claude_code', { prompt: 'hello', cwd });
+    const { isError, data } = await h.call(...h.dialect.start('hello', { cwd }));
     expect(isError).toBe(true);
-    expect(data).toMatchObject({ sessionId: '', status: 'error', isError: true });
+    expect(data).toMatchObject({ sessionId: '', isError: true });
     expect(data.error).toMatch(/^Error \[INVALID_ARGUMENT\]: /);
     expect(data.error).toContain(cwd);
   }
+  await expectNoSession(h);
 });
 
-const executable = (path: string) => ({ prompt: 'hello', advanced: { pathToClaudeCodeExecutable: path } });
-
-async function script(h: Harness, name: string, lines: string[]): Promise<string> {
-  const path = join(h.home, name);
+/** A program in the project that stands in for Claude Code. */
+async function standIn(h: Harness, name: string, lines: string[]): Promise<string> {
+  const path = join(h.project, name);
   await writeFile(path, ['#!/bin/sh', ...lines, ''].join('\n'));
   await chmod(path, 0o755);
   return path;
 }
 
 verifies('start.no-such-executable', async (variant) => {
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_EXECUTABLE: '/no/such/claude' } });
+  const { isError, data } = await h.call(...h.dialect.start('hello'));
+  expect(isError).toBe(true);
+  expect(data).toMatchObject({ sessionId: '', error: expect.stringContaining('/no/such/claude') });
+  await expectNoSession(h);
+});
+
+verifies('start.no-such-executable', { when: 'named by the caller', toolsets: ['compact'] }, async (variant) => {
   const h = await variant.start();
   for (const path of ['/no/such/claude', 'no-such-claude-on-the-path']) {
-    const { isError, data } = await h.call('claude_code', executable(path));
+    const advanced = { pathToClaudeCodeExecutable: path };
+    const { isError, data } = await h.call('claude_code', { prompt: 'hello', advanced });
     expect(isError).toBe(true);
     expect(data).toMatchObject({ sessionId: '', status: 'error' });
     expect(data.error).toContain(path);
@@ -121,34 +184,37 @@ verifies('start.no-such-executable', async (variant) => {
 });
 
 verifies('start.exits-at-once', async (variant) => {
-  const h = await variant.start();
-  const path = await script(h, 'claude-that-fails', ['echo "the licence has expired" >&2', 'exit 7']);
-  const message = await h.fails('claude_code', executable(path), 'INTERNAL');
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_EXECUTABLE: './claude-that-fails' } });
+  await standIn(h, 'claude-that-fails', ['echo "the licence has expired" >&2', 'exit 7']);
+  const message = await h.fails(...h.dialect.start('hello'), 'INTERNAL');
   expect(message).toContain('the licence has expired');
   expect(message).toContain('7');
-  expect((await h.ok('claude_code_session', { action: 'list' })).sessions).toEqual([]);
+  await expectNoSession(h);
 });
 
-verifies('start.hangs', async (variant) => {
-  const h = await variant.start();
-  const path = await script(h, 'claude-that-hangs', ['exec tail -f /dev/null']);
-  const advanced = { pathToClaudeCodeExecutable: path, sessionInitTimeoutMs: 300 };
-  const message = await h.fails('claude_code', { prompt: 'hello', advanced }, 'TIMEOUT');
-  expect(message).toContain('sessionInitTimeoutMs');
-  expect((await h.ok('claude_code_session', { action: 'list' })).sessions).toEqual([]);
+const HANGS = ['exec tail -f /dev/null'];
+
+async function expectNothingHangs(h: Harness): Promise<void> {
+  await expectNoSession(h);
   await eventually(async () => !(await h.processes()).some(({ command }) => command.includes('/dev/null')), {
     what: 'the hanging process is gone',
   });
+}
+
+verifies('start.hangs', { when: 'as long as the caller gives it', toolsets: ['compact'] }, async (variant) => {
+  const h = await variant.start();
+  const path = await standIn(h, 'claude-that-hangs', HANGS);
+  const advanced = { pathToClaudeCodeExecutable: path, sessionInitTimeoutMs: 300 };
+  const message = await h.fails('claude_code', { prompt: 'hello', advanced }, 'TIMEOUT');
+  expect(message).toContain('sessionInitTimeoutMs');
+  await expectNothingHangs(h);
 });
 
-verifies('start.returns-at-once', { when: 'several at once' }, async (variant) => {
-  const h = await variant.start();
-  const names = ['north', 'south', 'east'];
-  for (const name of names) h.model.on(`go ${name}`).reply(text(`went ${name}`));
-  const ids = await Promise.all(names.map((name) => start(h, { prompt: `go ${name}` })));
-  expect(new Set(ids).size).toBe(3);
-  for (const [index, sessionId] of ids.entries()) {
-    const { result } = await h.waitUntilRest(sessionId);
-    expect(result.result).toBe(`went ${names[index]!}`);
-  }
+verifies('start.hangs', { when: 'for ten seconds', toolsets: ['explicit'] }, async (variant) => {
+  const h = await variant.start({ env: { CLAUDE_CODE_MCP_EXECUTABLE: './claude-that-hangs' } });
+  await standIn(h, 'claude-that-hangs', HANGS);
+  const message = await h.fails('claude_create_session', { prompt: 'hello' }, 'TIMEOUT');
+  expect(message).toContain('within 10000 ms');
+  expect(message).toContain('doctor');
+  await expectNothingHangs(h);
 });

@@ -3,6 +3,7 @@ import { text, tool, type MessageReply } from '../../src/scripted-model/reply.ts
 import { eventually } from '../harness/eventually.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import { DISK_RESUME, type SessionView } from '../harness/toolsets.ts';
 import { claudePid, killClaude } from './claude-process.ts';
 import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
@@ -30,6 +31,11 @@ class Bill {
   }
 }
 
+function expectSums(state: SessionView, turns: number, usd: number): void {
+  expect(state).toMatchObject({ status: 'rest', turns });
+  expect(state.costUsd).toBeCloseTo(usd, 5);
+}
+
 function expectFigures(
   answer: Json,
   call: readonly [turns: number, usd: number],
@@ -50,24 +56,20 @@ async function listed(h: Harness, sessionId: string): Promise<Json> {
   return (await h.ok('claude_code_session', { action: 'get', sessionId })).sessions[0];
 }
 
+async function sayAndFinish(h: Harness, sessionId: string, prompt: string): Promise<SessionView> {
+  await h.say(sessionId, prompt);
+  return h.finish(sessionId);
+}
+
 verifies('totals.hot-replies', async (variant) => {
   const h = await variant.start();
   h.model.on('one').reply(step(300), priced('1', 500));
   h.model.on('two').reply(priced('2', 900));
   h.model.on('three').reply(step(50), step(70), priced('3', 110));
-  const bill = new Bill(h);
-  const first = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
-  const a = bill.takeUsd();
-  expectFigures(first, [2, a], [2, a]);
-  const second = await reply(h, first.sessionId, 'two');
-  const b = bill.takeUsd();
-  expectFigures(second, [1, b], [3, a + b]);
-  const third = await reply(h, first.sessionId, 'three');
-  const c = bill.takeUsd();
-  expectFigures(third, [3, c], [6, a + b + c]);
-  const session = await listed(h, first.sessionId);
-  expect(session.totalTurns).toBe(6);
-  expect(session.totalCostUsd).toBeCloseTo(h.model.chargedUsd(), 5);
+  const sessionId = await h.begin('one');
+  expectSums(await h.finish(sessionId), 2, h.model.chargedUsd());
+  expectSums(await sayAndFinish(h, sessionId, 'two'), 3, h.model.chargedUsd());
+  expectSums(await sayAndFinish(h, sessionId, 'three'), 6, h.model.chargedUsd());
 });
 
 verifies('totals.parked', async (variant) => {
@@ -77,21 +79,14 @@ verifies('totals.parked', async (variant) => {
   h.model.on('one').reply(priced('1', 500));
   h.model.on('two').reply(step(20), priced('2', 900));
   h.model.on('three').reply(priced('3', 70));
-  const bill = new Bill(h);
-  const { sessionId, ...first } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
-  const a = bill.takeUsd();
-  expectFigures(first, [1, a], [1, a]);
-  const sums: [number, number] = [1, a];
+  const sessionId = await h.begin('one');
+  expectSums(await h.finish(sessionId), 1, h.model.chargedUsd());
   for (const [prompt, turns] of [
-    ['two', 2],
-    ['three', 1],
+    ['two', 3],
+    ['three', 4],
   ] as const) {
     await eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
-    const answer = await reply(h, sessionId, prompt);
-    const cost = bill.takeUsd();
-    sums[0] += turns;
-    sums[1] += cost;
-    expectFigures(answer, [turns, cost], sums);
+    expectSums(await sayAndFinish(h, sessionId, prompt), turns, h.model.chargedUsd());
   }
 });
 
@@ -100,14 +95,32 @@ verifies('totals.killed', async (variant) => {
   h.model.on('one').reply(priced('1', 500));
   h.model.on('two').reply(priced('2', 900));
   h.model.on('three').reply(priced('3', 70));
-  const bill = new Bill(h);
-  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
-  await reply(h, sessionId, 'two');
-  const ab = bill.takeUsd();
+  const sessionId = await h.begin('one');
+  await h.finish(sessionId);
+  await sayAndFinish(h, sessionId, 'two');
   await killClaude(h, sessionId);
-  const third = await reply(h, sessionId, 'three');
+  expectSums(await sayAndFinish(h, sessionId, 'three'), 3, h.model.chargedUsd());
+});
+
+verifies('totals.call', async (variant) => {
+  const h = await variant.start();
+  h.model.on('one').reply(step(300), priced('1', 500));
+  h.model.on('two').reply(priced('2', 900));
+  h.model.on('three').reply(step(70), priced('3', 110));
+  const bill = new Bill(h);
+  const first = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
+  const a = bill.takeUsd();
+  expectFigures(first, [2, a], [2, a]);
+  const second = await reply(h, first.sessionId, 'two');
+  const b = bill.takeUsd();
+  expectFigures(second, [1, b], [3, a + b]);
+  await killClaude(h, first.sessionId);
+  const third = await reply(h, first.sessionId, 'three');
   const c = bill.takeUsd();
-  expectFigures(third, [1, c], [3, ab + c]);
+  expectFigures(third, [2, c], [5, a + b + c]);
+  const session = await listed(h, first.sessionId);
+  expect(session.totalTurns).toBe(5);
+  expect(session.totalCostUsd).toBeCloseTo(h.model.chargedUsd(), 5);
 });
 
 verifies('totals.fork', async (variant) => {
@@ -135,17 +148,12 @@ verifies('totals.fork', async (variant) => {
 });
 
 verifies('totals.disk', async (variant) => {
-  const secret = { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'a secret of the operator' };
-  const h = await variant.start({ env: secret });
+  const h = await variant.start({ env: DISK_RESUME });
   h.model.on('one').reply(priced('1', 500));
   h.model.on('two').reply(priced('2', 900));
-  const bill = new Bill(h);
-  const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
-  const a = bill.takeUsd();
+  const sessionId = await h.begin('one');
+  await h.finish(sessionId);
   await h.restartServer();
-  const second = await reply(h, sessionId, 'two', { resumeToken });
-  const b = bill.takeUsd();
-  expect(second.result.numTurns).toBe(1);
-  expect(second.result.totalCostUsd).toBeCloseTo(b, 5);
-  expect(second.result.sessionTotalCostUsd).toBeCloseTo(a + b, 5);
+  await h.resume(sessionId, 'two');
+  expect((await h.finish(sessionId)).costUsd).toBeCloseTo(h.model.chargedUsd(), 5);
 });

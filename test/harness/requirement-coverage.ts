@@ -3,33 +3,45 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
+import { sharedToolsets, type Requirement } from './requirements.ts';
 
 export interface Coverage {
-  /** Defined, but no test verifies it. */
+  /** Where no test verifies a requirement that applies there, as `id [toolset]`. */
   readonly unverified: readonly string[];
   /** Verified, but not defined. */
   readonly undefined: readonly string[];
-  /** Calls of `verifies` whose ids are not written out, as file:line. */
+  /** Calls of `verifies` whose ids or toolsets are not written out, as file:line. */
   readonly unreadable: readonly string[];
 }
 
-export function requirementCoverage(requirements: Readonly<Record<string, string>>, directory: string): Coverage {
+export function requirementCoverage(requirements: Readonly<Record<string, Requirement>>, directory: string): Coverage {
   const verified = new Set<string>();
+  const unknown = new Set<string>();
   const unreadable: string[] = [];
   for (const file of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
     if (!file.endsWith('.test.ts')) continue;
     const source = ts.createSourceFile(file, readFileSync(join(directory, file), 'utf8'), ts.ScriptTarget.Latest);
     for (const call of callsOfVerifies(source)) {
-      const ids = literalIds(call.arguments[0]);
-      if (ids === undefined) unreadable.push(`${file}:${lineOf(call, source)}`);
-      else for (const id of ids) verified.add(id);
+      const read = readCall(call);
+      if (read === undefined) {
+        unreadable.push(`${file}:${lineOf(call, source)}`);
+        continue;
+      }
+      for (const id of read.ids) if (!Object.hasOwn(requirements, id)) unknown.add(id);
+      const known = read.ids.filter((id) => Object.hasOwn(requirements, id));
+      for (const toolset of read.toolsets ?? sharedToolsets(requirements, known)) {
+        for (const id of known) verified.add(`${id} [${toolset}]`);
+      }
     }
   }
-  return {
-    unverified: Object.keys(requirements).filter((id) => !verified.has(id)),
-    undefined: [...verified].filter((id) => !Object.hasOwn(requirements, id)),
-    unreadable,
-  };
+  const wanted = Object.entries(requirements).flatMap(([id, { toolsets }]) => toolsets.map((one) => `${id} [${one}]`));
+  return { unverified: wanted.filter((one) => !verified.has(one)), undefined: [...unknown], unreadable };
+}
+
+interface ReadCall {
+  readonly ids: readonly string[];
+  /** `undefined` when the call leaves it to the ids. */
+  readonly toolsets: readonly string[] | undefined;
 }
 
 function callsOfVerifies(source: ts.SourceFile): ts.CallExpression[] {
@@ -44,7 +56,22 @@ function callsOfVerifies(source: ts.SourceFile): ts.CallExpression[] {
   return calls;
 }
 
-function literalIds(argument: ts.Expression | undefined): string[] | undefined {
+/** `undefined` when it does not write out what it verifies, and where. */
+function readCall({ arguments: given }: ts.CallExpression): ReadCall | undefined {
+  const ids = literals(given[0]);
+  if (ids === undefined) return undefined;
+  if (given.length < 3) return { ids, toolsets: undefined };
+  const variants = given[1];
+  if (variants === undefined || !ts.isObjectLiteralExpression(variants)) return undefined;
+  const properties = variants.properties.filter(ts.isPropertyAssignment);
+  if (properties.length < variants.properties.length) return undefined;
+  const named = properties.find(({ name }) => ts.isIdentifier(name) && name.text === 'toolsets');
+  if (named === undefined) return { ids, toolsets: undefined };
+  const toolsets = literals(named.initializer);
+  return toolsets && { ids, toolsets };
+}
+
+function literals(argument: ts.Expression | undefined): string[] | undefined {
   if (argument === undefined) return undefined;
   const elements: readonly ts.Expression[] = ts.isArrayLiteralExpression(argument) ? argument.elements : [argument];
   return elements.every((element) => ts.isStringLiteral(element)) ? elements.map(({ text }) => text) : undefined;

@@ -4,40 +4,81 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { requirementCoverage } from './requirement-coverage.ts';
-import { defineRequirements } from './requirements.ts';
+import { defineRequirements, type Variant } from './requirements.ts';
 
 const program = fileURLToPath(new URL('fixtures/stand-in-server.mjs', import.meta.url));
 const ran: string[] = [];
 
-const { verifies } = defineRequirements({ 'stand-in.era': 'says its era', 'stand-in.toolset': 'is told its toolset' });
+const { verifies } = defineRequirements({
+  both: { 'stand-in.era': 'says its era', 'stand-in.toolset': 'is told its toolset' },
+  compact: { 'stand-in.compact': 'is only in the one' },
+  explicit: { 'stand-in.explicit': 'is only in the other' },
+});
 
-verifies(['stand-in.era', 'stand-in.toolset'], { toolsets: ['compact', 'explicit'] }, async (variant) => {
+async function run(name: string, variant: Variant): Promise<void> {
   const h = await variant.start({ program });
-  ran.push(`${variant.era} ${variant.toolset}`);
+  ran.push(`${name} ${variant.era} ${variant.toolset}`);
   expect(await h.ok('era', {})).toEqual({ era: variant.era });
   expect(await h.ok('environment', {})).toMatchObject({ CLAUDE_CODE_MCP_TOOLSET: variant.toolset });
-});
+}
+
+verifies(['stand-in.era', 'stand-in.toolset'], (variant) => run('both', variant));
+verifies(['stand-in.era', 'stand-in.compact'], (variant) => run('shared', variant));
+verifies('stand-in.era', { toolsets: ['explicit'], when: 'narrowed' }, (variant) => run('narrowed', variant));
 
 afterAll(() => {
-  expect(ran).toEqual(['legacy compact', 'modern compact', 'legacy explicit', 'modern explicit']);
+  expect(ran).toEqual([
+    'both legacy compact',
+    'both modern compact',
+    'both legacy explicit',
+    'both modern explicit',
+    'shared legacy compact',
+    'shared modern compact',
+    'narrowed legacy explicit',
+    'narrowed modern explicit',
+  ]);
 });
 
-it('finds what is not verified, not defined, not readable', () => {
+it('refuses a test of requirements where they do not apply', () => {
+  const body = (): Promise<void> => Promise.resolve();
+  expect(() => verifies(['stand-in.compact', 'stand-in.explicit'], body)).toThrow('apply to no toolset');
+  expect(() => verifies('stand-in.compact', { toolsets: ['explicit'] }, body)).toThrow('apply to compact');
+});
+
+it('finds what is not verified in a toolset, not defined, not readable', () => {
   const directory = mkdtempSync(join(tmpdir(), 'requirements-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const source = `
     verifies('a.one', async () => {});
-    verifies(['a.two', "a.typo"], { eras: ['legacy'] }, async () => {});
+    verifies(['a.two', "a.typo"], { toolsets: ['compact'] }, async () => {});
     // verifies('a.in-comment', async () => {});
     const text = "verifies('a.in-text')";
-    verifies(ids, async () => {});`;
+    verifies(ids, async () => {});
+    verifies('a.hidden', { toolsets }, async () => {});
+    verifies('a.hidden', { toolsets: [compact] }, async () => {});
+    verifies('a.hidden', options, async () => {});
+    verifies('a.hidden', { ...options }, async () => {});
+    verifies(['a.three', 'a.compact'], { timeout: LONG }, async () => {});`;
   writeFileSync(join(directory, 'some.test.ts'), source);
   writeFileSync(join(directory, 'helper.ts'), `verifies('a.in-helper', async () => {});`);
 
-  const requirements = { 'a.one': '', 'a.two': '', 'a.in-comment': '', 'a.in-text': '', 'a.in-helper': '' };
+  const { requirements } = defineRequirements({
+    both: { 'a.one': '', 'a.two': '', 'a.three': '', 'a.hidden': '' },
+    compact: { 'a.in-comment': '', 'a.in-text': '', 'a.in-helper': '', 'a.compact': '' },
+    explicit: { 'a.explicit': '' },
+  });
   expect(requirementCoverage(requirements, directory)).toEqual({
-    unverified: ['a.in-comment', 'a.in-text', 'a.in-helper'],
+    unverified: [
+      'a.two [explicit]',
+      'a.three [explicit]',
+      'a.hidden [compact]',
+      'a.hidden [explicit]',
+      'a.in-comment [compact]',
+      'a.in-text [compact]',
+      'a.in-helper [compact]',
+      'a.explicit [explicit]',
+    ],
     undefined: ['a.typo'],
-    unreadable: ['some.test.ts:6'],
+    unreadable: [6, 7, 8, 9, 10].map((line) => `some.test.ts:${line}`),
   });
 });

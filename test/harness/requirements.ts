@@ -1,15 +1,21 @@
-/** Requirements as data, and tests that say which of them they verify: once for each era, and toolset where it applies. */
+/** Requirements as data, and tests that say which of them they verify: once for each toolset and era. */
 
 import { test } from 'vitest';
 import { ERAS, type Era } from './connect-client.ts';
 import { startHarness } from './harness.ts';
 import type { Harness, HarnessOptions } from './open-harness.ts';
-import type { Toolset } from './toolsets.ts';
+import { TOOLSETS, type Toolset } from './toolsets.ts';
+
+export interface Requirement {
+  readonly text: string;
+  /** Where it applies. */
+  readonly toolsets: readonly Toolset[];
+}
+
+type Texts<Id extends string> = Readonly<Record<Id, string>>;
 
 export interface Variants {
-  /** By default both. */
-  readonly eras?: readonly Era[];
-  /** By default `compact`. */
+  /** By default every toolset that all the ids apply to. Written out: the coverage test reads it from the source. */
   readonly toolsets?: readonly Toolset[];
   /** Tells tests of the same requirement apart. */
   readonly when?: string;
@@ -27,29 +33,54 @@ export interface Variant {
 type Body = (variant: Variant) => Promise<void>;
 
 export interface Requirements<Id extends string> {
-  readonly texts: Readonly<Record<Id, string>>;
+  readonly requirements: Readonly<Record<Id, Requirement>>;
   /** Ids are written out where it is called: the coverage test reads them from the source. */
   verifies(ids: Id | readonly Id[], body: Body): void;
   verifies(ids: Id | readonly Id[], variants: Variants, body: Body): void;
 }
 
-export function defineRequirements<Id extends string>(texts: Readonly<Record<Id, string>>): Requirements<Id> {
-  function verifies(ids: Id | readonly Id[], ...rest: [Body] | [Variants, Body]): void {
+/** What holds in both toolsets, and what is only in one because the other has no such thing. */
+export function defineRequirements<Both extends string, Compact extends string, Explicit extends string>(texts: {
+  readonly both: Texts<Both>;
+  readonly compact: Texts<Compact>;
+  readonly explicit: Texts<Explicit>;
+}): Requirements<Both | Compact | Explicit> {
+  type Id = Both | Compact | Explicit;
+  const requirements = {
+    ...requirementsOf(texts.both, TOOLSETS),
+    ...requirementsOf(texts.compact, ['compact']),
+    ...requirementsOf(texts.explicit, ['explicit']),
+  } as Record<Id, Requirement>;
+
+  function verifies(given: Id | readonly Id[], ...rest: [Body] | [Variants, Body]): void {
     const [variants, body] = rest.length === 1 ? [{}, rest[0]] : rest;
-    const { eras = ERAS, toolsets = ['compact'], when, timeout = 120_000 } = variants;
-    const name = titleOf(typeof ids === 'string' ? [ids] : ids, when);
+    const ids = typeof given === 'string' ? [given] : given;
+    const applicable = sharedToolsets(requirements, ids);
+    const { toolsets = applicable, when, timeout = 120_000 } = variants;
+    if (toolsets.length === 0 || toolsets.some((toolset) => !applicable.includes(toolset))) {
+      throw new Error(`${ids.join(' + ')} together apply to ${applicable.join(' and ') || 'no toolset'}`);
+    }
+    const title = ids.map((id) => `${id}: ${requirements[id].text}`).join(' + ');
+    const name = when === undefined ? title : `${title}, ${when}`;
     for (const toolset of toolsets) {
-      for (const era of eras) {
+      for (const era of ERAS) {
         const start: Variant['start'] = (options) => startHarness({ ...options, era, toolset });
         test(`${name} [${era}, ${toolset}]`, { timeout }, () => body({ era, toolset, start }));
       }
     }
   }
 
-  function titleOf(ids: readonly Id[], when: string | undefined): string {
-    const title = ids.map((id) => `${id}: ${texts[id]}`).join(' + ');
-    return when === undefined ? title : `${title}, ${when}`;
-  }
+  return { requirements, verifies };
+}
 
-  return { texts, verifies };
+/** Where a test of all these runs if it does not say. */
+export function sharedToolsets(
+  requirements: Readonly<Record<string, Requirement>>,
+  ids: readonly string[],
+): readonly Toolset[] {
+  return TOOLSETS.filter((toolset) => ids.every((id) => requirements[id]?.toolsets.includes(toolset) ?? false));
+}
+
+function requirementsOf(texts: Texts<string>, toolsets: readonly Toolset[]): Record<string, Requirement> {
+  return Object.fromEntries(Object.entries(texts).map(([id, text]) => [id, { text, toolsets }]));
 }

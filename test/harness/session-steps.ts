@@ -1,9 +1,21 @@
-/** Steps that most tests take with a session: wait for rest, wait for a request, decide. */
+/**
+ * Steps that most tests take with a session, in either toolset. What returns a view is told in the same words by both;
+ * what returns JSON is as the toolset tells it.
+ */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import type { Json } from './json.ts';
-import { DIALECTS, type Allowance, type Denial, type Dialect, type Toolset } from './toolsets.ts';
+import {
+  DIALECTS,
+  type Allowance,
+  type Denial,
+  type Dialect,
+  type RequestView,
+  type SessionView,
+  type StartOptions,
+  type Toolset,
+} from './toolsets.ts';
 
 export interface Wait {
   /** Milliseconds. */
@@ -21,12 +33,58 @@ const WATCH_MS = 200;
 const PAUSE_MS = 20;
 
 export class SessionSteps {
+  /** The calls themselves, for a test that expects them to fail. */
+  readonly dialect: Dialect;
   readonly #ok: Ok;
-  readonly #dialect: Dialect;
 
   constructor(toolset: Toolset, ok: Ok) {
-    this.#dialect = DIALECTS[toolset];
+    this.dialect = DIALECTS[toolset];
     this.#ok = ok;
+  }
+
+  /** Returns the id of a new session. */
+  async begin(prompt: string, options?: StartOptions): Promise<string> {
+    const { sessionId } = await this.#ok(...this.dialect.start(prompt, options));
+    return sessionId;
+  }
+
+  say(sessionId: string, text: string): Promise<Json> {
+    return this.#ok(...this.dialect.say(sessionId, text));
+  }
+
+  queue(sessionId: string, text: string): Promise<Json> {
+    return this.#ok(...this.dialect.queue(sessionId, text));
+  }
+
+  resume(sessionId: string, text: string): Promise<Json> {
+    return this.#ok(...this.dialect.resume(sessionId, text));
+  }
+
+  interrupt(sessionId: string): Promise<Json> {
+    return this.#ok(...this.dialect.interrupt(sessionId));
+  }
+
+  async look(sessionId: string): Promise<SessionView> {
+    return this.dialect.view(await this.#ok(...this.dialect.look(sessionId)));
+  }
+
+  async watch(sessionId: string, waitMs = WITHIN_MS): Promise<SessionView> {
+    return this.dialect.view(await this.#ok(...this.dialect.watch(sessionId, waitMs)));
+  }
+
+  /** The session when it is at rest. */
+  async finish(sessionId: string, wait?: Wait): Promise<SessionView> {
+    return this.dialect.view(await this.waitUntilRest(sessionId, wait));
+  }
+
+  /** The oldest open request, as soon as there is one. */
+  async nextRequest(sessionId: string, wait?: Wait): Promise<RequestView> {
+    return this.dialect.requestView(await this.waitForRequest(sessionId, wait));
+  }
+
+  /** The session as soon as this holds. */
+  async until(sessionId: string, holds: (view: SessionView) => unknown, wait?: Wait): Promise<SessionView> {
+    return this.dialect.view(await this.waitFor(sessionId, (state) => holds(this.dialect.view(state)), wait));
   }
 
   async waitFor(
@@ -36,7 +94,7 @@ export class SessionSteps {
   ): Promise<Json> {
     const deadline = performance.now() + within;
     for (;;) {
-      const state = await this.#ok(...this.#dialect.watch(sessionId, WATCH_MS));
+      const state = await this.#ok(...this.dialect.watch(sessionId, WATCH_MS));
       if (holds(state)) return state;
       if (performance.now() >= deadline) {
         throw new Error(`Not within ${within} ms: ${what}. Last seen: ${inspect(state, { depth: 6 })}`);
@@ -46,28 +104,25 @@ export class SessionSteps {
   }
 
   waitUntilRest(sessionId: string, wait: Wait = {}): Promise<Json> {
-    return this.waitFor(sessionId, (state) => this.#dialect.isAtRest(state), {
-      what: 'the session is at rest',
-      ...wait,
-    });
+    const isAtRest = (state: Json): boolean => ['rest', 'error'].includes(this.dialect.view(state).status);
+    return this.waitFor(sessionId, isAtRest, { what: 'the session is at rest', ...wait });
   }
 
-  /** The oldest open request, as soon as there is one. */
   async waitForRequest(sessionId: string, wait: Wait = {}): Promise<Json> {
-    const isOpen = (state: Json): boolean => this.#dialect.openRequests(state).length > 0;
+    const isOpen = (state: Json): boolean => this.dialect.openRequests(state).length > 0;
     const state = await this.waitFor(sessionId, isOpen, { what: 'a request is open', ...wait });
-    return this.#dialect.openRequests(state)[0];
+    return this.dialect.openRequests(state)[0];
   }
 
   async allow(sessionId: string, { requestId, ...details }: Allowance = {}): Promise<Json> {
-    return this.#ok(...this.#dialect.allow(sessionId, requestId ?? (await this.#oldestRequest(sessionId)), details));
+    return this.#ok(...this.dialect.allow(sessionId, requestId ?? (await this.#oldestRequest(sessionId)), details));
   }
 
   async deny(sessionId: string, { requestId, ...details }: Denial = {}): Promise<Json> {
-    return this.#ok(...this.#dialect.deny(sessionId, requestId ?? (await this.#oldestRequest(sessionId)), details));
+    return this.#ok(...this.dialect.deny(sessionId, requestId ?? (await this.#oldestRequest(sessionId)), details));
   }
 
   async #oldestRequest(sessionId: string): Promise<string> {
-    return this.#dialect.requestId(await this.waitForRequest(sessionId));
+    return (await this.nextRequest(sessionId)).id;
   }
 }

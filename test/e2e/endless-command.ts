@@ -1,0 +1,24 @@
+/** A session whose command runs until somebody stops it. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import type { Harness } from '../harness/open-harness.ts';
+
+/** Tells when it has begun. */
+export const ENDLESS = 'touch begun; until [ -f never ]; do sleep 0.1; done';
+
+export const hasBegun = (h: Harness): Promise<unknown> =>
+  eventually(() => existsSync(join(h.project, 'begun')), { what: 'the command runs' });
+
+export async function startEndless(h: Harness): Promise<string> {
+  h.model.on('run for ever').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
+  const sessionId = await h.begin('run for ever', { allowedTools: ['Bash'] });
+  await hasBegun(h);
+  return sessionId;
+}
+
+export async function runningCommands(h: Harness): Promise<string[]> {
+  return (await h.processes()).map(({ command }) => command).filter((command) => command.includes('until [ -f never'));
+}

@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { reply, text, tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import { asks, COLOUR, EXTRAS, writesPlan } from './asked-of-people.ts';
+import { claudePid } from './claude-process.ts';
+import { verifies } from './requirements.ts';
+
+const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: `make ${file}` });
+
+verifies(['request.plan', 'request.plan-deny'], async (variant) => {
+  const h = await variant.start();
+  const script = h.model
+    .on('build it')
+    .reply(
+      writesPlan('# Plan A\n\n1. Tear everything down.'),
+      tool('ExitPlanMode'),
+      writesPlan('# Plan B\n\n1. Make `built.txt`.'),
+      tool('ExitPlanMode'),
+      touch('built.txt'),
+      text('as planned'),
+    );
+  const sessionId = await h.begin('build it', { permissionMode: 'plan' });
+  const first = await h.nextRequest(sessionId);
+  expect(first).toMatchObject({ type: 'plan_review', toolName: 'ExitPlanMode' });
+  expect(first.shown).toBe('# Plan A\n\n1. Tear everything down.');
+  await h.deny(sessionId, { requestId: first.id, message: 'keep what is there' });
+
+  const second = await h.nextRequest(sessionId);
+  expect(second).toMatchObject({ type: 'plan_review', shown: '# Plan B\n\n1. Make `built.txt`.' });
+  expect(second.id).not.toBe(first.id);
+  expect(h.model.requestsFor(script)[2]?.toolResults[0]).toMatchObject({
+    isError: true,
+    text: expect.stringContaining('keep what is there'),
+  });
+  await h.allow(sessionId, { requestId: second.id });
+
+  // Out of plan mode the work asks as usual.
+  expect(await h.nextRequest(sessionId)).toMatchObject({ type: 'permission', toolName: 'Bash' });
+  expect(existsSync(join(h.project, 'built.txt'))).toBe(false);
+  await h.allow(sessionId);
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'as planned' });
+  expect(existsSync(join(h.project, 'built.txt'))).toBe(true);
+});
+
+verifies(['request.plan-said', 'request.plan'], { when: 'also when the process is started again' }, async (variant) => {
+  const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
+  const h = await variant.start({ env });
+  h.model.on('plan it').reply(reply().text('First I make one thing.').tool('ExitPlanMode', {}), text('planned'));
+  h.model.on('now do it').reply(touch('made.txt'), text('did it'));
+  const sessionId = await h.begin('plan it', { permissionMode: 'plan' });
+  expect(await h.nextRequest(sessionId)).toMatchObject({ type: 'plan_review', shown: 'First I make one thing.' });
+  await h.allow(sessionId);
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'planned' });
+  await eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
+
+  await h.say(sessionId, 'now do it');
+  expect(await h.nextRequest(sessionId)).toMatchObject({ type: 'permission', toolName: 'Bash' });
+  await h.allow(sessionId);
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'did it' });
+  expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
+});
+
+verifies('request.question-map', async (variant) => {
+  const h = await variant.start();
+  const script = h.model.on('ask me').reply(asks(COLOUR), text('thanks'));
+  const sessionId = await h.begin('ask me');
+  const { id, ...asked } = await h.nextRequest(sessionId);
+  expect(asked).toMatchObject({ type: 'user_question', toolName: 'AskUserQuestion', shown: 'Which colour?' });
+  expect(asked.input.questions).toMatchObject([
+    { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] },
+  ]);
+  await h.allow(sessionId, { requestId: id, answers: { 'Which colour?': 'Blue' } });
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks' });
+  const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
+  expect(told?.text).toContain('"Which colour?"="Blue"');
+  expect(told?.text).not.toContain('Red');
+});
+
+verifies(['request.question-list', 'request.question-needs-answer'], async (variant) => {
+  const h = await variant.start();
+  const script = h.model.on('ask me').reply(asks(COLOUR, EXTRAS), text('thanks'));
+  const sessionId = await h.begin('ask me');
+  const { id, shown } = await h.nextRequest(sessionId);
+  expect(shown).toBe('Which colour? | Which extras?');
+  const tooLittle = [{}, [], ['Blue'], { 'Which colour?': 'Blue' }, { 'Which size?': 'Large' }];
+  for (const allowance of [{}, ...tooLittle.map((answers) => ({ answers }))]) {
+    const message = await h.fails(...h.dialect.allow(sessionId, id, allowance), 'INVALID_ARGUMENT');
+    expect(message).toMatch(/question|answer/i);
+  }
+  await h.allow(sessionId, { requestId: id, answers: ['a light green', ['Wheels', 'Doors']] });
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks' });
+  const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
+  expect(told?.text).toContain('"Which colour?"="a light green"');
+  expect(told?.text).toContain('"Which extras?"="Wheels, Doors"');
+});
+
+verifies('request.question-not-approved', async (variant) => {
+  const h = await variant.start();
+  h.model.on('ask me').reply(asks(COLOUR), text('thanks'));
+  const sessionId = await h.begin('ask me', { allowedTools: ['AskUserQuestion'] });
+  expect(await h.nextRequest(sessionId)).toMatchObject({ type: 'user_question' });
+  await h.allow(sessionId, { answers: ['Red'] });
+  await h.finish(sessionId);
+});
