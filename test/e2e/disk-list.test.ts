@@ -74,16 +74,17 @@ verifies('session.disk-list', { when: 'page by page', toolsets: ['compact'] }, a
   expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
 });
 
-verifies('session.disk-list-begun', async (variant) => {
+verifies('list.begun', async (variant) => {
   const h = await variant.start();
   const held = gate(text('done'));
   h.model.on('just\nbegun').reply(held);
   const elsewhere = await directoryIn(h, 'elsewhere');
   const sessionId = await h.begin('just\nbegun');
   await held.arrived;
-  await rm(path.join(h.configDir, 'projects'), { recursive: true, force: true });
+  // Claude Code may be writing there.
+  await rm(path.join(h.configDir, 'projects'), { recursive: true, force: true, maxRetries: 10 });
 
-  const begun = { sessionId, projectDirectory: h.project, displayText: 'just begun' };
+  const begun = { sessionId, projectDirectory: h.project, displayText: 'just begun', activeStatus: 'running' };
   expect(await listed(h)).toMatchObject([begun]);
   expect(await listed(h, { projectDirectory: h.project })).toMatchObject([begun]);
   expect(await listed(h, { projectDirectory: elsewhere })).toEqual([]);

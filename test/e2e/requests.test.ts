@@ -173,14 +173,15 @@ verifies(['request.time-out', 'request.audited'], async (variant) => {
   expect(await firstDecision(h)).toEqual({ who: 'timeout', what: 'Bash', outcome: 'deny' });
 });
 
-verifies('request.never-expires', async (variant) => {
+verifies(['request.never-expires', 'check.result-fields'], async (variant) => {
   const h = await variant.start({ env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '200' } });
   h.model.on('make a file').reply(touch('made.txt'), text('done'));
   const sessionId = await start(h, { prompt: 'make a file', permissionRequestTimeoutMs: 0 });
   expect(await h.waitForRequest(sessionId)).not.toHaveProperty('expiresAt');
   // A second session with the setting of the server shows that the time would have been up.
   h.model.on('another file').reply(touch('other.txt'), text('not done'));
-  await h.waitUntilRest(await start(h, { prompt: 'another file' }));
+  const expired = await h.waitUntilRest(await start(h, { prompt: 'another file' }));
+  expect(expired.result).toMatchObject({ result: 'not done', permissionDenials: [{ toolName: 'Bash' }] });
   await h.allow(sessionId);
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
 });

@@ -74,7 +74,6 @@ export const { requirements, verifies } = defineRequirements({
 
     // ── sessions and their life ────────────────────────────────────────────────────────────────────────────────────
     'session.disk-list': 'every session that Claude Code has on this machine is listed, newest first',
-    'session.disk-list-begun': 'a live session is listed before its transcript is written',
     'session.disk-list-allowed': 'sessions outside the allowed directories are neither listed nor opened',
     'session.interrupt': 'interrupt stops the turn and its command; the session takes replies',
     'session.interrupt-request': 'interrupt settles open requests',
@@ -174,6 +173,7 @@ export const { requirements, verifies } = defineRequirements({
     'status.tool-uses': 'toolUseEvents tell running, completed, denied and failed apart, also those of sub-agents',
     'status.interrupted':
       'an interrupted session is "interrupted" until the next message, its open tools failed or denied',
+    'list.begun': 'a live session is listed before its transcript is written',
     'list.active': 'isActive and activeStatus tell what this server has live',
   },
 });
