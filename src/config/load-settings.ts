@@ -103,7 +103,7 @@ function firstGiven(key: SettingKey, flag: string | undefined, env: NodeJS.Proce
   return undefined;
 }
 
-function depthFrom(env: NodeJS.ProcessEnv): { depth: number; limit: number } {
+export function depthFrom(env: NodeJS.ProcessEnv): { depth: number; limit: number } {
   const [, depth, limit] = /^(\d{1,6})(?:\/(\d{1,6}))?$/.exec(env[DEPTH_VARIABLE] ?? '') ?? [];
   return { depth: Number(depth ?? 0), limit: limit === undefined ? Number.POSITIVE_INFINITY : Number(limit) };
 }

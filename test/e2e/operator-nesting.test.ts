@@ -1,5 +1,7 @@
 /** Sessions inside sessions: how deep they go, and what of the server's environment they see. */
 
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import type { Script } from '../../src/scripted-model/scripted-model.ts';
@@ -17,14 +19,13 @@ function innerServer(...args: string[]): Record<string, unknown> {
 }
 
 /** A session that starts a session through the server inside it. Returns what that one was answered. */
-async function goDeeper(h: Harness, server: Record<string, unknown>): Promise<string> {
+async function goDeeper(h: Harness, server?: Record<string, unknown>): Promise<string> {
   const deeper = tool('mcp__inner__claude_code', { prompt: 'the inner task', waitMs: 30_000 });
   const outer: Script = h.model.on('the outer task').reply(deeper, text('went deeper'));
   const { sessionId } = await h.ok('claude_code', {
     prompt: 'the outer task',
     allowedTools: ['mcp__inner'],
-    mcpServers: server,
-    strictMcpConfig: true,
+    ...(server && { mcpServers: server, strictMcpConfig: true }),
     sessionInitTimeoutMs: 30_000,
   });
   await h.waitUntilRest(sessionId, { within: 60_000 });
@@ -48,6 +49,17 @@ describe('MAX_DEPTH', () => {
   it('given as flag holds further in too, and cannot be raised there', { timeout: TIMEOUT }, async () => {
     const h = await startHarness({ args: ['--max-depth', '1'] });
     expect(await goDeeper(h, innerServer('--max-depth', '50'))).toContain('PERMISSION_DENIED');
+  });
+
+  it.runIf(process.platform === 'linux').each([
+    ['as it is', {}],
+    ['with a depth of its own', { CLAUDE_CODE_MCP_DEPTH: '0/50', CLAUDE_CODE_MCP_MAX_DEPTH: '50' }],
+  ])('bounds a server that the project configures, %s', { timeout: TIMEOUT }, async (_how, env) => {
+    const h = await startHarness({ env: { CLAUDE_CODE_MCP_MAX_DEPTH: '1' } });
+    const { inner } = innerServer() as { inner: object };
+    await writeFile(join(h.project, '.mcp.json'), JSON.stringify({ mcpServers: { inner: { ...inner, env } } }));
+    await writeFile(join(h.configDir, 'settings.json'), JSON.stringify({ enableAllProjectMcpServers: true }));
+    expect(await goDeeper(h)).toContain('PERMISSION_DENIED');
   });
 
   it('of 0 lets nothing start', async () => {

@@ -1,3 +1,4 @@
+import { withDepthOfAncestors } from '../../config/ancestor-depth.ts';
 import { misspeltVariables } from '../../config/misspelt-variables.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { hostEngine } from '../../engine/engine-host.ts';
@@ -26,7 +27,7 @@ export function serve(settings: Settings, surroundings: Surroundings): RunningSe
   const log = createLog(settings.logLevel, stderr);
   for (const { name, nearest } of misspeltVariables(env))
     log('warn', `${name} is not a setting; did you mean ${nearest}?`);
-  const hosted = hostEngine(settings, { env, cwd, configDir, log });
+  const hosted = hostEngine(withDepthOfAncestors(settings), { env, cwd, configDir, log });
   const connection = serveOverStdio(hosted.engine, { name: 'claude-code-mcp', version }, opening, {
     onError: (error) => log('debug', `protocol: ${error.message}`),
     onFirstAnswer: () => {
