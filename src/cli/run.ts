@@ -87,7 +87,7 @@ async function dispatch(source: CommandSource): Promise<number> {
     case 'install':
     case 'uninstall': {
       // Rules that could not be used would only be noticed when the client starts the server.
-      if (command === 'install') loadSettings(source);
+      if (command === 'install') await withKnownNames(loadSettings(source));
       const { runInstall } = await import('./install/run-install.ts');
       const { openTerminal } = await loadTerminal();
       const { execPath } = process;

@@ -233,6 +233,11 @@ describe('settings', () => {
     expect(find('State directory').status).toBe('ok');
   });
 
+  test('so is a denied option that there is not', async () => {
+    const { find } = await examine({ ...QUICK, env: { ...place.env(), CLAUDE_CODE_MCP_DENY_OPTIONS: 'plugin' } });
+    expect(find('Settings')).toMatchObject({ status: 'problem', found: expect.stringContaining('plugins') });
+  });
+
   test('a rule that is written wrongly is no rule', async () => {
     const { find } = await examine({ ...QUICK, env: { ...place.env(), CLAUDE_CODE_MCP_ALLOWED_DIR: '/srv' } });
     expect(find('Settings')).toMatchObject({ status: 'problem', remedy: 'Did you mean CLAUDE_CODE_MCP_ALLOWED_DIRS?' });

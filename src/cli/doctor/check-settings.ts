@@ -2,6 +2,7 @@ import { loadSettings, type Settings, type SettingsSource } from '../../config/l
 import { misspeltVariables } from '../../config/misspelt-variables.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
+import { withKnownDenyOptions } from '../../engine/known-deny-options.ts';
 import { ok, problem, type Finding } from './finding.ts';
 
 const CHECK = 'Settings';
@@ -9,7 +10,7 @@ const CHECK = 'Settings';
 /** The finding, and settings to go on with: the defaults when the real ones cannot be used. */
 export function checkSettings(source: SettingsSource): { finding: Finding; settings: Settings } {
   try {
-    const settings = loadSettings(source);
+    const settings = withKnownDenyOptions(loadSettings(source));
     return { finding: spelling(source), settings };
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
