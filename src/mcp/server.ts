@@ -54,7 +54,11 @@ function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legac
   server.setRequestHandler('tools/call', async (request, ctx) => {
     const tools = await loadTools(toolset);
     const tool = tools.find(({ name }) => name === request.params.name);
-    if (!tool) return unknownTool(request.params.name, tools);
+    if (!tool) {
+      const outcome = 'INVALID_ARGUMENT';
+      engine.audit.record({ kind: 'tool_call', who: 'caller', what: request.params.name.slice(0, 100), outcome });
+      return unknownTool(request.params.name, tools);
+    }
     const forms = era === 'modern' ? new CallForms(engine, desk, states, ctx) : undefined;
     // Whoever called last is whose user is asked: before the first call there is no session that could ask.
     engine.presentWith(forms ? { available: forms.available, present: () => undefined } : pushedForms);

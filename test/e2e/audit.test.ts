@@ -68,13 +68,15 @@ describe('a session', () => {
     const h = await startHarness();
     await h.fails('claude_code', { prompt: PROMPT, permissionMode: 'bypassPermissions' }, 'PERMISSION_DENIED');
     await h.fails('claude_code', { prompt: PROMPT, nonsense: 'the-word-in-nonsense' }, 'INVALID_ARGUMENT');
+    await h.fails('no_such_tool', {}, 'INVALID_ARGUMENT');
     const missing = { action: 'get', sessionId: 'missing' };
     await h.fails('claude_code_session', missing, 'SESSION_NOT_FOUND');
     const trail = await entries(h, ({ outcome }) => outcome === 'SESSION_NOT_FOUND');
     expect(trail).toMatchObject([
       { kind: 'tool_call', what: 'claude_code', outcome: 'PERMISSION_DENIED' },
       { kind: 'tool_call', what: 'claude_code', outcome: 'INVALID_ARGUMENT' },
-      { kind: 'tool_call', what: 'claude_code_session get', outcome: 'SESSION_NOT_FOUND' },
+      { kind: 'tool_call', what: 'no_such_tool', outcome: 'INVALID_ARGUMENT' },
+      { kind: 'tool_call', what: 'claude_code_session get', session: 'missing', outcome: 'SESSION_NOT_FOUND' },
     ]);
     expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
   });
