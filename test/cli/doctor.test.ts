@@ -92,7 +92,7 @@ test(
         check: 'Login',
         status: 'problem',
         found: 'nobody is logged in, and there is no key',
-        remedy: expect.stringContaining('ANTHROPIC_API_KEY'),
+        remedy: expect.stringMatching(/^Run ".+[\\/]claude(\.exe)?" auth login, or set ANTHROPIC_API_KEY/),
       },
     ]);
     expect(report.findings.find(({ check }) => check === 'A real start')?.status).toBe('ok');

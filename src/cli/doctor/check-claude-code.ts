@@ -67,7 +67,8 @@ export async function checkLogin(source: ClaudeCodeSource): Promise<Finding> {
     return problem(
       LOGIN,
       'nobody is logged in, and there is no key',
-      'Run "claude" once and log in, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN where the server is started.',
+      // By its path: who has Claude Code from this package alone has no command of that name.
+      `Run "${programOf(source)}" auth login, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN where the server is started.`,
     );
   }
   const how = [status.authMethod, status.apiKeySource, status.apiProvider].filter((word) => typeof word === 'string');
@@ -92,8 +93,13 @@ interface Answer {
   readonly failure: string | undefined;
 }
 
-function runClaudeCode({ executable, bundled, env, homedir }: ClaudeCodeSource, args: string[]): Promise<Answer> {
-  const file = executable ?? bundled?.executable ?? 'claude';
+function programOf({ executable, bundled }: ClaudeCodeSource): string {
+  return executable ?? bundled?.executable ?? 'claude';
+}
+
+function runClaudeCode(source: ClaudeCodeSource, args: string[]): Promise<Answer> {
+  const { env, homedir } = source;
+  const file = programOf(source);
   return new Promise((resolve) => {
     const answered = (error: (Error & { code?: unknown }) | null, stdout: string, stderr: string): void =>
       // An exit code is an answer; anything else means that it did not run.
