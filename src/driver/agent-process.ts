@@ -84,7 +84,10 @@ export class AgentProcess {
   }
 
   async setModel(model: string): Promise<void> {
-    await answered('a change of model', CONTROL_ANSWER_MS, this.#query.setModel(model));
+    const changed = this.#query.setModel(model).catch((error: unknown) => {
+      throw new DomainError('INVALID_ARGUMENT', `Claude Code does not take the model ${model}: ${messageOf(error)}`);
+    });
+    await answered('a change of model', CONTROL_ANSWER_MS, changed);
   }
 
   async setPermissionMode(mode: PermissionMode): Promise<void> {

@@ -176,6 +176,18 @@ verifies('reply.switch', async (variant) => {
   expect(sessions[0]).toMatchObject({ model: 'claude-haiku-4-5', permissionMode: 'acceptEdits' });
 });
 
+verifies('reply.switch', { when: 'to a model that is refused' }, async (variant) => {
+  const h = await variant.start();
+  h.model.on('one').reply(text('1'));
+  h.model.on(/^Hi$/).reply(httpError(404, { type: 'not_found_error', message: 'model: claude-no-such-model' }));
+  h.model.on('two').reply(text('2'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
+  const refused = { sessionId, prompt: 'two', model: 'claude-no-such-model' };
+  expect(await h.fails('claude_code_reply', refused, 'INVALID_ARGUMENT')).toContain('claude-no-such-model');
+  const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'two', waitMs: 40_000 });
+  expect(answer).toMatchObject({ status: 'idle', result: { result: '2' } });
+});
+
 verifies('reply.unknown-session', async (variant) => {
   const h = await variant.start();
   const sessionId = '00000000-0000-4000-8000-000000000000';
