@@ -55,8 +55,19 @@ export async function installPeers(): Promise<Peers> {
   };
 }
 
+/** Also what asks for a newer Node than this one: it may run all the same. */
 async function npm(cwd: string, spec: string): Promise<void> {
-  const args = ['install', '--no-audit', '--no-fund', '--no-save', '--ignore-scripts', '--prefix', cwd, spec];
+  const args = [
+    'install',
+    '--no-audit',
+    '--no-fund',
+    '--no-save',
+    '--ignore-scripts',
+    '--no-engine-strict',
+    '--prefix',
+    cwd,
+    spec,
+  ];
   await promisify(execFile)('npm', args, { cwd, timeout: 180_000, shell: process.platform === 'win32' });
 }
 

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../errors/errors.ts';
 import { toLine, withDropped, type NewAuditEntry } from './audit-entry.ts';
 import { AuditFile, type AuditFileSystem } from './audit-file.ts';
@@ -25,6 +25,7 @@ export interface AuditOptions {
   readonly fileSystem?: AuditFileSystem;
 }
 
+const GATHER_MS = 20;
 const LARGEST_BATCH_BYTES = 256 * 1024;
 
 export function openAudit(options: AuditOptions): Audit {
@@ -89,8 +90,8 @@ class AuditLog implements Audit {
   }
 
   async #writeQueue(): Promise<void> {
-    // What is recorded in one turn of the event loop goes out in one write.
-    await nextTurn();
+    // What belongs together goes out in one write, and not while an answer or the next message is on its way.
+    await pause(GATHER_MS, undefined, { ref: false });
     // After a failure the next entry tries again; to go on here would spin for as long as the disk is full.
     while (this.#queue.length > 0 && (await this.#writeSome()));
     // In the same step as the last look at the queue: an entry recorded in between would be left lying there.

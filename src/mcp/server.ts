@@ -74,10 +74,12 @@ function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legac
   return connection;
 }
 
+let toolsets: Promise<Readonly<Record<Settings['toolset'], readonly Tool[]>>> | undefined;
+
 /** Apart from the start: the first answer of a server is its list, and that needs neither handlers nor schemas. */
 export async function loadTools(toolset: Settings['toolset']): Promise<readonly Tool[]> {
-  const { TOOLSETS } = await import('./toolsets.ts');
-  return TOOLSETS[toolset];
+  toolsets ??= import('./toolsets.ts').then(({ TOOLSETS }) => TOOLSETS);
+  return (await toolsets)[toolset];
 }
 
 async function listTools({ settings: { toolset }, tools: knownTools }: Engine): Promise<ListedTool[]> {
