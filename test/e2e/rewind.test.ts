@@ -2,15 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import { verifies } from './requirements.ts';
 
-/** Several turns and processes one after the other, on a machine that may have other work. */
-const SLOW = { timeout: 90_000 };
 const PARKED = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
 
 /** The uuid of the message that the last turn answered, where a caller finds it. */
@@ -23,11 +21,16 @@ async function isParked(h: Harness): Promise<boolean> {
   return !(await h.processes()).some(({ command }) => command.includes('stream-json'));
 }
 
-test.each([
-  ['that still runs', {}],
-  ['that was parked', PARKED],
-])('files are put back with a process %s: dry first, then for real', SLOW, async (_which, env) => {
-  const h = await startHarness({ toolset: 'compact', env });
+verifies('session.rewind', { when: 'with a process that still runs' }, async (variant) => {
+  await rewindTwice(await variant.start());
+});
+
+verifies('session.rewind', { when: 'with a process that was parked' }, async (variant) => {
+  await rewindTwice(await variant.start({ env: PARKED }), isParked);
+});
+
+/** Dry first, then for real, one message after the other. */
+async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> = async () => true): Promise<void> {
   const kept = path.join(h.project, 'kept.txt');
   const made = path.join(h.project, 'made.txt');
   await writeFile(kept, 'as it was\n');
@@ -47,7 +50,7 @@ test.each([
   await h.waitUntilRest(sessionId);
   const second = await lastMessage(h, sessionId);
   expect(second).not.toBe(first);
-  if ('CLAUDE_CODE_MCP_PARK_AFTER_MS' in env) await eventually(() => isParked(h), { what: 'the process is parked' });
+  await eventually(() => ready(h), { what: 'the process is parked, if it should be' });
   const rewind = (args: object): Promise<Json> => h.ok('claude_code_session', { action: 'rewind', sessionId, ...args });
 
   const dry = await rewind({ toUserMessage: second });
@@ -64,17 +67,17 @@ test.each([
   expect(await readFile(kept, 'utf8')).toBe('as it was\n');
 
   h.model.on('go on').reply('still here');
-  const done = await h.ok('claude_code_reply', { sessionId, prompt: 'go on', waitMs: 15_000 });
+  const done = await h.ok('claude_code_reply', { sessionId, prompt: 'go on', waitMs: 40_000 });
   expect(done).toMatchObject({ status: 'idle', result: { result: 'still here' } });
-});
+}
 
-test('a rewind that cannot be says why', async () => {
-  const h = await startHarness({ toolset: 'compact' });
+verifies('session.rewind', { when: 'and one that cannot be says why' }, async (variant) => {
+  const h = await variant.start();
   const held = gate(text('done'));
   h.model.on('plain').reply('done');
   h.model.on('with checkpoints').reply(held);
   const rewind = { action: 'rewind', toUserMessage: randomUUID() };
-  const { sessionId: plain } = await h.ok('claude_code', { prompt: 'plain', waitMs: 15_000 });
+  const { sessionId: plain } = await h.ok('claude_code', { prompt: 'plain', waitMs: 40_000 });
   const without = await h.fails('claude_code_session', { ...rewind, sessionId: plain }, 'INVALID_ARGUMENT');
   expect(without).toContain('enableFileCheckpointing');
 
