@@ -10,7 +10,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { settingsMarkdownTable } from '../src/config/help.ts';
 import { parametersOf } from '../src/mcp/documentation/documented-tool.ts';
 import { TOOLSETS } from '../src/mcp/toolsets.ts';
-import { benchPart } from './docs/bench-part.ts';
+import { benchPart, peersPart } from './docs/bench-part.ts';
 import { fillGeneratedParts } from './docs/generated-parts.ts';
 import { isTopLevel, parameterTable, referencePage } from './docs/reference-page.ts';
 import { toolsTable } from './docs/tools-table.ts';
@@ -20,6 +20,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const PARTS: Readonly<Record<string, () => string>> = {
   settings: settingsMarkdownTable,
   bench: () => benchPart(path.join(root, 'bench', 'results.json')),
+  peers: () => peersPart(path.join(root, 'bench', 'results.json')),
   'tools-compact': () => toolsTable(TOOLSETS.compact),
   'tools-explicit': () => toolsTable(TOOLSETS.explicit),
   'parameters-claude-code': () => {
