@@ -12,7 +12,7 @@ afterEach(() => place.remove());
 
 test('reads the log of the settings', async () => {
   const entry = {
-    at: '2026-01-02T03:04:05.000Z',
+    time: '2026-01-02T03:04:05.000Z',
     kind: 'tool_call',
     session: 'abc',
     who: 'caller',
