@@ -51,10 +51,13 @@ describe('a state directory that cannot be written', () => {
 
   test('a record of an owner that is garbage is reported and removed', async () => {
     const h = await startHarness();
+    // Or it would come upon the garbage itself, perhaps just before its end.
+    h.server.closeStdin();
+    await h.server.exited;
     const owners = join(h.stateDir, 'claude-code-mcp', 'owners');
     await mkdir(owners, { recursive: true });
     await writeFile(join(owners, '00000000-0000-4000-8000-000000000000.json'), '{"half":');
-    await h.restartServer();
+    await h.startServer();
     await eventually(async () => (await readdir(owners)).length === 0, { what: 'the garbage is removed' });
     await eventually(() => h.server.stderr().includes('not a record'), { what: 'it is reported' });
   });
