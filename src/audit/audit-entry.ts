@@ -30,6 +30,12 @@ export function digest(text: string): Digest {
   return { chars: text.length, sha256: createHash('sha256').update(text).digest('hex').slice(0, 16) };
 }
 
+/** As it stands in the details of an entry. */
+export function digestLine(text: string): string {
+  const { chars, sha256 } = digest(text);
+  return `${String(chars)} chars, sha256 ${sha256}`;
+}
+
 const LONGEST_LINE = 16 * 1024;
 const LONGEST_TEXT = 1000;
 

@@ -1,4 +1,4 @@
-import { digest } from '../audit/audit-entry.ts';
+import { digestLine } from '../audit/audit-entry.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';
 import type { AuditTrail } from './services.ts';
 import type { Session } from './session.ts';
@@ -16,7 +16,7 @@ export class SessionTrail {
   }
 
   started(session: Session, origin: SessionOrigin, prompt: string): void {
-    this.#record(session, 'start', 'caller', origin.kind, { prompt: digestOf(prompt) });
+    this.#record(session, 'start', 'caller', origin.kind, { prompt: digestLine(prompt) });
   }
 
   startFailed(session: Session, error: string): void {
@@ -27,7 +27,7 @@ export class SessionTrail {
     this.#record(session, 'request', 'claude', ask.toolName, {
       request: id,
       kind,
-      input: digestOf(JSON.stringify(ask.input)),
+      input: digestLine(JSON.stringify(ask.input)),
     });
   }
 
@@ -58,9 +58,4 @@ export class SessionTrail {
       ...(Object.keys(details).length > 0 && { details }),
     });
   }
-}
-
-function digestOf(text: string): string {
-  const { chars, sha256 } = digest(text);
-  return `${String(chars)} chars, sha256 ${sha256}`;
 }

@@ -1,5 +1,5 @@
 import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
-import { digest } from '../audit/audit-entry.ts';
+import { digestLine } from '../audit/audit-entry.ts';
 import type { Engine } from '../engine/engine.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import { isObject, parseArguments, type Arguments } from './arguments.ts';
@@ -42,13 +42,12 @@ export function toResult(answer: object): CallToolResult {
 function auditCall(engine: Engine, tool: Tool, args: Arguments, answer: object, outcome: string): void {
   const { sessionId = args['sessionId'] } = answer as { sessionId?: unknown };
   const action = typeof args['action'] === 'string' ? ` ${args['action'].slice(0, 40)}` : '';
-  const { chars, sha256 } = digest(JSON.stringify(args));
   engine.audit.record({
     kind: 'tool_call',
     who: 'caller',
     what: `${tool.name}${action}`,
     outcome,
     ...(typeof sessionId === 'string' && sessionId !== '' && { session: sessionId.slice(0, 200) }),
-    details: { arguments: `${String(chars)} chars, sha256 ${sha256}` },
+    details: { arguments: digestLine(JSON.stringify(args)) },
   });
 }
