@@ -6,7 +6,7 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import { RawClient } from '../harness/raw-client.ts';
-import { TOOLSETS, type Toolset } from '../harness/toolsets.ts';
+import { DIALECTS, TOOLSETS, type ToolCall, type Toolset } from '../harness/toolsets.ts';
 
 /** In all at least 10,000 cases, in less than a minute. */
 const CASES_A_RUN = 25;
@@ -104,21 +104,11 @@ function argumentsFor({ name, inputSchema }: ToolSchema): fc.Arbitrary<unknown> 
   return fc.oneof({ weight: 9, arbitrary: fits }, { weight: 1, arbitrary: json }).map(harmless);
 }
 
-/** How a session is made and looked at in each toolset. */
-const CALLS = {
-  compact: {
-    start: ['claude_code', (cwd: string) => ({ prompt: 'be there', cwd })],
-    look: ['claude_code_check', (sessionId: string) => ({ action: 'poll', sessionId, includeEvents: false })],
-    list: ['claude_code_session', { action: 'list' }],
-    restsAs: 'idle',
-  },
-  explicit: {
-    start: ['claude_create_session', (cwd: string) => ({ prompt: 'be there', workingDirectory: cwd })],
-    look: ['claude_get_status', (sessionId: string) => ({ sessionId })],
-    list: ['claude_list_sessions', {}],
-    restsAs: 'completed',
-  },
-} as const;
+/** The sessions that the server knows. */
+const LIST: Readonly<Record<Toolset, ToolCall>> = {
+  compact: ['claude_code_session', { action: 'list' }],
+  explicit: ['claude_list_sessions', {}],
+};
 
 interface Fuzzed {
   readonly client: RawClient;
@@ -133,16 +123,16 @@ async function startFuzzed(toolset: Toolset = 'compact'): Promise<Fuzzed> {
   const client = new RawClient(h.server);
   await client.initialize();
   h.model.on('be there').reply(text('here I am'));
-  const call = async (name: string, args: object): Promise<Json> => {
+  const call = async ([name, args]: ToolCall): Promise<Json> => {
     const { result } = await client.request('tools/call', { name, arguments: args });
     return result.structuredContent;
   };
-  const { start, look, list, restsAs } = CALLS[toolset];
-  const { sessionId } = await call(start[0], start[1](h.project));
-  await eventually(async () => (await call(look[0], look[1](sessionId))).status === restsAs, { what: 'it is at rest' });
+  const { start, look, view } = DIALECTS[toolset];
+  const { sessionId } = await call(start('be there', { cwd: h.project }));
+  await eventually(async () => view(await call(look(sessionId))).status === 'rest', { what: 'it is at rest' });
   const stateNow = async (): Promise<unknown> => ({
-    sessions: (await call(list[0], list[1])).sessions,
-    session: await call(look[0], look[1](sessionId)),
+    sessions: (await call(LIST[toolset])).sessions,
+    session: await call(look(sessionId)),
     pids: (await h.processes()).map(({ pid }) => pid).sort((a, b) => a - b),
   });
   const before = await stateNow();
