@@ -1,23 +1,21 @@
 import type { CanUseTool, Options, Query, SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { PermissionMode } from '../schema/session-options.ts';
 import { AgentChild } from './agent-child.ts';
 import type { Translation } from './agent-signal.ts';
 import { InputQueue } from './input-queue.ts';
 import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './permission-ask.ts';
 import type { ProcessOwner } from './process-owner.ts';
 import { launchOptions } from './sdk-options.ts';
-import type { ClaimedSpare } from './spare-agent.ts';
+import type { ClaimedSpare, SpareTemplate } from './spare-agent.ts';
 import { translate } from './translate.ts';
 
-export interface AgentLaunch {
+export interface AgentLaunch extends SpareTemplate {
   sessionId: string;
   history:
     | { kind: 'new' }
     | { kind: 'resume'; at?: string | undefined }
     | { kind: 'fork'; of: string; at?: string | undefined };
-  options: SessionOptions;
-  env: Record<string, string>;
 }
 
 export interface AgentListener {
@@ -109,10 +107,10 @@ export class AgentProcess {
     this.#query.close();
   }
 
-  #options({ sessionId, history, options, env }: AgentLaunch): Options {
+  #options({ sessionId, history, options, env, managedSettings }: AgentLaunch): Options {
     const at = history.kind === 'new' ? undefined : history.at;
     return {
-      ...launchOptions(options),
+      ...launchOptions(options, managedSettings),
       ...(history.kind !== 'resume' && { sessionId }),
       ...(history.kind === 'resume' && { resume: sessionId }),
       ...(history.kind === 'fork' && { resume: history.of, forkSession: true }),

@@ -24,7 +24,11 @@ export function sdkOptions(given: SessionOptions): Options {
 }
 
 /** As above, for a process that is about to be started. */
-export function launchOptions(given: SessionOptions): Options {
+export function launchOptions(given: SessionOptions, managedSettings?: Options['managedSettings']): Options {
   const program = onlyBundledProgram();
-  return { ...(program !== undefined && { pathToClaudeCodeExecutable: program }), ...sdkOptions(given) };
+  return {
+    ...(program !== undefined && { pathToClaudeCodeExecutable: program }),
+    ...sdkOptions(given),
+    ...(managedSettings && { managedSettings }),
+  };
 }

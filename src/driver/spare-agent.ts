@@ -13,6 +13,8 @@ type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
 export interface SpareTemplate {
   readonly options: SessionOptions;
   readonly env: Record<string, string>;
+  /** What the operator imposes through Claude Code's policy layer; no caller has a say in it. */
+  readonly managedSettings?: Readonly<Record<string, unknown>>;
 }
 
 /** A spare that has become a session's process. */
@@ -48,10 +50,10 @@ export class SpareAgent {
   }
 
   async warm(sdk: Sdk): Promise<void> {
-    const { options, env } = this.#template;
+    const { options, env, managedSettings } = this.#template;
     this.#process = await sdk.prewarm({
       options: {
-        ...launchOptions(fixedOptions(options)),
+        ...launchOptions(fixedOptions(options), managedSettings),
         sessionId: this.sessionId,
         env: this.#child.environment(env),
         spawnClaudeCodeProcess: (spawnOptions) => this.#child.spawn(spawnOptions),
@@ -67,12 +69,13 @@ export class SpareAgent {
     return this.#process !== undefined && this.#child.alive;
   }
 
-  fits({ options, env }: SpareTemplate): boolean {
+  fits({ options, env, managedSettings }: SpareTemplate): boolean {
     return (
       options.cwd !== undefined &&
       options.permissionMode !== 'bypassPermissions' &&
       isDeepStrictEqual(fixedOptions(options), fixedOptions(this.#template.options)) &&
-      isDeepStrictEqual(env, this.#template.env)
+      isDeepStrictEqual(env, this.#template.env) &&
+      isDeepStrictEqual(managedSettings, this.#template.managedSettings)
     );
   }
 

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { childEnvironment } from '../config/child-environment.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
-import type { AgentLaunch, RewindReport } from '../driver/agent-process.ts';
+import type { RewindReport } from '../driver/agent-process.ts';
+import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Answer } from './answer.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { imposeRules } from './imposed-settings.ts';
 import { Policy } from './policy.ts';
 import { Registry } from './registry.ts';
 import type { OpenRequest } from './requests.ts';
@@ -111,7 +113,7 @@ export class Engine {
   }
 
   /** How a session is launched whose caller asks for nothing special. */
-  plainLaunch(): Pick<AgentLaunch, 'options' | 'env'> {
+  plainLaunch(): SpareTemplate {
     return this.#launchWith(this.policy.admit({}));
   }
 
@@ -340,8 +342,13 @@ export class Engine {
     };
   }
 
-  #launchWith(options: SessionOptions): Pick<AgentLaunch, 'options' | 'env'> {
-    return { options: withoutEnv(options), env: this.#childEnv(options) };
+  #launchWith(admitted: SessionOptions): SpareTemplate {
+    const { options, managedSettings, env } = imposeRules(this.settings, admitted);
+    return {
+      options: withoutEnv(options),
+      ...(managedSettings && { managedSettings }),
+      env: { ...this.#childEnv(options), ...env },
+    };
   }
 
   #childEnv(options: SessionOptions): Record<string, string> {

@@ -44,7 +44,7 @@ export function contentsOf(options: SessionOptions, cwd: string): OptionContents
 }
 
 /** A settings text is JSON or the path of a file with JSON, as for Claude Code itself. */
-function settingsIn(settings: SessionOptions['settings'], cwd: string): Fields {
+export function settingsIn(settings: SessionOptions['settings'], cwd: string): Fields {
   if (typeof settings !== 'string') return settings ?? {};
   const isInline = settings.trimStart().startsWith('{');
   try {

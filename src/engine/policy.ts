@@ -14,8 +14,9 @@ import {
   type SessionOptions,
 } from '../schema/session-options.ts';
 import { isHarmless } from './harmless-values.ts';
+import { imposesSettings } from './imposed-settings.ts';
 import { mentionedPaths } from './mentions.ts';
-import { contentsOf, type OptionContents } from './option-contents.ts';
+import { contentsOf, settingsIn, type OptionContents } from './option-contents.ts';
 
 /** Modes that give a caller nothing a person did not grant. */
 const MODES_THAT_GRANT_NOTHING: ReadonlySet<PermissionMode> = new Set<PermissionMode>(['default', 'plan', 'dontAsk']);
@@ -56,6 +57,9 @@ export class Policy {
       ...(turns !== undefined && { maxTurns: turns }),
       ...(budget !== undefined && { maxBudgetUsd: budget }),
       ...(program !== undefined && { pathToClaudeCodeExecutable: program }),
+      // What was looked at is what runs, and what the rules impose can be merged into it.
+      ...(options.settings !== undefined &&
+        imposesSettings(this.#settings) && { settings: settingsIn(options.settings, cwd) }),
     };
   }
 

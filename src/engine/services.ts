@@ -1,4 +1,5 @@
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
+import type { SpareTemplate } from '../driver/spare-agent.ts';
 import type { Clock } from './clock.ts';
 import type { OpenRequest } from './requests.ts';
 import type { Session } from './session.ts';
@@ -9,7 +10,7 @@ export interface EngineServices {
   driver: {
     launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess>;
     /** A process that waits for its session has an id already; a driver without one leaves the choice to the engine. */
-    newSessionId?(launch: Pick<AgentLaunch, 'options' | 'env'>): string;
+    newSessionId?(launch: SpareTemplate): string;
   };
   transcripts: TranscriptReader;
   audit: AuditTrail;
