@@ -1,6 +1,7 @@
 import type { Decision, PermissionUpdate } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { OpenRequest } from './requests.ts';
+import { changedInput } from './shown-request.ts';
 import { questionTexts } from './tool-summary.ts';
 
 /** One answer to one question: a label, an own text, or several labels. */
@@ -32,7 +33,9 @@ export function toDecision(request: OpenRequest, answer: Answer): Decision {
   };
 }
 
-function answeredInput(request: OpenRequest, { updatedInput, answers }: Answer): Record<string, unknown> | undefined {
+function answeredInput(request: OpenRequest, answer: Answer): Record<string, unknown> | undefined {
+  const { answers } = answer;
+  const updatedInput = changedInput(request, answer.updatedInput);
   if (request.kind !== 'user_question') {
     if (answers !== undefined) {
       throw new DomainError(

@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { reply, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
+import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import type { ToolCall, Toolset } from '../harness/toolsets.ts';
 import { auditedDecisions } from './forms-support.ts';
@@ -276,4 +277,42 @@ verifies('request.needs-parameters', async (variant) => {
   for (const call of BAD[variant.toolset](sessionId, id)) await h.fails(...call, 'INVALID_ARGUMENT');
   await h.allow(sessionId, { requestId: id });
   expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
+});
+
+verifies(['request.shown-whole', 'request.shortened-input'], async (variant) => {
+  const h = await variant.start();
+  const input = (state: Json): Json => h.dialect.openRequests(state)[0];
+  const inputOf = (request: Json): Json => request.input ?? request.toolInput;
+  const command = `: ${'x'.repeat(12_000)}; touch tail.txt`;
+  const content = Array.from({ length: 6_000 }, (_, line) => `line ${String(line)}`).join('\n');
+  h.model
+    .on('a long way')
+    .reply(tool('Bash', { command }), tool('Write', { file_path: join(h.project, 'long.txt'), content }), text('done'));
+  const sessionId = await h.begin('a long way');
+
+  const bash = await h.waitForRequest(sessionId);
+  expect(inputOf(bash)).toMatchObject({ command });
+  expect(bash).not.toHaveProperty('inputTruncated');
+  await h.allow(sessionId);
+
+  const shortened = input(await h.waitFor(sessionId, (state) => input(state)?.toolName === 'Write'));
+  expect(shortened).toMatchObject({ inputTruncated: true });
+  expect(shortened.inputChars).toBeGreaterThanOrEqual(content.length);
+  const shown = inputOf(shortened);
+  expect(shown.content.length).toBeLessThan(content.length);
+  const id = h.dialect.requestView(shortened).id;
+  const whole = await h.ok(
+    ...(variant.toolset === 'compact'
+      ? (['claude_code_check', { action: 'wait', sessionId, responseMode: 'full' }] as const)
+      : (['claude_get_status', { sessionId, inputId: id }] as const)),
+  );
+  expect(inputOf(input(whole))).toMatchObject({ content });
+  expect(input(whole)).not.toHaveProperty('inputTruncated');
+
+  const elsewhere = { ...shown, file_path: join(h.project, 'other.txt') };
+  const message = await h.fails(...h.dialect.allow(sessionId, id, { updatedInput: elsewhere }), 'INVALID_ARGUMENT');
+  expect(message).toContain('shortening mark');
+  await h.allow(sessionId, { requestId: id, updatedInput: shown });
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
+  expect(readFileSync(join(h.project, 'long.txt'), 'utf8')).toBe(content);
 });

@@ -56,6 +56,10 @@ export const { requirements, verifies } = defineRequirements({
     'request.deny': 'deny keeps the tool from running and tells Claude the message',
     'request.deny-default': 'without a message Claude is told "Permission denied by caller"',
     'request.updated-input': 'updatedInput is what runs',
+    'request.shown-whole':
+      'what is to be approved is shown whole up to 32,000 characters; beyond, it says so and is shown whole on demand',
+    'request.shortened-input':
+      'updatedInput that equals what was shown changes nothing; one with a shortening mark is INVALID_ARGUMENT',
     'request.disallowed-input': 'disallowedTools refuses even what is approved',
     'request.once': 'a request is answered once: a second answer, or an unknown id, is PERMISSION_REQUEST_NOT_FOUND',
     'request.time-out': 'nobody answers in time: denied with words that say so, and a late answer is not found',

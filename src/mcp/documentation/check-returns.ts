@@ -13,6 +13,9 @@ export const CHECK_RETURNS: Readonly<Record<string, string>> = {
   'actions[].requestId': 'What `respond_permission` needs.',
   'actions[].toolName': 'The tool that asks.',
   'actions[].input': 'What it was called with.',
+  'actions[].inputTruncated':
+    '`true` if it is longer than 32,000 characters and shown shortened; `responseMode` `full` shows all of it.',
+  'actions[].inputChars': 'Characters of the whole, when it is shown shortened.',
   'actions[].summary': 'The same in one line.',
   'actions[].title': 'The question as Claude Code would put it.',
   'actions[].description': 'More about it, from Claude Code.',

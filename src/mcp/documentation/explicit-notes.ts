@@ -50,6 +50,10 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         meaning: 'Wait this long, at most, for the session to rest or to ask something.',
         default: '0: answer at once',
       },
+      inputId: {
+        meaning: 'Show this one of `pendingInputs` whole, however long it is.',
+        default: 'up to 32,000 characters of each',
+      },
     },
     returns: {
       sessionId: 'Id of the session.',
@@ -61,6 +65,9 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'pendingInputs[].type': '`permission`, `plan_review` or `user_question`.',
       'pendingInputs[].toolName': 'The tool that asks.',
       'pendingInputs[].toolInput': 'What it was called with.',
+      'pendingInputs[].inputTruncated':
+        '`true` if it is longer than 32,000 characters and shown shortened; `inputId` shows all of it.',
+      'pendingInputs[].inputChars': 'Characters of the whole, when it is shown shortened.',
       'pendingInputs[].description': 'The same in words.',
       'pendingInputs[].expiresAt': 'When it is denied for want of an answer.',
       toolUseEvents: 'The tools that were used.',

@@ -1,22 +1,22 @@
 import type { OpenRequest } from '../../engine/requests.ts';
+import { shownRequest } from '../../engine/shown-request.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
 
-/** A longer text of an input is cut where only a short view was asked for. */
-export const LONGEST_INPUT_TEXT = 4_000;
-
 /** An unanswered request, as a caller sees it. */
-export function actionView(request: OpenRequest): Record<string, unknown> {
-  const { ask, kind, plan } = request;
+export function actionView(request: OpenRequest, whole: boolean): Record<string, unknown> {
+  const { ask, kind } = request;
+  const { input, plan, fullChars } = shownRequest(request, whole);
   return {
     type: kind,
     requestId: request.id,
     toolName: ask.toolName,
-    input: ask.input,
+    input,
+    ...(fullChars !== undefined && { inputTruncated: true, inputChars: fullChars }),
     summary: requestSummary(request),
     ...(ask.title !== undefined && { title: ask.title }),
     ...(ask.description !== undefined && { description: ask.description }),
     ...(plan !== undefined && { plan }),
-    ...(kind === 'user_question' && { questions: ask.input['questions'] }),
+    ...(kind === 'user_question' && { questions: input['questions'] }),
     ...(ask.decisionReason !== undefined && { decisionReason: ask.decisionReason }),
     ...(ask.blockedPath !== undefined && { blockedPath: ask.blockedPath }),
     toolUseID: ask.toolUseId,

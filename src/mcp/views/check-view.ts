@@ -1,10 +1,11 @@
 import type { SessionEvent } from '../../engine/event-log.ts';
 import type { Session } from '../../engine/session.ts';
-import { actionView, LONGEST_INPUT_TEXT } from './action-view.ts';
+import { shortenTexts } from '../../engine/shortening.ts';
+import { actionView } from './action-view.ts';
 import { activityLine, QUIET_AFTER_MS } from './activity-line.ts';
 import { fullEvent, minimalEvent, type EventView } from './event-view.ts';
 import { resultView } from './result-view.ts';
-import { byteLength, shortenTexts } from './shorten.ts';
+import { byteLength } from './shorten.ts';
 import { describeTools } from './tool-catalogue.ts';
 import { compactStatus } from './status.ts';
 
@@ -74,11 +75,9 @@ function addActions(
 ): void {
   if (session.requests.length === 0) return;
   view['actions'] = session.requests.map((request) => {
-    const action = actionView(request);
-    if (options.mode === 'full') return action;
-    const { value, cut } = shortenTexts(action, LONGEST_INPUT_TEXT);
-    if (cut) truncated.add('actions');
-    return value;
+    const action = actionView(request, options.mode === 'full');
+    if (action['inputTruncated'] === true) truncated.add('actions');
+    return action;
   });
 }
 
@@ -157,7 +156,11 @@ function eventPage(
     if (used + size > room) {
       if (events.length > 0) return stop(events, event, truncated);
       // One event must get through, however small the room: a cursor that stands still would be asked for ever.
-      view = { ...view, data: shortenTexts(view.data, Math.max(MIN_EVENT_TEXT, Math.floor(room / 4))).value };
+      view = {
+        ...view,
+        data: shortenTexts(view.data, Math.max(MIN_EVENT_TEXT, Math.floor(room / 4)), `event ${String(event.id)}`)
+          .value,
+      };
       if (byteLength(view) > Math.max(room, 2_000)) view = { ...view, data: { shortened: true, bytes: size } };
       truncated.add('events');
       size = byteLength(view);

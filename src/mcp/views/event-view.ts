@@ -1,5 +1,6 @@
 import type { SessionEvent } from '../../engine/event-log.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
+import { shortenText } from '../../engine/shortening.ts';
 import { oneLine, summarizeTool } from '../../engine/tool-summary.ts';
 import { actionView, requestSummary } from './action-view.ts';
 
@@ -12,7 +13,7 @@ export interface EventView {
 
 /** Everything that was kept. */
 export function fullEvent(event: SessionEvent): EventView {
-  const data = event.type === 'permission_request' ? actionView(event.data as OpenRequest) : event.data;
+  const data = event.type === 'permission_request' ? actionView(event.data as OpenRequest, true) : event.data;
   return { id: event.id, type: event.type, data, timestamp: new Date(event.timestamp).toISOString() };
 }
 
@@ -89,7 +90,7 @@ function outputData({ type, message }: Kept): unknown {
   const text = texts.join('\n');
   return {
     ...(type === 'user' && text !== '' && { role: 'user' }),
-    ...(text !== '' && { text: text.length > TEXT_HEAD ? `${text.slice(0, TEXT_HEAD)}…` : text }),
+    ...(text !== '' && { text: shortenText(text, TEXT_HEAD, text) }),
     ...(tools.length > 0 && { tools }),
     ...(results.length > 0 && { results }),
   };

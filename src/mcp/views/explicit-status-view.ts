@@ -1,23 +1,27 @@
 import type { ToolUse } from '../../engine/activity.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
+import { shownRequest } from '../../engine/shown-request.ts';
 import { roundUsd } from '../../engine/totals.ts';
-import { LONGEST_INPUT_TEXT, requestSummary } from './action-view.ts';
+import { requestSummary } from './action-view.ts';
 import { recentOutput } from './recent-output.ts';
-import { shortenTexts } from './shorten.ts';
 import { explicitStatus } from './status.ts';
 
 const MOST_TOOL_USES = 50;
 
 /** What `claude_get_status` answers. */
-export function explicitStatusView(session: Session, outputLines: number): Record<string, unknown> {
+export function explicitStatusView(
+  session: Session,
+  outputLines: number,
+  wholeInputId?: string,
+): Record<string, unknown> {
   const { session: sums } = session.totals;
   return {
     sessionId: session.id,
     status: explicitStatus(session),
     ...outcome(session),
     recentOutput: recentOutput(session.log, outputLines),
-    pendingInputs: session.requests.map(pendingInput),
+    pendingInputs: session.requests.map((request) => pendingInput(request, request.id === wholeInputId)),
     toolUseEvents: toolUseEvents(session.activity.toolUses),
     costUsd: roundUsd(sums.costUsd),
     turnCount: sums.turns,
@@ -30,14 +34,16 @@ function outcome({ atRest, result, cancellation }: Session): Record<string, unkn
   return result.isError ? { error: result.text } : { result: result.text };
 }
 
-/** The plan is shown whole, wherever Claude Code put it: somebody has to judge it. */
-function pendingInput(request: OpenRequest): Record<string, unknown> {
-  const { id, kind, ask, plan, expiresAt } = request;
+/** The plan is shown wherever Claude Code put it: somebody has to judge it. */
+function pendingInput(request: OpenRequest, whole: boolean): Record<string, unknown> {
+  const { id, kind, ask, expiresAt } = request;
+  const { input, plan, fullChars } = shownRequest(request, whole);
   return {
     inputId: id,
     type: kind,
     toolName: ask.toolName,
-    toolInput: shortenTexts(ask.input, LONGEST_INPUT_TEXT).value,
+    toolInput: input,
+    ...(fullChars !== undefined && { inputTruncated: true, inputChars: fullChars }),
     description: plan ?? requestSummary(request),
     ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
   };

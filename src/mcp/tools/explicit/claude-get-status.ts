@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requestNotFound } from '../../../engine/session-errors.ts';
 import { defineTool } from '../../define-tool.ts';
 import { explicitStatusView } from '../../views/explicit-status-view.ts';
 import { MAX_WAIT_MS, waitForSession } from '../../wait.ts';
@@ -19,6 +20,7 @@ export const claudeGetStatus = defineTool({
       sessionId,
       outputLines: z.int().min(0).max(10_000).describe('lines of recentOutput, default 50').optional(),
       waitMs: waitMs.max(MAX_WAIT_MS).optional(),
+      inputId: z.string().min(1).describe('show this request whole').optional(),
     }),
   output: () =>
     z.looseObject({
@@ -34,6 +36,8 @@ export const claudeGetStatus = defineTool({
             toolName: z.string(),
             toolInput: z.looseObject({}),
             description: z.string(),
+            inputTruncated: z.boolean().optional(),
+            inputChars: z.number().optional(),
             expiresAt: z.string().optional(),
           }),
         )
@@ -47,7 +51,8 @@ export const claudeGetStatus = defineTool({
     }),
   async run(args, context) {
     const session = context.engine.session(args.sessionId);
+    if (args.inputId !== undefined && !session.findRequest(args.inputId)) throw requestNotFound(args.inputId);
     await waitForSession(session, args.waitMs ?? 0, context);
-    return explicitStatusView(session, args.outputLines ?? DEFAULT_OUTPUT_LINES);
+    return explicitStatusView(session, args.outputLines ?? DEFAULT_OUTPUT_LINES, args.inputId);
   },
 });

@@ -1,0 +1,54 @@
+import { isDeepStrictEqual } from 'node:util';
+import { DomainError } from '../errors/errors.ts';
+import type { OpenRequest } from './requests.ts';
+import { evenShare, marksIn, shortenTexts, textsIn } from './shortening.ts';
+
+/** Up to here whoever decides sees everything; what is longer is shown whole on demand. */
+const SHOWN_CHARS = 32_000;
+/** A request made of very many texts is not cut into crumbs. */
+const SHORTEST = 200;
+
+/** What somebody is asked to approve. */
+export interface ShownRequest {
+  input: Record<string, unknown>;
+  plan: string | undefined;
+  /** Characters of the whole, where some of them are missing. */
+  fullChars: number | undefined;
+}
+
+/** The same request always gives the same answer: what comes back can be compared with what was shown. */
+export function shownRequest({ id, ask: { input }, plan }: OpenRequest, whole = false): ShownRequest {
+  // The plan is mostly part of the input; then it counts, and is cut, as that.
+  const ownPlan = plan === input['plan'] ? undefined : plan;
+  const lengths = [...textsIn(input), ...textsIn(ownPlan)].map((text) => text.length);
+  const share = Math.max(SHORTEST, whole ? Infinity : evenShare(lengths, SHOWN_CHARS));
+  const shown = shortenTexts({ input, plan: ownPlan }, share, id);
+  return {
+    input: shown.value.input,
+    plan: ownPlan === undefined && plan !== undefined ? (shown.value.input['plan'] as string) : shown.value.plan,
+    fullChars: shown.cut ? lengths.reduce((sum, length) => sum + length, 0) : undefined,
+  };
+}
+
+/**
+ * The input to run in place of the one asked for, or `undefined` if it is the same. A shortened text must never become
+ * data, so one that comes back inside a changed input is refused; a mark that the tool itself was called with may stay.
+ */
+export function changedInput(
+  request: OpenRequest,
+  updatedInput: Record<string, unknown> | undefined,
+): Record<string, unknown> | undefined {
+  const { input } = request.ask;
+  if (updatedInput === undefined || isDeepStrictEqual(updatedInput, input)) return undefined;
+  if (isDeepStrictEqual(updatedInput, shownRequest(request).input)) return undefined;
+  const own = new Set(textsIn(input).flatMap(marksIn));
+  const stray = textsIn(updatedInput)
+    .flatMap(marksIn)
+    .find((mark) => !own.has(mark));
+  if (stray === undefined) return updatedInput;
+  throw new DomainError(
+    'INVALID_ARGUMENT',
+    `updatedInput contains the shortening mark "${stray}": it was made from a shortened text, and would run or write that. ` +
+      'Read the request whole first (claude_code_check with responseMode "full", claude_get_status with inputId), or leave updatedInput out to run what was asked.',
+  );
+}
