@@ -17,6 +17,8 @@ type Texts<Id extends string> = Readonly<Record<Id, string>>;
 export interface Variants {
   /** By default every toolset that all the ids apply to. Written out: the coverage test reads it from the source. */
   readonly toolsets?: readonly Toolset[];
+  /** By default every era; one where the era cannot change the outcome. */
+  readonly eras?: readonly Era[];
   /** Tells tests of the same requirement apart. */
   readonly when?: string;
   /** Milliseconds. */
@@ -56,14 +58,14 @@ export function defineRequirements<Both extends string, Compact extends string, 
     const [variants, body] = rest.length === 1 ? [{}, rest[0]] : rest;
     const ids = typeof given === 'string' ? [given] : given;
     const applicable = sharedToolsets(requirements, ids);
-    const { toolsets = applicable, when, timeout = 120_000 } = variants;
+    const { toolsets = applicable, eras = ERAS, when, timeout = 120_000 } = variants;
     if (toolsets.length === 0 || toolsets.some((toolset) => !applicable.includes(toolset))) {
       throw new Error(`${ids.join(' + ')} together apply to ${applicable.join(' and ') || 'no toolset'}`);
     }
     const title = ids.map((id) => `${id}: ${requirements[id].text}`).join(' + ');
     const name = when === undefined ? title : `${title}, ${when}`;
     for (const toolset of toolsets) {
-      for (const era of ERAS) {
+      for (const era of eras) {
         const start: Variant['start'] = (options) => startHarness({ ...options, era, toolset });
         test(`${name} [${era}, ${toolset}]`, { timeout }, () => body({ era, toolset, start }));
       }
