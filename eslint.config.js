@@ -73,6 +73,12 @@ const noStdout = {
   message: 'stdout belongs to the protocol: only src/transports and src/cli write to it.',
 };
 
+const noWallClock = {
+  object: 'Date',
+  property: 'now',
+  message: 'Measure with clock.instant(), show clock.wallTime(): the system clock may be set at any time.',
+};
+
 const restrictedImports = (...patterns) => ({
   'no-restricted-imports': ['error', { paths: [processEnv], patterns: [bareBuiltins, ...patterns] }],
 });
@@ -153,6 +159,11 @@ export default defineConfig(
     files: ['src/driver/**/*.ts', 'src/transcripts/**/*.ts'],
     ignores: ['**/*.test.ts'],
     rules: { ...restrictedImports(devOnly), 'no-restricted-syntax': 'off' },
+  },
+  {
+    files: ['src/engine/**/*.ts', 'src/mcp/**/*.ts'],
+    ignores: ['**/*.test.ts', 'src/engine/clock.ts'],
+    rules: { 'no-restricted-properties': ['error', noEnv, noStdout, noWallClock] },
   },
   {
     // bin hands process.env to config and reads nothing from it.

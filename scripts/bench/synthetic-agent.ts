@@ -4,7 +4,7 @@ import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
 import { translate } from '../../src/driver/translate.ts';
-import { systemClock } from '../../src/engine/clock.ts';
+import { SystemClock } from '../../src/engine/clock.ts';
 import { Engine } from '../../src/engine/engine.ts';
 
 const USAGE = { input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
@@ -110,7 +110,7 @@ export function syntheticEngine(shape: TurnShape, argv: readonly string[] = []):
   const cwd = process.cwd();
   const host = { env: {}, cwd, homedir: cwd, platform: process.platform };
   return new Engine(loadSettings({ ...host, argv }), cwd, {
-    clock: systemClock,
+    clock: new SystemClock(),
     driver: {
       launch: async (launch, listener) => new SyntheticAgent(launch, listener, shape) as unknown as AgentProcess,
     },

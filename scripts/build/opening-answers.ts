@@ -5,7 +5,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { isDeepStrictEqual } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts';
-import { systemClock } from '../../src/engine/clock.ts';
+import { SystemClock } from '../../src/engine/clock.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { serverFactory } from '../../src/mcp/server.ts';
 import type { OpeningAnswers } from '../../src/transports/opening-answers.ts';
@@ -94,7 +94,7 @@ function idleEngine(toolset: Toolset): Engine {
     throw new Error('Nothing is started while building.');
   };
   return new Engine(loadSettings({ ...host, argv: ['--toolset', toolset] }), host.cwd, {
-    clock: systemClock,
+    clock: new SystemClock(),
     driver: { launch: never },
     transcripts: { find: never, lastCostUsd: never, list: never, findHolder: never },
     audit: { record: () => undefined },

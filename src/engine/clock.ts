@@ -1,17 +1,84 @@
+/** A point on the monotonic clock. Only ever compared with others of its kind: it says nothing about the time of day. */
+export type Instant = number & { readonly [monotonic]: true };
+declare const monotonic: unique symbol;
+
 /** Time as the engine sees it, so that tests can let hours pass without waiting. */
 export interface Clock {
-  now(): number;
-  /** Calls back once after `ms`, without keeping the process alive. Returns how to call it off. */
+  /** Milliseconds since 1970, to show and to store. It jumps when somebody sets the system clock: never measure with it. */
+  wallTime(): number;
+  /** Milliseconds of being awake, to measure with. Neither a changed system clock nor a sleeping machine moves it. */
+  instant(): Instant;
+  /** Calls back once after `ms` of `instant`, without keeping the process alive. Returns how to cancel it. */
   after(ms: number, callback: () => void): () => void;
 }
 
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    timer.unref();
-    return () => {
+export function later(instant: Instant, ms: number): Instant {
+  return (instant + ms) as Instant;
+}
+
+/** Milliseconds from one instant to another; negative if it lies before. */
+export function msBetween(from: Instant, to: Instant): number {
+  return to - from;
+}
+
+/** Longer timers are cut into pieces of this length, so that a gap in which none rang is known for a sleep. */
+const PIECE_MS = 10_000;
+/** What a gap counts for at most: a busy machine rings late, a sleeping one not at all. */
+const LONGEST_GAP_MS = PIECE_MS + 5_000;
+
+/**
+ * Node's monotonic clock, and its timers with it, stand still while a Linux machine sleeps but go on under macOS and
+ * Windows: there a closed lid would use up every time-out. So a gap longer than the timers leave is not counted.
+ */
+export class SystemClock implements Clock {
+  readonly #elapsed: () => number;
+  #lastLooked: number;
+  #awakeMs = 0;
+  #timers = 0;
+
+  constructor(elapsed: () => number = () => performance.now()) {
+    this.#elapsed = elapsed;
+    this.#lastLooked = elapsed();
+  }
+
+  wallTime(): number {
+    return Date.now();
+  }
+
+  instant(): Instant {
+    const now = this.#elapsed();
+    const gap = now - this.#lastLooked;
+    this.#lastLooked = now;
+    // Without timers nothing rings in a gap of any length, and there is nothing to measure.
+    this.#awakeMs += this.#timers === 0 ? gap : Math.min(gap, LONGEST_GAP_MS);
+    return this.#awakeMs as Instant;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const due = later(this.instant(), ms);
+    let timer: NodeJS.Timeout;
+    const wait = (leftMs: number): void => {
+      timer = setTimeout(ring, Math.min(Math.ceil(leftMs), PIECE_MS));
+      timer.unref();
+    };
+    const ring = (): void => {
+      const leftMs = msBetween(this.instant(), due);
+      if (leftMs > 0) {
+        wait(leftMs);
+        return;
+      }
+      cancel();
+      callback();
+    };
+    let pending = true;
+    const cancel = (): void => {
+      if (!pending) return;
+      pending = false;
+      this.#timers--;
       clearTimeout(timer);
     };
-  },
-};
+    this.#timers++;
+    wait(Math.max(ms, 0));
+    return cancel;
+  }
+}

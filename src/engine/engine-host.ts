@@ -4,7 +4,7 @@ import { Driver } from '../driver/driver.ts';
 import { ProcessOwner } from '../driver/process-owner.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
-import { systemClock } from './clock.ts';
+import { SystemClock } from './clock.ts';
 import { Engine } from './engine.ts';
 import type { EngineServices } from './services.ts';
 
@@ -34,7 +34,7 @@ export function hostEngine(settings: Settings, { env, cwd, configDir, log }: Sur
   const owner = new ProcessOwner({ stateDir: settings.stateDir, warn });
   const driver = new Driver(owner);
   const engine = new Engine(settings, cwd, {
-    clock: systemClock,
+    clock: new SystemClock(),
     driver,
     transcripts: { ...createTranscripts({ configDir }), findHolder: (id, isOurs) => findHolder(configDir, id, isOurs) },
     audit,

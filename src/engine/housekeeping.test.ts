@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../../test/harness/manual-clock.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { Registry } from './registry.ts';
+import { SessionTimes } from './session-times.ts';
 import type { Session } from './session.ts';
 
 const MINUTE = 60_000;
@@ -12,27 +13,30 @@ const RULES = {
   cleanupIntervalMs: MINUTE,
 };
 
-type Aspect = Pick<
-  Session,
-  'id' | 'atRest' | 'launching' | 'parkable' | 'backgroundTasks' | 'lastActiveAt' | 'workingSince'
->;
+type Aspect = Pick<Session, 'id' | 'atRest' | 'launching' | 'parkable' | 'backgroundTasks'>;
 
 /** What housekeeping sees of a session, and a record of what it did to it. */
-function sessionWith(aspect: Partial<Aspect>, deeds: string[]): Session {
+function sessionWith(aspect: Partial<Aspect>, clock: ManualClock, deeds: string[]): Session {
+  const times = new SessionTimes(clock);
   const seen = {
     id: 'a',
     atRest: true,
     launching: false,
     parkable: true,
     backgroundTasks: 0,
-    lastActiveAt: 0,
-    workingSince: 0,
+    get restedMs() {
+      return times.restedMs;
+    },
+    get workedMs() {
+      return times.workedMs;
+    },
     ...aspect,
     park: async () => void deeds.push('parked'),
     dispose: async () => void deeds.push('disposed'),
     cancel: async (_reason: string, source: string) => {
       deeds.push(`cancelled by ${source}`);
       seen.atRest = true;
+      times.active();
     },
   };
   return seen as unknown as Session;
@@ -42,7 +46,7 @@ function after(ms: number, aspect: Partial<Aspect>): { deeds: Set<string>; known
   const clock = new ManualClock();
   const registry = new Registry(10);
   const deeds: string[] = [];
-  registry.add(sessionWith(aspect, deeds));
+  registry.add(sessionWith(aspect, clock, deeds));
   new Housekeeping(registry, RULES, clock).wake();
   clock.advance(ms);
   return { deeds: new Set(deeds), known: registry.find('a') !== undefined };
@@ -58,8 +62,7 @@ test.each<[what: string, ms: number, aspect: Partial<Aspect>, deeds: string[], k
   ['at work for too long', 240 * MINUTE, { atRest: false, parkable: false }, ['cancelled by cleanup'], true],
   ['starting', 300 * MINUTE, { atRest: false, launching: true, parkable: false }, [], true],
 ])('%s', (_what, ms, aspect, deeds, known) => {
-  // The record of a session that was cancelled begins its rest; here only the first deed counts.
-  const seen = after(ms, { lastActiveAt: aspect.atRest === false ? Infinity : 0, ...aspect });
+  const seen = after(ms, aspect);
   expect([...seen.deeds]).toEqual(deeds);
   expect(seen.known).toBe(known);
 });
@@ -73,4 +76,17 @@ test('no tick while there is nothing to look after', () => {
   expect(clock.alarms).toBe(1);
   clock.advance(MINUTE);
   expect(clock.alarms).toBe(0);
+});
+
+test.each([-1, 1])('a system clock that jumps (%i × five hours) changes nothing for a session at work', (direction) => {
+  const clock = new ManualClock();
+  const registry = new Registry(10);
+  const deeds: string[] = [];
+  registry.add(sessionWith({ atRest: false, parkable: false }, clock, deeds));
+  new Housekeeping(registry, RULES, clock).wake();
+  clock.setWallTime(direction * 300 * MINUTE);
+  clock.advance(239 * MINUTE);
+  expect(deeds).toEqual([]);
+  clock.advance(MINUTE);
+  expect(deeds).toEqual(['cancelled by cleanup']);
 });

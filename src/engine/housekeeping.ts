@@ -14,7 +14,7 @@ export class Housekeeping {
   readonly #registry: Registry;
   readonly #rules: HousekeepingRules;
   readonly #clock: Clock;
-  #callOff: (() => void) | undefined;
+  #cancelTimer: (() => void) | undefined;
 
   constructor(registry: Registry, rules: HousekeepingRules, clock: Clock) {
     this.#registry = registry;
@@ -24,16 +24,16 @@ export class Housekeeping {
 
   /** To be called when a session has been added. */
   wake(): void {
-    this.#callOff ??= this.#clock.after(this.#rules.cleanupIntervalMs, () => {
-      this.#callOff = undefined;
+    this.#cancelTimer ??= this.#clock.after(this.#rules.cleanupIntervalMs, () => {
+      this.#cancelTimer = undefined;
       this.sweep();
       if (this.#registry.size > 0) this.wake();
     });
   }
 
   stop(): void {
-    this.#callOff?.();
-    this.#callOff = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
   }
 
   sweep(): void {
@@ -41,15 +41,14 @@ export class Housekeeping {
   }
 
   #tend(session: Session): void {
-    const now = this.#clock.now();
     // A start has a time limit of its own.
     if (session.launching) return;
     if (!session.atRest) {
-      if (now - session.workingSince < this.#rules.runningSessionMaxMs) return;
+      if (session.workedMs < this.#rules.runningSessionMaxMs) return;
       void session.cancel(`it worked for longer than ${String(this.#rules.runningSessionMaxMs)} ms`, 'cleanup');
       return;
     }
-    const restedMs = now - session.lastActiveAt;
+    const { restedMs } = session;
     if (restedMs >= this.#rules.sessionTtlMs && session.backgroundTasks === 0) {
       void this.#registry.forget(session);
     } else if (restedMs >= this.#rules.parkAfterMs && session.parkable) {

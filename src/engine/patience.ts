@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts';
 /** Whether it settles in time; how it fails, it fails here too. */
 export function settledWithin(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const callOff = clock.after(ms, () => resolve(false));
-    promise.then(() => resolve(true), reject).finally(callOff);
+    const cancelTimer = clock.after(ms, () => resolve(false));
+    promise.then(() => resolve(true), reject).finally(cancelTimer);
   });
 }

@@ -63,9 +63,7 @@ export class Registry {
 
   async #makeRoom(): Promise<void> {
     while (this.#occupied() >= this.#maxProcesses) {
-      const longestIdle = this.all
-        .filter((session) => session.parkable)
-        .sort((a, b) => a.lastActiveAt - b.lastActiveAt)[0];
+      const longestIdle = this.all.filter((session) => session.parkable).sort((a, b) => b.restedMs - a.restedMs)[0];
       if (!longestIdle) {
         throw new DomainError(
           'TOO_MANY_SESSIONS',

@@ -11,6 +11,7 @@ export interface OpenRequest {
   readonly kind: RequestKind;
   readonly ask: PermissionAsk;
   readonly plan: string | undefined;
+  /** Times of day, for showing; the expiry itself follows the monotonic clock. */
   readonly createdAt: number;
   readonly expiresAt: number | undefined;
   /** Aborted when the request has its outcome, so that whoever still shows it can take it away. */
@@ -68,7 +69,7 @@ export class RequestBook {
 
   /** Resolves with the one decision there will be. `timeoutMs` 0: it never expires. */
   open(ask: PermissionAsk, timeoutMs: number, plan: string | undefined): Promise<Decision> {
-    const createdAt = this.#clock.now();
+    const createdAt = this.#clock.wallTime();
     const settled = new AbortController();
     const request: OpenRequest = {
       id: ask.requestId,
@@ -83,11 +84,11 @@ export class RequestBook {
       const withdraw = (): void => {
         this.settle(request.id, { behavior: 'deny', message: 'The request was withdrawn.', interrupt: true }, 'cancel');
       };
-      const calledOff =
+      const cancelTimer =
         timeoutMs === 0 ? undefined : this.#clock.after(timeoutMs, () => this.#expire(request.id, timeoutMs));
       ask.withdrawn.addEventListener('abort', withdraw, { once: true });
       const release = (): void => {
-        calledOff?.();
+        cancelTimer?.();
         ask.withdrawn.removeEventListener('abort', withdraw);
       };
       this.#pending.set(request.id, { request, settled, resolve, release });

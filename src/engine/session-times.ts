@@ -1,54 +1,64 @@
-import type { Clock } from './clock.ts';
+import { msBetween, type Clock, type Instant } from './clock.ts';
 
-/** When things happened to a session. */
+/** When things happened to a session: the time of day for showing, spans of the monotonic clock for deciding. */
 export class SessionTimes {
   readonly createdAt: number;
   readonly #clock: Clock;
   #lastActiveAt: number;
-  #workingSince: number;
-  #lastHeardAt: number;
+  #activeSince: Instant;
+  #workingSince: Instant;
+  /** The last word from Claude Code since the call began. */
+  #lastHeard: Instant | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.createdAt = clock.now();
+    this.createdAt = clock.wallTime();
     this.#lastActiveAt = this.createdAt;
-    this.#workingSince = this.createdAt;
-    this.#lastHeardAt = this.createdAt;
+    this.#activeSince = clock.instant();
+    this.#workingSince = this.#activeSince;
   }
 
+  /** Time of day. */
   get lastActiveAt(): number {
     return this.#lastActiveAt;
   }
 
-  get workingSince(): number {
-    return this.#workingSince;
+  /** Since something last happened; parking and forgetting go by it. */
+  get restedMs(): number {
+    return this.#msSince(this.#activeSince);
   }
 
-  get lastHeardAt(): number {
-    return this.#lastHeardAt;
+  /** Since the call began. */
+  get workedMs(): number {
+    return this.#msSince(this.#workingSince);
   }
 
   get quietMs(): number {
-    return this.#clock.now() - this.#lastHeardAt;
+    return Math.round(this.#msSince(this.#lastHeard ?? this.#workingSince));
   }
 
   /** No word from Claude Code since the call began. */
   get heardNothing(): boolean {
-    return this.#lastHeardAt === this.#workingSince;
+    return this.#lastHeard === undefined;
   }
 
-  /** Time for parking and forgetting counts from here. */
+  /** Rest is counted from here. */
   active(): void {
-    this.#lastActiveAt = this.#clock.now();
+    this.#lastActiveAt = this.#clock.wallTime();
+    this.#activeSince = this.#clock.instant();
   }
 
   callBegins(): void {
     this.active();
-    this.#workingSince = this.#lastActiveAt;
-    this.#lastHeardAt = this.#lastActiveAt;
+    this.#workingSince = this.#activeSince;
+    this.#lastHeard = undefined;
   }
 
   heard(): void {
-    this.#lastHeardAt = this.#clock.now();
+    this.#lastHeard = this.#clock.instant();
+  }
+
+  #msSince(instant: Instant): number {
+    return msBetween(instant, this.#clock.instant());
   }
 }

@@ -107,12 +107,19 @@ export class Session {
     return this.#backgroundTasks;
   }
 
+  /** Time of day. */
   get lastActiveAt(): number {
     return this.#times.lastActiveAt;
   }
 
-  get workingSince(): number {
-    return this.#times.workingSince;
+  /** How long nothing has happened to it. */
+  get restedMs(): number {
+    return this.#times.restedMs;
+  }
+
+  /** How long its call has been going on. */
+  get workedMs(): number {
+    return this.#times.workedMs;
   }
 
   /** How long Claude Code has said nothing while it works. */
@@ -253,7 +260,7 @@ export class Session {
   /** Final. Resolves when the process and all it started are gone. */
   async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
     if (!this.#apply('cancel')) return false;
-    this.#cancellation = { at: this.#services.clock.now(), reason, source };
+    this.#cancellation = { at: this.#services.clock.wallTime(), reason, source };
     // Its rest begins now: counted from its last prompt, a session stopped for its length would be forgotten at once.
     this.#times.active();
     this.#requests.settleAll(
@@ -400,7 +407,7 @@ export class Session {
         return;
       case 'partial':
         if (signal.messageId !== undefined) this.log.beginPartial(signal.messageId);
-        else this.log.appendPartial(signal.text, this.#times.lastHeardAt);
+        else this.log.appendPartial(signal.text, this.#services.clock.wallTime());
         return;
       case 'retry':
         this.activity.note(signal.line);
@@ -474,7 +481,7 @@ export class Session {
   // ── small things ───────────────────────────────────────────────────────────────────────────────────────────────
 
   #append(type: Parameters<EventLog['append']>[0], data: unknown): void {
-    this.log.append(type, data, this.#services.clock.now());
+    this.log.append(type, data, this.#services.clock.wallTime());
   }
 
   #apply(event: StateEvent): boolean {

@@ -1,3 +1,4 @@
+import { later, msBetween, type Instant } from '../engine/clock.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../engine/session.ts';
 import { activityLine } from './views/activity-line.ts';
@@ -8,31 +9,32 @@ const NOT_MORE_OFTEN_THAN_MS = 400;
 
 /** Tells what a session does until told to stop: regularly, and whatever changes as soon as the last word is not too fresh. */
 export function tellProgress(engine: Engine, session: Session, tell: (line: string) => void): () => void {
-  let last = 0;
+  const { clock } = engine;
   let lastLine = '';
-  let callOff: () => void = () => undefined;
-  let dueAt = 0;
+  let soonest: Instant;
+  let due: Instant;
+  let cancelTimer: () => void = () => undefined;
   const tellIn = (ms: number): void => {
-    callOff();
-    dueAt = engine.clock.now() + ms;
-    callOff = engine.clock.after(ms, say);
+    cancelTimer();
+    due = later(clock.instant(), ms);
+    cancelTimer = clock.after(ms, say);
   };
   const say = (): void => {
-    last = engine.clock.now();
+    soonest = later(clock.instant(), NOT_MORE_OFTEN_THAN_MS);
     lastLine = activityLine(session);
     tell(lastLine);
     tellIn(TELL_EVERY_MS);
   };
   const onChange = (): void => {
     if (activityLine(session) === lastLine) return;
-    const soonest = last + NOT_MORE_OFTEN_THAN_MS;
-    if (engine.clock.now() >= soonest) say();
-    else if (dueAt > soonest) tellIn(soonest - engine.clock.now());
+    const earlyByMs = msBetween(clock.instant(), soonest);
+    if (earlyByMs <= 0) say();
+    else if (msBetween(soonest, due) > 0) tellIn(earlyByMs);
   };
   say();
   const unsubscribe = session.changed.subscribe(onChange);
   return () => {
-    callOff();
+    cancelTimer();
     unsubscribe();
   };
 }

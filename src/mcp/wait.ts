@@ -1,3 +1,4 @@
+import { later, msBetween, type Instant } from '../engine/clock.ts';
 import type { OpenRequest } from '../engine/requests.ts';
 import type { Session } from '../engine/session.ts';
 import type { ToolContext } from './define-tool.ts';
@@ -13,20 +14,21 @@ export const DEFAULT_WAIT_MS = 45_000;
 export async function waitForSession(session: Session, waitMs: number, context: ToolContext): Promise<void> {
   const { engine, signal, forms } = context;
   if (waitMs <= 0 || signal.aborted) return;
-  const until = forms?.until ?? engine.clock.now() + Math.min(waitMs, MAX_WAIT_MS);
+  const until = forms?.until ?? later(engine.clock.instant(), Math.min(waitMs, MAX_WAIT_MS));
   await waitUntil(session, until, context);
   for (const request of session.requests) seenInVain.add(request);
   if (!signal.aborted) forms?.ask(session, until);
 }
 
-async function waitUntil(session: Session, until: number, context: ToolContext): Promise<void> {
+async function waitUntil(session: Session, until: Instant, context: ToolContext): Promise<void> {
   const { engine, progress, signal } = context;
-  if (until <= engine.clock.now() || hasReason(session, context)) return;
+  const leftMs = (): number => msBetween(engine.clock.instant(), until);
+  if (leftMs() <= 0 || hasReason(session, context)) return;
   const stopTelling = progress ? tellProgress(engine, session, progress) : undefined;
   try {
     // A request that a rule refuses is open for a moment only, and no reason to answer.
-    do await reasonOrTimeUp(session, until - engine.clock.now(), context);
-    while (!signal.aborted && until > engine.clock.now() && !hasReason(session, context));
+    do await reasonOrTimeUp(session, leftMs(), context);
+    while (!signal.aborted && leftMs() > 0 && !hasReason(session, context));
   } finally {
     stopTelling?.();
   }
@@ -46,12 +48,12 @@ function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext):
   const { engine, signal } = context;
   return new Promise((resolve) => {
     const done = (): void => {
-      callOff();
+      cancelTimer();
       unsubscribe();
       signal.removeEventListener('abort', done);
       resolve();
     };
-    const callOff = engine.clock.after(waitMs, done);
+    const cancelTimer = engine.clock.after(waitMs, done);
     const unsubscribe = session.changed.subscribe(() => {
       if (hasReason(session, context)) done();
     });

@@ -1,22 +1,27 @@
 /** A clock that stands still until it is told to go on. */
 
-import type { Clock } from '../../src/engine/clock.ts';
+import { later, type Clock, type Instant } from '../../src/engine/clock.ts';
 
 interface Alarm {
-  readonly at: number;
+  readonly at: Instant;
   readonly ring: () => void;
 }
 
 export class ManualClock implements Clock {
-  #now = 0;
+  #now = 0 as Instant;
+  #wallTime = 0;
   readonly #alarms = new Set<Alarm>();
 
-  now(): number {
+  wallTime(): number {
+    return this.#wallTime;
+  }
+
+  instant(): Instant {
     return this.#now;
   }
 
   after(ms: number, ring: () => void): () => void {
-    const alarm = { at: this.#now + ms, ring };
+    const alarm = { at: later(this.#now, ms), ring };
     this.#alarms.add(alarm);
     return () => {
       this.#alarms.delete(alarm);
@@ -25,18 +30,28 @@ export class ManualClock implements Clock {
 
   /** Rings what is due on the way, in the order of time. */
   advance(ms: number): void {
-    const until = this.#now + ms;
+    const until = later(this.#now, ms);
     for (;;) {
       const [next] = [...this.#alarms].filter(({ at }) => at <= until).toSorted((a, b) => a.at - b.at);
       if (next === undefined) break;
       this.#alarms.delete(next);
-      this.#now = next.at;
+      this.#goTo(next.at);
       next.ring();
     }
-    this.#now = until;
+    this.#goTo(until);
+  }
+
+  /** As somebody who sets the system clock does. */
+  setWallTime(ms: number): void {
+    this.#wallTime = ms;
   }
 
   get alarms(): number {
     return this.#alarms.size;
+  }
+
+  #goTo(at: Instant): void {
+    this.#wallTime += at - this.#now;
+    this.#now = at;
   }
 }

@@ -1,54 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import type { Translation } from '../../src/driver/agent-signal.ts';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
-import type { Clock } from '../../src/engine/clock.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Session } from '../../src/engine/session.ts';
 import { tellProgress } from '../../src/mcp/progress.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import { checkView } from '../../src/mcp/views/check-view.ts';
-
-/** A clock that goes on only when told. */
-class HandClock implements Clock {
-  #now = 1_000_000;
-  readonly #timers = new Set<{ at: number; callback: () => void }>();
-
-  now(): number {
-    return this.#now;
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.#now + ms, callback };
-    this.#timers.add(timer);
-    return () => void this.#timers.delete(timer);
-  }
-
-  advance(ms: number): void {
-    const until = this.#now + ms;
-    for (;;) {
-      const [next] = [...this.#timers].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
-      if (!next) break;
-      this.#timers.delete(next);
-      this.#now = next.at;
-      next.callback();
-    }
-    this.#now = until;
-  }
-
-  get timers(): number {
-    return this.#timers.size;
-  }
-}
+import { ManualClock } from '../harness/manual-clock.ts';
 
 interface Stage {
-  clock: HandClock;
+  clock: ManualClock;
   session: Session;
   say(translation: Partial<Translation>): void;
 }
 
 /** A session that works, whose Claude Code says what the test says. */
 async function workingSession(): Promise<Stage> {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   let listener: AgentListener | undefined;
   const process = { send: () => undefined, alive: true } as unknown as AgentProcess;
   const session = new Session(
@@ -98,7 +66,7 @@ describe('progress', () => {
       expect(lines.length).toBeGreaterThan(before);
     }
     stop();
-    expect(stage.clock.timers).toBe(0);
+    expect(stage.clock.alarms).toBe(0);
   });
 
   test('tells a retry within two seconds, also right after another word', async () => {

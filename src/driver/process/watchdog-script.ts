@@ -127,8 +127,8 @@ function scan(since) {
 function stop() {
   const [owner, since, word] = input.split('\\n');
   if (!owner || !since || word) return;
-  const until = Date.now() + 20000;
-  for (let found = scan(BigInt(since)); found.length > 0 && Date.now() < until; found = scan(BigInt(since))) {
+  const until = performance.now() + 20000;
+  for (let found = scan(BigInt(since)); found.length > 0 && performance.now() < until; found = scan(BigInt(since))) {
     for (const { pid } of found) run('taskkill', ['/F', '/PID', String(pid)]);
   }
 }

@@ -7,6 +7,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { randomBytes } from 'node:crypto';
+import type { Instant } from '../../engine/clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
@@ -19,8 +20,8 @@ import type { Form } from './form.ts';
 export interface CallState {
   tool: string;
   sessionId: string;
-  /** When the wait that the caller asked for is up. */
-  until: number;
+  /** When the wait that the caller asked for is up: good in this process only, as is the key the state is signed with. */
+  until: Instant;
   rounds: number;
   asked: string[];
 }
@@ -37,7 +38,7 @@ export function createCallStates(): RequestStateCodec<CallState> {
 
 interface Round {
   session: Session;
-  until: number;
+  until: Instant;
   forms: [OpenRequest, Form][];
 }
 
@@ -71,7 +72,7 @@ export class CallForms {
   }
 
   /** When the wait of the first round is up. */
-  get until(): number | undefined {
+  get until(): Instant | undefined {
     return this.#earlier?.until;
   }
 
@@ -93,7 +94,7 @@ export class CallForms {
   }
 
   /** The call will end with the forms of what is open, if there are any. */
-  ask(session: Session, until: number): void {
+  ask(session: Session, until: Instant): void {
     if ((this.#earlier?.rounds ?? 0) >= MOST_ROUNDS) return;
     const forms = this.#askable(session).flatMap((request): Round['forms'] => {
       const form = this.#desk.show(session, request, { multiSelect: true });
