@@ -123,7 +123,7 @@ export class Engine {
     this.policy.check(withOverrides(request.disk.options, request));
     const known = this.#registry.find(request.sessionId);
     if (!known) return this.#replyFromDisk(request);
-    await known.deathTold();
+    await known.exitReported();
     if (known.state === 'cancelled')
       throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
     if (request.fork === true) return this.#fork(known, request);

@@ -52,13 +52,17 @@ export const TRANSITIONS = {
 
 export type StateEvent = keyof typeof TRANSITIONS;
 
+type Next<Event extends StateEvent> = (typeof TRANSITIONS)[Event][keyof (typeof TRANSITIONS)[Event]];
+
 /** The next state, or `undefined` when the event means nothing in this one. */
-export function transition(state: State, event: StateEvent): State | undefined {
-  return (TRANSITIONS[event] as Partial<Record<State, State>>)[state];
+export function transition<Event extends StateEvent>(state: State, event: Event): Next<Event> | undefined {
+  return (TRANSITIONS[event] as Partial<Record<State, Next<Event>>>)[state];
 }
 
-const AT_REST: ReadonlySet<State> = new Set<State>(['idle', 'interrupted', 'error', 'cancelled']);
+export const STATES_AT_REST = ['idle', 'interrupted', 'error', 'cancelled'] as const satisfies readonly State[];
+export type StateAtRest = (typeof STATES_AT_REST)[number];
+export type StateAtWork = Exclude<State, StateAtRest>;
 
-export function isAtRest(state: State): boolean {
-  return AT_REST.has(state);
+export function isAtRest(state: State): state is StateAtRest {
+  return (STATES_AT_REST as readonly State[]).includes(state);
 }

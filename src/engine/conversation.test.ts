@@ -1,0 +1,170 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../test/harness/manual-clock.ts';
+import type { AgentResult, AgentSignal } from '../driver/agent-signal.ts';
+import type { PermissionAsk } from '../driver/permission-ask.ts';
+import { Conversation, type ConversationEvent } from './conversation.ts';
+
+const HELLO = { id: 'm1', text: 'hello' };
+const EXIT = { code: null, signal: 'SIGKILL', stderr: '', error: undefined } as const;
+const STARTED: AgentSignal = {
+  kind: 'started',
+  tools: ['Bash'],
+  model: 'a',
+  permissionMode: 'default',
+  version: '1',
+  cwd: '/',
+};
+const RUNNING: AgentSignal = { kind: 'state', state: 'running' };
+const IDLE: AgentSignal = { kind: 'state', state: 'idle' };
+
+function result(fields: Partial<AgentResult> = {}): AgentSignal {
+  const whole = { text: 'done', isError: false, interrupted: false, numTurns: 1, cumulativeCostUsd: 0, usage: {} };
+  return { kind: 'result', result: { ...whole, ...fields } as AgentResult, answered: undefined };
+}
+
+function ask(requestId: string): PermissionAsk {
+  return {
+    requestId,
+    toolName: 'Bash',
+    input: { command: 'make' },
+    toolUseId: `use-${requestId}`,
+    agentId: undefined,
+    title: undefined,
+    description: undefined,
+    decisionReason: undefined,
+    blockedPath: undefined,
+    suggestions: undefined,
+    onceOnly: false,
+    withdrawn: new AbortController().signal,
+  };
+}
+
+function setUp() {
+  const clock = new ManualClock();
+  const told: ConversationEvent['kind'][] = [];
+  const conversation = new Conversation(
+    {
+      id: 'c',
+      options: {},
+      permissionTimeoutMs: 0,
+      eventLimits: { maxEvents: 100, maxBytes: 100_000 },
+      inherited: undefined,
+    },
+    {
+      clock,
+      tell: ({ kind }) => {
+        if (kind !== 'changed') told.push(kind);
+      },
+      debug: () => undefined,
+    },
+  );
+  const hear = (...signals: AgentSignal[]): void => conversation.heard({ event: undefined, signals });
+  return { clock, conversation, told, hear };
+}
+
+/** A conversation whose first turn is under way. */
+function atWork() {
+  const world = setUp();
+  world.conversation.say(HELLO);
+  world.hear(STARTED, RUNNING, { kind: 'delivery', messageId: 'm1', state: 'started' });
+  return world;
+}
+
+test('a turn goes from a message to an answer', () => {
+  const { conversation, hear, told } = setUp();
+  conversation.say(HELLO);
+  expect(conversation.state).toBe('starting');
+  hear(STARTED, RUNNING);
+  expect(conversation.state).toBe('running');
+  hear(result());
+  expect(conversation.atRest).toBe(false);
+  hear(IDLE);
+  expect(conversation).toMatchObject({ state: 'idle', result: { text: 'done' }, topic: 'hello' });
+  expect(told).toEqual(['tools', 'rested']);
+});
+
+test('a message that Claude Code has not read keeps an older word of being idle from ending the turn', () => {
+  const { conversation, hear } = atWork();
+  hear(result());
+  conversation.say({ id: 'm2', text: 'and more' });
+  hear(IDLE);
+  expect(conversation.atRest).toBe(false);
+});
+
+test('Claude Code that wakes by itself begins a turn without the answer of the last one', () => {
+  const { conversation, hear } = atWork();
+  hear(result(), IDLE);
+  hear(RUNNING);
+  expect(conversation).toMatchObject({ state: 'running', result: undefined });
+});
+
+test.each([
+  ['is idle', 'idle', (world: ReturnType<typeof atWork>) => world.hear(result(), IDLE)],
+  ['failed', 'error', (world) => world.hear(result({ isError: true }), IDLE)],
+  ['was interrupted', 'interrupted', (world) => world.hear(result({ interrupted: true }), IDLE)],
+  ['lost its process', 'error', (world) => void world.conversation.exited(EXIT, true)],
+  ['could not start one', 'error', (world) => world.conversation.startFailed(new Error('no'), true)],
+  ['was stopped by force', 'interrupted', (world) => world.conversation.stoppedByForce()],
+  ['was cancelled', 'cancelled', (world) => void world.conversation.cancel('enough', 'caller', 'cancel')],
+] as [string, string, (world: ReturnType<typeof atWork>) => void][])(
+  'a conversation that %s settles what is open and is told of once',
+  async (_how, state, end) => {
+    const world = atWork();
+    world.hear({ kind: 'tool_use', toolUseId: 'use-r1', toolName: 'Bash', input: {} });
+    const decision = world.conversation.asked(ask('r1'));
+    expect(world.conversation.state).toBe('waiting');
+    end(world);
+    expect(world.conversation).toMatchObject({ state, atRest: true, requests: { size: 0 } });
+    expect(await decision).toMatchObject({ behavior: 'deny' });
+    expect(world.conversation.activity.toolUses.map(({ status }) => status)).not.toContain('running');
+    expect(world.told).toEqual(['tools', 'opened', 'asked', 'settled', 'rested']);
+    end(world);
+    expect(world.told.filter((kind) => kind === 'rested')).toHaveLength(1);
+  },
+);
+
+test('what a dead process never read is for the next one, unless there can be none', () => {
+  const { conversation } = setUp();
+  conversation.say(HELLO);
+  expect(conversation.exited(EXIT, true)).toMatchObject([HELLO]);
+  expect(conversation.atRest).toBe(false);
+  expect(conversation.exited(EXIT, false)).toEqual([]);
+  expect(conversation).toMatchObject({ state: 'error', result: { errorSubtype: 'process_exited' } });
+  expect(conversation.result?.text).toContain('send again: "hello"');
+});
+
+test('what a process has begun to read is not said again', () => {
+  const { conversation, clock, hear } = atWork();
+  clock.advance(1);
+  hear();
+  expect(conversation.exited(EXIT, true)).toEqual([]);
+  expect(conversation.state).toBe('error');
+});
+
+test('an interrupt ends with the turn, or with the message that waited behind it', () => {
+  const { conversation, hear } = atWork();
+  conversation.say({ id: 'm2', text: 'the other thing' });
+  hear({ kind: 'delivery', messageId: 'm2', state: 'queued' });
+  expect(conversation.interrupt()).toBe(true);
+  expect(conversation.state).toBe('interrupting');
+  const stopped = { isError: true, errorSubtype: 'error_during_execution' };
+  conversation.heard({
+    event: undefined,
+    signals: [{ ...result(stopped), answered: ['m1'] } as AgentSignal],
+  });
+  expect(conversation.state).toBe('running');
+  hear({ kind: 'delivery', messageId: 'm2', state: 'started' });
+  hear(result(), IDLE);
+  expect(conversation.state).toBe('idle');
+  expect(conversation.interrupt()).toBe(false);
+});
+
+test('a cancelled conversation takes no message, and nothing brings it back', () => {
+  const { conversation, hear } = atWork();
+  expect(conversation.cancel('enough', 'caller', 'cancel')).toBe(true);
+  expect(() => conversation.say({ id: 'm2', text: 'wait' })).toThrow('cancelled');
+  hear(RUNNING, result(), IDLE);
+  expect(conversation.exited(EXIT, true)).toEqual([]);
+  expect(conversation.state).toBe('cancelled');
+  expect(conversation.cancellation).toMatchObject({ reason: 'enough', source: 'caller' });
+});

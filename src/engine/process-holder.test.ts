@@ -1,0 +1,202 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../test/harness/manual-clock.ts';
+import type { AgentExit, AgentListener, AgentProcess } from '../driver/agent-process.ts';
+import type { AgentResult, AgentSignal } from '../driver/agent-signal.ts';
+import { DomainError } from '../errors/errors.ts';
+import { deferred } from './deferred.ts';
+import { ProcessHolder } from './process-holder.ts';
+
+const FIRST = { id: 'm1', text: 'hello' };
+const EXIT: AgentExit = { code: 1, signal: null, stderr: 'no room', error: undefined };
+const STARTED: AgentSignal = {
+  kind: 'started',
+  tools: [],
+  model: 'a',
+  permissionMode: 'default',
+  version: '1',
+  cwd: '/',
+};
+const IDLE: AgentSignal = { kind: 'state', state: 'idle' };
+
+function result(fields: Partial<AgentResult>): AgentSignal {
+  return { kind: 'result', result: { isError: false, text: '', ...fields } as AgentResult, answered: undefined };
+}
+
+/** A process that does what the test says. */
+class FakeProcess {
+  readonly sent: string[] = [];
+  readonly stopped = deferred<void>();
+  readonly gone = Promise.resolve();
+  readonly listener: AgentListener;
+  readonly pid: number;
+  alive = true;
+  stops = 0;
+
+  constructor(listener: AgentListener, pid: number) {
+    this.listener = listener;
+    this.pid = pid;
+  }
+
+  send(text: string): void {
+    this.sent.push(text);
+  }
+
+  stop(): Promise<void> {
+    this.stops++;
+    return this.stopped.promise;
+  }
+
+  say(...signals: AgentSignal[]): void {
+    this.listener.onMessage({ event: undefined, signals });
+  }
+}
+
+function setUp() {
+  const clock = new ManualClock();
+  const heard: AgentSignal['kind'][] = [];
+  const exits: AgentExit[] = [];
+  const processes: FakeProcess[] = [];
+  const holder = new ProcessHolder(clock, {
+    onMessage: ({ signals }) => heard.push(...signals.map(({ kind }) => kind)),
+    onRequest: async () => ({ behavior: 'allow' }),
+    onExit: (exit) => exits.push(exit),
+  });
+  const start = (first: typeof FIRST | 'none' = FIRST, launching: Promise<void> = Promise.resolve()): Promise<void> =>
+    holder.start({
+      timeoutMs: 1_000,
+      launch: async (listener) => {
+        await launching;
+        const process = new FakeProcess(listener, processes.length + 1);
+        processes.push(process);
+        return { process: process as unknown as AgentProcess, first: first === 'none' ? undefined : first };
+      },
+    });
+  const launched = async (): Promise<FakeProcess> => {
+    await expect.poll(() => processes.length).toBeGreaterThan(0);
+    return processes.at(-1)!;
+  };
+  return { clock, heard, exits, processes, holder, start, launched };
+}
+
+test('a start ends with the report of Claude Code, which comes after its first message', async () => {
+  const { holder, start, launched } = setUp();
+  const starting = start();
+  const process = await launched();
+  expect(holder.starting).toBe(true);
+  await expect.poll(() => process.sent).toEqual(['hello']);
+  process.say(STARTED);
+  await starting;
+  expect({ starting: holder.starting, pid: holder.pid }).toEqual({ starting: false, pid: 1 });
+});
+
+test('without a message there is nothing to report, and the start ends with the launch', async () => {
+  const { holder, start } = setUp();
+  await start('none');
+  expect({ starting: holder.starting, pid: holder.pid }).toEqual({ starting: false, pid: 1 });
+});
+
+test('a second start while one is under way is refused before anything is launched', async () => {
+  const { start, launched, processes } = setUp();
+  const first = start();
+  await expect(start()).rejects.toMatchObject({ code: 'INTERNAL' });
+  (await launched()).say(STARTED);
+  await first;
+  expect(processes).toHaveLength(1);
+});
+
+test('what waited for the start or for the end before it goes on when that is through', async () => {
+  const { holder, start, launched } = setUp();
+  const starting = start();
+  const settled = holder.settled().then(() => holder.starting);
+  (await launched()).say(STARTED);
+  await starting;
+  expect(await settled).toBe(false);
+
+  const [process] = [await launched()];
+  holder.close();
+  const closed = holder.settled().then(() => holder.pid);
+  expect(holder.pid).toBe(1);
+  process.stopped.resolve();
+  expect(await closed).toBe(undefined);
+});
+
+test('a process that reports nothing in time is ended, and its later words are ignored', async () => {
+  const { clock, heard, holder, start, launched } = setUp();
+  const starting = start();
+  const process = await launched();
+  await expect.poll(() => clock.alarms).toBe(1);
+  clock.advance(1_000);
+  await expect(starting).rejects.toMatchObject({ code: 'TIMEOUT' });
+  expect(process.stops).toBe(1);
+  process.say(STARTED);
+  expect(heard).toEqual([]);
+  process.stopped.resolve();
+  await holder.settled();
+  expect(holder.live).toBe(undefined);
+});
+
+test.each([
+  ['its own complaint', [result({ isError: true, text: 'No conversation found' }), IDLE], 'No conversation found'],
+  ['its exit code', [], 'exit code 1: no room'],
+])('a process that ends before its report fails the start with %s', async (_what, said, words) => {
+  const { exits, holder, start, launched } = setUp();
+  const starting = start();
+  const process = await launched();
+  await expect.poll(() => process.sent).toHaveLength(1);
+  process.say(...said);
+  process.listener.onExit(EXIT);
+  await expect(starting).rejects.toMatchObject({ message: expect.stringContaining(words) as string });
+  expect({ exits, live: holder.live }).toEqual({ exits: [], live: undefined });
+});
+
+test('an end in the same breath as the report is told, not lost', async () => {
+  const { exits, holder, start, launched } = setUp();
+  const starting = start();
+  const process = await launched();
+  await expect.poll(() => process.sent).toHaveLength(1);
+  process.say(STARTED);
+  process.listener.onExit(EXIT);
+  await starting;
+  expect({ exits, live: holder.live }).toEqual({ exits: [EXIT], live: undefined });
+});
+
+test('an aborted start ends the process that was still on its way, and is over when that has gone', async () => {
+  const { holder, start, processes } = setUp();
+  const launching = deferred<void>();
+  const refused = expect(start(FIRST, launching.promise)).rejects.toMatchObject({ code: 'CANCELLED' });
+  holder.abortStart(new DomainError('CANCELLED', 'not wanted'));
+  const closed = holder.closed().then(() => processes.map(({ stops }) => stops));
+  launching.resolve();
+  await expect.poll(() => processes[0]?.stops).toBe(1);
+  processes[0]?.stopped.resolve();
+  await refused;
+  expect(await closed).toEqual([1]);
+  expect(holder.live).toBe(undefined);
+});
+
+test('a process that is being closed is no longer listened to, nor is its question', async () => {
+  const { heard, exits, holder, start, launched } = setUp();
+  const starting = start();
+  const process = await launched();
+  process.say(STARTED);
+  await starting;
+  heard.length = 0;
+  holder.close();
+  process.say(result({}));
+  process.listener.onExit(EXIT);
+  expect({ heard, exits }).toEqual({ heard: [], exits: [] });
+  expect(await process.listener.onRequest({} as never)).toMatchObject({ behavior: 'deny', interrupt: true });
+});
+
+test('one that never says that it is idle is idle after each result; of one that does only its word counts', async () => {
+  const { heard, start, launched } = setUp();
+  const starting = start();
+  const process = await launched();
+  process.say(STARTED);
+  await starting;
+  process.say(result({}));
+  expect(heard).toEqual(['started', 'result', 'state']);
+  process.say({ kind: 'state', state: 'running' });
+  process.say(result({}));
+  expect(heard).toEqual(['started', 'result', 'state', 'state', 'result']);
+});

@@ -1,0 +1,248 @@
+import type { AgentExit, AgentListener, AgentProcess } from '../driver/agent-process.ts';
+import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
+import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import { DomainError } from '../errors/errors.ts';
+import type { Clock } from './clock.ts';
+import { deferred, type Deferred } from './deferred.ts';
+import type { Message } from './outbox.ts';
+import { settledWithin } from './patience.ts';
+import { describeExit } from './turn-result.ts';
+
+/** Whom a process tells what it says and asks, and that it has ended by itself after its start was reported. */
+export interface ProcessListener {
+  onMessage(translation: Translation): void;
+  onRequest(ask: PermissionAsk): Promise<Decision>;
+  onExit(exit: AgentExit): void;
+}
+
+export interface Launched {
+  readonly process: AgentProcess;
+  /** Claude Code reports its start only when it has something to do; without a message the start ends here. */
+  readonly first: Message | undefined;
+}
+
+export interface ProcessStart {
+  readonly launch: (listener: AgentListener) => Promise<Launched>;
+  readonly timeoutMs: number;
+}
+
+interface Start {
+  readonly reported: Deferred<void>;
+  /** Settles when nothing of it is under way any more. */
+  readonly ended: Deferred<void>;
+  process: AgentProcess | undefined;
+  hasReported: boolean;
+  /** What Claude Code itself said went wrong: better words than those of its exit code. */
+  complaint: string | undefined;
+  /** Nobody wants it any more. */
+  aborted: DomainError | undefined;
+}
+
+type Holding =
+  | { kind: 'none' }
+  | { kind: 'starting'; start: Start }
+  | { kind: 'live'; process: AgentProcess }
+  | { kind: 'closing'; process: AgentProcess; gone: Promise<void> };
+
+/**
+ * Holds at most one Claude Code process: brings it up, passes on what it says, ends it. The next process starts only
+ * when the one before it is gone, and a process that is being closed is no longer listened to.
+ */
+export class ProcessHolder {
+  readonly #clock: Clock;
+  readonly #listener: ProcessListener;
+  #holding: Holding = { kind: 'none' };
+
+  constructor(clock: Clock, listener: ProcessListener) {
+    this.#clock = clock;
+    this.#listener = listener;
+  }
+
+  /** A process that takes messages, be it before the report of its start. */
+  get live(): AgentProcess | undefined {
+    if (this.#holding.kind === 'live') return this.#holding.process;
+    return this.#holding.kind === 'starting' ? this.#holding.start.process : undefined;
+  }
+
+  /** On its way, without a report of its start. */
+  get starting(): boolean {
+    return this.#holding.kind === 'starting';
+  }
+
+  /** Also of a process that is on its way out. */
+  get pid(): number | undefined {
+    return this.#holding.kind === 'closing' ? this.#holding.process.pid : this.live?.pid;
+  }
+
+  /** Resolves when no process is on its way in or out; rejects as the start that it waited for does. */
+  async settled(): Promise<void> {
+    while (this.#holding.kind === 'starting' || this.#holding.kind === 'closing') {
+      if (this.#holding.kind === 'starting') await this.#holding.start.reported.promise;
+      else await this.#holding.gone;
+    }
+  }
+
+  /** Resolves when a process that is being closed, or whose start was aborted, has gone. */
+  async closed(): Promise<void> {
+    if (this.#holding.kind === 'starting' && this.#holding.start.aborted) await this.#holding.start.ended.promise;
+    if (this.#holding.kind === 'closing') await this.#holding.gone;
+  }
+
+  /** Resolves when no start is under way, however it ended. */
+  async startSettled(): Promise<void> {
+    if (this.#holding.kind === 'starting') await this.#holding.start.reported.promise.catch(() => undefined);
+  }
+
+  /**
+   * Brings a process up and gives it its first message. Resolves when Claude Code has reported its start. Call it only
+   * when there is none (`settled`); it takes the place before it awaits anything.
+   */
+  async start({ launch, timeoutMs }: ProcessStart): Promise<void> {
+    if (this.#holding.kind !== 'none') throw new DomainError('INTERNAL', 'The session has a process already.');
+    const start: Start = {
+      reported: deferred(),
+      ended: deferred(),
+      process: undefined,
+      hasReported: false,
+      complaint: undefined,
+      aborted: undefined,
+    };
+    // Nobody may be waiting when it fails: a cancel, a crash during the launch itself.
+    start.reported.promise.catch(() => undefined);
+    this.#holding = { kind: 'starting', start };
+    try {
+      const { process, first } = await launch(this.#agentListener(start));
+      start.process = process;
+      if (start.aborted) throw start.aborted;
+      if (first) {
+        process.send(first.text, first.id);
+        await this.#startReported(start, timeoutMs);
+      }
+      this.#reported(start);
+    } catch (error) {
+      this.#giveUp(start);
+      start.reported.reject(error);
+      throw error;
+    } finally {
+      start.ended.resolve();
+    }
+  }
+
+  /** A start under way fails with this error, as soon as it can. */
+  abortStart(error: DomainError): void {
+    if (this.#holding.kind !== 'starting') return;
+    this.#holding.start.aborted = error;
+    this.#holding.start.reported.reject(error);
+  }
+
+  send({ id, text }: Message): void {
+    this.live?.send(text, id);
+  }
+
+  /** A live process is told something. One that died meanwhile need not know: the next starts with the new options. */
+  async control(tell: (process: AgentProcess) => Promise<void>): Promise<void> {
+    const process = this.live;
+    if (!process) return;
+    await tell(process).catch(async (error: unknown) => {
+      if (process.alive) throw error;
+      await process.gone;
+    });
+  }
+
+  /** A process may have died without its end being reported yet; what is sent to it would not arrive. */
+  async exitReported(): Promise<void> {
+    if (this.#holding.kind === 'live' && !this.#holding.process.alive) await this.#holding.process.gone;
+  }
+
+  /** Begins to end a live process; `closed` tells when it has gone. */
+  close(): void {
+    const process = this.live;
+    if (!process) return;
+    const gone = process.stop().then(() => {
+      if (this.#holding.kind === 'closing' && this.#holding.gone === gone) this.#holding = { kind: 'none' };
+    });
+    this.#holding = { kind: 'closing', process, gone };
+  }
+
+  /** From here on its end is news. It may have ended, or been closed, in the same breath. */
+  #reported(start: Start): void {
+    start.hasReported = true;
+    if (start.process && this.#isStarting(start)) this.#holding = { kind: 'live', process: start.process };
+    start.reported.resolve();
+  }
+
+  #isStarting(start: Start): boolean {
+    return this.#holding.kind === 'starting' && this.#holding.start === start;
+  }
+
+  #giveUp(start: Start): void {
+    if (!this.#isStarting(start)) return;
+    if (start.process) this.close();
+    else this.#holding = { kind: 'none' };
+  }
+
+  async #startReported({ reported }: Start, timeoutMs: number): Promise<void> {
+    if (await settledWithin(this.#clock, timeoutMs, reported.promise)) return;
+    throw new DomainError(
+      'TIMEOUT',
+      `Claude Code did not report its start within ${String(timeoutMs)} ms. Run \`claude-code-mcp doctor\` to see why, or give it longer if the tool takes a sessionInitTimeoutMs.`,
+    );
+  }
+
+  /** What comes from a process that is no longer held, such as one that dies of a cancel, is ignored. */
+  #agentListener(start: Start): AgentListener {
+    const idle = new IdleReports();
+    return {
+      onMessage: (translation) => {
+        if (!this.#holds(start)) return;
+        this.#noteStart(start, translation.signals);
+        const complete = idle.completed(translation);
+        this.#listener.onMessage(start.hasReported ? complete : withoutIdle(complete));
+      },
+      onRequest: async (ask) => {
+        if (this.#holds(start)) return this.#listener.onRequest(ask);
+        return { behavior: 'deny', message: 'The session has ended.', interrupt: true };
+      },
+      onExit: (exit) => {
+        if (!this.#holds(start)) return;
+        this.#holding = { kind: 'none' };
+        if (start.hasReported) return this.#listener.onExit(exit);
+        const words = start.complaint ?? describeExit(exit);
+        start.reported.reject(new DomainError('INTERNAL', `Claude Code did not start: ${words}`));
+      },
+    };
+  }
+
+  /** Whether the process of this start is the one that is held. */
+  #holds(start: Start): boolean {
+    if (start.aborted) return false;
+    if (this.#holding.kind === 'live') return this.#holding.process === start.process;
+    return this.#isStarting(start);
+  }
+
+  /** A result without an error is as good as a report; one with an error is why there will be none. */
+  #noteStart(start: Start, signals: readonly AgentSignal[]): void {
+    for (const signal of signals) {
+      if (signal.kind === 'result' && signal.result.isError) start.complaint = signal.result.text;
+      else if (signal.kind === 'started' || signal.kind === 'result') this.#reported(start);
+    }
+  }
+}
+
+/** One that cannot even start, as without a transcript to resume, says that it is idle too: its end will tell. */
+function withoutIdle(translation: Translation): Translation {
+  const signals = translation.signals.filter((signal) => signal.kind !== 'state' || signal.state !== 'idle');
+  return { ...translation, signals };
+}
+
+/** Being idle is for Claude Code itself to say; one that never does is taken to be idle after each result. */
+class IdleReports {
+  #arrive = false;
+
+  completed(translation: Translation): Translation {
+    const { signals } = translation;
+    if (signals.some(({ kind }) => kind === 'state')) this.#arrive = true;
+    if (this.#arrive || !signals.some(({ kind }) => kind === 'result')) return translation;
+    return { ...translation, signals: [...signals, { kind: 'state', state: 'idle' }] };
+  }
+}
