@@ -279,7 +279,7 @@ verifies('request.needs-parameters', async (variant) => {
   expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
 });
 
-verifies(['request.shown-whole', 'request.shortened-input'], { eras: ['modern'] }, async (variant) => {
+verifies(['request.shown-whole', 'request.shortened-input'], async (variant) => {
   const h = await variant.start();
   const input = (state: Json): Json => h.dialect.openRequests(state)[0];
   const inputOf = (request: Json): Json => request.input ?? request.toolInput;

@@ -180,4 +180,19 @@ export const { requirements, verifies } = defineRequirements({
     'list.begun': 'a live session is listed before its transcript is written',
     'list.active': 'isActive and activeStatus tell what this server has live',
   },
+
+  protocol: [
+    'tools.few',
+    'tools.described',
+    'tools.real-names',
+    'tools.list-stays',
+    'errors.as-results',
+    'errors.unknown-parameter',
+    'wait.until-rest',
+    'wait.until-request',
+    'wait.progress',
+    'wait.client-cancels',
+    'request.permission',
+    'request.question-list',
+  ],
 });

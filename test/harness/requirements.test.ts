@@ -13,6 +13,7 @@ const { verifies } = defineRequirements({
   both: { 'stand-in.era': 'says its era', 'stand-in.toolset': 'is told its toolset' },
   compact: { 'stand-in.compact': 'is only in the one' },
   explicit: { 'stand-in.explicit': 'is only in the other' },
+  protocol: ['stand-in.era'],
 });
 
 async function run(name: string, variant: Variant): Promise<void> {
@@ -25,6 +26,8 @@ async function run(name: string, variant: Variant): Promise<void> {
 verifies(['stand-in.era', 'stand-in.toolset'], (variant) => run('both', variant));
 verifies(['stand-in.era', 'stand-in.compact'], (variant) => run('shared', variant));
 verifies('stand-in.era', { toolsets: ['explicit'], when: 'narrowed' }, (variant) => run('narrowed', variant));
+verifies('stand-in.toolset', (variant) => run('of the engine', variant));
+verifies('stand-in.toolset', { eras: ['legacy'], when: 'in one era' }, (variant) => run('in one era', variant));
 
 afterAll(() => {
   expect(ran).toEqual([
@@ -36,6 +39,10 @@ afterAll(() => {
     'shared modern compact',
     'narrowed legacy explicit',
     'narrowed modern explicit',
+    'of the engine modern compact',
+    'of the engine legacy explicit',
+    'in one era legacy compact',
+    'in one era legacy explicit',
   ]);
 });
 
@@ -66,6 +73,7 @@ it('finds what is not verified in a toolset, not defined, not readable', () => {
     both: { 'a.one': '', 'a.two': '', 'a.three': '', 'a.hidden': '' },
     compact: { 'a.in-comment': '', 'a.in-text': '', 'a.in-helper': '', 'a.compact': '' },
     explicit: { 'a.explicit': '' },
+    protocol: [],
   });
   expect(requirementCoverage(requirements, directory)).toEqual({
     unverified: [

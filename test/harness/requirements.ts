@@ -1,4 +1,4 @@
-/** Requirements as data, and tests that say which of them they verify: once for each toolset and era. */
+/** Requirements as data, and tests that say which of them they verify: in each toolset, and in the eras that matter. */
 
 import { test } from 'vitest';
 import { ERAS, type Era } from './connect-client.ts';
@@ -17,7 +17,7 @@ type Texts<Id extends string> = Readonly<Record<Id, string>>;
 export interface Variants {
   /** By default every toolset that all the ids apply to. Written out: the coverage test reads it from the source. */
   readonly toolsets?: readonly Toolset[];
-  /** By default every era; one where the era cannot change the outcome. */
+  /** By default every era for requirements that the protocol can change, and otherwise one. */
   readonly eras?: readonly Era[];
   /** Tells tests of the same requirement apart. */
   readonly when?: string;
@@ -31,6 +31,9 @@ export interface Variant {
   /** `startHarness` with this era and toolset. */
   start(options?: Omit<HarnessOptions, 'era' | 'toolset'>): Promise<Harness>;
 }
+
+/** A different one for each, so that a test in both toolsets is one in both eras too. */
+const ERA_OF: Readonly<Record<Toolset, Era>> = { compact: 'modern', explicit: 'legacy' };
 
 type Body = (variant: Variant) => Promise<void>;
 
@@ -46,6 +49,8 @@ export function defineRequirements<Both extends string, Compact extends string, 
   readonly both: Texts<Both>;
   readonly compact: Texts<Compact>;
   readonly explicit: Texts<Explicit>;
+  /** What depends on how a client speaks: listing, errors, progress, cancelled calls. All else is the engine's. */
+  readonly protocol: readonly NoInfer<Both | Compact | Explicit>[];
 }): Requirements<Both | Compact | Explicit> {
   type Id = Both | Compact | Explicit;
   const requirements = {
@@ -58,14 +63,15 @@ export function defineRequirements<Both extends string, Compact extends string, 
     const [variants, body] = rest.length === 1 ? [{}, rest[0]] : rest;
     const ids = typeof given === 'string' ? [given] : given;
     const applicable = sharedToolsets(requirements, ids);
-    const { toolsets = applicable, eras = ERAS, when, timeout = 120_000 } = variants;
+    const { toolsets = applicable, when, timeout = 120_000 } = variants;
+    const inEveryEra = ids.some((id) => texts.protocol.includes(id));
     if (toolsets.length === 0 || toolsets.some((toolset) => !applicable.includes(toolset))) {
       throw new Error(`${ids.join(' + ')} together apply to ${applicable.join(' and ') || 'no toolset'}`);
     }
     const title = ids.map((id) => `${id}: ${requirements[id].text}`).join(' + ');
     const name = when === undefined ? title : `${title}, ${when}`;
     for (const toolset of toolsets) {
-      for (const era of eras) {
+      for (const era of variants.eras ?? (inEveryEra ? ERAS : [ERA_OF[toolset]])) {
         const start: Variant['start'] = (options) => startHarness({ ...options, era, toolset });
         test(`${name} [${era}, ${toolset}]`, { timeout }, () => body({ era, toolset, start }));
       }
