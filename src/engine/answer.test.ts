@@ -42,23 +42,89 @@ test.each<[string, OpenRequest, Answer, object]>([
     },
   ],
   [
-    'answers in the input, as Claude Code takes them',
+    'answers inside the input as a map',
     question,
-    { decision: 'allow', updatedInput: { answers: { 'Which colour?': 'red' } } },
-    { behavior: 'allow', updatedInput: { questions, answers: { 'Which colour?': 'red' } } },
+    { decision: 'allow', updatedInput: { answers: { 'Which colour?': 'red', 'Which parts?': ['door', 'roof'] } } },
+    {
+      behavior: 'allow',
+      updatedInput: { questions, answers: { 'Which colour?': 'red', 'Which parts?': 'door, roof' } },
+    },
+  ],
+  [
+    'answers inside the input as a list, with the questions sent back',
+    question,
+    { decision: 'allow', updatedInput: { questions, answers: ['red', ['door', 'roof']] } },
+    {
+      behavior: 'allow',
+      updatedInput: { questions, answers: { 'Which colour?': 'red', 'Which parts?': 'door, roof' } },
+    },
+  ],
+  [
+    'the questions sent back in another shape: Claude gets its own',
+    question,
+    {
+      decision: 'allow',
+      answers: ['red', 'roof'],
+      updatedInput: { questions: questions.map((one) => ({ question: one.question })), notes: 'kept' },
+    },
+    {
+      behavior: 'allow',
+      updatedInput: { questions, notes: 'kept', answers: { 'Which colour?': 'red', 'Which parts?': 'roof' } },
+    },
+  ],
+  [
+    'the same answers inside and outside',
+    question,
+    {
+      decision: 'allow',
+      answers: ['red', ['door', 'roof']],
+      updatedInput: { answers: { 'Which parts?': 'door, roof', 'Which colour?': 'red' } },
+    },
+    {
+      behavior: 'allow',
+      updatedInput: { questions, answers: { 'Which colour?': 'red', 'Which parts?': 'door, roof' } },
+    },
   ],
   ['deny of a question', question, { decision: 'deny', message: 'later' }, { behavior: 'deny', message: 'later' }],
 ])('%s', (_what, request, answer, decision) => {
   expect(toDecision(request, answer)).toEqual(decision);
 });
 
-test.each<[string, OpenRequest, Answer]>([
-  ['a bare allow of a question', question, { decision: 'allow' }],
-  ['too few answers', question, { decision: 'allow', answers: ['red'] }],
-  ['too many answers', question, { decision: 'allow', answers: ['a', 'b', 'c'] }],
-  ['a missing answer', question, { decision: 'allow', answers: { 'Which colour?': 'red' } }],
-  ['another question', question, { decision: 'allow', answers: { 'Which colour?': 'a', 'Which parts?': 'b', x: 'c' } }],
-  ['answers to what is no question', command, { decision: 'allow', answers: ['yes'] }],
-])('%s is refused', (_what, request, answer) => {
+const inside = (answers: unknown): Answer => ({ decision: 'allow', updatedInput: { questions, answers } });
+
+test.each<[string, OpenRequest, Answer, string]>([
+  ['a bare allow of a question', question, { decision: 'allow' }, 'needs answers'],
+  ['the questions without answers', question, { decision: 'allow', updatedInput: { questions } }, 'needs answers'],
+  ['no answers', question, inside(null), 'needs answers'],
+  ['too few answers', question, { decision: 'allow', answers: ['red'] }, '1 answer(s) for 2 question(s)'],
+  ['too many answers', question, { decision: 'allow', answers: ['a', 'b', 'c'] }, '3 answer(s) for 2 question(s)'],
+  ['too many answers inside', question, inside(['a', 'b', 'c']), '3 answer(s) for 2 question(s)'],
+  ['a missing answer', question, { decision: 'allow', answers: { 'Which colour?': 'red' } }, 'No answer to'],
+  ['a missing answer inside', question, inside({ 'Which colour?': 'red' }), 'No answer to: "Which parts?"'],
+  [
+    'another question',
+    question,
+    { decision: 'allow', answers: { 'Which colour?': 'a', 'Which parts?': 'b', x: 'c' } },
+    'No such question: "x"',
+  ],
+  ['another question inside', question, inside({ x: 'c' }), 'No such question: "x"'],
+  ['answers that are a text', question, inside('red'), 'answers must be'],
+  ['an answer that is no text', question, inside(['red', 5]), 'must be a text or a list of labels'],
+  ['a list that holds more than labels', question, inside(['red', ['door', {}]]), 'must be a text or a list of labels'],
+  [
+    'different answers inside and outside',
+    question,
+    { ...inside(['red', 'roof']), answers: ['blue', 'roof'] },
+    'answers and updatedInput.answers differ',
+  ],
+  [
+    'other questions',
+    question,
+    { decision: 'allow', answers: ['red', 'roof'], updatedInput: { questions: [{ question: 'May I?' }] } },
+    'must be those asked',
+  ],
+  ['answers to what is no question', command, { decision: 'allow', answers: ['yes'] }, 'answers are for questions'],
+])('%s is refused', (_what, request, answer, words) => {
   expect(() => toDecision(request, answer)).toThrow(DomainError);
+  expect(() => toDecision(request, answer)).toThrow(words);
 });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Decision, PermissionUpdate } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { OpenRequest } from './requests.ts';
@@ -45,40 +46,58 @@ function answeredInput(request: OpenRequest, answer: Answer): Record<string, unk
     }
     return updatedInput;
   }
-  const input = { ...request.ask.input, ...updatedInput };
-  if (answers !== undefined) return { ...input, answers: byQuestion(questionTexts(request.ask.input), answers) };
-  if (updatedInput && 'answers' in updatedInput) return input;
-  throw new DomainError(
-    'INVALID_ARGUMENT',
-    `A question needs answers: { "<question>": "<label or text>" } or a list in order. Asked: ${quoted(questionTexts(request.ask.input))}.`,
-  );
+  const { questions, answers: inner, ...rest } = updatedInput ?? {};
+  const asked = questionTexts(request.ask.input);
+  if (questions !== undefined && !isDeepStrictEqual(questionTexts({ questions }), asked)) {
+    throw new DomainError('INVALID_ARGUMENT', `updatedInput.questions must be those asked: ${quoted(asked)}.`);
+  }
+  const given = [answers, inner].filter((one) => one != null).map((one) => byQuestion(asked, one));
+  const [settled, other = settled] = given;
+  if (!settled) {
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `A question needs answers: { "<question>": "<label or text>" } or a list in order. Asked: ${quoted(asked)}.`,
+    );
+  }
+  if (!isDeepStrictEqual(settled, other)) {
+    throw new DomainError('INVALID_ARGUMENT', 'answers and updatedInput.answers differ; give one of them.');
+  }
+  return { ...request.ask.input, ...rest, answers: settled };
 }
 
-function byQuestion(questions: string[], answers: NonNullable<Answer['answers']>): Record<string, string> {
-  const given = Array.isArray(answers) ? fromList(questions, answers) : answers;
+/** What Claude Code takes: for each question one text, several labels with commas between. */
+function byQuestion(questions: string[], answers: unknown): Record<string, string> {
+  const given = new Map(Array.isArray(answers) ? fromList(questions, answers) : fromMap(answers));
   const known = new Set(questions);
-  const unknown = Object.keys(given).filter((question) => !known.has(question));
+  const unknown = [...given.keys()].filter((question) => !known.has(question));
   if (unknown.length > 0) {
     throw new DomainError('INVALID_ARGUMENT', `No such question: ${quoted(unknown)}. Asked: ${quoted(questions)}.`);
   }
-  const missing = questions.filter((question) => !Object.hasOwn(given, question));
+  const missing = questions.filter((question) => !given.has(question));
   if (missing.length > 0) throw new DomainError('INVALID_ARGUMENT', `No answer to: ${quoted(missing)}.`);
-  return Object.fromEntries(
-    questions.map((question) => {
-      const answer = given[question] ?? '';
-      return [question, Array.isArray(answer) ? answer.join(', ') : answer];
-    }),
-  );
+  return Object.fromEntries(questions.map((question) => [question, answerText(question, given.get(question))]));
 }
 
-function fromList(questions: string[], answers: QuestionAnswer[]): Record<string, QuestionAnswer> {
+function fromMap(answers: unknown): [string, unknown][] {
+  if (typeof answers === 'object' && answers !== null) return Object.entries(answers);
+  throw new DomainError('INVALID_ARGUMENT', 'answers must be { "<question>": "<label or text>" } or a list in order.');
+}
+
+function fromList(questions: string[], answers: unknown[]): [string, unknown][] {
   if (answers.length !== questions.length) {
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `${String(answers.length)} answer(s) for ${String(questions.length)} question(s): ${quoted(questions)}.`,
+      `${String(answers.length)} answer(s) for ${String(questions.length)} question(s): ${quoted(questions)}. ` +
+        'Give several labels for one question as a list of their own.',
     );
   }
-  return Object.fromEntries(questions.map((question, index) => [question, answers[index] ?? '']));
+  return questions.map((question, index) => [question, answers[index]]);
+}
+
+function answerText(question: string, answer: unknown): string {
+  if (typeof answer === 'string') return answer;
+  if (Array.isArray(answer) && answer.every((label) => typeof label === 'string')) return answer.join(', ');
+  throw new DomainError('INVALID_ARGUMENT', `The answer to ${quoted([question])} must be a text or a list of labels.`);
 }
 
 function quoted(texts: string[]): string {

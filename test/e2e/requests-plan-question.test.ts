@@ -96,6 +96,23 @@ verifies(['request.question-list', 'request.question-needs-answer'], async (vari
   expect(told?.text).toContain('"Which extras?"="Wheels, Doors"');
 });
 
+verifies(['request.question-inside-input', 'request.question-needs-answer'], async (variant) => {
+  const h = await variant.start();
+  const script = h.model.on('ask me').reply(asks(COLOUR, EXTRAS), text('thanks'));
+  const sessionId = await h.begin('ask me');
+  const { id, input } = await h.nextRequest(sessionId);
+  for (const answers of [['Blue'], ['Blue', 'Roof', 'more'], { 'Which size?': 'Large' }]) {
+    const updatedInput = { questions: input.questions, answers };
+    await h.fails(...h.dialect.allow(sessionId, id, { updatedInput }), 'INVALID_ARGUMENT');
+  }
+  const updatedInput = { questions: input.questions, answers: ['Blue', ['Wheels', 'Doors']] };
+  await h.allow(sessionId, { requestId: id, updatedInput });
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks' });
+  const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
+  expect(told?.text).toContain('"Which colour?"="Blue"');
+  expect(told?.text).toContain('"Which extras?"="Wheels, Doors"');
+});
+
 verifies('request.question-not-approved', async (variant) => {
   const h = await variant.start();
   h.model.on('ask me').reply(asks(COLOUR), text('thanks'));

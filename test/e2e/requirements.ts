@@ -71,6 +71,7 @@ export const { requirements, verifies } = defineRequirements({
     'request.plan-deny': 'a refused plan tells Claude why, stays in plan mode and comes back with another plan',
     'request.question-map': 'a question is answered by a map from question to label or text',
     'request.question-list': 'questions are answered by a list in their order, several labels as a list',
+    'request.question-inside-input': 'answers inside updatedInput count as those beside it, as a map or a list',
     'request.question-needs-answer': 'a question is not answered by a bare allow, a wrong question or too few answers',
     'request.question-not-approved': 'a question does not answer itself when its tool is in allowedTools',
     'request.needs-parameters':
