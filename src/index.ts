@@ -3,6 +3,7 @@
  * Importing it does nothing; `createEngine` is where it begins and `close` where it ends.
  */
 
+import { randomUUID } from 'node:crypto';
 import type { Transport } from '@modelcontextprotocol/server';
 import packageJson from '../package.json' with { type: 'json' };
 import { claudeConfigDir } from './config/host.ts';
@@ -13,6 +14,7 @@ import type { Engine } from './engine/engine.ts';
 import { hostEngine } from './engine/engine-host.ts';
 import { withKnownDenyOptions } from './engine/known-deny-options.ts';
 import type { EngineServices } from './engine/services.ts';
+import { serverFactory } from './mcp/server.ts';
 import { serveOver, type Connection } from './transports/stdio.ts';
 
 export type { Transport } from '@modelcontextprotocol/server';
@@ -64,13 +66,18 @@ export interface ClaudeCodeServer {
   close(): Promise<void>;
 }
 
-/** The MCP server over an engine; which toolset it offers is a setting of the engine. */
+/**
+ * The MCP server over an engine; which toolset it offers is a setting of the engine. Its clients share the sessions they
+ * start: a form about one is shown to them, never to a client of another server over the same engine.
+ */
 export function createServer(engine: Engine): ClaudeCodeServer {
   const identity = { name: 'claude-code-mcp', version: packageJson.version };
+  const id = randomUUID();
+  const factory = serverFactory(engine, identity, { id, name: `server ${id}`, kind: 'program', role: 'caller' });
   const connections = new Set<Connection>();
   return {
     connect(transport) {
-      const connection = serveOver(transport, engine, identity, () => undefined);
+      const connection = serveOver(transport, factory, () => undefined);
       connections.add(connection);
       return connection;
     },

@@ -7,6 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts';
 import { SystemClock } from '../../src/engine/clock.ts';
 import { Engine } from '../../src/engine/engine.ts';
+import { LOCAL } from '../../src/engine/principal.ts';
 import { serverFactory } from '../../src/mcp/server.ts';
 import type { OpeningAnswers } from '../../src/transports/opening-answers.ts';
 
@@ -71,7 +72,7 @@ function connect(toolset: Toolset): Connection {
   client.onmessage = (message) => {
     if ('id' in message) waiting.get(message.id)?.(message);
   };
-  const handle = serveStdio(serverFactory(idleEngine(toolset), identity), { transport: server });
+  const handle = serveStdio(serverFactory(idleEngine(toolset), identity, LOCAL), { transport: server });
   let lastId = 0;
   return {
     async request(method, params) {

@@ -6,13 +6,14 @@ import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Answer } from './answer.ts';
+import { Approvals, type ConnectedClient } from './approvals.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { imposeRules } from './imposed-settings.ts';
 import { Policy } from './policy.ts';
+import { LOCAL } from './principal.ts';
 import { Registry } from './registry.ts';
-import type { OpenRequest } from './requests.ts';
 import { checkMayResume, resumeToken } from './resume-token.ts';
-import type { DiskQuery, DiskSession, EngineServices, FormPresenter } from './services.ts';
+import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
 import { busy, heldElsewhere, notFound } from './session-errors.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
 import { Session } from './session.ts';
@@ -25,6 +26,8 @@ export interface StartRequest {
   options: SessionOptions;
   /** What holds where the caller set nothing. */
   unasked?: SessionOptions;
+  /** The connection this comes from: its principal owns the session. Without one the session is this program's own. */
+  by?: ConnectedClient | undefined;
 }
 
 export interface ReplyRequest {
@@ -37,6 +40,8 @@ export interface ReplyRequest {
   permissionRequestTimeoutMs?: number | undefined;
   sessionInitTimeoutMs?: number | undefined;
   disk: DiskResume;
+  /** As in a start, for a session that this reply makes: a fork, or one from disk. */
+  by?: ConnectedClient | undefined;
 }
 
 /** How a session that only the disk remembers may be taken up. */
@@ -50,20 +55,21 @@ const EVENT_BYTES = 4_000_000;
 export class Engine {
   readonly settings: Settings;
   readonly policy: Policy;
+  readonly approvals: Approvals;
   /** Told when the real list of tools is known or has changed. */
   readonly toolsChanged = new ChangeSignal();
   readonly #services: EngineServices;
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   readonly #trail: SessionTrail;
-  #presenter: FormPresenter | undefined;
   readonly #resuming = new Map<string, Promise<Session>>();
   #tools: string[] | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(settings: Settings, cwd: string, services: EngineServices) {
     this.settings = settings;
-    this.policy = new Policy(settings, cwd);
+    this.approvals = new Approvals(settings.approvals, services.clock);
+    this.policy = new Policy(settings, this.approvals, cwd);
     this.#services = services;
     this.#trail = new SessionTrail(services.audit);
     this.#registry = new Registry(settings.maxSessions);
@@ -87,10 +93,6 @@ export class Engine {
     return this.#services.audit;
   }
 
-  presentWith(presenter: FormPresenter | undefined): void {
-    this.#presenter = presenter;
-  }
-
   session(id: string): Session {
     const session = this.#registry.find(id);
     if (!session)
@@ -105,11 +107,11 @@ export class Engine {
     return this.settings.resumeSecret === undefined ? undefined : resumeToken(this.settings.resumeSecret, id);
   }
 
-  async start({ prompt, options, unasked }: StartRequest): Promise<Session> {
+  async start({ prompt, options, unasked, by }: StartRequest): Promise<Session> {
     this.#checkOpen();
     this.policy.checkDepth();
     const admitted = this.policy.admit(options, unasked);
-    return this.#launchNew({ options: admitted, origin: { kind: 'new' } }, prompt);
+    return this.#launchNew({ options: admitted, origin: { kind: 'new' }, client: by }, prompt);
   }
 
   /** How a session is launched whose caller asks for nothing special. */
@@ -138,20 +140,10 @@ export class Engine {
 
   respond(sessionId: string, requestId: string, answer: Answer): Session {
     const session = this.session(sessionId);
-    this.policy.checkCallerMayAnswer();
+    this.approvals.checkCallerMayAnswer();
     if (answer.updatedPermissions) this.policy.checkUpdates(answer.updatedPermissions);
     session.respond(requestId, answer, 'caller');
     return session;
-  }
-
-  /** A person's answer to a form; rights a person grants are granted. */
-  respondAsHuman(session: Session, requestId: string, answer: Answer): void {
-    session.respond(requestId, answer, 'human');
-  }
-
-  /** A denial that the rules make, not anybody's answer. */
-  refuse(session: Session, requestId: string, message: string): void {
-    if (session.findRequest(requestId)) session.decide(requestId, { behavior: 'deny', message }, 'policy');
   }
 
   async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
@@ -199,7 +191,7 @@ export class Engine {
   // ── ways into a conversation ───────────────────────────────────────────────────────────────────────────────────
 
   async #launchNew(
-    seed: Pick<SessionSeed, 'options' | 'origin' | 'inherited'> & { id?: string },
+    seed: Pick<SessionSeed, 'options' | 'origin' | 'inherited' | 'client'> & { id?: string },
     prompt: string,
   ): Promise<Session> {
     const { options } = seed;
@@ -208,6 +200,7 @@ export class Engine {
       const session = new Session(
         {
           ...seed,
+          owner: seed.client?.principal ?? LOCAL,
           id: seed.id ?? this.#services.driver.newSessionId?.(this.#launchWith(options)) ?? randomUUID(),
           permissionTimeoutMs: options.permissionRequestTimeoutMs ?? this.settings.permissionTimeoutMs,
           initTimeoutMs: options.sessionInitTimeoutMs ?? DEFAULT_INIT_TIMEOUT_MS,
@@ -266,7 +259,13 @@ export class Engine {
     const options = withOverrides(parent.options, request);
     if (options.cwd !== undefined) this.policy.directory(options.cwd, 'cwd');
     return this.#launchNew(
-      { id: randomUUID(), options, origin: { kind: 'fork', of: parent.id }, inherited: parent.totals.session },
+      {
+        id: randomUUID(),
+        options,
+        origin: { kind: 'fork', of: parent.id },
+        inherited: parent.totals.session,
+        client: request.by,
+      },
       request.prompt,
     );
   }
@@ -313,6 +312,7 @@ export class Engine {
         options,
         origin: fork ? { kind: 'fork', of: sessionId, at } : { kind: 'resume', at },
         inherited: { turns: 0, costUsd: spent },
+        client: request.by,
       },
       request.prompt,
     );
@@ -334,7 +334,8 @@ export class Engine {
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
       onOpened: (session, request) => this.#trail.requested(session, request),
-      onRequest: (session, request) => this.#requested(session, request),
+      onRequest: (session, request) => this.approvals.requested(session, request),
+      isAskingPerson: (request) => this.approvals.isAskingPerson(request),
       onSettled: (session, request, outcome) => this.#trail.settled(session, request, outcome),
       onRest: (session) => this.#trail.rested(session),
       onTools: (tools) => this.#learnTools(tools),
@@ -358,20 +359,6 @@ export class Engine {
       ...(gitBashPath !== undefined && { CLAUDE_CODE_GIT_BASH_PATH: gitBashPath }),
       [DEPTH_VARIABLE]: depthForChildren(this.settings),
     };
-  }
-
-  #requested(session: Session, request: OpenRequest): void {
-    const { approvals } = this.settings;
-    if (approvals === 'caller') return;
-    if (this.#presenter?.available === true) {
-      this.#presenter.present(session, request);
-    } else if (approvals === 'human') {
-      this.refuse(
-        session,
-        request.id,
-        'Only a person may allow this here, and the connected client cannot show a form (MCP elicitation). It was not refused by a person.',
-      );
-    }
   }
 
   #learnTools(tools: string[]): void {

@@ -13,6 +13,7 @@ import {
   type SessionOptionName,
   type SessionOptions,
 } from '../schema/session-options.ts';
+import type { Approvals } from './approvals.ts';
 import { isHarmless } from './harmless-values.ts';
 import { imposesSettings } from './imposed-settings.ts';
 import { mentionedPaths } from './mentions.ts';
@@ -27,10 +28,12 @@ const GOES_AROUND_PERMISSIONS = /SKIP_PERMISSIONS|PERMISSION_RULES|MANAGED_SETTI
 /** The operator's rules, applied to what a caller asks for. */
 export class Policy {
   readonly #settings: Settings;
+  readonly #approvals: Approvals;
   readonly #cwd: string;
 
-  constructor(settings: Settings, cwd: string) {
+  constructor(settings: Settings, approvals: Approvals, cwd: string) {
     this.#settings = settings;
+    this.#approvals = approvals;
     this.#cwd = cwd;
   }
 
@@ -82,8 +85,8 @@ export class Policy {
 
   /** A file that a prompt mentions is read unasked: where reading is bounded, it has to lie inside. */
   checkPrompt(prompt: string, { cwd = this.#cwd, env, verbatimPrompts }: SessionOptions): void {
-    const { approvals, allowedDirs } = this.#settings;
-    const roots = approvals === 'human' ? [realPath(path.resolve(cwd))] : allowedDirs;
+    const { allowedDirs } = this.#settings;
+    const roots = this.#approvals.callerDecides ? allowedDirs : [realPath(path.resolve(cwd))];
     if (!roots || verbatimPrompts === true) return;
     const home = env?.['HOME'] ?? os.homedir();
     const stray = mentionedPaths(prompt, { cwd, home }).find((file) => !liesIn(roots, file));
@@ -102,26 +105,18 @@ export class Policy {
         'permissionMode "bypassPermissions" is switched off; the operator can allow it with CLAUDE_CODE_MCP_ALLOW_BYPASS=1.',
       );
     }
-    if (this.#settings.approvals === 'human' && !MODES_THAT_GRANT_NOTHING.has(mode))
+    if (!this.#approvals.callerDecides && !MODES_THAT_GRANT_NOTHING.has(mode))
       throw humanOnly(`permissionMode "${mode}"`);
   }
 
   /** Rights that an answer would grant for later. */
   checkUpdates(updates: PermissionUpdate[]): void {
-    if (this.#settings.approvals === 'human') throw humanOnly('updatedPermissions');
+    if (!this.#approvals.callerDecides) throw humanOnly('updatedPermissions');
     for (const update of updates) {
       if (update.type === 'setMode') this.checkMode(update.mode);
       if (update.type === 'addDirectories')
         for (const dir of update.directories) this.checkInside(dir, 'updatedPermissions');
     }
-  }
-
-  checkCallerMayAnswer(): void {
-    if (this.#settings.approvals !== 'human') return;
-    throw new DomainError(
-      'PERMISSION_DENIED',
-      'Requests are answered by a person here (CLAUDE_CODE_MCP_APPROVALS=human): wait until the form was answered.',
-    );
   }
 
   checkSensitive(): void {
@@ -173,7 +168,7 @@ export class Policy {
         `The operator does not let callers set ${name} (CLAUDE_CODE_MCP_DENY_OPTIONS).`,
       );
     }
-    if (this.#settings.approvals !== 'human' || name === 'permissionMode') return;
+    if (this.#approvals.callerDecides || name === 'permissionMode') return;
     if (classOf(name).grants !== undefined && !isHarmless(name, asked)) throw humanOnly(name);
   }
 

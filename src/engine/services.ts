@@ -1,8 +1,6 @@
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import type { Clock } from './clock.ts';
-import type { OpenRequest } from './requests.ts';
-import type { Session } from './session.ts';
 
 /** What the engine needs of the world; each is one thing that tests and embedders can replace. */
 export interface EngineServices {
@@ -53,12 +51,4 @@ export interface AuditTrail {
     cost?: number;
     details?: Record<string, string | number | boolean>;
   }): void;
-}
-
-/** Shows requests to a person, where the connected client can. */
-export interface FormPresenter {
-  /** Whether the client can show forms at all, be it only while one of its calls waits. */
-  readonly available: boolean;
-  /** Asks as soon as it can; the answer, if one comes, is given to the session. Never throws. */
-  present(session: Session, request: OpenRequest): void;
 }

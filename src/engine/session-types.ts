@@ -1,7 +1,9 @@
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { ConnectedClient } from './approvals.ts';
 import type { Clock } from './clock.ts';
 import type { EventLogLimits } from './event-log.ts';
+import type { Principal } from './principal.ts';
 import type { OpenRequest, Outcome } from './requests.ts';
 import type { Session } from './session.ts';
 import type { Sums } from './totals.ts';
@@ -22,6 +24,8 @@ export interface SessionServices {
   onOpened(session: Session, request: OpenRequest): void;
   /** A request that somebody has to answer. */
   onRequest(session: Session, request: OpenRequest): void;
+  /** Whether a form about it is on a person's screen. */
+  isAskingPerson(request: OpenRequest): boolean;
   onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
   onRest(session: Session): void;
   onTools(tools: string[]): void;
@@ -30,6 +34,9 @@ export interface SessionServices {
 
 export interface SessionSeed {
   id: string;
+  owner: Principal;
+  /** The connection it was started on. */
+  client?: ConnectedClient | undefined;
   options: SessionOptions;
   /** Where the first process takes its history from. */
   origin: SessionOrigin;

@@ -5,11 +5,13 @@ import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Activity } from './activity.ts';
 import type { Answer } from './answer.ts';
+import type { ConnectedClient } from './approvals.ts';
 import { Conversation, type ConversationEvent } from './conversation.ts';
 import { deferred } from './deferred.ts';
 import type { EventLog } from './event-log.ts';
 import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
+import type { Principal } from './principal.ts';
 import { ProcessHolder, type Launched } from './process-holder.ts';
 import type { OpenRequest, Source } from './requests.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
@@ -28,6 +30,9 @@ type Occasion = 'first' | 'again' | 'redelivery';
 /** A conversation and the process that carries it on: what callers do goes down to either, what happens comes up here. */
 export class Session {
   readonly id: string;
+  readonly owner: Principal;
+  /** The connection it was started on; it may have gone. */
+  readonly client: ConnectedClient | undefined;
   readonly changed = new ChangeSignal();
   readonly #services: SessionServices;
   readonly #origin: SessionOrigin;
@@ -41,6 +46,8 @@ export class Session {
 
   constructor(seed: SessionSeed, services: SessionServices) {
     this.id = seed.id;
+    this.owner = seed.owner;
+    this.client = seed.client;
     this.#services = services;
     this.#origin = seed.origin;
     this.#initTimeoutMs = seed.initTimeoutMs;
@@ -94,6 +101,11 @@ export class Session {
 
   findRequest(id: string): OpenRequest | undefined {
     return this.#conversation.requests.find(id);
+  }
+
+  /** Whether a person is being asked about it right now. */
+  isAskingPerson(request: OpenRequest): boolean {
+    return this.#services.isAskingPerson(request);
   }
 
   /** The answer of the last call; only at rest is it the final one. */

@@ -4,7 +4,7 @@ import type { OpenRequest } from './requests.ts';
 import { evenShare, marksIn, shortenTexts, textsIn } from './shortening.ts';
 
 /** Up to here whoever decides sees everything; what is longer is shown whole on demand. */
-const SHOWN_CHARS = 32_000;
+export const SHOWN_CHARS = 32_000;
 /** A request made of very many texts is not cut into crumbs. */
 const SHORTEST = 200;
 

@@ -1,10 +1,13 @@
 import type { z } from 'zod';
+import type { ConnectedClient } from '../engine/approvals.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Arguments } from './arguments.ts';
 import type { CallForms } from './forms/call-forms.ts';
 
 export interface ToolContext {
   engine: Engine;
+  /** Who calls. */
+  client: ConnectedClient;
   /** Aborted when the client cancels the call or goes away. */
   signal: AbortSignal;
   /** Tells a waiting client what goes on; does nothing for one that did not ask. */

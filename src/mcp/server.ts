@@ -1,11 +1,11 @@
 import { McpServer, type ServerContext, type Tool as ListedTool } from '@modelcontextprotocol/server';
 import type { Settings } from '../config/load-settings.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Principal } from '../engine/principal.ts';
 import { callTool } from './call-tool.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
-import { CallForms, createCallStates } from './forms/call-forms.ts';
-import { FormDesk } from './forms/form-desk.ts';
-import { PushedForms } from './forms/pushed-forms.ts';
+import { CallForms, createCallStates, ModernClient } from './forms/call-forms.ts';
+import { LegacyClient } from './forms/legacy-client.ts';
 import { INSTRUCTIONS } from './instructions.ts';
 import { TOOL_LISTING } from './tool-listing.ts';
 
@@ -18,11 +18,11 @@ export interface ServerIdentity {
 export type ServerFactory = (connection: { era: 'legacy' | 'modern' }) => McpServer;
 
 /**
- * One server is made for each connection (and for probes), so it keeps no state of its own; what was asked and what a
- * call left behind outlive it.
+ * One server is made for each connection (and for probes), so it keeps no state of its own; what a call left behind
+ * outlives it. All its connections act for one principal.
  */
-export function serverFactory(engine: Engine, identity: ServerIdentity): ServerFactory {
-  const shared: Shared = { engine, identity, desk: new FormDesk(engine), states: createCallStates() };
+export function serverFactory(engine: Engine, identity: ServerIdentity, principal: Principal): ServerFactory {
+  const shared: Shared = { engine, identity, principal, states: createCallStates() };
   return ({ era }) => createMcpServer(shared, era);
 }
 
@@ -32,11 +32,11 @@ const LIST_FOLLOWS_TOOLS: Readonly<Record<Settings['toolset'], boolean>> = { com
 interface Shared {
   engine: Engine;
   identity: ServerIdentity;
-  desk: FormDesk;
+  principal: Principal;
   states: ReturnType<typeof createCallStates>;
 }
 
-function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legacy' | 'modern'): McpServer {
+function createMcpServer({ engine, identity, principal, states }: Shared, era: 'legacy' | 'modern'): McpServer {
   const { toolset } = engine.settings;
   const listFollowsTools = LIST_FOLLOWS_TOOLS[toolset];
   const connection = new McpServer(
@@ -49,7 +49,7 @@ function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legac
   );
   // The low-level server: `McpServer` would answer a bad argument in its own words and convert schemas at every start.
   const { server } = connection;
-  const pushedForms = new PushedForms(server, desk);
+  const client = era === 'modern' ? new ModernClient(principal) : new LegacyClient(principal, server, engine.approvals);
   server.setRequestHandler('tools/list', async () => ({ tools: await listTools(engine) }));
   server.setRequestHandler('tools/call', async (request, ctx) => {
     const tools = await loadTools(toolset);
@@ -59,18 +59,21 @@ function createMcpServer({ engine, identity, desk, states }: Shared, era: 'legac
       engine.audit.record({ kind: 'tool_call', who: 'caller', what: request.params.name.slice(0, 100), outcome });
       return unknownTool(request.params.name, tools);
     }
-    const forms = era === 'modern' ? new CallForms(engine, desk, states, ctx) : undefined;
-    // Whoever called last is whose user is asked: before the first call there is no session that could ask.
-    engine.presentWith(forms ? { available: forms.available, present: () => undefined } : pushedForms);
-    const context: ToolContext = { engine, signal: ctx.mcpReq.signal, progress: progressTo(ctx), forms };
+    // Not before its first call: a probe never makes one.
+    engine.approvals.connect(client);
+    if (client instanceof ModernClient) client.calls(ctx);
+    const forms = client instanceof ModernClient ? new CallForms(engine, client, states, ctx) : undefined;
+    const context: ToolContext = { engine, client, signal: ctx.mcpReq.signal, progress: progressTo(ctx), forms };
     return callTool(tool, request.params.arguments, context);
   });
-  if (listFollowsTools) {
-    server.onclose = engine.toolsChanged.subscribe(() => {
-      // Before the handshake and on a probe there is nobody to tell.
-      server.sendToolListChanged().catch(() => undefined);
-    });
-  }
+  const unsubscribe = engine.toolsChanged.subscribe(() => {
+    // Before the handshake and on a probe there is nobody to tell.
+    if (listFollowsTools) server.sendToolListChanged().catch(() => undefined);
+  });
+  server.onclose = () => {
+    unsubscribe();
+    engine.approvals.disconnect(client);
+  };
   return connection;
 }
 

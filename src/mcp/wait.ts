@@ -1,5 +1,4 @@
 import { later, msBetween, type Instant } from '../engine/clock.ts';
-import type { OpenRequest } from '../engine/requests.ts';
 import type { Session } from '../engine/session.ts';
 import type { ToolContext } from './define-tool.ts';
 import { tellProgress } from './progress.ts';
@@ -8,16 +7,19 @@ export const MAX_WAIT_MS = 600_000;
 export const DEFAULT_WAIT_MS = 45_000;
 
 /**
- * Until a request is open, the session is at rest, the time is up or the client has lost interest. Where the client
- * wants it so, the call then ends with the forms of what is open, and goes on with what is left of its wait.
+ * Until a request is open that is the caller's to answer, the session is at rest, the time is up or the client has lost
+ * interest. Where the calls have to bring the forms, this one then ends with those of what is open, and goes on with
+ * what is left of its wait when it is called again.
  */
 export async function waitForSession(session: Session, waitMs: number, context: ToolContext): Promise<void> {
   const { engine, signal, forms } = context;
   if (waitMs <= 0 || signal.aborted) return;
   const until = forms?.until ?? later(engine.clock.instant(), Math.min(waitMs, MAX_WAIT_MS));
-  await waitUntil(session, until, context);
-  for (const request of session.requests) seenInVain.add(request);
-  if (!signal.aborted) forms?.ask(session, until);
+  do {
+    await waitUntil(session, until, context);
+    if (signal.aborted || forms?.ask(session, until) === true) return;
+    // Another call may have asked first: then there is a person to wait for.
+  } while (msBetween(engine.clock.instant(), until) > 0 && !hasReason(session, context));
 }
 
 async function waitUntil(session: Session, until: Instant, context: ToolContext): Promise<void> {
@@ -34,14 +36,11 @@ async function waitUntil(session: Session, until: Instant, context: ToolContext)
   }
 }
 
-/** Requests that only a person may answer and a waiting caller has seen: told again and again, it would only spin. */
-const seenInVain = new WeakSet<OpenRequest>();
-
 function hasReason(session: Session, { engine, forms }: ToolContext): boolean {
   if (session.atRest) return true;
-  const { requests } = session;
-  if (engine.settings.approvals !== 'human' || forms?.wanted(session) === true) return requests.length > 0;
-  return requests.some((request) => !seenInVain.has(request));
+  return session.requests.some(
+    (request) => forms?.canAsk(session, request) === true || !engine.approvals.holdsWait(request),
+  );
 }
 
 function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext): Promise<void> {

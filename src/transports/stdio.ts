@@ -2,7 +2,8 @@ import process from 'node:process';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Engine } from '../engine/engine.ts';
-import { serverFactory, type ServerIdentity } from '../mcp/server.ts';
+import { LOCAL } from '../engine/principal.ts';
+import { serverFactory, type ServerFactory, type ServerIdentity } from '../mcp/server.ts';
 import { FrameTransport } from './frame-transport.ts';
 import type { Opening } from './opening.ts';
 
@@ -25,17 +26,16 @@ export function serveOverStdio(
 ): Connection {
   const transport = new OpenedTransport(opening?.answered ?? new Set(), onFirstAnswer);
   if (opening?.hasListed === true) transport.firstAnswerSent();
-  return serveOver(transport, engine, identity, onError);
+  return serveOver(transport, serverFactory(engine, identity, LOCAL), onError);
 }
 
 /** Serves one client over this transport, or over stdin and stdout. */
 export function serveOver(
   transport: Transport = new FrameTransport(process.stdin, process.stdout),
-  engine: Engine,
-  identity: ServerIdentity,
+  factory: ServerFactory,
   onError: (error: Error) => void,
 ): Connection {
-  return serveStdio(serverFactory(engine, identity), { transport, onerror: onError });
+  return serveStdio(factory, { transport, onerror: onError });
 }
 
 /** Keeps back the answers that the opening has already given. */

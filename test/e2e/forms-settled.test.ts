@@ -1,9 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { reply, text, tool } from '../../src/scripted-model/reply.ts';
-import { ERAS } from '../harness/connect-client.ts';
+import { ERAS, type Form } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
 import {
   accept,
   allowOnce,
@@ -133,6 +134,52 @@ describe.each(ERAS)('a form of a %s client', (era) => {
     await h.waitUntilRest(sessionId);
     expect(h.forms).toHaveLength(1);
     expectOne(await outcomes(h, sessionId), { decision: 'allow', source: 'caller' });
+  });
+});
+
+// The toolset can matter once: what a wait does is the same for both, how it is told is not.
+describe.each([
+  ['legacy', 'compact'],
+  ['legacy', 'explicit'],
+  ['modern', 'compact'],
+] as const)('while the person at a %s client of the %s tools has the form', (era, toolset) => {
+  const holding = async (form: Form): Promise<{ h: Harness; sessionId: string }> => {
+    const h = await startHarness({ era, toolset, form });
+    h.model.on('go').reply(touch, text('done'));
+    return { h, sessionId: await h.begin('go', { cwd: h.project }) };
+  };
+
+  it('a wait holds until they decide', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId } = await holding(person.form);
+    const first = h.ok(...h.dialect.watch(sessionId, 45_000));
+    const { answer } = await person.nextForm();
+    // Its time is up, and the form still open: told so, the next wait holds again.
+    const told = await h.ok(...h.dialect.watch(sessionId, 300));
+    expect(h.dialect.view(told).status).toBe('waiting');
+    expect(h.dialect.openRequests(told)).toMatchObject([{ toolName: 'Bash', askedPerson: true }]);
+    const next = h.ok(...h.dialect.watch(sessionId, 45_000));
+    answer(allowOnce);
+    for (const wait of [first, next])
+      expect(h.dialect.view(await wait)).toMatchObject({ status: 'rest', answer: 'done' });
+    expect(person.shown).toHaveLength(1);
+  });
+
+  it('a wait ends when they close it, and the caller answers', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId } = await holding(person.form);
+    const wait = h.ok(...h.dialect.watch(sessionId, 45_000));
+    const { answer } = await person.nextForm();
+    answer(cancel);
+    const left = await wait;
+    const [request] = h.dialect.openRequests(left);
+    expect(request).toMatchObject({ toolName: 'Bash' });
+    expect(request).not.toHaveProperty('askedPerson');
+    // The next does not hold.
+    expect((await h.watch(sessionId)).status).toBe('waiting');
+    await h.allow(sessionId);
+    expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
+    expect(person.shown).toHaveLength(1);
   });
 });
 

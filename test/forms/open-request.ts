@@ -1,7 +1,7 @@
 import { kindOf, type OpenRequest } from '../../src/engine/requests.ts';
 import type { PermissionAsk } from '../../src/driver/permission-ask.ts';
 
-export const ASKER = { id: '12345678-0000-4000-8000-000000000000', cwd: '/work/project' };
+export const ASKER = { id: '12345678-0000-4000-8000-000000000000', options: { cwd: '/work/project' } };
 
 export function openRequest(
   toolName: string,

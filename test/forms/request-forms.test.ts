@@ -69,6 +69,52 @@ describe('a permission form', () => {
     expect(form.message.includes('Bash(npm test *) (your own settings of this project)')).toBe(granted !== undefined);
   });
 
+  const long = 'x'.repeat(31_000);
+  it.each<[string, Record<string, unknown>, string]>([
+    ['Bash', { command: `echo ${long}; touch tail` }, `command: echo ${long}; touch tail\n`],
+    ['mcp__db__query', { sql: long }, `sql: ${long}\n`],
+    ['mcp__db__query', { sql: { text: long } }, `sql: {"text":"${long}"}\n`],
+    ['Write', { file_path: '/a', content: `${long}\n` }, `change:\n│ + ${long}\n`],
+    [
+      'Edit',
+      { file_path: '/a', old_string: 'o', new_string: 'n\n'.repeat(5_000) },
+      `│ - o${'\n│ + n'.repeat(5_000)}\n`,
+    ],
+  ])('shows a long %s whole', (toolName, input, text) => {
+    const form = formFor(ASKER, openRequest(toolName, input, { suggestions: [addRule] }), ALL);
+    expect(form.message).toContain(text);
+    expect(form.message).not.toContain('not shown');
+    expect(choices(form)).toEqual(['Allow once', 'Always allow', 'Deny']);
+  });
+
+  it('shows every field, however many there are', () => {
+    const input = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`field${index}`, index]));
+    const { message } = formFor(ASKER, openRequest('mcp__a__b', input), ALL);
+    for (const name of Object.keys(input)) expect(message).toContain(`${name}: `);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['Bash', { command: `echo ${'x'.repeat(40_000)}; touch tail` }],
+    ['Write', { file_path: '/a', content: 'line\n'.repeat(10_000) }],
+    ['mcp__a__b', Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`f${index}`, 'x'.repeat(200)]))],
+  ])('does not offer to allow a %s that is too long to be shown whole', (toolName, input) => {
+    const form = formFor(ASKER, openRequest(toolName, input, { suggestions: [addRule] }), ALL);
+    expect(form.message).toMatch(/Too long to be shown whole: \d{5} characters.* It cannot be allowed here\./);
+    expect(form.message.length).toBeLessThan(32_000);
+    if (toolName === 'Bash') expect(form.message).toContain('; touch tail');
+    expect(choices(form)).toEqual(['Deny']);
+    for (const decision of ['Allow once', 'Always allow', 'allow']) expect(form.read({ decision })).toBeUndefined();
+    expect(form.read({ decision: 'Deny' })).toMatchObject({
+      decision: 'deny',
+      message: expect.stringContaining('do it in smaller steps'),
+    });
+  });
+
+  it('offers no lasting rule that is too long to be read', () => {
+    const rule: PermissionUpdate = { ...addRule, rules: [{ toolName: 'Bash', ruleContent: 'x'.repeat(3_000) }] };
+    expect(choices(bash({ suggestions: [rule] }))).toEqual(['Allow once', 'Deny']);
+  });
+
   it.each([
     [{ decision: 'Deny' }, 'The user refused this.'],
     [{ decision: 'Deny', message: null }, 'The user refused this.'],
@@ -105,6 +151,16 @@ describe('a plan form', () => {
     expect(form.message).toContain('│ Look\n│ then leap\nPlan file: /plans/p.md');
     const empty = formFor(ASKER, openRequest('ExitPlanMode', {}, {}, ''), ALL);
     expect(empty.message).toContain('did not write the plan down');
+  });
+
+  it('shows a long plan whole, and does not offer to approve one that it cannot show', () => {
+    const plan = (chars: number): Form =>
+      formFor(ASKER, openRequest('ExitPlanMode', {}, {}, `${'x'.repeat(chars)} end`), ALL);
+    expect(plan(31_000).message).toContain(`${'x'.repeat(31_000)} end`);
+    expect(choices(plan(31_000))).toHaveLength(2);
+    expect(choices(plan(40_000))).toEqual(['Ask for changes']);
+    expect(plan(40_000).message).toMatch(/x end\nToo long to be shown whole: 40004 characters/);
+    expect(plan(40_000).read({ decision: 'allow' })).toBeUndefined();
   });
 
   it.each([
@@ -219,7 +275,7 @@ describe('whatever Claude Code asks', () => {
         expect(isSpecType.ElicitRequestFormParams({ mode: 'form', message, requestedSchema })).toBe(true);
         const names = Object.keys(requestedSchema.properties);
         expect(names).toEqual(expect.arrayContaining(requestedSchema.required ?? []));
-        expect(message.length).toBeLessThan(20_000);
+        expect(message.length).toBeLessThan(40_000);
       }),
     );
   });

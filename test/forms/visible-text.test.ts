@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { oneLine } from '../../src/engine/tool-summary.ts';
-import { shortDiff } from '../../src/mcp/forms/short-diff.ts';
+import { diffOf } from '../../src/mcp/forms/diff.ts';
 import { field, visibleText } from '../../src/mcp/forms/visible-text.ts';
 
 const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/u;
@@ -77,7 +77,7 @@ describe('one line', () => {
   });
 });
 
-describe('a short diff', () => {
+describe('a diff', () => {
   it.each([
     ['a line changes', 'one\ntwo\nthree', 'one\n2\nthree', ['  one', '- two', '+ 2', '  three']],
     ['a line is added', 'one\ntwo', 'one\nnew\ntwo', ['  one', '+ new', '  two']],
@@ -91,22 +91,28 @@ describe('a short diff', () => {
     ],
     ['nothing changes', 'one', 'one', ['  one']],
   ])('when %s', (_, before, after, lines) => {
-    expect(shortDiff(before, after)).toBe(lines.join('\n'));
+    for (const short of [false, true]) expect(diffOf(before, after, { short })).toBe(lines.join('\n'));
   });
 
-  it('is short, and says what it leaves out', () => {
+  it('that has to be short says what it leaves out', () => {
     const many = (word: string): string => Array.from({ length: 500 }, (_, i) => `${word} ${i}`).join('\n');
-    const lines = shortDiff(many('old'), many('new')).split('\n');
+    const lines = diffOf(many('old'), many('new'), { short: true }).split('\n');
     expect(lines).toHaveLength(42);
     expect(lines).toContain('⟨- 480 lines not shown⟩');
     expect(lines).toContain('⟨+ 480 lines not shown⟩');
+  });
+
+  it('is whole unless told otherwise: every line to its end, blanks as they are', () => {
+    const lines = Array.from({ length: 500 }, (_, i) => `${i}${'  x'.repeat(100)}`);
+    expect(diffOf('', lines.join('\n'), { short: false })).toBe(lines.map((line) => `+ ${line}`).join('\n'));
+    expect(diffOf('a  b', 'a b', { short: false })).toBe('- a  b\n+ a b');
   });
 
   it('shows each changed line of a small edit', () => {
     const small = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 8 });
     fc.assert(
       fc.property(small, small, (before, after) => {
-        const lines = shortDiff(before.join('\n'), after.join('\n')).split('\n');
+        const lines = diffOf(before.join('\n'), after.join('\n'), { short: true }).split('\n');
         const count = (mark: string): number => lines.filter((line) => line.startsWith(mark)).length;
         expect(count('+') - count('-')).toBe(after.length - before.length);
       }),

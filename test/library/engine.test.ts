@@ -5,6 +5,9 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createEngine, createServer, SettingsError, untilAttention, type Engine } from '../../src/index.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { allowOnce, SlowPerson } from '../e2e/forms-support.ts';
+import { connectClient, ERAS } from '../harness/connect-client.ts';
+import type { Json } from '../harness/json.ts';
 import { createWorld, type LibraryWorld } from './library-world.ts';
 
 function engineIn({ env, place }: LibraryWorld): Engine {
@@ -68,6 +71,62 @@ test('a client in this process uses the tools, and closing the server ends every
   await server.close();
   await server.close();
   expect(await world.survivors()).toEqual([]);
+});
+
+test.each(ERAS)('a form goes to the %s client whose session asks, not to the one that called last', async (era) => {
+  const world = await createWorld();
+  world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
+  const engine = engineIn(world);
+  const people = { owner: new SlowPerson(), other: new SlowPerson() };
+  const connect = async ({ form }: SlowPerson): Promise<Client> => {
+    const [here, there] = InMemoryTransport.createLinkedPair();
+    createServer(engine).connect(there);
+    const client = await connectClient(here, { era, form });
+    onTestFinished(() => client.close());
+    return client;
+  };
+  const [owner, other] = [await connect(people.owner), await connect(people.other)];
+  const call = async (client: Client, name: string, args: Record<string, unknown>): Promise<Json> =>
+    (await client.callTool({ name, arguments: args })).structuredContent;
+
+  const { sessionId } = await call(owner, 'claude_code', { prompt: 'make it' });
+  await call(other, 'claude_code_check', { action: 'poll', sessionId });
+  const waits = [owner, other].map((client) =>
+    call(client, 'claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 }),
+  );
+  // Of 2026-07-28 clients only the owner's waiting call can ask; the other may be faster, and is told to answer.
+  const { answer } = await people.owner.nextForm();
+  expect(await call(other, 'claude_code_check', { action: 'wait', sessionId, waitMs: 100 })).toMatchObject({
+    actions: [{ toolName: 'Bash', askedPerson: true }],
+  });
+  answer(allowOnce);
+  expect(await waits[0]).toMatchObject({ status: 'idle', result: { result: 'made' } });
+  await waits[1];
+  expect(people.owner.shown).toHaveLength(1);
+  expect(people.other.shown).toEqual([]);
+});
+
+test('a form that goes down with its client leaves the request to the callers that wait', async () => {
+  const world = await createWorld();
+  world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
+  const server = createServer(engineIn(world));
+  const person = new SlowPerson();
+  const connect = async (form?: SlowPerson['form']): Promise<Client> => {
+    const [here, there] = InMemoryTransport.createLinkedPair();
+    server.connect(there);
+    const client = await connectClient(here, { era: 'legacy', form });
+    onTestFinished(() => client.close());
+    return client;
+  };
+  const [first, second] = [await connect(person.form), await connect()];
+  const started = await first.callTool({ name: 'claude_code', arguments: { prompt: 'make it' } });
+  const { sessionId } = started.structuredContent as Json;
+  await person.nextForm();
+  const waiting = second.callTool({ name: 'claude_code_check', arguments: { action: 'wait', sessionId } });
+  await first.close();
+  const { structuredContent } = await waiting;
+  expect(structuredContent).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
+  expect((structuredContent as Json).actions[0]).not.toHaveProperty('askedPerson');
 });
 
 test.each([

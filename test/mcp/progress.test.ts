@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Translation } from '../../src/driver/agent-signal.ts';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { LOCAL } from '../../src/engine/principal.ts';
 import { Session } from '../../src/engine/session.ts';
 import { tellProgress } from '../../src/mcp/progress.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
@@ -20,7 +21,7 @@ async function workingSession(): Promise<Stage> {
   let listener: AgentListener | undefined;
   const process = { send: () => undefined, alive: true } as unknown as AgentProcess;
   const session = new Session(
-    { id: 'a', options: {}, origin: { kind: 'new' }, permissionTimeoutMs: 0, initTimeoutMs: 1_000 },
+    { id: 'a', owner: LOCAL, options: {}, origin: { kind: 'new' }, permissionTimeoutMs: 0, initTimeoutMs: 1_000 },
     {
       clock,
       eventLimits: { maxEvents: 10, maxBytes: 1_000 },
@@ -32,6 +33,7 @@ async function workingSession(): Promise<Stage> {
       hasTranscript: async () => true,
       onOpened: () => undefined,
       onRequest: () => undefined,
+      isAskingPerson: () => false,
       onSettled: () => undefined,
       onRest: () => undefined,
       onTools: () => undefined,

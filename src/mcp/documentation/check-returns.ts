@@ -26,6 +26,8 @@ export const CHECK_RETURNS: Readonly<Record<string, string>> = {
   'actions[].toolUseID': 'Id of the tool call.',
   'actions[].agentID': 'The sub-agent that asks.',
   'actions[].suggestions': 'Lasting rights Claude Code suggests; what “always allow” would grant.',
+  'actions[].askedPerson':
+    '`true` while a person has a form about it on the screen: `wait` holds until they decide or close it.',
   'actions[].createdAt': 'When it was asked.',
   'actions[].expiresAt': 'When it is denied for want of an answer.',
   result: 'At rest: how the last call ended.',

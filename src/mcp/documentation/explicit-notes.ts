@@ -47,7 +47,8 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       sessionId,
       outputLines: { meaning: 'How many lines of `recentOutput` to return.', default: '50' },
       waitMs: {
-        meaning: 'Wait this long, at most, for the session to rest or to ask something.',
+        meaning:
+          'Wait this long, at most, for the session to rest or to ask something. While a person is asked by a form, the wait goes on.',
         default: '0: answer at once',
       },
       inputId: {
@@ -69,6 +70,8 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         '`true` if it is longer than 32,000 characters and shown shortened; `inputId` shows all of it.',
       'pendingInputs[].inputChars': 'Characters of the whole, when it is shown shortened.',
       'pendingInputs[].description': 'The same in words.',
+      'pendingInputs[].askedPerson':
+        '`true` while a person has a form about it on the screen: a wait holds until they decide or close it.',
       'pendingInputs[].expiresAt': 'When it is denied for want of an answer.',
       toolUseEvents: 'The tools that were used.',
       'toolUseEvents[].toolName': 'Name of the tool.',

@@ -7,14 +7,16 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { randomBytes } from 'node:crypto';
+import type { ConnectedClient } from '../../engine/approvals.ts';
 import type { Instant } from '../../engine/clock.ts';
 import type { Engine } from '../../engine/engine.ts';
+import type { Principal } from '../../engine/principal.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { declaredCapabilities, showsForms } from './client-forms.ts';
-import type { FormDesk, Returned } from './form-desk.ts';
-import type { Form } from './form.ts';
+import { formFor } from './form-for.ts';
+import { formEnd, type FormReturn } from './form.ts';
 
 /** What a call that ended with forms has to know when it is called again with the answers. */
 export interface CallState {
@@ -36,10 +38,27 @@ export function createCallStates(): RequestStateCodec<CallState> {
   return createRequestStateCodec<CallState>({ key: randomBytes(32), ttlSeconds: STATE_TTL_SECONDS });
 }
 
+/** Every such client can show lists of choices. */
+const ABILITIES = { multiSelect: true };
+
+/** A 2026-07-28 client: it says with each call whether it shows forms, and only its waiting calls can bring them. */
+export class ModernClient implements ConnectedClient {
+  readonly principal: Principal;
+  showsForms = false;
+
+  constructor(principal: Principal) {
+    this.principal = principal;
+  }
+
+  calls(ctx: ServerContext): void {
+    this.showsForms = showsForms(declaredCapabilities(ctx));
+  }
+}
+
 interface Round {
   session: Session;
   until: Instant;
-  forms: [OpenRequest, Form][];
+  requests: OpenRequest[];
 }
 
 /**
@@ -48,22 +67,18 @@ interface Round {
  */
 export class CallForms {
   readonly #engine: Engine;
-  readonly #desk: FormDesk;
+  readonly #client: ConnectedClient;
   readonly #states: RequestStateCodec<CallState>;
   readonly #ctx: ServerContext;
   readonly #earlier: CallState | undefined;
   #round: Round | undefined;
 
-  constructor(engine: Engine, desk: FormDesk, states: RequestStateCodec<CallState>, ctx: ServerContext) {
+  constructor(engine: Engine, client: ConnectedClient, states: RequestStateCodec<CallState>, ctx: ServerContext) {
     this.#engine = engine;
-    this.#desk = desk;
+    this.#client = client;
     this.#states = states;
     this.#ctx = ctx;
     this.#earlier = ctx.mcpReq.requestState<CallState>();
-  }
-
-  get available(): boolean {
-    return showsForms(declaredCapabilities(this.#ctx));
   }
 
   /** The session of the earlier rounds: a start that is called again must not start another. */
@@ -84,53 +99,49 @@ export class CallForms {
       throw new DomainError('INVALID_ARGUMENT', `The requestState belongs to a call of ${this.#earlier.tool}.`);
     for (const id of this.#earlier.asked) {
       const request = session.findRequest(id);
-      if (request) this.#desk.returned(session, request, this.#returned(id));
+      if (!request) continue;
+      const end = formEnd(formFor(session, request, ABILITIES), this.#returned(id));
+      this.#engine.approvals.formEnded(this.#client, session, request, end);
     }
   }
 
-  /** Something is open that this client could show and nobody was asked about. */
-  wanted(session: Session): boolean {
-    return this.#askable(session).length > 0;
+  /** Whether this client may ask its user about it now, be it in the next call. */
+  canAsk(session: Session, request: OpenRequest): boolean {
+    return this.#engine.approvals.canAsk(this.#client, session, request);
   }
 
-  /** The call will end with the forms of what is open, if there are any. */
-  ask(session: Session, until: Instant): void {
-    if ((this.#earlier?.rounds ?? 0) >= MOST_ROUNDS) return;
-    const forms = this.#askable(session).flatMap((request): Round['forms'] => {
-      const form = this.#desk.show(session, request, { multiSelect: true });
-      return form ? [[request, form]] : [];
-    });
-    if (forms.length > 0) this.#round = { session, until, forms };
+  /** The call will end with the forms of what is open. False if there are none, or none that it may show. */
+  ask(session: Session, until: Instant): boolean {
+    if ((this.#earlier?.rounds ?? 0) >= MOST_ROUNDS) return false;
+    const { approvals } = this.#engine;
+    const requests = session.requests.filter((request) => approvals.beginForm(this.#client, session, request));
+    if (requests.length === 0) return false;
+    this.#round = { session, until, requests };
+    return true;
   }
 
   /** What the call answers in place of its result, when it asked. */
   async result(tool: string): Promise<InputRequiredResult | undefined> {
     if (!this.#round) return undefined;
-    const { session, until, forms } = this.#round;
+    const { session, until, requests } = this.#round;
     const requestState = await this.#states.mint({
       tool,
       sessionId: session.id,
       until,
       rounds: (this.#earlier?.rounds ?? 0) + 1,
-      asked: forms.map(([{ id }]) => id),
+      asked: requests.map(({ id }) => id),
     });
-    if (this.#ctx.mcpReq.signal.aborted) for (const [request] of forms) this.#desk.takeBack(request);
-    return inputRequired({
-      requestState,
-      inputRequests: Object.fromEntries(
-        forms.map(([{ id }, { message, requestedSchema }]) => [id, inputRequired.elicit({ message, requestedSchema })]),
-      ),
+    if (this.#ctx.mcpReq.signal.aborted)
+      for (const request of requests) this.#engine.approvals.withdrawForm(this.#client, session, request);
+    const elicitations = requests.map((request) => {
+      const { message, requestedSchema } = formFor(session, request, ABILITIES);
+      return [request.id, inputRequired.elicit({ message, requestedSchema })] as const;
     });
+    return inputRequired({ requestState, inputRequests: Object.fromEntries(elicitations) });
   }
 
-  #askable(session: Session): OpenRequest[] {
-    if (!this.available || this.#engine.settings.approvals === 'caller') return [];
-    return session.requests.filter((request) => !this.#desk.wasShown(request));
-  }
-
-  #returned(id: string): Returned {
+  #returned(id: string): FormReturn {
     const response = inputResponse(this.#ctx.mcpReq.inputResponses, id);
-    if (response.kind !== 'elicit') return { action: 'failed', why: 'the client sent no answer' };
-    return response.action === 'accept' ? { action: 'accept', content: response.content } : { action: response.action };
+    return response.kind === 'elicit' ? response : { action: 'failed', why: 'the client sent no answer' };
   }
 }

@@ -1,5 +1,6 @@
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
 import type { Answer } from '../../engine/answer.ts';
+import type { AskingSession, FormEnd } from '../../engine/approvals.ts';
 
 /** What a person is shown about one request, and how their answer is read. */
 export interface Form {
@@ -18,7 +19,26 @@ export interface FormAbilities {
 }
 
 /** Which session asks; a person may have several. */
-export interface Asker {
-  readonly id: string;
-  readonly cwd: string | undefined;
+export type Asker = Pick<AskingSession, 'id' | 'options'>;
+
+/** What the client sent back for a form, or why nothing usable came. */
+export type FormReturn =
+  { action: 'accept' | 'decline' | 'cancel'; content?: unknown } | { action: 'failed'; why: string };
+
+/** What that means for the request. */
+export function formEnd(form: Form, returned: FormReturn): FormEnd {
+  switch (returned.action) {
+    case 'accept': {
+      const answer = form.read(returned.content);
+      return answer
+        ? { kind: 'answered', answer }
+        : { kind: 'closed', why: 'what the form returned does not fit what was asked' };
+    }
+    case 'decline':
+      return { kind: 'answered', answer: { decision: 'deny', message: form.declined } };
+    case 'cancel':
+      return { kind: 'closed', why: 'the form was closed without an answer' };
+    case 'failed':
+      return { kind: 'lost', why: `the form failed: ${returned.why}` };
+  }
 }

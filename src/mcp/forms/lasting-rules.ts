@@ -1,6 +1,9 @@
 import type { PermissionAsk, PermissionUpdate } from '../../driver/permission-ask.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 
+/** What is granted for good is read whole too: rules that take more words than this are not offered. */
+const LONGEST_RULES = 2_000;
+
 export type LastingRule = Extract<PermissionUpdate, { type: 'addRules' }>;
 
 /**
@@ -13,10 +16,11 @@ export function lastingRules({
   onceOnly,
 }: Pick<PermissionAsk, 'suggestions' | 'onceOnly'>): LastingRule[] {
   if (onceOnly) return [];
-  return (suggestions ?? []).filter(
+  const rules = (suggestions ?? []).filter(
     (update): update is LastingRule =>
       update.type === 'addRules' && update.behavior === 'allow' && update.rules.length > 0,
   );
+  return describeRules(rules).length < LONGEST_RULES ? rules : [];
 }
 
 const PLACES: Record<LastingRule['destination'], string> = {
@@ -31,7 +35,7 @@ export function describeRules(updates: LastingRule[]): string {
   return updates
     .map(({ rules, destination }) => {
       const names = rules.map(({ toolName, ruleContent }) =>
-        oneLine(ruleContent === undefined ? toolName : `${toolName}(${ruleContent})`, 200),
+        oneLine(ruleContent === undefined ? toolName : `${toolName}(${ruleContent})`, LONGEST_RULES),
       );
       return `${names.join(', ')} (${PLACES[destination]})`;
     })

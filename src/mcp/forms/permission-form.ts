@@ -4,12 +4,15 @@ import type { OpenRequest } from '../../engine/requests.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
 import { describeRules, lastingRules, type LastingRule } from './lasting-rules.ts';
-import { toolDetails } from './tool-details.ts';
-import { field } from './visible-text.ts';
+import { toolDetails, type ToolDetails } from './tool-details.ts';
+import { field, LONGEST_PATH, tooLongToAllow, whereAsked } from './visible-text.ts';
 
 export const ALLOW_ONCE = 'Allow once';
 export const ALWAYS_ALLOW = 'Always allow';
 export const DENY = 'Deny';
+
+const REFUSED = 'The user refused this.';
+const TOO_LONG = 'It was too long to be shown to them whole: do it in smaller steps.';
 
 /** The words of `respond_permission`, for a client whose user is a script. */
 const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
@@ -18,18 +21,21 @@ const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** May this tool be used? */
-export function permissionForm({ id, cwd }: Asker, { ask }: OpenRequest): Form {
-  const rules = lastingRules(ask);
-  const choices = rules.length > 0 ? [ALLOW_ONCE, ALWAYS_ALLOW, DENY] : [ALLOW_ONCE, DENY];
+export function permissionForm(asker: Asker, { ask }: OpenRequest): Form {
+  const details = toolDetails(ask);
+  const rules = details.cutFrom === undefined ? lastingRules(ask) : [];
+  const choices = choicesFor(details, rules);
+  const refusal = details.cutFrom === undefined ? REFUSED : `${REFUSED} ${TOO_LONG}`;
   const decision = z.preprocess((word) => TOOL_WORDS.get(word) ?? word, z.enum(choices));
   const content = z.object({ decision, message: z.string().nullish() });
   return {
     message: [
       `Claude${ask.agentId === undefined ? '' : ' (a sub-agent)'} wants to use ${oneLine(ask.toolName, 100)}.`,
-      toolDetails(ask),
-      ...(ask.decisionReason === undefined ? [] : [field('Asked because', oneLine(ask.decisionReason, 300))]),
-      ...(ask.blockedPath === undefined ? [] : [field('Path', oneLine(ask.blockedPath, 300))]),
-      field('Directory', `${oneLine(cwd ?? '', 300)} (session ${id.slice(0, 8)})`),
+      details.text,
+      ...(ask.decisionReason === undefined ? [] : [field('Asked because', oneLine(ask.decisionReason, 1_000))]),
+      ...(ask.blockedPath === undefined ? [] : [field('Path', oneLine(ask.blockedPath, LONGEST_PATH))]),
+      whereAsked(asker),
+      ...(details.cutFrom === undefined ? [] : [tooLongToAllow(details.cutFrom)]),
       ...(rules.length === 0 ? [] : [`“${ALWAYS_ALLOW}” adds: ${describeRules(rules)}`]),
     ]
       .filter((part) => part !== '')
@@ -45,13 +51,19 @@ export function permissionForm({ id, cwd }: Asker, { ask }: OpenRequest): Form {
     },
     read(given) {
       const { success, data } = content.safeParse(given);
-      return success ? toAnswer(data.decision, data.message ?? '', rules) : undefined;
+      return success ? toAnswer(data.decision, refusal, data.message ?? '', rules) : undefined;
     },
-    declined: 'The user refused this.',
+    declined: refusal,
   };
 }
 
-function toAnswer(decision: string, message: string, rules: LastingRule[]): Answer {
+/** Nothing is allowed unseen. */
+function choicesFor({ cutFrom }: ToolDetails, rules: LastingRule[]): string[] {
+  if (cutFrom !== undefined) return [DENY];
+  return rules.length > 0 ? [ALLOW_ONCE, ALWAYS_ALLOW, DENY] : [ALLOW_ONCE, DENY];
+}
+
+function toAnswer(decision: string, refusal: string, message: string, rules: LastingRule[]): Answer {
   switch (decision) {
     case ALLOW_ONCE:
       return { decision: 'allow' };
@@ -60,7 +72,7 @@ function toAnswer(decision: string, message: string, rules: LastingRule[]): Answ
     default:
       return {
         decision: 'deny',
-        message: message.trim() === '' ? 'The user refused this.' : `The user refused this: ${message.trim()}`,
+        message: message.trim() === '' ? refusal : `The user refused this: ${message.trim()}`,
       };
   }
 }

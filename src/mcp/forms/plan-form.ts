@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { OpenRequest } from '../../engine/requests.ts';
+import { SHOWN_CHARS } from '../../engine/shown-request.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
-import { barred, field, visibleText } from './visible-text.ts';
+import { barred, field, LONGEST_PATH, tooLongToAllow, visibleText, whereAsked } from './visible-text.ts';
 
 export const APPROVE = 'Approve and start the work';
 export const CHANGE = 'Ask for changes';
-
-const PLAN_CHARS = 8_000;
 
 /** The words of `respond_permission`, for a client whose user is a script. */
 const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
@@ -15,23 +14,28 @@ const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
   ['deny', CHANGE],
 ]);
 
-const decision = z.preprocess((word) => TOOL_WORDS.get(word) ?? word, z.enum([APPROVE, CHANGE]));
-const content = z.object({ decision, changes: z.string().nullish() });
-
 /** Is this plan good? */
-export function planForm({ id, cwd }: Asker, { ask, plan = '' }: OpenRequest): Form {
+export function planForm(asker: Asker, { ask, plan = '' }: OpenRequest): Form {
   const file = ask.input['planFilePath'];
+  const whole = visibleText(plan.trim());
+  const isCut = whole.length > SHOWN_CHARS;
+  const choices = isCut ? [CHANGE] : [APPROVE, CHANGE];
+  const decision = z.preprocess((word) => TOOL_WORDS.get(word) ?? word, z.enum(choices));
+  const content = z.object({ decision, changes: z.string().nullish() });
   return {
     message: [
       'Claude has a plan and asks to start the work.',
-      plan.trim() === '' ? 'It did not write the plan down.' : barred(visibleText(plan.trim(), PLAN_CHARS)),
-      ...(typeof file === 'string' ? [field('Plan file', oneLine(file, 300))] : []),
-      field('Directory', `${oneLine(cwd ?? '', 300)} (session ${id.slice(0, 8)})`),
+      whole === ''
+        ? 'It did not write the plan down.'
+        : barred(isCut ? visibleText(plan.trim(), SHOWN_CHARS / 2) : whole),
+      ...(isCut ? [tooLongToAllow(whole.length)] : []),
+      ...(typeof file === 'string' ? [field('Plan file', oneLine(file, LONGEST_PATH))] : []),
+      whereAsked(asker),
     ].join('\n'),
     requestedSchema: {
       type: 'object',
       properties: {
-        decision: { type: 'string', title: 'Decision', enum: [APPROVE, CHANGE] },
+        decision: { type: 'string', title: 'Decision', enum: choices },
         changes: {
           type: 'string',
           title: 'Changes',

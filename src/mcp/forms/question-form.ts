@@ -3,7 +3,7 @@ import type { QuestionAnswer } from '../../engine/answer.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form, FormAbilities } from './form.ts';
-import { field } from './visible-text.ts';
+import { whereAsked } from './visible-text.ts';
 
 export const OTHER = 'Something else (write it below)';
 
@@ -28,14 +28,14 @@ interface Part {
 }
 
 /** One field for each question, and room for an own answer. */
-export function questionForm({ id, cwd }: Asker, { ask }: OpenRequest, { multiSelect }: FormAbilities): Form {
+export function questionForm(asker: Asker, { ask }: OpenRequest, { multiSelect }: FormAbilities): Form {
   const asked = questionsOf(ask.input['questions']);
   const parts = asked.map((one, index) => partFor(one, index + 1, multiSelect));
   return {
     message: [
       asked.length === 1 ? 'Claude asks:' : `Claude asks ${asked.length} questions:`,
       ...parts.flatMap(({ lines }) => lines),
-      field('Directory', `${oneLine(cwd ?? '', 300)} (session ${id.slice(0, 8)})`),
+      whereAsked(asker),
     ].join('\n'),
     requestedSchema: {
       type: 'object',
@@ -57,7 +57,7 @@ function questionsOf(given: unknown): Question[] {
 }
 
 function partFor(asked: Question, number: number, multiSelect: boolean): Part {
-  const text = oneLine(asked.question, 600);
+  const text = oneLine(asked.question, 4_000);
   const heading: Heading = {
     lines: [`${number}. ${text}`, ...asked.options.map(describeOption)],
     title: oneLine(asked.header ?? `Question ${number}`, 60),
@@ -72,7 +72,7 @@ function partFor(asked: Question, number: number, multiSelect: boolean): Part {
 }
 
 function describeOption({ label, description }: z.infer<typeof option>): string {
-  return `  – ${oneLine(description === undefined ? label : `${label}: ${description}`, 400)}`;
+  return `  – ${oneLine(description === undefined ? label : `${label}: ${description}`, 4_000)}`;
 }
 
 interface Heading {

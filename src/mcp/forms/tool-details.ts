@@ -1,9 +1,10 @@
 import type { PermissionAsk } from '../../driver/permission-ask.ts';
+import { SHOWN_CHARS } from '../../engine/shown-request.ts';
 import { oneLine, tellingField } from '../../engine/tool-summary.ts';
-import { shortDiff } from './short-diff.ts';
+import { diffOf } from './diff.ts';
 import { barred, field, visibleText } from './visible-text.ts';
 
-const TELLING_CHARS = 2_000;
+const TELLING_CHARS = 8_000;
 const OTHER_CHARS = 300;
 const MAX_FIELDS = 20;
 
@@ -14,32 +15,53 @@ const CHANGES: Record<string, { before?: string; after: string }> = {
   NotebookEdit: { after: 'new_source' },
 };
 
-/** All that a tool would be called with: what tells most first, a change of a file as a diff, long values cut. */
-export function toolDetails({ toolName, input }: Pick<PermissionAsk, 'toolName' | 'input'>): string {
-  const change = changeOf(toolName, input);
+type Call = Pick<PermissionAsk, 'toolName' | 'input'>;
+
+export interface ToolDetails {
+  readonly text: string;
+  /** Of the whole, where the text is only its beginning and end. */
+  readonly cutFrom?: number;
+}
+
+/** All that a tool would be called with: what tells most first, a change of a file as a diff. Cut when it is too long. */
+export function toolDetails(call: Call): ToolDetails {
+  const whole = describe(call, { short: false });
+  if (whole.length <= SHOWN_CHARS) return { text: whole };
+  return { text: describe(call, { short: true }), cutFrom: whole.length };
+}
+
+function describe({ toolName, input }: Call, { short }: { short: boolean }): string {
+  const change = changeOf(toolName, input, short);
   const telling = tellingField(toolName);
   const rest = Object.keys(input).filter((name) => name !== telling && !change?.fields.includes(name));
   const names = telling !== undefined && telling in input ? [telling, ...rest] : rest;
   const lines = names
-    .slice(0, MAX_FIELDS)
-    .map((name) => field(oneLine(name, 60), shown(input[name], name === telling ? TELLING_CHARS : OTHER_CHARS)));
-  if (names.length > MAX_FIELDS) lines.push(`⟨${names.length - MAX_FIELDS} fields not shown⟩`);
+    .slice(0, short ? MAX_FIELDS : Infinity)
+    .map((name) =>
+      describeField(name, input[name], short ? (name === telling ? TELLING_CHARS : OTHER_CHARS) : Infinity),
+    );
+  if (short && names.length > MAX_FIELDS) lines.push(`⟨${names.length - MAX_FIELDS} fields not shown⟩`);
   if (change) lines.push(`change:\n${barred(change.diff)}`);
   return lines.join('\n');
 }
 
-function shown(value: unknown, maxChars: number): string {
-  return visibleText(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), maxChars);
+function describeField(name: string, value: unknown, maxChars: number): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return field(oneLine(name, Math.min(maxChars, SHOWN_CHARS)), visibleText(text, maxChars));
 }
 
-function changeOf(toolName: string, input: Record<string, unknown>): { diff: string; fields: string[] } | undefined {
+function changeOf(
+  toolName: string,
+  input: Record<string, unknown>,
+  short: boolean,
+): { diff: string; fields: string[] } | undefined {
   const change = Object.hasOwn(CHANGES, toolName) ? CHANGES[toolName] : undefined;
   if (!change) return undefined;
   const before = change.before === undefined ? '' : input[change.before];
   const after = input[change.after];
   if (typeof before !== 'string' || typeof after !== 'string') return undefined;
   return {
-    diff: shortDiff(before, after),
+    diff: diffOf(before, after, { short }),
     fields: change.before === undefined ? [change.after] : [change.before, change.after],
   };
 }

@@ -1,4 +1,9 @@
-import { cutAt, showUnseen } from '../../engine/tool-summary.ts';
+import { SHOWN_CHARS } from '../../engine/shown-request.ts';
+import { cutAt, oneLine, showUnseen } from '../../engine/tool-summary.ts';
+import type { Asker } from './form.ts';
+
+/** No system has longer ones. */
+export const LONGEST_PATH = 4_096;
 
 const MANY_BLANKS = /[^\S\n]{20,}/gu;
 const MANY_EMPTY_LINES = /\n(?:[^\S\n]*\n){3,}/gu;
@@ -7,7 +12,7 @@ const MANY_EMPTY_LINES = /\n(?:[^\S\n]*\n){3,}/gu;
  * Text of a model as a person should see it before deciding: what is unseen is spelled out, what pushes the rest out
  * of sight is counted instead, and a long text shows its end too, because that is where a command hides its point.
  */
-export function visibleText(text: string, maxChars: number): string {
+export function visibleText(text: string, maxChars = Infinity): string {
   const lines = text
     .replace(/\r\n/g, '\n')
     .replace(MANY_BLANKS, (run) => ` ⟨${run.length} blanks⟩ `)
@@ -28,6 +33,16 @@ function cutMiddle(text: string, maxChars: number): string {
 function wholeCharacters(text: string): string {
   const first = text.charCodeAt(0);
   return first >= 0xdc00 && first <= 0xdfff ? text.slice(1) : text;
+}
+
+/** Said in the place of the choice to allow, when the text above is not the whole. */
+export function tooLongToAllow(chars: number): string {
+  return `Too long to be shown whole: ${chars} characters, of which a form shows at most ${SHOWN_CHARS}. It cannot be allowed here.`;
+}
+
+/** Which session asks. */
+export function whereAsked({ id, options: { cwd = '' } }: Asker): string {
+  return field('Directory', `${oneLine(cwd, LONGEST_PATH)} (session ${id.slice(0, 8)})`);
 }
 
 /** A named value. One of several lines is barred, so that no line of it can pass for one of the form's own. */

@@ -1,4 +1,5 @@
 import type { OpenRequest } from '../../engine/requests.ts';
+import type { Session } from '../../engine/session.ts';
 import { shownRequest } from '../../engine/shown-request.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
 
@@ -25,6 +26,11 @@ export function actionView(request: OpenRequest, whole: boolean): Record<string,
     createdAt: new Date(request.createdAt).toISOString(),
     ...(request.expiresAt !== undefined && { expiresAt: new Date(request.expiresAt).toISOString() }),
   };
+}
+
+/** Whether a person has a form about it on the screen: the caller may leave it to them. */
+export function askedPerson(session: Session, request: OpenRequest): { askedPerson?: true } {
+  return session.isAskingPerson(request) ? { askedPerson: true } : {};
 }
 
 export function requestSummary({ ask, kind }: OpenRequest): string {

@@ -1,7 +1,7 @@
 import type { SessionEvent } from '../../engine/event-log.ts';
 import type { Session } from '../../engine/session.ts';
 import { shortenTexts } from '../../engine/shortening.ts';
-import { actionView } from './action-view.ts';
+import { actionView, askedPerson } from './action-view.ts';
 import { activityLine, QUIET_AFTER_MS } from './activity-line.ts';
 import { fullEvent, minimalEvent, type EventView } from './event-view.ts';
 import { resultView } from './result-view.ts';
@@ -77,7 +77,7 @@ function addActions(
   view['actions'] = session.requests.map((request) => {
     const action = actionView(request, options.mode === 'full');
     if (action['inputTruncated'] === true) truncated.add('actions');
-    return action;
+    return { ...action, ...askedPerson(session, request) };
   });
 }
 

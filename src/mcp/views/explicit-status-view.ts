@@ -3,7 +3,7 @@ import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
 import { shownRequest } from '../../engine/shown-request.ts';
 import { roundUsd } from '../../engine/totals.ts';
-import { requestSummary } from './action-view.ts';
+import { askedPerson, requestSummary } from './action-view.ts';
 import { recentOutput } from './recent-output.ts';
 import { explicitStatus } from './status.ts';
 
@@ -21,7 +21,10 @@ export function explicitStatusView(
     status: explicitStatus(session),
     ...outcome(session),
     recentOutput: recentOutput(session.log, outputLines),
-    pendingInputs: session.requests.map((request) => pendingInput(request, request.id === wholeInputId)),
+    pendingInputs: session.requests.map((request) => ({
+      ...pendingInput(request, request.id === wholeInputId),
+      ...askedPerson(session, request),
+    })),
     toolUseEvents: toolUseEvents(session.activity.toolUses),
     costUsd: roundUsd(sums.costUsd),
     turnCount: sums.turns,

@@ -32,6 +32,7 @@ export const claudeCode = defineTool({
     if (context.forms?.session) return startedView(context.forms.session, wait, context);
     const session = await context.engine.start({
       prompt: text,
+      by: context.client,
       options: flatOptions(options),
       unasked: { permissionMode: 'default' },
     });

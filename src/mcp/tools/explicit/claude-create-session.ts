@@ -33,8 +33,8 @@ export const claudeCreateSession = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () => z.strictObject({ prompt, ...options.shape }),
   output: () => statusOutput,
-  async run({ prompt: text, ...given }, { engine }) {
-    const session = await engine.start({ prompt: text, options: sessionOptions(given) });
+  async run({ prompt: text, ...given }, { engine, client }) {
+    const session = await engine.start({ prompt: text, options: sessionOptions(given), by: client });
     return { sessionId: session.id, status: 'running' };
   },
 });

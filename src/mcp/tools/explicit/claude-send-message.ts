@@ -12,10 +12,11 @@ export const claudeSendMessage = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () => z.strictObject({ sessionId, message: prompt }),
   output: () => statusOutput,
-  async run({ sessionId: id, message }, { engine }) {
+  async run({ sessionId: id, message }, { engine, client }) {
     const session = await engine.reply({
       sessionId: id,
       prompt: message,
+      by: client,
       whenBusy: 'queue',
       disk: { kind: 'open', options: {} },
     });

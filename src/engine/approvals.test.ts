@@ -1,0 +1,218 @@
+import { describe, expect, it, test } from 'vitest';
+import { permissionAsk } from '../../test/forms/open-request.ts';
+import { ManualClock } from '../../test/harness/manual-clock.ts';
+import type { Settings } from '../config/load-settings.ts';
+import { Approvals, FORM_LIFETIME_MS, type AskingSession, type ConnectedClient, type FormEnd } from './approvals.ts';
+import type { Principal } from './principal.ts';
+import { RequestBook, type OpenRequest } from './requests.ts';
+import { ChangeSignal } from './signal.ts';
+
+type Mode = Settings['approvals'];
+type Forms = 'pushed' | 'by call' | 'none';
+
+const principal = (id: string): Principal => ({ id, name: id, kind: 'program', role: 'caller' });
+const alice = principal('alice');
+const bob = principal('bob');
+
+interface TestClient extends ConnectedClient {
+  readonly shown: string[];
+}
+
+function clientOf(owner: Principal, forms: Forms = 'pushed'): TestClient {
+  const shown: string[] = [];
+  const showForm = (_: AskingSession, { id }: OpenRequest): void => void shown.push(id);
+  return { principal: owner, showsForms: forms !== 'none', shown, ...(forms === 'pushed' && { showForm }) };
+}
+
+/** A session of Alice's that asks, under one mode. */
+function world(mode: Mode, client?: ConnectedClient) {
+  const clock = new ManualClock();
+  const approvals = new Approvals(mode, clock);
+  const outcomes: string[] = [];
+  const book = new RequestBook(clock, {
+    onOpened: () => undefined,
+    onSettled: (_, { decision, source }) =>
+      outcomes.push(`${decision.behavior} ${source}${decision.behavior === 'deny' ? `: ${decision.message}` : ''}`),
+  });
+  let changes = 0;
+  const changed = new ChangeSignal();
+  changed.subscribe(() => changes++);
+  const session: AskingSession = {
+    id: 'session',
+    options: {},
+    owner: alice,
+    client,
+    changed,
+    findRequest: (id) => book.find(id),
+    respond: (id, { decision, message = '' }, source) => {
+      if (message === 'unfit') throw new Error('the answer does not fit');
+      return book.settle(
+        id,
+        decision === 'allow' ? { behavior: 'allow' } : { behavior: 'deny', message },
+        source,
+      ) as OpenRequest;
+    },
+    decide: (id, decision, source) => void book.settle(id, decision, source),
+  };
+  const ask = (id = 'r1'): OpenRequest => {
+    void book.open({ ...permissionAsk('Bash', { command: 'ls' }), requestId: id }, 0, undefined);
+    const request = book.find(id)!;
+    approvals.requested(session, request);
+    return request;
+  };
+  return { approvals, book, clock, session, outcomes, ask, changes: () => changes };
+}
+
+describe('who may decide', () => {
+  test.each<[Mode, boolean]>([
+    ['auto', true],
+    ['caller', true],
+    ['human', false],
+  ])('%s: the caller may: %j', (mode, may) => {
+    const { approvals } = world(mode);
+    expect(approvals.callerDecides).toBe(may);
+    const check = expect(() => approvals.checkCallerMayAnswer());
+    if (may) check.not.toThrow();
+    else check.toThrow('CLAUDE_CODE_MCP_APPROVALS=human');
+  });
+});
+
+describe('a request that opens', () => {
+  // What a client of the owner can show → whether it is shown at once, is held for a waiting call, and its outcome.
+  test.each<[Mode, Forms, { shown: boolean; holds: boolean; refused: boolean }]>([
+    ['auto', 'pushed', { shown: true, holds: true, refused: false }],
+    ['auto', 'by call', { shown: false, holds: false, refused: false }],
+    ['auto', 'none', { shown: false, holds: false, refused: false }],
+    ['caller', 'pushed', { shown: false, holds: false, refused: false }],
+    ['caller', 'by call', { shown: false, holds: false, refused: false }],
+    ['human', 'pushed', { shown: true, holds: true, refused: false }],
+    ['human', 'by call', { shown: false, holds: true, refused: false }],
+    ['human', 'none', { shown: false, holds: true, refused: true }],
+  ])('%s, forms %s: %j', (mode, forms, expected) => {
+    const client = clientOf(alice, forms);
+    const { approvals, ask, outcomes } = world(mode, client);
+    approvals.connect(client);
+    const request = ask();
+    expect({
+      shown: client.shown.length > 0,
+      holds: approvals.holdsWait(request),
+      refused: outcomes.some((outcome) => /^deny policy: .*cannot show a form/.test(outcome)),
+    }).toEqual(expected);
+    expect(approvals.isAskingPerson(request)).toBe(expected.shown);
+  });
+
+  it.each<Mode>(['auto', 'human'])('%s: is shown to no client of anybody else, whoever called last', (mode) => {
+    const [hers, his] = [clientOf(alice), clientOf(bob)];
+    const { approvals, session, ask, book } = world(mode, hers);
+    for (const client of [hers, his, his]) approvals.connect(client);
+    const request = ask();
+    expect([hers.shown, his.shown]).toEqual([['r1'], []]);
+    expect(approvals.canAsk(his, session, request)).toBe(false);
+    expect(approvals.beginForm(his, session, request)).toBe(false);
+    // Nor when hers has gone.
+    approvals.disconnect(hers);
+    expect(his.shown).toEqual([]);
+    expect(book.size).toBe(mode === 'auto' ? 1 : 0);
+  });
+
+  it('is shown on the connection that started the session, and on another of the owner when that has gone', () => {
+    const [first, second, starter] = [clientOf(alice), clientOf(alice), clientOf(alice)];
+    const { approvals, ask, outcomes } = world('human', starter);
+    for (const client of [first, second, starter]) approvals.connect(client);
+    const request = ask();
+    expect([first.shown, second.shown, starter.shown]).toEqual([[], [], ['r1']]);
+    approvals.disconnect(starter);
+    approvals.disconnect(first);
+    expect([first.shown, second.shown]).toEqual([['r1'], ['r1']]);
+    expect(approvals.isAskingPerson(request)).toBe(true);
+    expect(outcomes).toEqual([]);
+    ask('r2');
+    expect(second.shown).toEqual(['r1', 'r2']);
+  });
+});
+
+describe('a form', () => {
+  const allow: FormEnd = { kind: 'answered', answer: { decision: 'allow' } };
+  const unfit: FormEnd = { kind: 'answered', answer: { decision: 'deny', message: 'unfit' } };
+  const closed: FormEnd = { kind: 'closed', why: 'it was closed' };
+  const lost: FormEnd = { kind: 'lost', why: 'it failed' };
+  const left = (why: string): string[] => [
+    expect.stringContaining(`deny policy: Only a person may decide this here, and ${why}`),
+  ];
+
+  test.each<[Mode, string, FormEnd, { outcomes: string[]; holds: boolean }]>([
+    ['auto', 'answered', allow, { outcomes: ['allow human'], holds: false }],
+    ['auto', 'answered with what does not fit', unfit, { outcomes: [], holds: false }],
+    ['auto', 'closed', closed, { outcomes: [], holds: false }],
+    ['auto', 'lost', lost, { outcomes: [], holds: false }],
+    ['human', 'answered', allow, { outcomes: ['allow human'], holds: true }],
+    ['human', 'answered with what does not fit', unfit, { outcomes: left('the answer does not fit'), holds: true }],
+    ['human', 'closed', closed, { outcomes: left('it was closed'), holds: true }],
+    ['human', 'lost', lost, { outcomes: left('it failed'), holds: true }],
+  ])('%s: that is %s', (mode, _, end, expected) => {
+    const client = clientOf(alice);
+    const { approvals, ask, outcomes, session, changes, clock } = world(mode, client);
+    approvals.connect(client);
+    const request = ask();
+    const before = changes();
+    approvals.formEnded(client, session, request, end);
+    expect({ outcomes, holds: approvals.holdsWait(request) }).toEqual(expected);
+    // Calls that wait look again.
+    if (expected.outcomes.length === 0) expect(changes()).toBeGreaterThan(before);
+    expect(approvals.isAskingPerson(request)).toBe(false);
+    // Nobody is asked again, and no timer is left.
+    expect(approvals.beginForm(client, session, request)).toBe(false);
+    expect(client.shown).toEqual(['r1']);
+    expect(clock.alarms).toBe(0);
+  });
+
+  it.each<Mode>(['auto', 'human'])('%s: holds nobody up after ten minutes, but its late answer counts', (mode) => {
+    const client = clientOf(alice);
+    const { approvals, ask, outcomes, session, clock, changes } = world(mode, client);
+    approvals.connect(client);
+    const request = ask();
+    clock.advance(FORM_LIFETIME_MS - 1);
+    expect(approvals.isAskingPerson(request)).toBe(true);
+    const before = changes();
+    clock.advance(1);
+    expect(changes()).toBeGreaterThan(before);
+    expect(approvals.isAskingPerson(request)).toBe(false);
+    expect(approvals.holdsWait(request)).toBe(mode === 'human');
+    expect(outcomes).toEqual([]);
+    approvals.formEnded(client, session, request, allow);
+    expect(outcomes).toEqual(['allow human']);
+  });
+
+  it('of a waiting call is claimed once, holds every other, and is free again when it was never sent', () => {
+    const [client, other] = [clientOf(alice, 'by call'), clientOf(alice, 'by call')];
+    const { approvals, ask, session, outcomes } = world('auto', client);
+    approvals.connect(client);
+    const request = ask();
+    expect(approvals.beginForm(client, session, request)).toBe(true);
+    expect(approvals.beginForm(client, session, request)).toBe(false);
+    expect(approvals.beginForm(other, session, request)).toBe(false);
+    expect(approvals.holdsWait(request)).toBe(true);
+    approvals.withdrawForm(client, session, request);
+    expect(approvals.holdsWait(request)).toBe(false);
+    expect(approvals.beginForm(client, session, request)).toBe(true);
+    // What another client sends in its place is nobody's answer.
+    approvals.formEnded(other, session, request, allow);
+    expect(outcomes).toEqual([]);
+    approvals.formEnded(client, session, request, allow);
+    expect(outcomes).toEqual(['allow human']);
+  });
+
+  it('that is answered after somebody else was first changes nothing', () => {
+    const client = clientOf(alice);
+    const { approvals, ask, session, outcomes, clock } = world('auto', client);
+    approvals.connect(client);
+    const request = ask();
+    session.respond('r1', { decision: 'deny', message: 'no' }, 'caller');
+    expect(approvals.isAskingPerson(request)).toBe(false);
+    expect(clock.alarms).toBe(0);
+    approvals.formEnded(client, session, request, allow);
+    approvals.disconnect(client);
+    expect(approvals.beginForm(client, session, request)).toBe(false);
+    expect(outcomes).toEqual(['deny caller: no']);
+  });
+});

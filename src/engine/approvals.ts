@@ -1,0 +1,212 @@
+import type { Settings } from '../config/load-settings.ts';
+import { DomainError, messageOf } from '../errors/errors.ts';
+import type { Answer } from './answer.ts';
+import type { Clock } from './clock.ts';
+import type { Principal } from './principal.ts';
+import type { OpenRequest } from './requests.ts';
+import type { Session } from './session.ts';
+
+type Decider = 'caller' | 'person';
+
+const DECIDERS: Readonly<Record<Settings['approvals'], ReadonlySet<Decider>>> = {
+  auto: new Set(['caller', 'person']),
+  caller: new Set(['caller']),
+  human: new Set(['person']),
+};
+
+/** A form that nobody has answered for this long holds up nobody any more; a late answer still counts. */
+export const FORM_LIFETIME_MS = 600_000;
+
+/** What is needed of a session to ask about its requests and to settle them. */
+export type AskingSession = Pick<
+  Session,
+  'id' | 'options' | 'owner' | 'client' | 'changed' | 'findRequest' | 'respond' | 'decide'
+>;
+
+/** A client connection, and how the person at it is asked. */
+export interface ConnectedClient {
+  readonly principal: Principal;
+  /** Whether it can show forms at all, be it only while one of its calls waits. */
+  readonly showsForms: boolean;
+  /**
+   * Shows the form of a request and reports with `formEnded` what became of it. Missing where only a waiting call can
+   * show a form. Must not throw.
+   */
+  showForm?(session: AskingSession, request: OpenRequest): void;
+}
+
+/** What became of a form. */
+export type FormEnd =
+  | { kind: 'answered'; answer: Answer }
+  /** By the person, or with something that does not answer what was asked: there is no point in asking again. */
+  | { kind: 'closed'; why: string }
+  /** No person had a say; another client may still ask. */
+  | { kind: 'lost'; why: string };
+
+type FormState =
+  | { kind: 'shown'; client: ConnectedClient; session: AskingSession; cancelExpiry: () => void }
+  | { kind: 'expired'; client: ConnectedClient; session: AskingSession }
+  | { kind: 'closed' }
+  | { kind: 'lost' };
+
+interface Asked {
+  state: FormState;
+  /** Nobody is asked twice on one connection. */
+  readonly clients: Set<ConnectedClient>;
+}
+
+/**
+ * Who decides on a request: who may under the operator's mode, which person is being asked on which client, and what
+ * that means for a call that waits. The first answer counts; the request itself sees to that.
+ */
+export class Approvals {
+  readonly #deciders: ReadonlySet<Decider>;
+  readonly #clock: Clock;
+  readonly #clients = new Set<ConnectedClient>();
+  readonly #asked = new Map<OpenRequest, Asked>();
+
+  constructor(mode: Settings['approvals'], clock: Clock) {
+    this.#deciders = DECIDERS[mode];
+    this.#clock = clock;
+  }
+
+  // ── who may decide ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Whether a caller may answer requests, and so may grant in advance what would be asked about. */
+  get callerDecides(): boolean {
+    return this.#deciders.has('caller');
+  }
+
+  checkCallerMayAnswer(): void {
+    if (this.callerDecides) return;
+    throw new DomainError(
+      'PERMISSION_DENIED',
+      'Only a person may answer requests here (CLAUDE_CODE_MCP_APPROVALS=human): wait until the form has been answered.',
+    );
+  }
+
+  // ── who can be asked ───────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Idempotent. */
+  connect(client: ConnectedClient): void {
+    this.#clients.add(client);
+  }
+
+  /** The forms it shows are lost with it. */
+  disconnect(client: ConnectedClient): void {
+    this.#clients.delete(client);
+    for (const [request, { state }] of [...this.#asked])
+      if (isOnScreen(state) && state.client === client)
+        this.formEnded(client, state.session, request, { kind: 'lost', why: 'the connection to the client was lost' });
+  }
+
+  /** A form goes to a client of the session's owner, once, and only while no other shows it. */
+  canAsk(client: ConnectedClient, session: AskingSession, request: OpenRequest): boolean {
+    if (!this.#deciders.has('person') || !client.showsForms) return false;
+    if (client.principal.id !== session.owner.id) return false;
+    const asked = this.#asked.get(request);
+    return asked === undefined || (asked.state.kind === 'lost' && !asked.clients.has(client));
+  }
+
+  /** Whether a form about it is on a person's screen. */
+  isAskingPerson(request: OpenRequest): boolean {
+    return this.#asked.get(request)?.state.kind === 'shown';
+  }
+
+  /** Whether a request is no reason for a waiting call to answer: the caller may not decide, or a person is about to. */
+  holdsWait(request: OpenRequest): boolean {
+    return !this.callerDecides || this.isAskingPerson(request);
+  }
+
+  // ── the life of a form ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Somebody has to answer this: asks a person where one may decide and can be asked, and refuses where nobody can. */
+  requested(session: AskingSession, request: OpenRequest): void {
+    if (!this.#askSomebody(session, request))
+      this.#leaveToCaller(session, request, 'the connected client cannot show a form (MCP elicitation)');
+  }
+
+  /** Claims the request for this client, which shows the form from now on. False where it may not. */
+  beginForm(client: ConnectedClient, session: AskingSession, request: OpenRequest): boolean {
+    if (request.settled.aborted || !this.canAsk(client, session, request)) return false;
+    const clients = this.#asked.get(request)?.clients ?? new Set();
+    if (!this.#asked.has(request))
+      request.settled.addEventListener('abort', () => this.#forget(request), { once: true });
+    const cancelExpiry = this.#clock.after(FORM_LIFETIME_MS, () => this.#expire(client, session, request));
+    this.#asked.set(request, {
+      state: { kind: 'shown', client, session, cancelExpiry },
+      clients: clients.add(client),
+    });
+    return true;
+  }
+
+  /** The form was never sent: this client may ask again. */
+  withdrawForm(client: ConnectedClient, session: AskingSession, request: OpenRequest): void {
+    if (!this.#isShownBy(client, request)) return;
+    this.#asked.get(request)?.clients.delete(client);
+    this.#moveTo(request, { kind: 'lost' });
+    session.changed.notify();
+  }
+
+  formEnded(client: ConnectedClient, session: AskingSession, request: OpenRequest, end: FormEnd): void {
+    // Settled elsewhere: the first answer counts.
+    if (session.findRequest(request.id) !== request || !this.#isShownBy(client, request)) return;
+    if (end.kind !== 'answered') return this.#unanswered(session, request, end);
+    try {
+      session.respond(request.id, end.answer, 'human');
+    } catch (error) {
+      this.#unanswered(session, request, { kind: 'closed', why: messageOf(error) });
+    }
+  }
+
+  #unanswered(
+    session: AskingSession,
+    request: OpenRequest,
+    { kind, why }: Exclude<FormEnd, { kind: 'answered' }>,
+  ): void {
+    this.#moveTo(request, { kind });
+    if (kind === 'closed' || !this.#askSomebody(session, request)) this.#leaveToCaller(session, request, why);
+    session.changed.notify();
+  }
+
+  #expire(client: ConnectedClient, session: AskingSession, request: OpenRequest): void {
+    this.#moveTo(request, { kind: 'expired', client, session });
+    session.changed.notify();
+  }
+
+  /** True when a person is being asked, or a waiting call of theirs can. The client that started the session comes first. */
+  #askSomebody(session: AskingSession, request: OpenRequest): boolean {
+    const own = session.client && this.#clients.has(session.client) ? [session.client] : [];
+    const client = [...own, ...this.#clients].find((one) => this.canAsk(one, session, request));
+    if (client?.showForm && this.beginForm(client, session, request)) client.showForm(session, request);
+    return client !== undefined;
+  }
+
+  #leaveToCaller(session: AskingSession, request: OpenRequest, why: string): void {
+    if (this.callerDecides || session.findRequest(request.id) !== request) return;
+    const message = `Only a person may decide this here, and ${why}. It was not refused by a person: go on without it if you can, or say what you need and stop.`;
+    session.decide(request.id, { behavior: 'deny', message }, 'policy');
+  }
+
+  #isShownBy(client: ConnectedClient, request: OpenRequest): boolean {
+    const state = this.#asked.get(request)?.state;
+    return state !== undefined && isOnScreen(state) && state.client === client;
+  }
+
+  #moveTo(request: OpenRequest, state: Exclude<FormState, { kind: 'shown' }>): void {
+    const asked = this.#asked.get(request);
+    if (!asked) return;
+    if (asked.state.kind === 'shown') asked.state.cancelExpiry();
+    asked.state = state;
+  }
+
+  #forget(request: OpenRequest): void {
+    const asked = this.#asked.get(request);
+    if (asked?.state.kind === 'shown') asked.state.cancelExpiry();
+    this.#asked.delete(request);
+  }
+}
+
+function isOnScreen(state: FormState): state is Extract<FormState, { client: ConnectedClient }> {
+  return state.kind === 'shown' || state.kind === 'expired';
+}

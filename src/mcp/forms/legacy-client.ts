@@ -1,0 +1,47 @@
+import type { McpServer } from '@modelcontextprotocol/server';
+import type { Approvals, AskingSession, ConnectedClient } from '../../engine/approvals.ts';
+import type { Principal } from '../../engine/principal.ts';
+import type { OpenRequest } from '../../engine/requests.ts';
+import { messageOf } from '../../errors/errors.ts';
+import { abilitiesOf, handshakeOf, showsForms } from './client-forms.ts';
+import { formFor } from './form-for.ts';
+import { formEnd, type Form, type FormReturn } from './form.ts';
+
+/** The longest a timer can be set for. The request's own time-out ends the form; the SDK's would end it after 60 s. */
+const NO_TIMEOUT_MS = 2_147_483_647;
+
+/** A client of up to 2025-11-25: its user is asked as soon as a request arises, whether a call is under way or not. */
+export class LegacyClient implements ConnectedClient {
+  readonly principal: Principal;
+  readonly #server: McpServer['server'];
+  readonly #approvals: Approvals;
+
+  constructor(principal: Principal, server: McpServer['server'], approvals: Approvals) {
+    this.principal = principal;
+    this.#server = server;
+    this.#approvals = approvals;
+  }
+
+  get showsForms(): boolean {
+    return showsForms(handshakeOf(this.#server).capabilities);
+  }
+
+  showForm(session: AskingSession, request: OpenRequest): void {
+    const form = formFor(session, request, abilitiesOf(handshakeOf(this.#server).version));
+    void this.#ask(form, request).then((returned) =>
+      this.#approvals.formEnded(this, session, request, formEnd(form, returned)),
+    );
+  }
+
+  /** Withdrawn, with a notification to the client, as soon as the request is settled elsewhere. */
+  async #ask({ message, requestedSchema }: Form, { settled }: OpenRequest): Promise<FormReturn> {
+    try {
+      return await this.#server.request(
+        { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } },
+        { signal: settled, timeout: NO_TIMEOUT_MS },
+      );
+    } catch (error) {
+      return { action: 'failed', why: messageOf(error) };
+    }
+  }
+}
