@@ -82,6 +82,15 @@ describe.each(ERAS)('a %s client that shows forms', (era) => {
     expect(existsSync(`${h.project}/made.txt`)).toBe(false);
   });
 
+  it('shows a command of thousands of characters to its end', async () => {
+    const h = await startHarness({ era, form: () => decline });
+    const command = `touch ${Array.from({ length: 600 }, (_, index) => `file-${index}.txt`).join(' ')} tail.txt`;
+    h.model.on('go').reply(tool('Bash', { command, description: 'make files' }), text('understood'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(h.forms[0]!.message).toContain(`command: ${command}\n`);
+  });
+
   it('shows an edit as a diff', async () => {
     const h = await startHarness({ era, form: () => allowOnce });
     const file = `${h.project}/a.txt`;
