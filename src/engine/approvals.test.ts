@@ -46,11 +46,7 @@ function world(mode: Mode, client?: ConnectedClient) {
     findRequest: (id) => book.find(id),
     respond: (id, { decision, message = '' }, source) => {
       if (message === 'unfit') throw new Error('the answer does not fit');
-      return book.settle(
-        id,
-        decision === 'allow' ? { behavior: 'allow' } : { behavior: 'deny', message },
-        source,
-      ) as OpenRequest;
+      return book.settle(id, decision === 'allow' ? { behavior: 'allow' } : { behavior: 'deny', message }, source)!;
     },
     decide: (id, decision, source) => void book.settle(id, decision, source),
   };
