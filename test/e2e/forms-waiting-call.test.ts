@@ -187,7 +187,7 @@ describe('what a call leaves with the client', () => {
     const [id] = Object.keys(asked.inputRequests);
     const answer = { action: 'accept', content: { decision: 'Allow once' } };
     // Answers without the state of the call that asked.
-    const unasked = { name: 'claude_code_check', arguments: { action: 'wait', sessionId } };
+    const unasked = { name: 'claude_code_check', arguments: { action: 'wait', sessionId, waitMs: 200 } };
     await leg(h, { ...unasked, inputResponses: { [id!]: answer } });
     expect(await outcomes(h, sessionId)).toEqual([]);
     expect(existsSync(`${h.project}/made.txt`)).toBe(false);
