@@ -227,7 +227,7 @@ describe('APPROVALS=human closes the side doors', () => {
     expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
     expect(h.model.requestsFor(script).at(-1)?.toolResults[0]).toMatchObject({
       isError: true,
-      text: expect.stringContaining('Only a person may allow this here'),
+      text: expect.stringContaining('Only a person may decide this here'),
     });
   });
 
