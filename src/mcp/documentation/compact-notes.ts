@@ -67,7 +67,7 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
     parameters: {
       action: {
         meaning:
-          '`wait` answers when the session rests, asks something, or the time is up; `poll` answers at once; `respond_permission` answers one request.',
+          '`wait` answers when the session rests, asks something, or the time is up, and holds while a person has a form about the request; `poll` answers at once; `respond_permission` answers one request.',
       },
       sessionId: { meaning: 'The session.' },
       cursor: {
@@ -128,7 +128,7 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
       },
       'permissionOptions.answers': {
         meaning:
-          'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; several labels as a list.',
+          'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; several labels as a list. Also accepted inside `updatedInput`.',
         default: 'none',
       },
     },

@@ -97,7 +97,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       },
       answers: {
         meaning:
-          'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; several labels as a list.',
+          'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; several labels as a list. Also accepted inside `updatedInput`.',
         default: 'none',
       },
     },
