@@ -12,6 +12,7 @@ const layers = {
   'scripted-model': [],
   driver: ['schema', 'errors', 'config'],
   transcripts: ['schema', 'errors', 'config'],
+  store: ['schema', 'errors', 'config'],
   audit: ['schema', 'errors', 'config'],
   engine: ['schema', 'errors', 'config', 'driver', 'transcripts', 'audit'],
   mcp: ['schema', 'errors', 'config', 'driver', 'transcripts', 'audit', 'engine'],

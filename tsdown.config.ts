@@ -22,8 +22,8 @@ const bundledForDemo = [
   'which',
 ];
 
-// Loaded lazily, and it finds its native Claude Code binary relative to itself.
-const neverBundle = [/^@anthropic-ai\/claude-agent-sdk/];
+// Loaded lazily. The Agent SDK and libsql find their native binaries relative to themselves.
+const neverBundle = [/^@anthropic-ai\/claude-agent-sdk/, 'libsql', 'pg'];
 
 // A start that builds and converts schemas takes twice as long.
 const atBuildTime = [

@@ -7,6 +7,7 @@ export const ERROR_CODES = [
   'TOO_MANY_SESSIONS',
   'TIMEOUT',
   'CANCELLED',
+  'UNAVAILABLE',
   'INTERNAL',
 ] as const;
 

@@ -1,0 +1,198 @@
+/** The rows that the hub remembers, and the changes that are made to them. `docs/store.md` draws the whole picture. */
+
+import { z } from 'zod';
+
+/** Sorts alike in JavaScript, SQLite and Postgres, and is a legal part of every key. */
+export const StoreId = z.string().regex(/^[\x21-\x7e]{1,200}$/);
+/** Milliseconds since 1970. */
+const Time = z.int().nonnegative();
+const JsonObject = z.record(z.string(), z.unknown());
+/** What somebody else wrote and we only search or compare. Postgres has no NUL in text. */
+const Text = z.string().regex(/^[^\0]*$/);
+
+/** One life of one hub. A hub that starts again has a higher fencing number, and its earlier life may no longer write. */
+export const HubRef = z.object({ hub: StoreId, fence: z.int().positive() });
+export type HubRef = z.infer<typeof HubRef>;
+
+export const SESSION_TAGS = [
+  'starting',
+  'running',
+  'waiting',
+  'interrupting',
+  'idle',
+  'interrupted',
+  'error',
+  'cancelled',
+] as const;
+export const RESTING_TAGS = ['idle', 'interrupted', 'error', 'cancelled'] as const satisfies readonly SessionTag[];
+export type SessionTag = (typeof SESSION_TAGS)[number];
+
+export const StoredSession = z.object({
+  id: StoreId,
+  /** Whom it belongs to. */
+  principal: Text,
+  title: Text.optional(),
+  cwd: Text,
+  /** As it was started, without values of `env`, `mcpServers` and `settings`. */
+  options: JsonObject,
+  /** The secrets that somebody has to bring before it can run again. */
+  secretNames: z.array(z.string()),
+  /** A workspace that is not a plain directory holds work: such a session is kept until it is applied or discarded. */
+  workspace: z.looseObject({ type: z.string() }),
+  totals: JsonObject,
+  state: z.looseObject({ tag: z.enum(SESSION_TAGS) }),
+  createdAt: Time,
+  lastActiveAt: Time,
+  /** The only hub that may change it. */
+  runsOn: HubRef,
+});
+export type StoredSession = z.infer<typeof StoredSession>;
+
+/** A message that Claude Code has not been given yet. */
+export const StoredMessage = z.object({ id: StoreId, sessionId: StoreId, at: Time, content: z.unknown() });
+export type StoredMessage = z.infer<typeof StoredMessage>;
+
+export const RequestOutcome = z.looseObject({
+  decision: z.enum(['allow', 'deny']),
+  /** The principal, or what settled it by itself. */
+  by: z.string(),
+  source: z.string(),
+  at: Time,
+});
+export type RequestOutcome = z.infer<typeof RequestOutcome>;
+
+export const StoredRequest = z.object({
+  id: StoreId,
+  sessionId: StoreId,
+  kind: z.enum(['permission', 'plan_review', 'user_question']),
+  /** Tool, input, plan, questions: what somebody is asked to decide, whole. */
+  ask: JsonObject,
+  createdAt: Time,
+  expiresAt: Time.optional(),
+  outcome: RequestOutcome.optional(),
+});
+export type StoredRequest = z.infer<typeof StoredRequest>;
+
+export const StoredEvent = z.object({
+  sessionId: StoreId,
+  /** Rises by one within a session, from 1. */
+  id: z.int().positive(),
+  at: Time,
+  type: StoreId,
+  /** Dropped last: requests, decisions, results, errors. */
+  keep: z.boolean(),
+  data: z.unknown(),
+});
+export type StoredEvent = z.infer<typeof StoredEvent>;
+
+export const CommandProgress = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('queued') }),
+  z.object({ status: z.literal('taken'), by: HubRef, at: Time }),
+  z.object({ status: z.literal('done'), at: Time, result: z.unknown() }),
+  z.object({ status: z.literal('failed'), at: Time, error: z.string() }),
+  /** It was begun, and whoever did so can no longer tell how it ended: it is never run again. */
+  z.object({ status: z.literal('unknown'), at: Time, check: z.string() }),
+]);
+export type CommandProgress = z.infer<typeof CommandProgress>;
+
+export const StoredCommand = z.object({
+  id: StoreId,
+  /** The session it is for; commands of one session are taken one at a time, in order. */
+  sessionId: StoreId,
+  /** Who takes it while there is no such session yet: the hub that a start was placed on. */
+  placedOn: StoreId.optional(),
+  principal: Text,
+  /** A repeat by the same principal with the same key is the same command. */
+  key: Text.optional(),
+  body: JsonObject,
+  createdAt: Time,
+  progress: CommandProgress,
+});
+export type StoredCommand = z.infer<typeof StoredCommand>;
+
+/** What was allowed while no process could hear it: good for one repetition of the same call. */
+export const StoredGrant = z.object({
+  id: StoreId,
+  sessionId: StoreId,
+  requestId: StoreId,
+  tool: z.string(),
+  /** Digest of the canonical input. */
+  input: z.string(),
+  cwd: z.string(),
+  /** State of the file that a file tool is about to change. */
+  target: z.string().optional(),
+  updatedInput: JsonObject.optional(),
+  createdAt: Time,
+  expiresAt: Time,
+  /** Which call used it, or that none did. */
+  closed: z
+    .discriminatedUnion('how', [
+      z.object({ how: z.literal('used'), at: Time, toolUseId: z.string() }),
+      z.object({ how: z.literal('lapsed'), at: Time }),
+    ])
+    .optional(),
+});
+export type StoredGrant = z.infer<typeof StoredGrant>;
+
+export const StoredToken = z.object({
+  id: StoreId,
+  /** A token is given to programs, a sign-in belongs to one browser. */
+  kind: z.enum(['token', 'sign-in']),
+  name: Text,
+  hash: StoreId,
+  role: z.enum(['viewer', 'caller', 'approver', 'admin']),
+  attended: z.boolean(),
+  createdAt: Time,
+  expiresAt: Time.optional(),
+  revokedAt: Time.optional(),
+});
+export type StoredToken = z.infer<typeof StoredToken>;
+
+export const StoredLease = z.object({
+  ...HubRef.shape,
+  /** By the store's clock. */
+  expiresAt: Time,
+  /** What other hubs need to know of this one: its machine's name, its free places. */
+  info: JsonObject,
+});
+export type StoredLease = z.infer<typeof StoredLease>;
+
+export const Change = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('session.put'), session: StoredSession }),
+  z.object({ type: z.literal('event.append'), event: StoredEvent }),
+  z.object({ type: z.literal('message.put'), message: StoredMessage }),
+  z.object({ type: z.literal('message.delivered'), sessionId: StoreId, messageId: StoreId }),
+  z.object({ type: z.literal('request.open'), request: StoredRequest.omit({ outcome: true }) }),
+  z.object({
+    type: z.literal('request.settle'),
+    sessionId: StoreId,
+    requestId: StoreId,
+    outcome: RequestOutcome,
+  }),
+  z.object({ type: z.literal('grant.add'), grant: StoredGrant.omit({ closed: true }) }),
+  z.object({
+    type: z.literal('grant.close'),
+    sessionId: StoreId,
+    grantId: StoreId,
+    closed: StoredGrant.shape.closed.unwrap(),
+  }),
+  z.object({ type: z.literal('command.add'), command: StoredCommand.omit({ progress: true }) }),
+  z.object({
+    type: z.literal('command.finish'),
+    sessionId: StoreId,
+    commandId: StoreId,
+    progress: CommandProgress,
+  }),
+  z.object({ type: z.literal('token.put'), token: StoredToken }),
+  z.object({ type: z.literal('setting.put'), key: StoreId, value: z.string() }),
+]);
+export type Change = z.infer<typeof Change>;
+
+/** An entry of the stream of everything: a row as it is now, at the position of its last change. */
+export const FeedEntry = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('session'), seq: z.int(), row: StoredSession }),
+  z.object({ kind: z.literal('event'), seq: z.int(), row: StoredEvent }),
+  z.object({ kind: z.literal('request'), seq: z.int(), row: StoredRequest }),
+  z.object({ kind: z.literal('command'), seq: z.int(), row: StoredCommand }),
+]);
+export type FeedEntry = z.infer<typeof FeedEntry>;

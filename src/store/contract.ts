@@ -1,0 +1,175 @@
+/**
+ * What the hub remembers. Three promises hold for every implementation:
+ *
+ * - A write is stored as a whole or not at all, and is stored when its promise resolves: only then tell anybody.
+ * - Every change may be sent twice. A write whose answer was lost (`UNAVAILABLE`) is simply sent again.
+ * - A session is changed only by the hub that it runs on, in that hub's present life. All others are fenced off.
+ */
+
+import { DomainError, type ErrorCode } from '../errors/errors.ts';
+import type {
+  Change,
+  FeedEntry,
+  HubRef,
+  SessionTag,
+  StoredCommand,
+  StoredEvent,
+  StoredGrant,
+  StoredLease,
+  StoredMessage,
+  StoredRequest,
+  StoredSession,
+  StoredToken,
+} from '../schema/store.ts';
+
+export interface Store extends StoreReads, StoreLeases {
+  readonly kind: 'memory' | 'sqlite' | 'postgres';
+
+  /**
+   * Applies all of the changes, in order, or none of them. Changes to a session need `by`, the hub that it runs on.
+   * A batch of nothing but events is kept through a crash of the process, not through a power cut; all else is
+   * kept through both.
+   */
+  write(changes: readonly Change[], by?: HubRef): Promise<void>;
+
+  /** Stores the value unless there is one already; returns the one that is stored. Two hubs at once agree on it. */
+  ensureSetting(key: string, value: string): Promise<string>;
+
+  /** The next command of each session that runs on this hub and has none under way. Taken once, and never again. */
+  takeCommands(by: HubRef, limit: number): Promise<StoredCommand[]>;
+
+  /** Forgets what is older than `before`: see {@link Retention}. Call again while `more`. */
+  forget(retention: Retention): Promise<{ sessions: string[]; more: boolean }>;
+
+  /**
+   * Calls back after something was stored, by this hub or another. A wake-up and nothing more: what was stored is
+   * read with `feed`, so that a lost wake-up delays and never loses. `follow` does both.
+   */
+  subscribe(wake: () => void): () => void;
+
+  /** Idempotent. Waits for writes under way. */
+  close(): Promise<void>;
+}
+
+export interface StoreReads {
+  session(id: string): Promise<StoredSession | undefined>;
+  /** The most recently active first. */
+  sessions(query: SessionQuery): Promise<Page<StoredSession>>;
+
+  events(sessionId: string, query: { after?: number; limit: number }): Promise<EventPage>;
+  /** Everything after a position, in the order in which it was stored. */
+  feed(query: { after: number; limit: number }): Promise<FeedPage>;
+
+  /** Oldest first. */
+  messages(sessionId: string): Promise<StoredMessage[]>;
+
+  request(id: string): Promise<StoredRequest | undefined>;
+  /** Open requests, oldest first. */
+  inbox(query: InboxQuery): Promise<Page<StoredRequest>>;
+
+  command(id: string): Promise<StoredCommand | undefined>;
+  commandByKey(principal: string, key: string): Promise<StoredCommand | undefined>;
+
+  /** Those that are not closed, oldest first. */
+  grants(sessionId: string): Promise<StoredGrant[]>;
+
+  token(id: string): Promise<StoredToken | undefined>;
+  tokenByHash(hash: string): Promise<StoredToken | undefined>;
+  tokens(): Promise<StoredToken[]>;
+
+  setting(key: string): Promise<string | undefined>;
+}
+
+export interface StoreLeases {
+  /** Begins a new life of this hub, with the next fencing number. An earlier life can write no more. */
+  acquireLease(hub: string, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease>;
+  /** Also after the lease has expired, as long as no other life of this hub has begun. */
+  renewLease(by: HubRef, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease>;
+  /** Expires it now. */
+  releaseLease(by: HubRef): Promise<void>;
+  leases(): Promise<(StoredLease & { expired: boolean })[]>;
+  /**
+   * Makes this hub the one that the sessions run on, where the hub they ran on is an earlier life of this one or its
+   * lease has expired. Returns those it got, as they are now. Commands they had under way end as `unknown`.
+   */
+  claimSessions(by: HubRef, sessionIds: readonly string[]): Promise<StoredSession[]>;
+}
+
+export interface SessionQuery {
+  readonly principal?: string;
+  readonly tags?: readonly SessionTag[];
+  readonly hub?: string;
+  /** Found anywhere in id, title, directory or principal, whatever the case. */
+  readonly search?: string;
+  /** `next` of the page before. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export interface InboxQuery {
+  readonly principal?: string;
+  readonly sessionId?: string;
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export interface Page<Row> {
+  readonly items: Row[];
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: string;
+}
+
+export interface EventPage {
+  readonly events: StoredEvent[];
+  /** 0 before the first. */
+  readonly lastId: number;
+  /** The highest id that was dropped: whoever reads on from before it has missed something. */
+  readonly droppedThrough: number;
+}
+
+export interface FeedPage {
+  readonly entries: FeedEntry[];
+  /** The position to continue from; with no entries, the newest. */
+  readonly last: number;
+}
+
+/** A session goes with all that belongs to it. One with an open request, or with a workspace, stays. */
+export interface Retention {
+  /** Sessions at rest since; settled requests, finished commands, closed grants, dead tokens. */
+  readonly before: number;
+  /** How many sessions at once, so that nobody waits long. */
+  readonly limit: number;
+}
+
+/** How much is kept of one session. Events marked `keep` may take up as much again. */
+export interface EventBounds {
+  readonly maxEvents: number;
+  readonly maxBytes: number;
+}
+
+export const DEFAULT_EVENT_BOUNDS: EventBounds = { maxEvents: 1000, maxBytes: 8 * 1024 * 1024 };
+
+const CONFLICT_CODES = {
+  /** The session runs elsewhere now, or this life of the hub is over. */
+  fenced: 'UNAVAILABLE',
+  /** Somebody else settled it first; `stored` is the outcome. */
+  settled: 'PERMISSION_REQUEST_NOT_FOUND',
+  unknownRequest: 'PERMISSION_REQUEST_NOT_FOUND',
+  unknownSession: 'SESSION_NOT_FOUND',
+  /** The idempotency key was used for another command; `stored` is that one. */
+  keyReused: 'INVALID_ARGUMENT',
+  /** Out of step with what is stored: a defect of the caller. */
+  outOfStep: 'INTERNAL',
+} as const satisfies Record<string, ErrorCode>;
+
+/** The store works, and refuses this write as a whole. Sending it again changes nothing. */
+export class StoreConflict extends DomainError {
+  readonly conflict: keyof typeof CONFLICT_CODES;
+  readonly stored: unknown;
+
+  constructor(conflict: keyof typeof CONFLICT_CODES, message: string, stored?: unknown) {
+    super(CONFLICT_CODES[conflict], message);
+    this.conflict = conflict;
+    this.stored = stored;
+  }
+}

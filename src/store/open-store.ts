@@ -1,0 +1,20 @@
+import path from 'node:path';
+import type { EventBounds, Store } from './contract.ts';
+
+export interface StoreOptions {
+  /** `postgres://…`, or undefined for a file in the state directory. */
+  readonly url: string | undefined;
+  readonly stateDir: string;
+  readonly warn: (line: string) => void;
+  readonly bounds?: EventBounds;
+}
+
+/** Loads what the store in question needs, and nothing else. */
+export async function openStore({ url, stateDir, warn, bounds }: StoreOptions): Promise<Store> {
+  if (url !== undefined) {
+    const { openPostgresStore } = await import('./postgres/open.ts');
+    return openPostgresStore({ url, ...(bounds && { bounds }) });
+  }
+  const { openSqliteStore } = await import('./sqlite/open.ts');
+  return openSqliteStore({ file: path.join(stateDir, 'hub.db'), warn, ...(bounds && { bounds }) });
+}

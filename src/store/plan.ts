@@ -1,0 +1,307 @@
+/**
+ * The rules of a write, without a database: from the changes and the rows they touch to the rows as they shall be, or
+ * to the reason why not. Every implementation loads what `needsOf` names, locks it, and saves what `plan` returns.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import { DomainError } from '../errors/errors.ts';
+import type {
+  Change,
+  HubRef,
+  StoredCommand,
+  StoredEvent,
+  StoredGrant,
+  StoredLease,
+  StoredMessage,
+  StoredRequest,
+  StoredSession,
+  StoredToken,
+} from '../schema/store.ts';
+import { StoreConflict } from './contract.ts';
+import { toJson } from './row-facts.ts';
+import { appended, EMPTY_BOOK, type EventBook } from './event-bounds.ts';
+
+export interface Needs {
+  readonly sessions: Set<string>;
+  readonly requests: Set<string>;
+  readonly commands: Set<string>;
+  readonly commandKeys: Map<string, CommandKey>;
+  readonly grants: Set<string>;
+}
+
+export interface CommandKey {
+  readonly principal: string;
+  readonly key: string;
+}
+
+export interface SessionEntry {
+  readonly isNew: boolean;
+  readonly runsOn: HubRef;
+  readonly book: EventBook;
+}
+
+export interface Loaded {
+  /** The lease of the hub that writes. */
+  readonly lease: StoredLease | undefined;
+  readonly sessions: Map<string, SessionEntry>;
+  readonly requests: Map<string, StoredRequest>;
+  /** By id. */
+  readonly commands: Map<string, StoredCommand>;
+  readonly grants: Map<string, StoredGrant>;
+}
+
+/** A row as it shall be. */
+export type RowWrite =
+  | { readonly table: 'sessions'; readonly row: StoredSession; readonly isNew: boolean }
+  | { readonly table: 'books'; readonly sessionId: string; readonly book: EventBook }
+  | { readonly table: 'events'; readonly row: StoredEvent; readonly json: string }
+  | { readonly table: 'dropped'; readonly sessionId: string; readonly eventIds: readonly number[] }
+  | { readonly table: 'messages'; readonly sessionId: string; readonly id: string; readonly row?: StoredMessage }
+  | { readonly table: 'requests'; readonly row: StoredRequest }
+  | { readonly table: 'commands'; readonly row: StoredCommand }
+  | { readonly table: 'grants'; readonly row: StoredGrant }
+  | { readonly table: 'tokens'; readonly row: StoredToken }
+  | { readonly table: 'settings'; readonly key: string; readonly value: string };
+
+export function needsOf(changes: readonly Change[]): Needs {
+  const needs: Needs = {
+    sessions: new Set(),
+    requests: new Set(),
+    commands: new Set(),
+    commandKeys: new Map(),
+    grants: new Set(),
+  };
+  for (const change of changes) {
+    const sessionId = sessionOf(change);
+    if (sessionId !== undefined) needs.sessions.add(sessionId);
+    if (change.type === 'request.open') needs.requests.add(change.request.id);
+    if (change.type === 'request.settle') needs.requests.add(change.requestId);
+    if (change.type === 'grant.add') needs.grants.add(change.grant.id);
+    if (change.type === 'grant.close') needs.grants.add(change.grantId);
+    if (change.type === 'command.finish') needs.commands.add(change.commandId);
+    if (change.type === 'command.add') {
+      const { id, principal, key } = change.command;
+      needs.commands.add(id);
+      if (key !== undefined) needs.commandKeys.set(commandKey(principal, key), { principal, key });
+    }
+  }
+  return needs;
+}
+
+/** Whose session a change belongs to; anybody may add a command, a token or a setting. */
+export function sessionOf(change: Change): string | undefined {
+  switch (change.type) {
+    case 'session.put':
+      return change.session.id;
+    case 'event.append':
+      return change.event.sessionId;
+    case 'message.put':
+      return change.message.sessionId;
+    case 'request.open':
+      return change.request.sessionId;
+    case 'grant.add':
+      return change.grant.sessionId;
+    case 'message.delivered':
+    case 'request.settle':
+    case 'grant.close':
+    case 'command.finish':
+      return change.sessionId;
+    case 'command.add':
+    case 'token.put':
+    case 'setting.put':
+      return undefined;
+  }
+}
+
+/** In the order of the changes, each row once. */
+export function plan(changes: readonly Change[], by: HubRef | undefined, loaded: Loaded): RowWrite[] {
+  const batch = new Batch(loaded);
+  for (const change of changes) {
+    if (sessionOf(change) !== undefined) checkOwner(change, by, loaded);
+    batch.apply(change);
+  }
+  return batch.rows();
+}
+
+/** Also for whatever else a hub does in its own name. */
+export function checkLease(by: HubRef, lease: StoredLease | undefined): void {
+  if (lease?.fence === by.fence) return;
+  throw new StoreConflict('fenced', `Hub ${by.hub} has been started again since, or was never registered.`);
+}
+
+function checkOwner(change: Change, by: HubRef | undefined, { lease, sessions }: Loaded): void {
+  if (by === undefined) throw new DomainError('INTERNAL', `A ${change.type} needs the hub that makes it.`);
+  checkLease(by, lease);
+  const sessionId = sessionOf(change) ?? '';
+  const owner = sessions.get(sessionId)?.runsOn ?? (change.type === 'session.put' ? change.session.runsOn : undefined);
+  if (owner && (owner.hub !== by.hub || owner.fence !== by.fence)) {
+    throw new StoreConflict('fenced', `Session ${sessionId} runs on hub ${owner.hub} now.`, owner);
+  }
+}
+
+class Batch {
+  readonly #loaded: Loaded;
+  readonly #rows = new Map<string, RowWrite>();
+
+  constructor(loaded: Loaded) {
+    this.#loaded = loaded;
+  }
+
+  rows(): RowWrite[] {
+    return [...this.#rows.values()];
+  }
+
+  apply(change: Change): void {
+    const { sessions, requests, commands, grants } = this.#loaded;
+    switch (change.type) {
+      case 'session.put': {
+        const { id, runsOn } = change.session;
+        const entry = sessions.get(id) ?? { isNew: true, runsOn, book: EMPTY_BOOK };
+        sessions.set(id, entry);
+        this.#write(id, { table: 'sessions', row: change.session, isNew: entry.isNew });
+        return;
+      }
+      case 'event.append':
+        this.#append(change.event);
+        return;
+      case 'message.put':
+        this.#message(change.message.sessionId, change.message.id, change.message);
+        return;
+      case 'message.delivered':
+        this.#message(change.sessionId, change.messageId);
+        return;
+      case 'request.open':
+        this.#session(change.request.sessionId);
+        if (requests.has(change.request.id)) return;
+        this.#request(change.request);
+        return;
+      case 'request.settle': {
+        const request = requests.get(change.requestId);
+        if (request?.sessionId !== change.sessionId) {
+          throw new StoreConflict('unknownRequest', `There is no request ${change.requestId} in this session.`);
+        }
+        const { outcome } = request;
+        if (sameJson(outcome, change.outcome)) return;
+        if (outcome) {
+          const message = `Request ${request.id} was settled already: ${outcome.decision}, by ${outcome.by}.`;
+          throw new StoreConflict('settled', message, outcome);
+        }
+        this.#request({ ...request, outcome: change.outcome });
+        return;
+      }
+      case 'grant.add':
+        this.#session(change.grant.sessionId);
+        if (!grants.has(change.grant.id)) this.#grant(change.grant);
+        return;
+      case 'grant.close': {
+        const grant = grants.get(change.grantId);
+        if (sameJson(grant?.closed, change.closed)) return;
+        if (!grant || grant.closed) {
+          throw new StoreConflict('outOfStep', `Grant ${change.grantId} is not open.`, grant?.closed);
+        }
+        this.#grant({ ...grant, closed: change.closed });
+        return;
+      }
+      case 'command.add':
+        this.#addCommand({ ...change.command, progress: { status: 'queued' } });
+        return;
+      case 'command.finish': {
+        const command = commands.get(change.commandId);
+        if (sameJson(command?.progress, change.progress)) return;
+        if (!command || !isUnderWay(command)) {
+          throw new StoreConflict('outOfStep', `Command ${change.commandId} is not under way.`, command?.progress);
+        }
+        this.#command({ ...command, progress: change.progress });
+        return;
+      }
+      case 'token.put':
+        this.#write(change.token.id, { table: 'tokens', row: change.token });
+        return;
+      case 'setting.put':
+        this.#write(change.key, { table: 'settings', key: change.key, value: change.value });
+        return;
+    }
+  }
+
+  #append(event: StoredEvent): void {
+    const session = this.#session(event.sessionId);
+    const { lastId } = session.book;
+    if (event.id <= lastId) return;
+    if (event.id > lastId + 1) {
+      throw new StoreConflict('outOfStep', `Event ${event.id} does not follow ${lastId}, the last one stored.`);
+    }
+    const json = toJson(event.data ?? null);
+    const size = Buffer.byteLength(json);
+    const book = appended(session.book, { id: event.id, keep: event.keep, size });
+    this.#loaded.sessions.set(event.sessionId, { ...session, book });
+    this.#write(`${event.sessionId} ${event.id}`, { table: 'events', row: event, json });
+    this.#write(event.sessionId, { table: 'books', sessionId: event.sessionId, book });
+  }
+
+  #addCommand(command: StoredCommand): void {
+    const known = this.#loaded.commands.get(command.id) ?? this.#commandWithKeyOf(command);
+    if (!known) {
+      this.#command(command);
+      return;
+    }
+    if (known.sessionId === command.sessionId && sameJson(known.body, command.body)) {
+      const { placedOn } = command;
+      const isMoved = known.progress.status === 'queued' && placedOn !== undefined && placedOn !== known.placedOn;
+      if (isMoved) this.#command({ ...known, placedOn });
+      return;
+    }
+    const message = 'This idempotency key was used for another command; use a new one.';
+    throw new StoreConflict('keyReused', message, known);
+  }
+
+  #commandWithKeyOf({ principal, key }: StoredCommand): StoredCommand | undefined {
+    if (key === undefined) return undefined;
+    return [...this.#loaded.commands.values()].find((other) => other.principal === principal && other.key === key);
+  }
+
+  #session(id: string): SessionEntry {
+    const session = this.#loaded.sessions.get(id);
+    if (!session) throw new StoreConflict('unknownSession', `There is no session ${id}.`);
+    return session;
+  }
+
+  /** Without a row: it has been delivered. */
+  #message(sessionId: string, id: string, row?: StoredMessage): void {
+    this.#session(sessionId);
+    this.#write(`${sessionId} ${id}`, { table: 'messages', sessionId, id, ...(row && { row }) });
+  }
+
+  #request(row: StoredRequest): void {
+    this.#loaded.requests.set(row.id, row);
+    this.#write(row.id, { table: 'requests', row });
+  }
+
+  #command(row: StoredCommand): void {
+    this.#loaded.commands.set(row.id, row);
+    this.#write(row.id, { table: 'commands', row });
+  }
+
+  #grant(row: StoredGrant): void {
+    this.#loaded.grants.set(row.id, row);
+    this.#write(row.id, { table: 'grants', row });
+  }
+
+  /** Written again, a row moves to where it was changed last. */
+  #write(key: string, write: RowWrite): void {
+    this.#rows.delete(`${write.table} ${key}`);
+    this.#rows.set(`${write.table} ${key}`, write);
+  }
+}
+
+export function commandKey(principal: string, key: string): string {
+  return JSON.stringify([principal, key]);
+}
+
+/** What was stored has lost its undefined values. */
+function sameJson(stored: unknown, given: unknown): boolean {
+  return isDeepStrictEqual(stored, given === undefined ? undefined : JSON.parse(JSON.stringify(given)));
+}
+
+function isUnderWay({ progress }: StoredCommand): boolean {
+  return progress.status === 'queued' || progress.status === 'taken';
+}

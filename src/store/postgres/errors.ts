@@ -1,0 +1,33 @@
+import { DomainError, messageOf } from '../../errors/errors.ts';
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: lost, refused, out of room, shut down, read-only. */
+const UNAVAILABLE = /^(08|28|3D|53|57P|25006|57014|58|42501)/;
+/** Two transactions were in each other's way, or both made the same new row: the second try sees what the first did. */
+const AGAIN = /^(40001|40P01|23505)$/;
+
+export function isWorthAnotherTry(error: unknown): boolean {
+  return AGAIN.test(sqlState(error) ?? '');
+}
+
+/** What came from Postgres or from the way to it. An error without a state of Postgres is one of the connection. */
+export function toDomainError(error: unknown): unknown {
+  if (error instanceof DomainError) return error;
+  const state = sqlState(error);
+  if (state === '22021') {
+    return new DomainError('INVALID_ARGUMENT', 'Text with a NUL character is neither stored nor found.', {
+      cause: error,
+    });
+  }
+  if (state !== undefined && !UNAVAILABLE.test(state)) return error;
+  return new DomainError(
+    'UNAVAILABLE',
+    `Postgres is away (${messageOf(error) || 'connection lost'}). Try again; what was not confirmed may be sent again.`,
+    { cause: error },
+  );
+}
+
+function sqlState(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('severity' in error)) return undefined;
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : undefined;
+}

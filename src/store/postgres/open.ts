@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { EventBounds, Store } from '../contract.ts';
+import type { Dialect, SqlConnection, SqlRow, SqlValue } from '../sql/connection.ts';
+import { migrate, MIGRATIONS } from '../sql/migrate.ts';
+import { SqlReads } from '../sql/reads.ts';
+import { SqlTables } from '../sql/tables.ts';
+import { createStore } from '../store.ts';
+import type { Backend, Durability, Tables } from '../tables.ts';
+import { WakeUps } from '../wake-ups.ts';
+import { isWorthAnotherTry, toDomainError } from './errors.ts';
+import { Listener } from './listener.ts';
+
+export interface PostgresStoreOptions {
+  readonly url: string;
+  /** All hubs of one service share it. */
+  readonly schema?: string;
+  readonly bounds?: EventBounds;
+  /** For tests: a clock other than Postgres's own. */
+  readonly now?: () => number;
+  readonly connections?: number;
+  /** How long anything may take before the connection counts as lost. */
+  readonly timeoutMs?: number;
+  readonly migrations?: readonly string[];
+}
+
+const MAX_TRIES = 8;
+/** "ccm store", as a number: any that nobody else uses. */
+const MIGRATION_LOCK = 0x63636d73;
+
+const dialect: Dialect = {
+  lock: {
+    update: ' FOR UPDATE',
+    share: ' FOR SHARE',
+    skipTaken: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
+  },
+  contains: (column) => `strpos(${column}, ?) > 0`,
+  rowsPerInsert: 100,
+};
+
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const { url, schema = 'claude_code_mcp', bounds, now, connections = 10, timeoutMs = 10_000 } = options;
+  const settings: pg.ClientConfig = {
+    connectionString: url,
+    application_name: 'claude-code-mcp',
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
+    keepAlive: true,
+    types: { getTypeParser: typeParser },
+  };
+  const pool = new pg.Pool({ ...settings, max: connections });
+  // A connection that is lost while nobody uses it is nobody's error; the pool makes another one.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => {
+    // Nor is one that is lost in a transaction, between two statements: the next statement fails.
+    client.on('error', () => {});
+    client.query(`SET search_path TO "${schema}"`).catch(() => {});
+  });
+  try {
+    await prepareSchema(pool, schema, options.migrations ?? MIGRATIONS);
+  } catch (error) {
+    await pool.end();
+    throw toDomainError(error);
+  }
+  const self = randomUUID();
+  const wakeUps = new WakeUps();
+  const channel = `${schema} stored`;
+  const listener = new Listener({
+    connect: () => new pg.Client(settings),
+    channel,
+    // Our own writes have woken everybody here when they were stored.
+    onNotified: (payload) => {
+      if (payload !== self) wakeUps.wake();
+    },
+  });
+  await listener.start();
+
+  const transactOnce = async <T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T> => {
+    const client = await connected(pool);
+    let failure: Error | undefined;
+    try {
+      await asked(client.query('BEGIN'));
+      if (durability === 'lazy') await asked(client.query('SET LOCAL synchronous_commit = off'));
+      const result = await work(new SqlTables(connection(client, now)));
+      await asked(client.query('SELECT pg_notify($1, $2)', [channel, self]));
+      await asked(client.query('COMMIT'));
+      return result;
+    } catch (error) {
+      // A connection that cannot undo is not used again, and Postgres undoes what it lost.
+      await client.query('ROLLBACK').catch((cause: unknown) => (failure = cause as Error));
+      throw error;
+    } finally {
+      client.release(failure);
+    }
+  };
+
+  const transact: Backend['transact'] = async (durability, work) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const result = await transactOnce(durability, work);
+        wakeUps.wake();
+        return result;
+      } catch (error) {
+        if (!isWorthAnotherTry(error) || attempt === MAX_TRIES) throw error;
+      }
+      await delay(Math.random() * 5 * attempt);
+    }
+  };
+
+  let closed: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    wakeUps.clear();
+    await listener.close();
+    await pool.end();
+  };
+  const backend: Backend = {
+    kind: 'postgres',
+    reads: new SqlReads(connection(pool, now)),
+    transact,
+    subscribe: (wake) => wakeUps.subscribe(wake),
+    close: () => (closed ??= close()),
+  };
+  return createStore(backend, bounds);
+}
+
+function connection(on: pg.Pool | pg.PoolClient, now: (() => number) | undefined): SqlConnection {
+  const query = async (text: string, parameters: readonly SqlValue[] = []): Promise<SqlRow[]> =>
+    (await asked(on.query<SqlRow>(numbered(text), [...parameters]))).rows;
+  const clock = async (): Promise<number> => {
+    const [row] = await query('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
+    return Number(row?.['now']);
+  };
+  return { dialect, query, now: now ? async () => now() : clock };
+}
+
+/** Those who start at once on an empty database wait for the first. */
+async function prepareSchema(pool: pg.Pool, schema: string, migrations: readonly string[]): Promise<void> {
+  const client = await pool.connect();
+  let failure: Error | undefined;
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    const { rowCount } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
+    if (rowCount === 0) await client.query(`CREATE SCHEMA "${schema}"`);
+    const run = async (script: string): Promise<void> => {
+      // Texts sort by their bytes, as they do in SQLite and in JavaScript.
+      await client.query(script.replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"'));
+    };
+    await migrate(connection(client, undefined), run, migrations);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK').catch((cause: unknown) => (failure = cause as Error));
+    throw error;
+  } finally {
+    client.release(failure);
+  }
+}
+
+async function connected(pool: pg.Pool): Promise<pg.PoolClient> {
+  return asked(pool.connect());
+}
+
+async function asked<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw toDomainError(error);
+  }
+}
+
+const numberedTexts = new Map<string, string>();
+
+/** `?` to `$1`, `$2` …; no statement of ours has a question mark elsewhere. */
+function numbered(text: string): string {
+  const known = numberedTexts.get(text);
+  if (known !== undefined) return known;
+  let count = 0;
+  const result = text.replaceAll('?', () => `$${++count}`);
+  if (numberedTexts.size >= 500) numberedTexts.clear();
+  numberedTexts.set(text, result);
+  return result;
+}
+
+const INT8 = 20;
+
+/** Times and positions stay far below 2^53, so that a number is enough. */
+function typeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  return oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text');
+}

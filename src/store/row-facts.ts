@@ -1,0 +1,71 @@
+/** What is derived from rows: their text, what they are searched, paged and forgotten by. */
+
+import { DomainError } from '../errors/errors.ts';
+import { RESTING_TAGS, type StoredCommand, type StoredSession, type StoredToken } from '../schema/store.ts';
+
+/** Nothing that a session says or is asked comes near it, and Postgres takes no more than a gigabyte. */
+const MAX_ROW_CHARACTERS = 64 * 1024 * 1024;
+
+export function toJson(row: unknown): string {
+  const json = JSON.stringify(row);
+  if (json.length <= MAX_ROW_CHARACTERS) return json;
+  throw new DomainError('INVALID_ARGUMENT', `${json.length} characters are more than the store takes as one row.`);
+}
+
+export function searchText({ id, title = '', cwd, principal }: StoredSession): string {
+  return [id, title, cwd, principal].join('\n').toLowerCase();
+}
+
+export function holdsWork({ workspace }: StoredSession): boolean {
+  return workspace.type !== 'directory';
+}
+
+export function isResting({ state }: StoredSession): boolean {
+  return (RESTING_TAGS as readonly string[]).includes(state.tag);
+}
+
+export function finishedAt({ progress }: StoredCommand): number | undefined {
+  return progress.status === 'queued' || progress.status === 'taken' ? undefined : progress.at;
+}
+
+/** When it was revoked or expires, whichever comes first. */
+export function deadAt({ expiresAt, revokedAt }: StoredToken): number | undefined {
+  return expiresAt === undefined ? revokedAt : Math.min(expiresAt, revokedAt ?? expiresAt);
+}
+
+/** Where a page ended: the time it is ordered by, and the id among rows of the same time. */
+export interface PageEnd {
+  readonly at: number;
+  readonly id: string;
+}
+
+export function activityEnd({ lastActiveAt, id }: { lastActiveAt: number; id: string }): PageEnd {
+  return { at: lastActiveAt, id };
+}
+
+export function creationEnd({ createdAt, id }: { createdAt: number; id: string }): PageEnd {
+  return { at: createdAt, id };
+}
+
+export function toCursor({ at, id }: PageEnd): string {
+  return `${at}.${id}`;
+}
+
+export function fromCursor(cursor: string): PageEnd {
+  const [, at, id] = /^(\d{1,15})\.(.+)$/s.exec(cursor) ?? [];
+  if (at === undefined || id === undefined) {
+    throw new DomainError('INVALID_ARGUMENT', 'This is not the cursor of an earlier page; begin again without it.');
+  }
+  return { at: Number(at), id };
+}
+
+/** One row more than the page was asked for says that there is another page. */
+export function toPage<Row>(
+  rows: readonly Row[],
+  limit: number,
+  endOf: (row: Row) => PageEnd,
+): { items: Row[]; next?: string } {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return rows.length > limit && last !== undefined ? { items, next: toCursor(endOf(last)) } : { items };
+}

@@ -1,0 +1,154 @@
+/** Every read is one statement, so that it sees one moment of the store. */
+
+import type { EventPage, FeedPage, InboxQuery, Page, SessionQuery, StoreReads } from '../contract.ts';
+import { activityEnd, creationEnd, fromCursor, toPage } from '../row-facts.ts';
+import type { StoredLease, StoredRequest, StoredSession } from '../../schema/store.ts';
+import { slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
+import {
+  toBook,
+  toCommand,
+  toEvent,
+  toFeedEntry,
+  toGrant,
+  toLease,
+  toMessage,
+  toRequest,
+  toSession,
+  toToken,
+} from './rows.ts';
+
+const FEED = `
+  SELECT * FROM (
+    SELECT seq, 'session' AS kind, id AS session_id, 0 AS id, 0 AS at, '' AS type, 0 AS keep, data
+      FROM sessions WHERE seq > ?
+    UNION ALL SELECT seq, 'request', session_id, 0, 0, '', 0, data FROM requests WHERE seq > ?
+    UNION ALL SELECT seq, 'command', session_id, 0, 0, '', 0, data FROM commands WHERE seq > ?
+    UNION ALL SELECT seq, 'event', session_id, id, at, type, keep, data FROM events WHERE seq > ?
+  ) AS feed ORDER BY seq LIMIT ?`;
+
+const EVENTS = `
+  SELECT s.event_book, e.*
+    FROM sessions s
+    LEFT JOIN (SELECT * FROM events WHERE session_id = ? AND id > ? ORDER BY id LIMIT ?) e ON e.session_id = s.id
+   WHERE s.id = ? ORDER BY e.id`;
+
+export class SqlReads implements StoreReads {
+  readonly #sql: SqlConnection;
+
+  constructor(sql: SqlConnection) {
+    this.#sql = sql;
+  }
+
+  now(): Promise<number> {
+    return this.#sql.now();
+  }
+
+  async session(id: string): Promise<StoredSession | undefined> {
+    return this.#first(toSession, 'SELECT data FROM sessions WHERE id = ?', id);
+  }
+
+  async sessions({ principal, tags, hub, search, after, limit }: SessionQuery): Promise<Page<StoredSession>> {
+    const where = new Conditions();
+    if (principal !== undefined) where.add('principal = ?', principal);
+    if (tags !== undefined) where.add(tags.length === 0 ? '1 = 0' : `tag IN (${slots(tags)})`, ...tags);
+    if (hub !== undefined) where.add('hub = ?', hub);
+    if (search !== undefined) where.add(this.#sql.dialect.contains('search'), search.toLowerCase());
+    if (after !== undefined) {
+      const { at, id } = fromCursor(after);
+      where.add('(last_active_at, id) < (?, ?)', at, id);
+    }
+    const text = `SELECT data FROM sessions ${where.text} ORDER BY last_active_at DESC, id DESC LIMIT ?`;
+    return toPage(await this.#all(toSession, text, ...where.values, limit + 1), limit, activityEnd);
+  }
+
+  async events(sessionId: string, { after = 0, limit }: { after?: number; limit: number }): Promise<EventPage> {
+    const rows = await this.#sql.query(EVENTS, [sessionId, after, limit, sessionId]);
+    const { lastId, droppedThrough } = toBook(rows[0]?.['event_book']);
+    return { events: rows.filter((row) => row['id'] !== null).map(toEvent), lastId, droppedThrough };
+  }
+
+  async feed({ after, limit }: { after: number; limit: number }): Promise<FeedPage> {
+    // Looked at first: whatever has a position up to here is visible to the next statement.
+    const [newest] = await this.#sql.query(`SELECT value FROM counters WHERE name = 'seq'`);
+    const entries = await this.#all(toFeedEntry, FEED, after, after, after, after, limit);
+    return { entries, last: entries.at(-1)?.seq ?? Number(newest?.['value'] ?? 0) };
+  }
+
+  messages(sessionId: string): ReturnType<StoreReads['messages']> {
+    return this.#all(toMessage, 'SELECT data FROM messages WHERE session_id = ? ORDER BY position', sessionId);
+  }
+
+  request(id: string): ReturnType<StoreReads['request']> {
+    return this.#first(toRequest, 'SELECT data FROM requests WHERE id = ?', id);
+  }
+
+  async inbox({ principal, sessionId, after, limit }: InboxQuery): Promise<Page<StoredRequest>> {
+    const where = new Conditions();
+    where.add('r.done_at IS NULL');
+    if (principal !== undefined) where.add('s.principal = ?', principal);
+    if (sessionId !== undefined) where.add('r.session_id = ?', sessionId);
+    if (after !== undefined) {
+      const { at, id } = fromCursor(after);
+      where.add('(r.created_at, r.id) > (?, ?)', at, id);
+    }
+    const join = principal === undefined ? '' : 'JOIN sessions s ON s.id = r.session_id';
+    const text = `SELECT r.data FROM requests r ${join} ${where.text} ORDER BY r.created_at, r.id LIMIT ?`;
+    return toPage(await this.#all(toRequest, text, ...where.values, limit + 1), limit, creationEnd);
+  }
+
+  command(id: string): ReturnType<StoreReads['command']> {
+    return this.#first(toCommand, 'SELECT data FROM commands WHERE id = ?', id);
+  }
+
+  commandByKey(principal: string, key: string): ReturnType<StoreReads['commandByKey']> {
+    const text = 'SELECT data FROM commands WHERE principal = ? AND idempotency_key = ?';
+    return this.#first(toCommand, text, principal, key);
+  }
+
+  grants(sessionId: string): ReturnType<StoreReads['grants']> {
+    const text = 'SELECT data FROM grants WHERE session_id = ? AND done_at IS NULL ORDER BY created_at, id';
+    return this.#all(toGrant, text, sessionId);
+  }
+
+  token(id: string): ReturnType<StoreReads['token']> {
+    return this.#first(toToken, 'SELECT data FROM tokens WHERE id = ?', id);
+  }
+
+  tokenByHash(hash: string): ReturnType<StoreReads['tokenByHash']> {
+    return this.#first(toToken, 'SELECT data FROM tokens WHERE hash = ?', hash);
+  }
+
+  tokens(): ReturnType<StoreReads['tokens']> {
+    return this.#all(toToken, 'SELECT data FROM tokens ORDER BY id');
+  }
+
+  async setting(key: string): Promise<string | undefined> {
+    return this.#first((row) => String(row['value']), 'SELECT value FROM settings WHERE name = ?', key);
+  }
+
+  leases(): Promise<StoredLease[]> {
+    return this.#all(toLease, 'SELECT data FROM leases ORDER BY hub');
+  }
+
+  async #first<T>(to: (row: SqlRow) => T, text: string, ...values: SqlValue[]): Promise<T | undefined> {
+    return (await this.#all(to, text, ...values))[0];
+  }
+
+  async #all<T>(to: (row: SqlRow) => T, text: string, ...values: SqlValue[]): Promise<T[]> {
+    return (await this.#sql.query(text, values)).map(to);
+  }
+}
+
+class Conditions {
+  readonly values: SqlValue[] = [];
+  readonly #conditions: string[] = [];
+
+  get text(): string {
+    return this.#conditions.length === 0 ? '' : `WHERE ${this.#conditions.join(' AND ')}`;
+  }
+
+  add(condition: string, ...values: SqlValue[]): void {
+    this.#conditions.push(condition);
+    this.values.push(...values);
+  }
+}

@@ -1,0 +1,295 @@
+import type { HubRef, StoredCommand, StoredLease, StoredSession } from '../../schema/store.ts';
+import { RESTING_TAGS } from '../../schema/store.ts';
+import type { Retention } from '../contract.ts';
+import type { EventSize } from '../event-bounds.ts';
+import type { Loaded, Needs, RowWrite } from '../plan.ts';
+import { deadAt, finishedAt, holdsWork, searchText, toJson } from '../row-facts.ts';
+import type { PositionedWrite, Tables } from '../tables.ts';
+import { insertRows, slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
+import { toBook, toCommand, toGrant, toLease, toRequest, toSession } from './rows.ts';
+
+const SESSION_COLUMNS = [
+  'id',
+  'seq',
+  'principal',
+  'tag',
+  'hub',
+  'fence',
+  'last_active_at',
+  'holds_work',
+  'search',
+  'data',
+] as const;
+const EVENT_COLUMNS = ['session_id', 'id', 'seq', 'at', 'type', 'keep', 'size', 'data'] as const;
+const MESSAGE_COLUMNS = ['session_id', 'id', 'position', 'data'] as const;
+const REQUEST_COLUMNS = ['id', 'session_id', 'seq', 'created_at', 'done_at', 'data'] as const;
+const COMMAND_COLUMNS = [
+  'id',
+  'session_id',
+  'seq',
+  'position',
+  'principal',
+  'idempotency_key',
+  'placed_on',
+  'status',
+  'taken_by',
+  'done_at',
+  'data',
+] as const;
+const GRANT_COLUMNS = ['id', 'session_id', 'created_at', 'done_at', 'data'] as const;
+const TOKEN_COLUMNS = ['id', 'hash', 'dead_at', 'data'] as const;
+
+const NEXT_COMMANDS = `
+  SELECT c.data FROM commands c LEFT JOIN sessions s ON s.id = c.session_id
+   WHERE c.status = 'queued'
+     AND ((s.hub = ? AND s.fence = ?) OR (s.id IS NULL AND c.placed_on = ?))
+     AND NOT EXISTS (
+       SELECT 1 FROM commands b
+        WHERE b.session_id = c.session_id AND b.done_at IS NULL AND (b.status = 'taken' OR b.position < c.position))
+   ORDER BY c.position LIMIT ?`;
+
+/** Inside one transaction of one connection. */
+export class SqlTables implements Tables {
+  readonly #sql: SqlConnection;
+
+  constructor(sql: SqlConnection) {
+    this.#sql = sql;
+  }
+
+  now(): Promise<number> {
+    return this.#sql.now();
+  }
+
+  async load(needs: Needs, hub: string | undefined): Promise<Loaded> {
+    const { update } = this.#sql.dialect.lock;
+    const lease = hub === undefined ? undefined : await this.lease(hub);
+    // Always in the order of their ids, so that two batches do not wait for each other.
+    const sessions = await this.#byIds(`SELECT id, hub, fence, event_book FROM sessions`, needs.sessions);
+    const requests = await this.#byIds('SELECT data FROM requests', needs.requests);
+    const commands = await this.#byIds('SELECT data FROM commands', needs.commands);
+    const grants = await this.#byIds('SELECT data FROM grants', needs.grants);
+    for (const { principal, key } of needs.commandKeys.values()) {
+      const text = `SELECT data FROM commands WHERE principal = ? AND idempotency_key = ?${update}`;
+      commands.push(...(await this.#sql.query(text, [principal, key])));
+    }
+    return {
+      lease,
+      sessions: new Map(
+        sessions.map((row) => [
+          String(row['id']),
+          {
+            isNew: false,
+            runsOn: { hub: String(row['hub']), fence: Number(row['fence']) },
+            book: toBook(row['event_book']),
+          },
+        ]),
+      ),
+      requests: byId(requests.map(toRequest)),
+      commands: byId(commands.map(toCommand)),
+      grants: byId(grants.map(toGrant)),
+    };
+  }
+
+  async eventSizes(sessionId: string): Promise<EventSize[]> {
+    const rows = await this.#sql.query('SELECT id, keep, size FROM events WHERE session_id = ? ORDER BY id', [
+      sessionId,
+    ]);
+    return rows.map((row) => ({ id: Number(row['id']), keep: row['keep'] === 1, size: Number(row['size']) }));
+  }
+
+  nextSeq(count: number): Promise<number> {
+    return this.#count('seq', count);
+  }
+
+  nextFence(): Promise<number> {
+    return this.#count('fence', 1);
+  }
+
+  async save(writes: readonly PositionedWrite[]): Promise<void> {
+    const sql = this.#sql;
+    const rowsOf = collect(writes);
+    const sessionKey = { columns: ['id'] };
+    await insertRows(sql, 'sessions', SESSION_COLUMNS, rowsOf.newSessions);
+    await insertRows(sql, 'sessions', SESSION_COLUMNS, rowsOf.sessions, sessionKey);
+    await insertRows(sql, 'events', EVENT_COLUMNS, rowsOf.events);
+    for (const { write } of writes) await this.#saveOther(write);
+    await insertRows(sql, 'messages', MESSAGE_COLUMNS, rowsOf.messages, {
+      columns: ['session_id', 'id'],
+      keep: ['position'],
+    });
+    await insertRows(sql, 'requests', REQUEST_COLUMNS, rowsOf.requests, { columns: ['id'] });
+    await insertRows(sql, 'commands', COMMAND_COLUMNS, rowsOf.commands, { columns: ['id'], keep: ['position'] });
+    await insertRows(sql, 'grants', GRANT_COLUMNS, rowsOf.grants, { columns: ['id'] });
+    await insertRows(sql, 'tokens', TOKEN_COLUMNS, rowsOf.tokens, { columns: ['id'] });
+    await insertRows(sql, 'settings', ['name', 'value'], rowsOf.settings, { columns: ['name'] });
+  }
+
+  async #saveOther(write: RowWrite): Promise<void> {
+    const { query } = this.#sql;
+    if (write.table === 'books') {
+      await query('UPDATE sessions SET event_book = ? WHERE id = ?', [JSON.stringify(write.book), write.sessionId]);
+    } else if (write.table === 'messages' && !write.row) {
+      await query('DELETE FROM messages WHERE session_id = ? AND id = ?', [write.sessionId, write.id]);
+    } else if (write.table === 'dropped') {
+      for (const ids of chunks(write.eventIds, 500)) {
+        const text = `DELETE FROM events WHERE session_id = ? AND id IN (${slots(ids)})`;
+        await query(text, [write.sessionId, ...ids]);
+      }
+    }
+  }
+
+  async setting(key: string): Promise<string | undefined> {
+    const [row] = await this.#sql.query('SELECT value FROM settings WHERE name = ?', [key]);
+    return row && String(row['value']);
+  }
+
+  async lease(hub: string): Promise<StoredLease | undefined> {
+    const [row] = await this.#sql.query(`SELECT data FROM leases WHERE hub = ?${this.#sql.dialect.lock.share}`, [hub]);
+    return row && toLease(row);
+  }
+
+  async leases(): Promise<StoredLease[]> {
+    return (await this.#sql.query('SELECT data FROM leases ORDER BY hub')).map(toLease);
+  }
+
+  async saveLease(lease: StoredLease): Promise<void> {
+    await insertRows(this.#sql, 'leases', ['hub', 'data'], [[lease.hub, toJson(lease)]], { columns: ['hub'] });
+  }
+
+  async sessionsToClaim(ids: readonly string[]): Promise<StoredSession[]> {
+    return (await this.#byIds('SELECT data FROM sessions', new Set(ids))).map(toSession);
+  }
+
+  async nextCommands({ hub, fence }: HubRef, limit: number): Promise<StoredCommand[]> {
+    const text = NEXT_COMMANDS + this.#sql.dialect.lock.skipTaken('c');
+    return (await this.#sql.query(text, [hub, fence, hub, limit])).map(toCommand);
+  }
+
+  async commandsTakenBy(hub: string): Promise<StoredCommand[]> {
+    const text = `SELECT data FROM commands WHERE status = 'taken' AND taken_by = ?${this.#sql.dialect.lock.update}`;
+    return (await this.#sql.query(text, [hub])).map(toCommand);
+  }
+
+  async commandsTakenFor(sessionIds: readonly string[]): Promise<StoredCommand[]> {
+    const text = `SELECT data FROM commands WHERE status = 'taken' AND session_id`;
+    return (await this.#in(text, [...new Set(sessionIds)], this.#sql.dialect.lock.update)).map(toCommand);
+  }
+
+  async forget({ before, limit }: Retention): Promise<string[]> {
+    const { query, dialect } = this.#sql;
+    const old = await query(
+      `SELECT id FROM sessions
+        WHERE tag IN (${slots(RESTING_TAGS)}) AND last_active_at < ? AND holds_work = 0
+          AND NOT EXISTS (SELECT 1 FROM requests r WHERE r.session_id = sessions.id AND r.done_at IS NULL)
+        ORDER BY last_active_at, id LIMIT ?${dialect.lock.skipTaken('sessions')}`,
+      [...RESTING_TAGS, before, limit],
+    );
+    const ids = old.map((row) => String(row['id']));
+    for (const table of ['events', 'messages', 'requests', 'commands', 'grants']) {
+      await this.#in(`DELETE FROM ${table} WHERE session_id`, ids);
+    }
+    await this.#in('DELETE FROM sessions WHERE id', ids);
+    for (const table of ['requests', 'commands', 'grants']) {
+      await query(`DELETE FROM ${table} WHERE done_at < ?`, [before]);
+    }
+    await query('DELETE FROM tokens WHERE dead_at < ?', [before]);
+    return ids;
+  }
+
+  async #count(name: string, by: number): Promise<number> {
+    const [row] = await this.#sql.query('UPDATE counters SET value = value + ? WHERE name = ? RETURNING value', [
+      by,
+      name,
+    ]);
+    return Number(row?.['value']);
+  }
+
+  #byIds(select: string, ids: ReadonlySet<string>): Promise<SqlRow[]> {
+    return this.#in(`${select} WHERE id`, [...ids].sort(), ` ORDER BY id${this.#sql.dialect.lock.update}`);
+  }
+
+  async #in(statement: string, ids: readonly string[], end = ''): Promise<SqlRow[]> {
+    const rows: SqlRow[] = [];
+    for (const some of chunks(ids, 500)) {
+      rows.push(...(await this.#sql.query(`${statement} IN (${slots(some)})${end}`, some)));
+    }
+    return rows;
+  }
+}
+
+/** What is written to which table, each row as its columns say. */
+function collect(
+  writes: readonly PositionedWrite[],
+): Record<
+  'newSessions' | 'sessions' | 'events' | 'messages' | 'requests' | 'commands' | 'grants' | 'tokens' | 'settings',
+  SqlValue[][]
+> {
+  const rows: ReturnType<typeof collect> = {
+    newSessions: [],
+    sessions: [],
+    events: [],
+    messages: [],
+    requests: [],
+    commands: [],
+    grants: [],
+    tokens: [],
+    settings: [],
+  };
+  for (const { seq, write } of writes) {
+    switch (write.table) {
+      case 'sessions': {
+        const { id, principal, state, runsOn, lastActiveAt } = write.row;
+        rows[write.isNew ? 'newSessions' : 'sessions'].push([
+          ...[id, seq, principal, state.tag, runsOn.hub, runsOn.fence, lastActiveAt],
+          ...[holdsWork(write.row) ? 1 : 0, searchText(write.row), toJson(write.row)],
+        ]);
+        break;
+      }
+      case 'events': {
+        const { sessionId, id, at, type, keep } = write.row;
+        rows.events.push([sessionId, id, seq, at, type, keep ? 1 : 0, Buffer.byteLength(write.json), write.json]);
+        break;
+      }
+      case 'messages':
+        if (write.row) rows.messages.push([write.sessionId, write.id, seq, toJson(write.row)]);
+        break;
+      case 'requests': {
+        const { id, sessionId, createdAt, outcome } = write.row;
+        rows.requests.push([id, sessionId, seq, createdAt, outcome?.at ?? null, toJson(write.row)]);
+        break;
+      }
+      case 'commands': {
+        const { id, sessionId, principal, key = null, placedOn = null, progress } = write.row;
+        const takenBy = progress.status === 'taken' ? progress.by.hub : null;
+        rows.commands.push([
+          ...[id, sessionId, seq, seq, principal, key, placedOn, progress.status, takenBy],
+          ...[finishedAt(write.row) ?? null, toJson(write.row)],
+        ]);
+        break;
+      }
+      case 'grants': {
+        const { id, sessionId, createdAt, closed } = write.row;
+        rows.grants.push([id, sessionId, createdAt, closed?.at ?? null, toJson(write.row)]);
+        break;
+      }
+      case 'tokens':
+        rows.tokens.push([write.row.id, write.row.hash, deadAt(write.row) ?? null, toJson(write.row)]);
+        break;
+      case 'settings':
+        rows.settings.push([write.key, write.value]);
+        break;
+      case 'books':
+      case 'dropped':
+        break;
+    }
+  }
+  return rows;
+}
+
+function byId<Row extends { id: string }>(rows: readonly Row[]): Map<string, Row> {
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+function* chunks<T>(values: readonly T[], size: number): Generator<T[]> {
+  for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size);
+}

@@ -1,0 +1,51 @@
+import { DomainError, messageOf } from '../../errors/errors.ts';
+
+/** https://www.sqlite.org/rescode.html */
+const UNAVAILABLE: Readonly<Record<number, string>> = {
+  3: 'may not be used by this user',
+  5: 'is locked by another process',
+  6: 'is locked by another process',
+  7: 'does not fit into memory',
+  8: 'cannot be written to: file, directory or file system are read-only',
+  10: 'cannot be read or written: the disk reports an error',
+  13: 'is full: there is no space left',
+  14: 'cannot be opened',
+};
+const BUSY: ReadonlySet<number | undefined> = new Set([5, 6]);
+const DAMAGED: ReadonlySet<number | undefined> = new Set([11, 26]);
+
+export function isBusy(error: unknown): boolean {
+  return BUSY.has(resultCode(error));
+}
+
+export function isDamaged(error: unknown): boolean {
+  return DAMAGED.has(resultCode(error));
+}
+
+/** What the caller can act on; anything else stays what it is. */
+export function toDomainError(error: unknown, file: string): unknown {
+  const code = resultCode(error);
+  if (isDamaged(error)) {
+    return unavailable(`The store ${file} is damaged. The next start moves it aside and begins a new one.`, error);
+  }
+  const problem = code === undefined ? undefined : UNAVAILABLE[code];
+  return problem === undefined
+    ? error
+    : unavailable(`The store ${file} ${problem}. Nothing was stored; try again once that is put right.`, error);
+}
+
+export function toFileError(error: unknown, file: string): DomainError {
+  return unavailable(`The store ${file} cannot be opened: ${messageOf(error)}`, error);
+}
+
+function unavailable(message: string, cause: unknown): DomainError {
+  return new DomainError('UNAVAILABLE', message, { cause });
+}
+
+/** The extended codes of one family share the lowest byte. */
+function resultCode(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { errcode, rawCode } = error as { errcode?: unknown; rawCode?: unknown };
+  const code = errcode ?? rawCode;
+  return typeof code === 'number' ? code & 0xff : undefined;
+}

@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EventBounds, Store } from '../contract.ts';
+import { migrate, MIGRATIONS } from '../sql/migrate.ts';
+import { createStore } from '../store.ts';
+import { sqliteBackend, sqliteDialect } from './backend.ts';
+import { loadSqlite, type OpenSqlite, type SqliteDatabase } from './binding.ts';
+import { isBusy, isDamaged, toDomainError, toFileError } from './errors.ts';
+
+export interface SqliteStoreOptions {
+  /** In the state directory. */
+  readonly file: string;
+  /** Told where a damaged file was moved to, in one line. */
+  readonly warn: (line: string) => void;
+  readonly bounds?: EventBounds;
+  readonly now?: () => number;
+  readonly lockWaitMs?: number;
+  readonly migrations?: readonly string[];
+  /** For tests: what the store is written through. */
+  readonly onOpened?: (writer: SqliteDatabase) => void;
+}
+
+/** Up to here a whole check at the start costs less than anybody notices. */
+const CHECKED_WHOLE_BYTES = 16 * 1024 * 1024;
+
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const { file, warn, bounds, now = Date.now, lockWaitMs = 5_000, migrations = MIGRATIONS, onOpened } = options;
+  const openSqlite = await loadSqlite();
+  await prepareFile(file, now, warn);
+  const writer = await openSound(openSqlite, options, migrations, lockWaitMs);
+  onOpened?.(writer);
+  const reader = connect(openSqlite, file);
+  reader.exec('PRAGMA query_only = ON');
+  const backend = sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged: () => void markDamaged(file) });
+  return createStore(backend, bounds);
+}
+
+/** Nobody else may read it: prompts, inputs and answers stand in it. SQLite gives `-wal` and `-shm` the same mode. */
+async function prepareFile(file: string, now: () => number, warn: (line: string) => void): Promise<void> {
+  try {
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    if (existsSync(marker(file))) await moveAside(file, now, warn);
+    await (await open(file, 'a', 0o600)).close();
+    for (const part of parts(file)) if (existsSync(part)) await chmod(part, 0o600);
+  } catch (error) {
+    throw toFileError(error, file);
+  }
+}
+
+/** A damaged file is no reason not to start: it is moved aside, and a new one begun. */
+async function openSound(
+  openSqlite: OpenSqlite,
+  { file, warn, now = Date.now }: SqliteStoreOptions,
+  migrations: readonly string[],
+  lockWaitMs: number,
+): Promise<SqliteDatabase> {
+  try {
+    return await openMigrated(openSqlite, file, migrations, lockWaitMs);
+  } catch (error) {
+    if (!isDamaged(error)) throw toDomainError(error, file);
+  }
+  await moveAside(file, now, warn);
+  await prepareFile(file, now, warn);
+  return openMigrated(openSqlite, file, migrations, lockWaitMs);
+}
+
+async function openMigrated(
+  openSqlite: OpenSqlite,
+  file: string,
+  migrations: readonly string[],
+  lockWaitMs: number,
+): Promise<SqliteDatabase> {
+  const database = connect(openSqlite, file);
+  try {
+    // While several processes make the same file, nobody has anything else to do: here waiting may block.
+    database.exec(`PRAGMA busy_timeout = ${lockWaitMs}`);
+    database.exec('PRAGMA auto_vacuum = INCREMENTAL');
+    await enterWal(database, lockWaitMs);
+    if ((await stat(file)).size < CHECKED_WHOLE_BYTES) checkWhole(database);
+    database.exec('BEGIN IMMEDIATE');
+    const query = async (text: string, parameters: readonly (string | number | null)[] = []) =>
+      database.all(text, parameters);
+    const connection = { dialect: sqliteDialect, query, now: async () => 0 };
+    await migrate(connection, async (script) => database.exec(script), migrations);
+    database.exec('COMMIT');
+    database.exec('PRAGMA busy_timeout = 0');
+    return database;
+  } catch (error) {
+    discard(database);
+    throw error;
+  }
+}
+
+/** `libsql` keeps a closed connection, with its locks, until it is collected. */
+function discard(database: SqliteDatabase): void {
+  try {
+    database.exec('ROLLBACK');
+  } catch {
+    // There was no transaction.
+  }
+  database.close();
+}
+
+/** SQLite does not wait by itself for the others that switch the same new file to WAL. */
+async function enterWal(database: SqliteDatabase, lockWaitMs: number): Promise<void> {
+  const giveUpAt = performance.now() + lockWaitMs;
+  for (;;) {
+    try {
+      database.exec('PRAGMA journal_mode = WAL');
+      database.exec('PRAGMA journal_size_limit = 16777216');
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > giveUpAt) throw error;
+    }
+    await delay(10);
+  }
+}
+
+function connect(openSqlite: OpenSqlite, file: string): SqliteDatabase {
+  try {
+    return openSqlite(file);
+  } catch (error) {
+    throw isDamaged(error) ? error : toFileError(error, file);
+  }
+}
+
+function checkWhole(database: SqliteDatabase): void {
+  const [row] = database.all('PRAGMA quick_check(1)');
+  const found = Object.values(row ?? {})[0];
+  if (found !== 'ok') throw Object.assign(new Error(String(found)), { errcode: 11 });
+}
+
+async function moveAside(file: string, now: () => number, warn: (line: string) => void): Promise<void> {
+  const stamp = new Date(now()).toISOString().replaceAll(/[:.]/g, '-');
+  const aside = `${file}.damaged-${stamp}`;
+  try {
+    for (const part of parts(file)) if (existsSync(part)) await rename(part, part.replace(file, aside));
+    await rm(marker(file), { force: true });
+  } catch (error) {
+    throw toFileError(error, file);
+  }
+  warn(`The store ${file} was damaged; it was moved to ${aside} and a new one begun.`);
+}
+
+/** Damage that shows while the store is in use: most of it still answers, so it is moved aside at the next start. */
+async function markDamaged(file: string): Promise<void> {
+  await writeFile(marker(file), '', { mode: 0o600 }).catch(() => {});
+}
+
+function parts(file: string): string[] {
+  return [file, `${file}-wal`, `${file}-shm`];
+}
+
+function marker(file: string): string {
+  return `${file}-damaged`;
+}

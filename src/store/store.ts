@@ -1,0 +1,177 @@
+import type { Change, HubRef, StoredCommand, StoredLease, StoredSession } from '../schema/store.ts';
+import { DEFAULT_EVENT_BOUNDS, type EventBounds, type Retention, type Store } from './contract.ts';
+import { dropOldest, isOver } from './event-bounds.ts';
+import { checkLease, needsOf, plan, sessionOf, type RowWrite } from './plan.ts';
+import type { Backend, PositionedWrite, Tables } from './tables.ts';
+
+/** Those whose rows are in the feed, and messages, which are ordered by it. */
+const POSITIONED: ReadonlySet<RowWrite['table']> = new Set(['sessions', 'events', 'requests', 'commands', 'messages']);
+
+/** The contract over any implementation: rules here, rows there. */
+export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVENT_BOUNDS): Store {
+  const { reads } = backend;
+
+  const write = async (changes: readonly Change[], by?: HubRef): Promise<void> => {
+    if (changes.length === 0) return;
+    const durability = changes.every(({ type }) => type === 'event.append') ? 'lazy' : 'durable';
+    const isFenced = changes.some((change) => sessionOf(change) !== undefined);
+    await backend.transact(durability, async (tables) => {
+      const loaded = await tables.load(needsOf(changes), isFenced ? by?.hub : undefined);
+      await save(tables, await withinBounds(tables, plan(changes, by, loaded), bounds));
+    });
+  };
+
+  const ensureSetting = (key: string, value: string): Promise<string> =>
+    backend.transact('durable', async (tables) => {
+      // Whoever asks first for a position goes first, so that the second sees what the first has stored.
+      await tables.nextSeq(0);
+      const stored = await tables.setting(key);
+      if (stored !== undefined) return stored;
+      await tables.save([{ seq: 0, write: { table: 'settings', key, value } }]);
+      return value;
+    });
+
+  const takeCommands = (by: HubRef, limit: number): Promise<StoredCommand[]> =>
+    backend.transact('durable', async (tables) => {
+      checkLease(by, await tables.lease(by.hub));
+      const next = await tables.nextCommands(by, limit);
+      const at = await tables.now();
+      const taken = next.map((row): StoredCommand => ({ ...row, progress: { status: 'taken', by, at } }));
+      await save(tables, taken.map(commandWrite));
+      return taken;
+    });
+
+  const forget = async (retention: Retention): Promise<{ sessions: string[]; more: boolean }> => {
+    const sessions = await backend.transact('durable', (tables) => tables.forget(retention));
+    if (sessions.length > 0) await backend.giveBackSpace?.();
+    return { sessions, more: sessions.length >= retention.limit };
+  };
+
+  const acquireLease = (hub: string, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease> =>
+    backend.transact('durable', async (tables) => {
+      const [fence, now] = [await tables.nextFence(), await tables.now()];
+      const lease: StoredLease = { hub, fence, expiresAt: now + ttlMs, info };
+      await tables.saveLease(lease);
+      await abandon(tables, await tables.commandsTakenBy(hub));
+      return lease;
+    });
+
+  const renewLease = (by: HubRef, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease> =>
+    backend.transact('lazy', async (tables) => {
+      checkLease(by, await tables.lease(by.hub));
+      const lease: StoredLease = { ...by, expiresAt: (await tables.now()) + ttlMs, info };
+      await tables.saveLease(lease);
+      return lease;
+    });
+
+  const releaseLease = (by: HubRef): Promise<void> =>
+    backend.transact('durable', async (tables) => {
+      const lease = await tables.lease(by.hub);
+      if (lease?.fence === by.fence) await tables.saveLease({ ...lease, expiresAt: await tables.now() });
+    });
+
+  const claimSessions = (by: HubRef, sessionIds: readonly string[]): Promise<StoredSession[]> =>
+    backend.transact('durable', async (tables) => {
+      checkLease(by, await tables.lease(by.hub));
+      const now = await tables.now();
+      const isFree = async (holder: HubRef): Promise<boolean> => {
+        if (holder.hub === by.hub) return holder.fence < by.fence;
+        const lease = await tables.lease(holder.hub);
+        return lease === undefined || lease.expiresAt <= now;
+      };
+      const claimed: StoredSession[] = [];
+      for (const session of await tables.sessionsToClaim(sessionIds)) {
+        if (await isFree(session.runsOn)) claimed.push({ ...session, runsOn: by });
+      }
+      await save(
+        tables,
+        claimed.map((row): RowWrite => ({ table: 'sessions', row, isNew: false })),
+      );
+      const abandoned: StoredCommand[] = [];
+      for (const command of await tables.commandsTakenFor(sessionIds)) {
+        if (command.progress.status === 'taken' && (await isFree(command.progress.by))) abandoned.push(command);
+      }
+      await abandon(tables, abandoned);
+      return claimed;
+    });
+
+  const leases = async (): Promise<(StoredLease & { expired: boolean })[]> => {
+    const now = await reads.now();
+    return (await reads.leases()).map((lease) => ({ ...lease, expired: lease.expiresAt <= now }));
+  };
+
+  return {
+    kind: backend.kind,
+    session: (id) => reads.session(id),
+    sessions: (query) => reads.sessions(query),
+    events: (sessionId, query) => reads.events(sessionId, query),
+    feed: (query) => reads.feed(query),
+    messages: (sessionId) => reads.messages(sessionId),
+    request: (id) => reads.request(id),
+    inbox: (query) => reads.inbox(query),
+    command: (id) => reads.command(id),
+    commandByKey: (principal, key) => reads.commandByKey(principal, key),
+    grants: (sessionId) => reads.grants(sessionId),
+    token: (id) => reads.token(id),
+    tokenByHash: (hash) => reads.tokenByHash(hash),
+    tokens: () => reads.tokens(),
+    setting: (key) => reads.setting(key),
+    write,
+    ensureSetting,
+    takeCommands,
+    forget,
+    acquireLease,
+    renewLease,
+    releaseLease,
+    leases,
+    claimSessions,
+    subscribe: (wake) => backend.subscribe(wake),
+    close: () => backend.close(),
+  };
+}
+
+async function save(tables: Tables, writes: readonly RowWrite[]): Promise<void> {
+  if (writes.length === 0) return;
+  const count = writes.filter(({ table }) => POSITIONED.has(table)).length;
+  let seq = count === 0 ? 0 : (await tables.nextSeq(count)) - count;
+  await tables.save(writes.map((write): PositionedWrite => ({ seq: POSITIONED.has(write.table) ? ++seq : 0, write })));
+}
+
+/** Drops the oldest events of sessions that have too many with the new ones. */
+async function withinBounds(
+  tables: Tables,
+  writes: readonly RowWrite[],
+  bounds: EventBounds,
+): Promise<readonly RowWrite[]> {
+  const bounded: RowWrite[] = [];
+  for (const write of writes) {
+    if (write.table !== 'books' || !isOver(write.book, bounds)) {
+      bounded.push(write);
+      continue;
+    }
+    const { sessionId } = write;
+    const added = writes.flatMap((other) =>
+      other.table === 'events' && other.row.sessionId === sessionId
+        ? [{ id: other.row.id, keep: other.row.keep, size: Buffer.byteLength(other.json) }]
+        : [],
+    );
+    const { dropped, book } = dropOldest(write.book, [...(await tables.eventSizes(sessionId)), ...added], bounds);
+    bounded.push({ ...write, book }, { table: 'dropped', sessionId, eventIds: dropped });
+  }
+  return bounded;
+}
+
+/** Begun by a life that is over, without a stored outcome: nobody can tell, and nobody may do it again. */
+async function abandon(tables: Tables, commands: readonly StoredCommand[]): Promise<void> {
+  if (commands.length === 0) return;
+  const at = await tables.now();
+  const check = 'The hub stopped while it carried this out. Look at the session before you send it again.';
+  await save(
+    tables,
+    commands.map((row) => commandWrite({ ...row, progress: { status: 'unknown', at, check } })),
+  );
+}
+
+function commandWrite(row: StoredCommand): RowWrite {
+  return { table: 'commands', row };
+}

@@ -1,0 +1,56 @@
+/** What an implementation brings: rows, transactions and wake-ups. Everything else is shared. */
+
+import type { HubRef, StoredCommand, StoredLease, StoredSession } from '../schema/store.ts';
+import type { Retention, Store, StoreReads } from './contract.ts';
+import type { EventSize } from './event-bounds.ts';
+import type { Loaded, Needs, RowWrite } from './plan.ts';
+
+export interface Backend {
+  readonly kind: Store['kind'];
+  readonly reads: StoreReads & Pick<Tables, 'leases' | 'now'>;
+  /** Commits when `work` resolves, undoes it when `work` throws. Rows that `work` loads stay as they are meanwhile. */
+  transact<T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T>;
+  /** After something was forgotten, where the implementation does not do so by itself. */
+  giveBackSpace?(): Promise<void>;
+  subscribe(wake: () => void): () => void;
+  close(): Promise<void>;
+}
+
+/** `lazy`: kept through a crash of the process, not through a power cut. */
+export type Durability = 'durable' | 'lazy';
+
+/** Inside a transaction. */
+export interface Tables {
+  /** The store's clock. */
+  now(): Promise<number>;
+  load(needs: Needs, hub: string | undefined): Promise<Loaded>;
+  /** Of one session, by rising id. */
+  eventSizes(sessionId: string): Promise<EventSize[]>;
+  /**
+   * The last of `count` new positions in the feed. Asked for last: positions become visible in their order because
+   * whoever has one keeps the others waiting until it has committed.
+   */
+  nextSeq(count: number): Promise<number>;
+  save(rows: readonly PositionedWrite[]): Promise<void>;
+
+  setting(key: string): Promise<string | undefined>;
+
+  nextFence(): Promise<number>;
+  lease(hub: string): Promise<StoredLease | undefined>;
+  leases(): Promise<StoredLease[]>;
+  saveLease(lease: StoredLease): Promise<void>;
+
+  sessionsToClaim(ids: readonly string[]): Promise<StoredSession[]>;
+  /** The oldest queued command of each session of this hub that has none under way. */
+  nextCommands(by: HubRef, limit: number): Promise<StoredCommand[]>;
+  commandsTakenBy(hub: string): Promise<StoredCommand[]>;
+  commandsTakenFor(sessionIds: readonly string[]): Promise<StoredCommand[]>;
+
+  forget(retention: Retention): Promise<string[]>;
+}
+
+/** `seq` is 0 where the row is not in the feed. */
+export interface PositionedWrite {
+  readonly seq: number;
+  readonly write: RowWrite;
+}
