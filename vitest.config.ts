@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
-const globalSetup = 'test/harness/global-setup.ts';
+const globalSetup = ['test/harness/global-setup.ts', 'test/harness/shared-postgres.ts'];
 
 export default defineConfig({
   test: {
@@ -13,7 +13,7 @@ export default defineConfig({
     hookTimeout: 30_000,
     // On a shared machine a real process can be starved for seconds; what fails twice in a row is a defect.
     retry: process.env['CI'] === undefined ? 0 : 1,
-    globalSetup: existsSync(globalSetup) ? [globalSetup] : [],
+    globalSetup: globalSetup.filter((file) => existsSync(file)),
     reporters: ['default'],
   },
 });

