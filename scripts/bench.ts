@@ -20,6 +20,7 @@ import { prewarmRow } from './bench/prewarm-row.ts';
 import type { Machine, Peer, Results, Row } from './bench/row.ts';
 import { parallelRow, sessionRows } from './bench/session-rows.ts';
 import { startRows } from './bench/start-rows.ts';
+import { storeRows } from './bench/store-rows.ts';
 import { benchmarkTable, bytesTable, peersTable } from './bench/table.ts';
 
 const { values: options } = parseArgs({
@@ -63,6 +64,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   poll: async () => void rows.push(await pollRow()),
   events: async () => void rows.push(await throughputRow()),
   memory: async () => void rows.push(...(await memoryRows())),
+  store: async () => void rows.push(...(await storeRows())),
   listing: async () => void rows.push(await listingRow(rounds)),
   bytes: () =>
     withServer(async (harness) => {
