@@ -1,0 +1,60 @@
+import { z } from 'zod';
+
+const pinnedSettings = z.object({
+  config: z.array(z.tuple([z.string(), z.string()])),
+  /** Contents of files below `info`. */
+  exclude: z.string(),
+  attributes: z.string(),
+  sparse: z.string(),
+});
+
+/** What git may know of a repository while it works for a session. */
+export type PinnedSettings = z.infer<typeof pinnedSettings>;
+
+const base = z.object({
+  /** The branch that `apply` goes to; none when the session began at a commit. */
+  ref: z.string().optional(),
+  /** Where the work that nobody has taken yet begins. */
+  commit: z.string(),
+});
+
+/** An `apply` that has begun to change what others see. */
+const applyJournal = z.object({
+  operation: z.literal('apply'),
+  mode: z.enum(['merge', 'squash', 'patch']),
+  checkout: z.object({ workTree: z.string(), gitDir: z.string() }).optional(),
+  ref: z.string().optional(),
+  from: z.string(),
+  to: z.string(),
+  work: z.string(),
+});
+
+const discardJournal = z.object({
+  operation: z.literal('discard'),
+  deleteBranchAt: z.string().optional(),
+});
+
+export const worktreeRecord = z.object({
+  version: z.literal(1),
+  id: z.string(),
+  sessionId: z.string(),
+  createdAt: z.string(),
+  /** The directory that the session was started for; its repository's trusted checkout. */
+  origin: z.string(),
+  commonDir: z.string(),
+  /** Name of the entry below `worktrees`. */
+  entry: z.string().optional(),
+  path: z.string(),
+  /** Where in the worktree the session works. */
+  prefix: z.string(),
+  branch: z.string(),
+  base,
+  begun: z.string(),
+  state: z.enum(['creating', 'ready', 'removed']),
+  pinned: pinnedSettings,
+  journal: z.union([applyJournal, discardJournal]).optional(),
+});
+
+export type WorktreeRecord = z.infer<typeof worktreeRecord>;
+export type ApplyJournal = z.infer<typeof applyJournal>;
+export type ApplyMode = ApplyJournal['mode'];

@@ -1,0 +1,262 @@
+import { copyFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { DomainError } from '../errors/errors.ts';
+import type { ApplyJournal, ApplyMode, WorktreeRecord } from '../schema/worktree-record.ts';
+import {
+  checkoutOf,
+  findCheckout,
+  isAncestor,
+  readHead,
+  resolveCommit,
+  shortBranch,
+  treeOf,
+  type Checkout,
+} from './checkout.ts';
+import { commitTree, commitWork, identityOf, nameSome, operationInProgress, refusal } from './commit-work.ts';
+import { GitError, gitIn } from './git.ts';
+import { mergeTrees } from './merge-trees.ts';
+import { UnfinishedError, withRefLocked } from './ref-transaction.ts';
+import { sealed, type Seal } from './sealed.ts';
+import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './update-checkout.ts';
+import { checkpoint, recordDir, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+
+export interface ApplyOptions {
+  readonly mode: ApplyMode;
+  /** Of the commit; a plain sentence that names the session unless told. */
+  readonly message?: string | undefined;
+}
+
+export type ApplyOutcome =
+  | { readonly outcome: 'nothing-to-apply'; readonly record: WorktreeRecord }
+  | {
+      readonly outcome: 'applied';
+      readonly mode: ApplyMode;
+      readonly record: WorktreeRecord;
+      /** Where the work is now: a commit on the base branch, or uncommitted in a checkout. */
+      readonly commit?: string;
+      readonly branch?: string;
+      readonly checkout?: string;
+    };
+
+interface Target {
+  readonly ref: string | undefined;
+  readonly tip: string;
+  readonly checkout: Checkout | undefined;
+}
+
+/**
+ * Takes the session's work to its base, or refuses and changes nothing there. The worktree stays as it is; what comes
+ * after counts from here.
+ */
+export async function applyWork(
+  host: WorktreeHost,
+  given: WorktreeRecord,
+  options: ApplyOptions,
+): Promise<ApplyOutcome> {
+  const settled = await settleApply(host, given);
+  const message = options.message ?? `Work of Claude Code session ${settled.id}`;
+  const work = await commitWork(host, settled, message);
+  const { commonDir, base } = settled;
+  if ((await treeOf(host.git, commonDir, work)) === (await treeOf(host.git, commonDir, base.commit)))
+    return { outcome: 'nothing-to-apply', record: settled };
+
+  const target = await targetOf(host, settled, options.mode);
+  if (options.mode !== 'patch' && (await isAncestor(host.git, commonDir, work, target.tip)))
+    return {
+      outcome: 'nothing-to-apply',
+      record: await saveRecord(host, { ...settled, base: { ...base, commit: work } }),
+    };
+  const to = await resultOf(host, settled, { ...options, message, work, target });
+  if (target.checkout) await requireRoom(host, settled, target.checkout, { from: target.tip, to });
+  const journal: ApplyJournal = {
+    operation: 'apply',
+    mode: options.mode,
+    ...(target.checkout && { checkout: { workTree: target.checkout.workTree, gitDir: target.checkout.gitDir } }),
+    ...(target.ref !== undefined && { ref: target.ref }),
+    from: target.tip,
+    to,
+    work,
+  };
+  await checkpoint(host, 'apply-journal');
+  const record = await saveRecord(host, { ...settled, journal });
+  try {
+    await carryOut(host, record, journal);
+  } catch (error) {
+    // Refused before anything was written: there is nothing to finish.
+    if (error instanceof DomainError && !(error instanceof UnfinishedError)) await saveRecord(host, settled);
+    throw error;
+  }
+  return finish(host, record, journal);
+}
+
+async function carryOut(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  journal: ApplyJournal,
+  again = false,
+): Promise<void> {
+  const { ref, from, to, checkout } = journal;
+  const update = async (): Promise<void> => {
+    await checkpoint(host, 'apply-files');
+    if (checkout) await updateFiles(host, record, journal, again);
+    await checkpoint(host, 'apply-ref');
+  };
+  if (ref === undefined) return update();
+  const git = gitIn(host.git, checkout?.gitDir ?? record.commonDir);
+  const isDone = await withRefLocked(git, { ref, from, to, message: `claude-code-mcp: ${journal.mode}` }, async () => {
+    await update();
+    return true;
+  });
+  if (!isDone) throw refusal(`${shortBranch(ref)} moved on while the work was being applied; try again.`);
+}
+
+async function updateFiles(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  journal: ApplyJournal,
+  again: boolean,
+): Promise<void> {
+  const { checkout, from, to, mode } = journal;
+  if (!checkout) return;
+  const seal = sealFor(host, record, { ...checkout, commonDir: record.commonDir });
+  await withIndex(seal, mode, async (index) => {
+    const update = { from, to, index };
+    const finished = again ? await enterFinishedFiles(seal, update) : 0;
+    try {
+      await updateCheckout(seal, update);
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+      const why = `git cannot update ${checkout.workTree}: ${error.stderr.trim()}`;
+      // Git looks at every file before it writes one, but a full disk shows only then.
+      const isUntouched = again ? finished === 0 : (await filesInTheWay(seal, update)).length === 0;
+      throw isUntouched ? refusal(`${why}.`) : new UnfinishedError(why, { cause: error });
+    }
+  });
+}
+
+/** A patch is left unstaged: the checkout's own index is not written. */
+async function withIndex<T>(seal: Seal, mode: ApplyMode, work: (index: string) => Promise<T>): Promise<T> {
+  const own = path.join(seal.checkout.gitDir, 'index');
+  if (mode !== 'patch') return work(own);
+  const copy = path.join(seal.scratch, 'patch-index');
+  try {
+    await copyFile(own, copy);
+    return await work(copy);
+  } finally {
+    await rm(copy, { force: true });
+  }
+}
+
+async function finish(host: WorktreeHost, record: WorktreeRecord, journal: ApplyJournal): Promise<ApplyOutcome> {
+  await checkpoint(host, 'apply-done');
+  const { journal: _, ...others } = record;
+  const done = await saveRecord(host, { ...others, base: { ...record.base, commit: journal.work } });
+  return {
+    outcome: 'applied',
+    mode: journal.mode,
+    record: done,
+    ...(journal.ref !== undefined && { commit: journal.to, branch: shortBranch(journal.ref) }),
+    ...(journal.checkout && { checkout: journal.checkout.workTree }),
+  };
+}
+
+/** Finishes an `apply` that was cut off, so that it has happened once and whole. */
+export async function settleApply(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeRecord> {
+  const { journal } = record;
+  if (journal?.operation !== 'apply') return record;
+  const { ref, from, to, checkout } = journal;
+  const { commonDir, journal: _, ...others } = record;
+  const now = ref === undefined ? from : await resolveCommit(host.git, commonDir, ref);
+  if (ref !== undefined && now === to) return (await finish(host, record, journal)).record;
+  const head = checkout && (await readHead(host.git, checkout.gitDir).catch(() => undefined));
+  const isWhereItWas = now === from && (!checkout || head?.commit === from);
+  // The base is somewhere else now: whoever moved it saw what was in the checkout.
+  if (!isWhereItWas) return saveRecord(host, { ...others, commonDir });
+  try {
+    await carryOut(host, record, journal, true);
+  } catch (error) {
+    // Not one file had been written: it has not happened, and need not.
+    if (error instanceof DomainError && !(error instanceof UnfinishedError))
+      return saveRecord(host, { ...others, commonDir });
+    if (!(error instanceof UnfinishedError)) throw error;
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `An apply of this session was cut off, and cannot be finished: ${error.message} Put the named files back (git restore) or commit them, then try again.`,
+    );
+  }
+  return (await finish(host, record, journal)).record;
+}
+
+async function targetOf(host: WorktreeHost, record: WorktreeRecord, mode: ApplyMode): Promise<Target> {
+  const { commonDir, base, branch, begun } = record;
+  if (mode === 'patch') {
+    const checkout = await findCheckout(host.git, record.origin).catch(() => undefined);
+    const head = checkout && (await readHead(host.git, checkout.gitDir));
+    if (checkout?.commonDir !== commonDir || head?.commit === undefined)
+      throw refusal(`The checkout ${record.origin} that the session began in is gone; use merge or squash.`);
+    return { ref: undefined, tip: head.commit, checkout };
+  }
+  const { ref } = base;
+  if (ref === undefined)
+    throw refusal(
+      `The session began at a commit and not on a branch; use mode patch, or merge ${shortBranch(branch)} yourself.`,
+    );
+  const tip = await resolveCommit(host.git, commonDir, ref);
+  if (tip === undefined)
+    throw refusal(`The branch ${shortBranch(ref)} is gone; merge ${shortBranch(branch)} yourself.`);
+  if (!(await isAncestor(host.git, commonDir, begun, tip)))
+    throw refusal(
+      `${shortBranch(ref)} was rewritten and no longer holds ${begun.slice(0, 10)}, where the session began; use mode patch, or rebase ${shortBranch(branch)} in the worktree.`,
+    );
+  return { ref, tip, checkout: await checkoutOf(host.git, commonDir, ref, record.path) };
+}
+
+/** A seal over another checkout of the repository, which may be sparse in its own way. */
+function sealFor(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Seal {
+  return { ...sealOf(host, record, checkout), scratch: recordDir(host, record.id) };
+}
+
+async function requireRoom(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  checkout: Checkout,
+  update: Omit<CheckoutUpdate, 'index'>,
+): Promise<void> {
+  const operation = await operationInProgress(checkout.gitDir);
+  if (operation !== undefined)
+    throw refusal(`A ${operation} is under way in ${checkout.workTree}; finish or abort it first.`);
+  const index = path.join(checkout.gitDir, 'index');
+  const inTheWay = await filesInTheWay(sealFor(host, record, checkout), { ...update, index });
+  if (inTheWay.length > 0)
+    throw refusal(
+      `Files in ${checkout.workTree} have changes that are not committed and would be overwritten: ${nameSome(inTheWay)}. Commit, stash or move them first.`,
+    );
+}
+
+interface Wanted extends ApplyOptions {
+  readonly message: string;
+  readonly work: string;
+  readonly target: Target;
+}
+
+/** The commit or, for a patch, the tree that the base becomes. */
+async function resultOf(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  { mode, message, work, target }: Wanted,
+): Promise<string> {
+  const { commonDir, base } = record;
+  if (mode === 'merge' && (await isAncestor(host.git, commonDir, target.tip, work))) return work;
+  const seal = sealFor(host, record, target.checkout ?? { workTree: record.path, gitDir: commonDir, commonDir });
+  const merged = await mergeTrees(seal, { ours: target.tip, theirs: work, taken: base.commit });
+  if ('conflicts' in merged)
+    throw refusal(
+      `The work conflicts with ${target.ref === undefined ? record.origin : shortBranch(target.ref)} in ${nameSome(merged.conflicts)}. Merge ${target.ref === undefined ? 'its HEAD' : shortBranch(target.ref)} in the worktree and resolve them there, then try again.`,
+    );
+  if (mode === 'patch') return merged.tree;
+  const parents = mode === 'merge' ? [target.tip, work] : [target.tip];
+  const subject = mode === 'merge' ? `Merge branch '${shortBranch(record.branch)}'\n\n${message}` : message;
+  return sealed(seal, { objects: 'repository', files: false }, async (git) =>
+    (await git(commitTree(merged.tree, parents, subject), { env: identityOf(record.pinned) })).trim(),
+  );
+}

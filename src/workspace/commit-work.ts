@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile, lstat, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { DomainError } from '../errors/errors.ts';
+import type { PinnedSettings, WorktreeRecord } from '../schema/worktree-record.ts';
+import { checkoutOf, readHead, shortBranch } from './checkout.ts';
+import { gitIn, zeroSeparated, type Git } from './git.ts';
+import { newFilters } from './pinned-settings.ts';
+import { sealed } from './sealed.ts';
+import { readStatus, type StatusEntry } from './snapshot.ts';
+import { checkpoint, checkoutOfRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+
+/** Puts what is not committed in the worktree on its branch. Returns the branch's tip. */
+export async function commitWork(host: WorktreeHost, record: WorktreeRecord, message: string): Promise<string> {
+  const checkout = checkoutOfRecord(record);
+  const tip = await requireOwnBranch(host, record);
+  const index = path.join(checkout.gitDir, 'index');
+  // The entry of the worktree is in the session's hands: a link in place of the index would be written through.
+  const temporary = path.join(checkout.gitDir, `index.${randomUUID()}`);
+  if (!(await lstat(index)).isFile()) throw new DomainError('INVALID_ARGUMENT', `${index} is not a file.`);
+  try {
+    await copyFile(index, temporary, constants.COPYFILE_EXCL);
+    const use = { head: tip, objects: 'repository', index: temporary, files: true } as const;
+    const commit = await sealed(sealOf(host, record), use, async (git) => {
+      const status = await readStatus(git);
+      if (status.length === 0) return undefined;
+      await requireKnownFilters(host, record, git, status);
+      await stage(git, status);
+      const tree = (await git(['write-tree'])).trim();
+      return (await git(commitTree(tree, [tip], message), { env: identityOf(record.pinned) })).trim();
+    });
+    if (commit === undefined) return tip;
+    await checkpoint(host, 'commit-index');
+    // First the index: a crash after it leaves the work staged, not half undone.
+    await rename(temporary, index);
+    await checkpoint(host, 'commit-ref');
+    await gitIn(
+      host.git,
+      checkout.gitDir,
+    )(['update-ref', '-m', 'commit: by claude-code-mcp', record.branch, commit, tip]);
+    return commit;
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** A session can switch branches or begin a rebase; only work on its own branch can be taken. */
+export async function requireOwnBranch(host: WorktreeHost, record: WorktreeRecord): Promise<string> {
+  const { gitDir } = checkoutOfRecord(record);
+  const { commit, branch } = await readHead(host.git, gitDir);
+  const own = shortBranch(record.branch);
+  const operation = await operationInProgress(gitDir);
+  if (operation !== undefined)
+    throw refusal(`A ${operation} is under way in the worktree ${record.path}; finish or abort it there first.`);
+  if (branch !== record.branch || commit === undefined)
+    throw refusal(
+      `The worktree ${record.path} is ${branch === undefined ? 'at a detached HEAD' : `on ${shortBranch(branch)}`}, not on its branch ${own}; switch back to it there (git switch ${own}).`,
+    );
+  const elsewhere = await checkoutOf(host.git, record.commonDir, record.branch, record.path);
+  if (elsewhere)
+    throw refusal(`The branch ${own} is also checked out in ${elsewhere.workTree}; switch to another one there.`);
+  return commit;
+}
+
+const OPERATIONS: Readonly<Record<string, string>> = {
+  MERGE_HEAD: 'merge',
+  CHERRY_PICK_HEAD: 'cherry-pick',
+  REVERT_HEAD: 'revert',
+  'rebase-merge': 'rebase',
+  'rebase-apply': 'rebase',
+  BISECT_LOG: 'bisect',
+};
+
+export async function operationInProgress(gitDir: string): Promise<string | undefined> {
+  for (const [name, operation] of Object.entries(OPERATIONS)) {
+    if (await lstat(path.join(gitDir, name)).catch(() => undefined)) return operation;
+  }
+  return undefined;
+}
+
+async function requireKnownFilters(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  git: Git,
+  status: readonly StatusEntry[],
+): Promise<void> {
+  const unknown = await newFilters(host.git, checkoutOfRecord(record), record.pinned);
+  if (unknown.size === 0) return;
+  const input = status.map((entry) => `${entry.path}\0`).join('');
+  const fields = zeroSeparated(await git(['check-attr', '-z', '--stdin', 'filter'], { input }));
+  const used = fields.filter((value, index) => index % 3 === 2 && unknown.has(value));
+  if (used.length === 0) return;
+  throw refusal(
+    `The git filter ${[...new Set(used)].join(', ')} was set up or changed after the session began, and its files would be committed through it. Commit them in the worktree yourself, or take the filter away.`,
+    'PERMISSION_DENIED',
+  );
+}
+
+async function stage(git: Git, status: readonly StatusEntry[]): Promise<void> {
+  const unmerged = status.filter(({ isUnmerged }) => isUnmerged).map((entry) => entry.path);
+  if (unmerged.length > 0) throw refusal(`Conflicts are not resolved in the worktree: ${nameSome(unmerged)}.`);
+  // A directory with a repository of its own is not content of this one.
+  const paths = status.map((entry) => entry.path).filter((name) => !name.endsWith('/'));
+  await git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
+    input: paths.map((name) => `${name}\0`).join(''),
+  });
+}
+
+export function commitTree(tree: string, parents: readonly string[], message: string): string[] {
+  return ['commit-tree', '--no-gpg-sign', tree, ...parents.flatMap((parent) => ['-p', parent]), '-m', message];
+}
+
+/** The user's name from the configuration; a commit needs one also where there is none. */
+export function identityOf({ config }: PinnedSettings): Record<string, string> {
+  const settings = new Map(config);
+  const name = settings.get('user.name') ?? 'claude-code-mcp';
+  const email = settings.get('user.email') ?? 'claude-code-mcp@localhost';
+  return { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
+}
+
+export function refusal(why: string, code: 'INVALID_ARGUMENT' | 'PERMISSION_DENIED' = 'INVALID_ARGUMENT'): DomainError {
+  return new DomainError(code, `${why} Nothing was changed.`);
+}
+
+export function nameSome(names: readonly string[]): string {
+  const shown = names.slice(0, 10).join(', ');
+  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
+}

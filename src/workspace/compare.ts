@@ -1,0 +1,150 @@
+import path from 'node:path';
+import { zeroSeparated, type Git } from './git.ts';
+import { sealed, type Seal } from './sealed.ts';
+import type { FileState, Snapshot } from './snapshot.ts';
+
+export type FileStatus = 'added' | 'modified' | 'deleted' | 'renamed' | 'type-changed';
+
+export interface FileChange {
+  readonly path: string;
+  readonly oldPath?: string;
+  readonly status: FileStatus;
+  readonly insertions: number;
+  readonly deletions: number;
+  /** Not text: no lines to count or show. */
+  readonly isBinary: boolean;
+}
+
+/** Two trees that hold only what differs: comparing them costs what changed, not what the repository holds. */
+export interface Comparison {
+  readonly before: string;
+  readonly after: string;
+  /** Changed, but known only by size and time. */
+  readonly unread: readonly FileChange[];
+}
+
+export interface Pair {
+  readonly path: string;
+  readonly before: FileState | null;
+  readonly after: FileState | null;
+}
+
+export async function compareSnapshots(seal: Seal, before: Snapshot, after: Snapshot): Promise<Comparison> {
+  return sealed(seal, { objects: 'scratch', files: false }, async (git, directory) => {
+    const pairs = (await pairsOf(git, before, after)).filter(
+      (pair) => pair.before?.oid !== pair.after?.oid || pair.before?.mode !== pair.after?.mode,
+    );
+    const isUnread = ({ before, after }: Pair): boolean =>
+      [before, after].some((state) => state?.oid.startsWith('stat:'));
+    const read = pairs.filter((pair) => !isUnread(pair));
+    const write = (side: 'before' | 'after'): Promise<string> =>
+      writeTree(
+        git,
+        path.join(directory, side),
+        read.map((pair) => [pair.path, pair[side]] as const),
+      );
+    const [left, right] = await Promise.all([write('before'), write('after')]);
+    const unread = pairs.filter(isUnread).map((pair): FileChange => ({
+      path: pair.path.replace(/\/$/, ''),
+      status: pair.before === null ? 'added' : pair.after === null ? 'deleted' : 'modified',
+      insertions: 0,
+      deletions: 0,
+      isBinary: true,
+    }));
+    return { before: left, after: right, unread };
+  });
+}
+
+async function pairsOf(git: Git, before: Snapshot, after: Snapshot): Promise<Pair[]> {
+  const heads = new Map(
+    before.tree === after.tree ? [] : (await diffRaw(git, before.tree, after.tree)).map((pair) => [pair.path, pair]),
+  );
+  const left = new Map(before.changed.map((changed) => [changed.path, changed]));
+  const right = new Map(after.changed.map((changed) => [changed.path, changed]));
+  return [...new Set([...heads.keys(), ...left.keys(), ...right.keys()])].map((file) => {
+    const [l, h, r] = [left.get(file), heads.get(file), right.get(file)];
+    return {
+      path: file,
+      // A file that is as HEAD has it is not in the list; the other side, or the commits between, tell what that is.
+      before: l ? l.now : h ? h.before : (r?.head ?? null),
+      after: r ? r.now : h ? h.after : (l?.head ?? null),
+    };
+  });
+}
+
+export async function diffRaw(git: Git, before: string, after: string): Promise<Pair[]> {
+  const fields = zeroSeparated(
+    await git(['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', before, after]),
+  );
+  const pairs: Pair[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const [beforeMode = '', afterMode = '', beforeOid = '', afterOid = ''] = (fields[index] ?? '').slice(1).split(' ');
+    const state = (mode: string, oid: string): FileState | null => (mode === '000000' ? null : { mode, oid });
+    pairs.push({
+      path: fields[index + 1] ?? '',
+      before: state(beforeMode, beforeOid),
+      after: state(afterMode, afterOid),
+    });
+  }
+  return pairs;
+}
+
+async function writeTree(
+  git: Git,
+  index: string,
+  files: readonly (readonly [string, FileState | null])[],
+): Promise<string> {
+  const env = { GIT_INDEX_FILE: index };
+  const input = files.flatMap(([file, state]) => (state ? [`${state.mode} ${state.oid} 0\t${file}\0`] : [])).join('');
+  await git(['update-index', '--add', '-z', '--index-info'], { env, input });
+  // What a partial clone has not fetched may still be named.
+  return (await git(['write-tree', '--missing-ok'], { env })).trim();
+}
+
+const STATUS: Readonly<Record<string, FileStatus>> = {
+  A: 'added',
+  D: 'deleted',
+  M: 'modified',
+  R: 'renamed',
+  T: 'type-changed',
+};
+
+/** How git compares for us. Attributes of the session's files have no say: `* -diff` would hide what changed. */
+export const DIFF_OPTIONS = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short'];
+
+export async function changedFiles(seal: Seal, comparison: Comparison): Promise<FileChange[]> {
+  const { before, after, unread } = comparison;
+  if (before === after) return [...unread];
+  const text = await sealed(seal, { objects: 'scratch', files: false }, (git) =>
+    git(['diff-tree', ...DIFF_OPTIONS, '-z', '--raw', '--numstat', before, after]),
+  );
+  return [...parseChanges(text), ...unread].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The output of `diff-tree -z --raw --numstat`: first what happened to each file, then how many lines. */
+export function parseChanges(text: string): FileChange[] {
+  const fields = zeroSeparated(text);
+  const statuses = new Map<string, FileStatus>();
+  const changes: FileChange[] = [];
+  for (let index = 0; index < fields.length;) {
+    const field = fields[index++] ?? '';
+    if (field.startsWith(':')) {
+      const letter = field.split(' ').at(-1)?.charAt(0) ?? '';
+      if (letter === 'R') index++;
+      statuses.set(fields[index++] ?? '', STATUS[letter] ?? 'modified');
+      continue;
+    }
+    const [insertions = '', deletions = '', name = ''] = field.split('\t');
+    const oldPath = name === '' ? fields[index++] : undefined;
+    const file = name === '' ? (fields[index++] ?? '') : field.split('\t').slice(2).join('\t');
+    changes.push({
+      path: file,
+      ...(oldPath !== undefined && { oldPath }),
+      status: statuses.get(file) ?? 'modified',
+      insertions: Number(insertions) || 0,
+      deletions: Number(deletions) || 0,
+      isBinary: insertions === '-',
+    });
+  }
+  return changes;
+}

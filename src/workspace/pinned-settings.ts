@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { PinnedSettings } from '../schema/worktree-record.ts';
+import type { Checkout } from './checkout.ts';
+import { gitIn, zeroSeparated } from './git.ts';
+import type { GitHost } from './git-process.ts';
+
+/** What decides how files are read and written, and whose name stands on a commit. None of it runs anything. */
+const COPIED = new Set([
+  'core.filemode',
+  'core.symlinks',
+  'core.ignorecase',
+  'core.precomposeunicode',
+  'core.autocrlf',
+  'core.eol',
+  'core.longpaths',
+  'core.protectntfs',
+  'core.protecthfs',
+  'core.sharedrepository',
+  'core.excludesfile',
+  'core.attributesfile',
+  'core.bigfilethreshold',
+  'core.trustctime',
+  'core.checkstat',
+  'core.sparsecheckout',
+  'core.sparsecheckoutcone',
+  'extensions.objectformat',
+  'user.name',
+  'user.email',
+]);
+
+const FILTER = /^filter\.(.+)\.(clean|smudge|process|required)$/;
+
+interface Setting {
+  readonly scope: string;
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface PinOptions {
+  /** `user`: those of the repository's own configuration are left out, since an earlier session may have written them. */
+  readonly filters?: 'all' | 'user';
+}
+
+/**
+ * What is known of a repository when a session begins, before it can have changed anything. Git that later reads the
+ * session's files is given this and not the repository's own configuration.
+ */
+export async function pinSettings(
+  host: GitHost,
+  checkout: Checkout,
+  { filters = 'all' }: PinOptions = {},
+): Promise<PinnedSettings> {
+  const settings = (await readSettings(host, checkout)).filter(
+    ({ scope, key }) => filters === 'all' || !FILTER.test(key) || scope === 'system' || scope === 'global',
+  );
+  const last = new Map(settings.map(({ key, value }) => [key, value]));
+  const read = (...names: string[]): Promise<string> => readFile(path.join(...names), 'utf8').catch(() => '');
+  const [exclude, attributes, sparse] = await Promise.all([
+    read(checkout.commonDir, 'info', 'exclude'),
+    read(checkout.commonDir, 'info', 'attributes'),
+    read(checkout.gitDir, 'info', 'sparse-checkout'),
+  ]);
+  return {
+    config: [...last].filter(([key]) => COPIED.has(key) || FILTER.test(key)),
+    exclude,
+    attributes,
+    sparse,
+  };
+}
+
+/** Filters that were set up or changed since: name and what is different. */
+export async function newFilters(
+  host: GitHost,
+  checkout: Checkout,
+  pinned: PinnedSettings,
+): Promise<ReadonlySet<string>> {
+  const known = new Map(pinned.config);
+  const now = new Map((await readSettings(host, checkout)).map(({ key, value }) => [key, value]));
+  const names = [...now].flatMap(([key, value]) => {
+    const name = FILTER.exec(key)?.[1];
+    return name !== undefined && known.get(key) !== value ? [name] : [];
+  });
+  return new Set(names);
+}
+
+async function readSettings(host: GitHost, checkout: Checkout): Promise<Setting[]> {
+  const fields = zeroSeparated(await gitIn(host, checkout.gitDir)(['config', '--list', '-z', '--show-scope']));
+  const settings: Setting[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const scope = fields[index] ?? '';
+    const [key = '', ...value] = (fields[index + 1] ?? '').split('\n');
+    // Our own overrides are listed too.
+    if (scope !== 'command') settings.push({ scope, key, value: value.length === 0 ? 'true' : value.join('\n') });
+  }
+  return settings;
+}
+
+/** The text of a configuration file. */
+export function configText(settings: readonly (readonly [key: string, value: string])[]): string {
+  return settings
+    .map(([key, value]) => {
+      const first = key.indexOf('.');
+      const last = key.lastIndexOf('.');
+      const subsection = first === last ? '' : ` ${quoted(key.slice(first + 1, last))}`;
+      return `[${key.slice(0, first)}${subsection}]\n\t${key.slice(last + 1)} = ${quoted(value)}\n`;
+    })
+    .join('');
+}
+
+function quoted(text: string): string {
+  return `"${text.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t')}"`;
+}

@@ -1,0 +1,102 @@
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { PinnedSettings } from '../schema/worktree-record.ts';
+import type { Checkout } from './checkout.ts';
+import { bindGit, type Git } from './git.ts';
+import type { GitHost } from './git-process.ts';
+import { configText } from './pinned-settings.ts';
+
+/** Where files are read or written for a session, and what git may know meanwhile. */
+export interface Seal {
+  readonly host: GitHost;
+  readonly checkout: Checkout;
+  readonly pinned: PinnedSettings;
+  /** The server's own directory for this session; objects of snapshots stay in it. */
+  readonly scratch: string;
+}
+
+export interface SealedUse {
+  /** The commit that HEAD is, where the command asks. */
+  readonly head?: string | undefined;
+  /** Whether new objects belong to the repository or only to the session's snapshots. */
+  readonly objects: 'repository' | 'scratch';
+  readonly index?: string;
+  /** False: no file of the working tree is looked at, not even .gitattributes. */
+  readonly files: boolean;
+}
+
+/**
+ * Git over the session's files with a git directory of our own: objects come from the repository, settings from what was
+ * pinned. Its configuration, hooks, included files and worktree settings are not read at all, so that nothing that a
+ * session writes into them can run, not even between our looking and our running.
+ */
+export async function sealed<T>(
+  seal: Seal,
+  use: SealedUse,
+  work: (git: Git, directory: string) => Promise<T>,
+): Promise<T> {
+  const { host, checkout, pinned, scratch } = seal;
+  const ownObjects = path.join(scratch, 'objects');
+  await mkdir(ownObjects, { recursive: true, mode: 0o700 });
+  const directory = await mkdtemp(path.join(scratch, 'seal-'));
+  try {
+    await Promise.all(['refs', 'info', 'empty'].map((name) => mkdir(path.join(directory, name))));
+    const index = use.index ?? path.join(directory, 'index');
+    await Promise.all([
+      writeFile(path.join(directory, 'HEAD'), `${use.head ?? 'ref: refs/heads/none'}\n`),
+      writeFile(path.join(directory, 'config'), configText(settingsOf(pinned, checkout))),
+      writeFile(path.join(directory, 'info', 'exclude'), pinned.exclude),
+      writeFile(path.join(directory, 'info', 'attributes'), use.files ? pinned.attributes : ''),
+      pinned.sparse === '' ? undefined : writeFile(path.join(directory, 'info', 'sparse-checkout'), pinned.sparse),
+      copyIfThere(path.join(checkout.commonDir, 'shallow'), path.join(directory, 'shallow')),
+      use.index === undefined ? undefined : copySharedIndexes(use.index, directory),
+    ]);
+    const objects = path.join(checkout.commonDir, 'objects');
+    const [own, other] = use.objects === 'repository' ? [objects, ownObjects] : [ownObjects, objects];
+    const env = {
+      GIT_DIR: directory,
+      GIT_WORK_TREE: use.files ? checkout.workTree : path.join(directory, 'empty'),
+      GIT_INDEX_FILE: index,
+      GIT_OBJECT_DIRECTORY: own,
+      GIT_ALTERNATE_OBJECT_DIRECTORIES: `"${other.replace(/[\\"]/g, '\\$&')}"`,
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_CONFIG_GLOBAL: '/dev/null',
+    };
+    return await work(bindGit(host, directory, ['--no-pager', '--literal-pathspecs'], env), directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function settingsOf({ config }: PinnedSettings, { commonDir }: Checkout): (readonly [string, string])[] {
+  const hasObjectFormat = config.some(([key]) => key === 'extensions.objectformat');
+  const hasLfs = config.some(([key]) => key.startsWith('filter.lfs.'));
+  return [
+    ['core.repositoryformatversion', hasObjectFormat ? '1' : '0'],
+    ['core.bare', 'false'],
+    ...config,
+    ['core.hookspath', '/dev/null'],
+    ['core.fsmonitor', 'false'],
+    ['core.untrackedcache', 'false'],
+    ['core.commitgraph', 'false'],
+    ['core.quotepath', 'false'],
+    ['core.safecrlf', 'false'],
+    ['gc.auto', '0'],
+    // What git-lfs cleans has to be found again from the repository.
+    ...(hasLfs ? [['lfs.storage', path.join(commonDir, 'lfs')] as const] : []),
+  ];
+}
+
+async function copyIfThere(from: string, to: string): Promise<void> {
+  await copyFile(from, to).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+}
+
+/** A split index names a second file, which git looks for in its git directory. */
+async function copySharedIndexes(index: string, directory: string): Promise<void> {
+  const from = path.dirname(index);
+  const names = await readdir(from).catch(() => []);
+  for (const name of names.filter((name) => name.startsWith('sharedindex.')))
+    await copyIfThere(path.join(from, name), path.join(directory, name));
+}

@@ -1,0 +1,170 @@
+import { lstat } from 'node:fs/promises';
+import path from 'node:path';
+import { readHead, treeOf } from './checkout.ts';
+import { GitError, zeroSeparated, type Git } from './git.ts';
+import { sealed, type Seal } from './sealed.ts';
+
+export interface FileState {
+  readonly mode: string;
+  /** The object, or `stat:…` for what is not read: a large file, a directory with a repository of its own. */
+  readonly oid: string;
+}
+
+/** A file that is not as HEAD has it. */
+export interface ChangedPath {
+  readonly path: string;
+  readonly head: FileState | null;
+  readonly now: FileState | null;
+}
+
+/** The content of a working tree at one moment, ignored files left out. Plain data; its objects are in the scratch directory. */
+export interface Snapshot {
+  readonly head: string | undefined;
+  readonly tree: string;
+  readonly changed: readonly ChangedPath[];
+  /** When the latest of the changed files was written, in milliseconds; 0 without any. */
+  readonly lastWrite: number;
+}
+
+/** Beyond these a file counts by its size and time, so that a data set beside the code does not hold up an answer. */
+const LARGEST_FILE = 16 * 1024 * 1024;
+const MOST_BYTES = 256 * 1024 * 1024;
+const MOST_FILES = 20_000;
+
+const ABSENT = '000000';
+const EMPTY_TREE = {
+  sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
+  sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
+};
+
+export async function takeSnapshot(seal: Seal): Promise<Snapshot> {
+  const { host, checkout, pinned } = seal;
+  const { commit: head } = await readHead(host, checkout.gitDir);
+  const index = path.join(checkout.gitDir, 'index');
+  return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
+    const [status, tree] = await Promise.all([
+      readStatus(git),
+      head === undefined
+        ? EMPTY_TREE[
+            pinned.config.some(([key, value]) => key === 'extensions.objectformat' && value === 'sha256')
+              ? 'sha256'
+              : 'sha1'
+          ]
+        : treeOf(host, checkout.gitDir, head),
+    ]);
+    const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status);
+    const changed = status.map((entry) => ({ path: entry.path, head: entry.head, now: now.get(entry.path) ?? null }));
+    return { head, tree, changed, lastWrite };
+  });
+}
+
+/** Everything in the working tree is as the commit has it. */
+export function snapshotOfTree(tree: string, head?: string): Snapshot {
+  return { head, tree, changed: [], lastWrite: 0 };
+}
+
+export interface StatusEntry {
+  readonly path: string;
+  readonly head: FileState | null;
+  /** As git sees the file now: on Windows the index knows more about modes than the disk. */
+  readonly mode: string | undefined;
+  readonly isThere: boolean;
+  readonly isUnmerged: boolean;
+}
+
+export async function readStatus(git: Git): Promise<StatusEntry[]> {
+  const text = await git([
+    'status',
+    '--porcelain=v2',
+    '-z',
+    '--untracked-files=all',
+    '--no-renames',
+    '--ignore-submodules=dirty',
+  ]);
+  return parseStatus(text);
+}
+
+export function parseStatus(text: string): StatusEntry[] {
+  const entries = new Map<string, StatusEntry>();
+  for (const line of zeroSeparated(text)) {
+    if (line.startsWith('? ')) {
+      const file = line.slice(2);
+      // Removed from the index but still there: two lines for one path.
+      const tracked = entries.get(file);
+      entries.set(file, { path: file, head: tracked?.head ?? null, mode: undefined, isThere: true, isUnmerged: false });
+      continue;
+    }
+    const isUnmerged = line.startsWith('u ');
+    const fields = line.split(' ');
+    // 1 XY sub mH mI mW hH hI path, or u XY sub m1 m2 m3 mW h1 h2 h3 path; of an unmerged path, ours is what HEAD has.
+    const [headMode = '', mode = '', oid = ''] = (isUnmerged ? [4, 6, 8] : [3, 5, 6]).map((index) => fields[index]);
+    const file = fields.slice(isUnmerged ? 10 : 8).join(' ');
+    const head = headMode === ABSENT ? null : { mode: headMode, oid };
+    entries.set(file, { path: file, head, mode, isThere: mode !== ABSENT, isUnmerged });
+  }
+  return [...entries.values()];
+}
+
+interface ReadFiles {
+  readonly now: ReadonlyMap<string, FileState>;
+  readonly lastWrite: number;
+}
+
+async function readFiles(
+  git: Git,
+  directory: string,
+  workTree: string,
+  status: readonly StatusEntry[],
+): Promise<ReadFiles> {
+  const now = new Map<string, FileState>();
+  const toHash: string[] = [];
+  let bytes = 0;
+  let lastWrite = 0;
+  for (const entry of status.filter(({ isThere }) => isThere)) {
+    const stats = await lstat(path.join(workTree, entry.path)).catch(() => undefined);
+    if (!stats) continue;
+    lastWrite = Math.max(lastWrite, stats.mtimeMs);
+    const size = stats.isFile() ? stats.size : 0;
+    const isRepository = entry.path.endsWith('/');
+    if (isRepository || size > LARGEST_FILE || bytes + size > MOST_BYTES || toHash.length === MOST_FILES) {
+      const mode = isRepository ? '160000' : (stats.mode & 0o100) !== 0 ? '100755' : '100644';
+      now.set(entry.path, { mode, oid: `stat:${isRepository ? '' : `${size}:${stats.mtimeMs}`}` });
+    } else {
+      bytes += size;
+      toHash.push(entry.path);
+    }
+  }
+  const modes = new Map(status.map((entry) => [entry.path, entry.mode]));
+  for (const [file, state] of await hashFiles(git, path.join(directory, 'hashed'), toHash)) {
+    const mode = modes.get(file);
+    now.set(file, mode === undefined || mode === ABSENT ? state : { ...state, mode });
+  }
+  return { now, lastWrite };
+}
+
+/** Through an index of its own: it knows links, modes and submodules, where hash-object would follow a link. */
+async function hashFiles(git: Git, index: string, files: readonly string[]): Promise<[string, FileState][]> {
+  if (files.length === 0) return [];
+  const env = { GIT_INDEX_FILE: index };
+  try {
+    await git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
+      env,
+      input: `${files.join('\0')}\0`,
+    });
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    // One file that cannot be read must not hide the others.
+    if (files.length === 1) return [[files[0] ?? '', { mode: '100644', oid: 'stat:unreadable' }]];
+    const middle = files.length >> 1;
+    return [
+      ...(await hashFiles(git, `${index}-`, files.slice(0, middle))),
+      ...(await hashFiles(git, `${index}+`, files.slice(middle))),
+    ];
+  }
+  const listed = zeroSeparated(await git(['ls-files', '--stage', '-z'], { env }));
+  return listed.map((line) => {
+    const tab = line.indexOf('\t');
+    const [mode = '', oid = ''] = line.slice(0, tab).split(' ');
+    return [line.slice(tab + 1), { mode, oid }];
+  });
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { DomainError } from '../errors/errors.ts';
+import { worktreeRecord, type WorktreeRecord } from '../schema/worktree-record.ts';
+import type { Checkout } from './checkout.ts';
+import type { GitHost } from './git-process.ts';
+import type { Seal } from './sealed.ts';
+
+export interface WorktreeHost {
+  readonly git: GitHost;
+  readonly worktreesDir: string;
+  /** Called before each step that changes something; tests stop the work there. */
+  readonly checkpoint?: (step: string) => void | Promise<void>;
+}
+
+/** Beside the worktrees and in none of them: a session writes only into its own. */
+export function recordDir({ worktreesDir }: WorktreeHost, id: string): string {
+  return path.join(worktreesDir, '.records', id);
+}
+
+export async function saveRecord(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeRecord> {
+  const directory = recordDir(host, record.id);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const temporary = path.join(directory, `record-${randomUUID()}.tmp`);
+  const file = await open(temporary, 'wx', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(record, null, 2)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path.join(directory, 'record.json'));
+  return record;
+}
+
+export async function loadRecord(host: WorktreeHost, id: string): Promise<WorktreeRecord | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path.join(recordDir(host, id), 'record.json'), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return worktreeRecord.parse(JSON.parse(text));
+  } catch (error) {
+    const file = path.join(recordDir(host, id), 'record.json');
+    throw new DomainError('INTERNAL', `${file} is not a record of a worktree.`, { cause: error });
+  }
+}
+
+export async function requireRecord(host: WorktreeHost, id: string): Promise<WorktreeRecord> {
+  const record = await loadRecord(host, id);
+  if (record && record.state !== 'removed') return record;
+  throw new DomainError('INVALID_ARGUMENT', `There is no worktree ${id}; it was discarded or never made.`);
+}
+
+export async function listRecordIds({ worktreesDir }: WorktreeHost): Promise<string[]> {
+  return (await readdir(path.join(worktreesDir, '.records')).catch(() => [])).sort();
+}
+
+export async function forgetRecord(host: WorktreeHost, id: string): Promise<void> {
+  await rm(recordDir(host, id), { recursive: true, force: true });
+}
+
+/** From the record alone: what stands in the worktree's own .git was in the session's hands. */
+export function checkoutOfRecord(record: WorktreeRecord): Checkout {
+  if (record.entry === undefined)
+    throw new DomainError('INTERNAL', `The worktree ${record.path} was never finished; discard it and start again.`);
+  return {
+    workTree: record.path,
+    gitDir: path.join(record.commonDir, 'worktrees', record.entry),
+    commonDir: record.commonDir,
+  };
+}
+
+export function sealOf(host: WorktreeHost, record: WorktreeRecord, checkout = checkoutOfRecord(record)): Seal {
+  return { host: host.git, checkout, pinned: record.pinned, scratch: recordDir(host, record.id) };
+}
+
+export async function checkpoint(host: WorktreeHost, step: string): Promise<void> {
+  await host.checkpoint?.(step);
+}

@@ -1,0 +1,125 @@
+import { lstat, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { WorktreeRecord } from '../schema/worktree-record.ts';
+import { readHead, resolveCommit, shortBranch } from './checkout.ts';
+import { gitIn } from './git.ts';
+import { sealed } from './sealed.ts';
+import { readStatus } from './snapshot.ts';
+import { checkoutOfRecord, listRecordIds, loadRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+
+export interface WorktreeState {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly path: string;
+  readonly repository: string;
+  readonly branch: string;
+  readonly base: string;
+  readonly createdAt: string;
+  /** When its files or its branch were last written, in milliseconds. */
+  readonly lastUsed: number;
+  /** `unfinished`: a step was cut off; the next operation on it goes on. */
+  readonly state: 'ready' | 'unfinished' | 'missing';
+  /** Files that are not committed; a directory with a repository of its own ends in a slash. */
+  readonly dirty: readonly string[];
+  /** Commits that no other branch holds and that were not taken by squash or patch. */
+  readonly unmergedCommits: number;
+  /** Another branch holds all of its commits: deleting the branch loses nothing. */
+  readonly isMerged: boolean;
+  readonly tip: string | undefined;
+  /** A commit outside of its branch that only the worktree's HEAD holds. */
+  readonly looseHead: string | undefined;
+}
+
+export async function worktreeState(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeState> {
+  const { git } = host;
+  const isThere = await isDirectory(record.path);
+  const repositoryIsThere = await isDirectory(record.commonDir);
+  const tip = repositoryIsThere ? await resolveCommit(git, record.commonDir, record.branch) : undefined;
+  const isReady = record.state === 'ready' && record.journal === undefined;
+  const head = isThere && isReady && repositoryIsThere ? await headOf(host, record) : undefined;
+  const isMerged = tip === undefined || (await isHeldElsewhere(host, record, tip));
+  const looseHead =
+    head !== undefined && head !== tip && !(await isHeldElsewhere(host, record, head, true)) ? head : undefined;
+  return {
+    id: record.id,
+    sessionId: record.sessionId,
+    path: record.path,
+    repository: record.origin,
+    branch: shortBranch(record.branch),
+    base: record.base.ref === undefined ? record.begun : shortBranch(record.base.ref),
+    createdAt: record.createdAt,
+    lastUsed: await lastUse(record),
+    state: !isThere ? 'missing' : isReady ? 'ready' : 'unfinished',
+    dirty: head === undefined ? [] : await dirtyFiles(host, record, head),
+    unmergedCommits: isMerged || tip === undefined ? 0 : await countCommits(host, record, tip),
+    isMerged,
+    tip,
+    looseHead,
+  };
+}
+
+/** Nothing in it that would be lost: what another branch does not hold was taken by squash or patch. */
+export function isDone(state: WorktreeState): boolean {
+  return state.dirty.length === 0 && state.unmergedCommits === 0 && state.looseHead === undefined;
+}
+
+export interface Unreadable {
+  readonly id: string;
+  readonly problem: string;
+}
+
+export async function listWorktrees(host: WorktreeHost): Promise<(WorktreeState | Unreadable)[]> {
+  const listed: (WorktreeState | Unreadable)[] = [];
+  for (const id of await listRecordIds(host)) {
+    try {
+      const record = await loadRecord(host, id);
+      if (record) listed.push(await worktreeState(host, record));
+    } catch (error) {
+      listed.push({ id, problem: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return listed;
+}
+
+async function headOf({ git }: WorktreeHost, record: WorktreeRecord): Promise<string | undefined> {
+  return (await readHead(git, checkoutOfRecord(record).gitDir).catch(() => undefined))?.commit;
+}
+
+async function dirtyFiles(host: WorktreeHost, record: WorktreeRecord, head: string): Promise<string[]> {
+  const index = path.join(checkoutOfRecord(record).gitDir, 'index');
+  const use = { head, objects: 'scratch', index, files: true } as const;
+  return sealed(sealOf(host, record), use, async (git) => (await readStatus(git)).map((entry) => entry.path));
+}
+
+/** Whether another ref holds the commit. */
+async function isHeldElsewhere(
+  { git }: WorktreeHost,
+  { commonDir, branch }: WorktreeRecord,
+  commit: string,
+  orOwnBranch = false,
+): Promise<boolean> {
+  const refs = await gitIn(git, commonDir)(
+    ['for-each-ref', '--format=%(refname)', '--contains', commit, 'refs/heads', 'refs/remotes', 'refs/tags'],
+    { codes: [0, 128, 129] },
+  );
+  return refs.split('\n').some((ref) => ref !== '' && (orOwnBranch || ref !== branch));
+}
+
+async function countCommits({ git }: WorktreeHost, record: WorktreeRecord, tip: string): Promise<number> {
+  const { commonDir, branch, base } = record;
+  const others = ['--not', base.commit, `--exclude=${branch}`, '--branches', '--remotes'];
+  return Number(await gitIn(git, commonDir)(['rev-list', '--count', tip, ...others]));
+}
+
+async function lastUse(record: WorktreeRecord): Promise<number> {
+  const entry = record.entry === undefined ? [] : ['index', 'HEAD', path.join('logs', 'HEAD')];
+  const files = entry.map((name) => path.join(record.commonDir, 'worktrees', record.entry ?? '', name));
+  const times = await Promise.all(
+    [record.path, ...files].map(async (file) => (await stat(file).catch(() => undefined))?.mtimeMs ?? 0),
+  );
+  return Math.max(Date.parse(record.createdAt), ...times);
+}
+
+async function isDirectory(file: string): Promise<boolean> {
+  return (await lstat(file).catch(() => undefined))?.isDirectory() === true;
+}

@@ -1,0 +1,348 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ApplyMode, WorktreeRecord } from '../../src/schema/worktree-record.ts';
+import { applyWork } from '../../src/workspace/apply.ts';
+import { createWorktree } from '../../src/workspace/create-worktree.ts';
+import { discardWork } from '../../src/workspace/discard.ts';
+import { loadRecord } from '../../src/workspace/worktree-records.ts';
+import { listWorktrees } from '../../src/workspace/worktree-state.ts';
+import { openScene, type Scene } from './scene.ts';
+
+let scene: Scene;
+let record: WorktreeRecord;
+const MODES: ApplyMode[] = ['merge', 'squash', 'patch'];
+
+beforeEach(async () => {
+  scene = await openScene();
+  await scene.commit('begin', {
+    'a.txt': '1\n2\n3\n4\n5\n',
+    'b.txt': 'b\n',
+    'gone.txt': 'gone\n',
+    '.gitignore': '*.log\n',
+  });
+  record = (await createWorktree(scene.worktrees, { sessionId: 'abcdef01-x', cwd: scene.repo })).record;
+});
+afterEach(() => scene.close());
+
+const inWorktree = (name: string, content: string): Promise<string> => scene.write(name, content, record.path);
+const apply = (mode: ApplyMode, host = scene.worktrees): ReturnType<typeof applyWork> =>
+  applyWork(host, record, { mode });
+const status = (): Promise<string> => scene.git('status', '--porcelain');
+const current = async (): Promise<WorktreeRecord> => (await loadRecord(scene.worktrees, record.id))!;
+
+/** Edits, a new file, a removed one: one part committed by the session, one not. */
+async function work(): Promise<void> {
+  await inWorktree('a.txt', '1\n2\n3\n4\nfive\n');
+  await scene.gitAt(record.path, 'commit', '--quiet', '--all', '--message', 'session: five');
+  await inWorktree('new/n.txt', 'new\n');
+  await rm(path.join(record.path, 'gone.txt'));
+}
+
+async function expectApplied(): Promise<void> {
+  expect(await scene.read('a.txt')).toMatch(/five\n$/);
+  expect(await scene.read('new/n.txt')).toBe('new\n');
+  expect(await scene.read('gone.txt')).toBeUndefined();
+  expect(await scene.git('fsck', '--no-dangling')).toBe('');
+}
+
+/** Everything somebody could notice in the user's checkout. */
+async function everything(): Promise<unknown> {
+  return {
+    status: await status(),
+    refs: await scene.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads/main'),
+    head: await readFile(path.join(scene.repo, '.git', 'HEAD'), 'utf8'),
+    diff: await scene.git('diff', 'HEAD'),
+    untracked: await scene.git('ls-files', '--others'),
+  };
+}
+
+describe.each(MODES)('apply as %s', (mode) => {
+  test('updates the checkout of the base and leaves unrelated changes there alone', async () => {
+    await work();
+    await scene.write('b.txt', 'mine\n');
+    await scene.write('other.txt', 'mine too\n');
+    const applied = await apply(mode);
+    expect(applied).toMatchObject({ outcome: 'applied', mode, checkout: scene.repo });
+    await expectApplied();
+    expect(await scene.read('b.txt')).toBe('mine\n');
+    const commits = (await scene.git('log', '--format=%s', '--first-parent')).split('\n');
+    if (mode === 'patch') {
+      expect((await status()).split('\n').sort()).toEqual(
+        [' D gone.txt', ' M a.txt', ' M b.txt', '?? new/', '?? other.txt'].sort(),
+      );
+      expect(commits).toEqual(['begin']);
+    } else {
+      expect((await status()).split('\n')).toEqual([' M b.txt', '?? other.txt']);
+      expect(commits).toEqual(
+        mode === 'merge'
+          ? ['Work of Claude Code session abcdef01', 'session: five', 'begin']
+          : ['Work of Claude Code session abcdef01', 'begin'],
+      );
+    }
+  });
+
+  test('lets the session go on: the next apply brings only what is new, over the same lines too', async () => {
+    await work();
+    await apply(mode);
+    record = await current();
+    expect(await apply(mode)).toMatchObject({ outcome: 'nothing-to-apply' });
+    await inWorktree('a.txt', '1\n2\n3\n4\nsix\n');
+    if (mode === 'patch') await scene.commit('took the patch');
+    expect(await apply(mode)).toMatchObject({ outcome: 'applied' });
+    expect(await scene.read('a.txt')).toBe('1\n2\n3\n4\nsix\n');
+  });
+
+  test('merges with a base that moved on', async () => {
+    await work();
+    await scene.commit('moved on', { 'a.txt': 'one\n2\n3\n4\n5\n' });
+    expect(await apply(mode)).toMatchObject({ outcome: 'applied' });
+    expect(await scene.read('a.txt')).toBe('one\n2\n3\n4\nfive\n');
+    await expectApplied();
+  });
+
+  test.each<[string, () => Promise<unknown>, RegExp]>([
+    ['a conflict', () => scene.commit('moved on', { 'a.txt': '1\n2\n3\n4\nFIVE\n' }), /conflicts with .* in a\.txt/],
+    ['an edited file in the way', () => scene.write('a.txt', 'mine\n'), /would be overwritten: a\.txt/],
+    [
+      'a staged file in the way',
+      async () => (await scene.write('a.txt', 'mine\n'), scene.git('add', 'a.txt')),
+      /overwritten: a\.txt/,
+    ],
+    ['an untracked file in the way', () => scene.write('new/n.txt', 'mine\n'), /overwritten: new\/n\.txt/],
+    ['a file in place of a directory', () => scene.write('new', 'mine\n'), /overwritten: new/],
+    ['a deleted file in the way', () => rm(path.join(scene.repo, 'a.txt')), /overwritten: a\.txt/],
+    ['a merge under way', () => scene.write('.git/MERGE_HEAD', ''), /A merge is under way/],
+  ])('changes nothing on %s and names it', async (_, prepare, message) => {
+    await work();
+    await prepare();
+    const before = await everything();
+    await expect(apply(mode)).rejects.toThrow(message);
+    expect(await everything()).toEqual(before);
+    expect(await scene.gitAt(record.path, 'status', '--porcelain')).toBe('');
+    expect((await current()).journal).toBeUndefined();
+  });
+
+  test('never overwrites an ignored file', async () => {
+    await scene.write('x.log', 'mine\n');
+    await inWorktree('x.log', 'theirs\n');
+    await scene.gitAt(record.path, 'add', '--force', 'x.log');
+    await expect(apply(mode)).rejects.toThrow(/overwritten: x\.log/);
+    expect(await scene.read('x.log')).toBe('mine\n');
+  });
+
+  test.each(['commit-index', 'commit-ref', 'apply-journal', 'apply-files', 'apply-ref', 'apply-done'])(
+    'cut off before %s leaves a sound repository, and the next apply finishes it once',
+    async (step) => {
+      await work();
+      const checkpoint = (reached: string): void => {
+        if (reached === step) throw new Error('cut off');
+      };
+      await expect(apply(mode, { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
+      expect(await scene.git('fsck', '--no-dangling')).toBe('');
+      await status();
+      expect(await readFile(path.join(scene.repo, '.git', 'index.lock')).catch(() => 'none')).toBe('none');
+      record = await current();
+      await apply(mode);
+      await expectApplied();
+      expect(await scene.git('rev-list', '--count', 'main')).toBe({ merge: '3', squash: '2', patch: '1' }[mode]);
+      expect((await current()).journal).toBeUndefined();
+    },
+  );
+});
+
+describe('apply', () => {
+  test('goes on after git itself died among the files', async () => {
+    await work();
+    const checkpoint = async (step: string): Promise<void> => {
+      if (step !== 'apply-files') return;
+      await scene.write('a.txt', '1\n2\n3\n4\nfive\n');
+      throw new Error('cut off');
+    };
+    await expect(apply('merge', { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
+    record = await current();
+    await apply('merge');
+    await expectApplied();
+    expect(await status()).toBe('');
+  });
+
+  test('that was cut off and found a file changed since names it and waits', async () => {
+    await work();
+    const checkpoint = async (step: string): Promise<void> => {
+      if (step === 'apply-ref') throw new Error('cut off');
+    };
+    await expect(apply('merge', { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
+    await scene.git('reset', '--quiet');
+    await scene.write('new/n.txt', 'changed since\n');
+    record = await current();
+    await expect(apply('merge')).rejects.toThrow(/was cut off.*new\/n\.txt/s);
+    await rm(path.join(scene.repo, 'new'), { recursive: true });
+    await apply('merge');
+    await expectApplied();
+  });
+
+  test('moves a base that is checked out nowhere', async () => {
+    await work();
+    await scene.git('checkout', '--quiet', '-b', 'elsewhere');
+    const before = await status();
+    expect(await apply('squash')).toMatchObject({ outcome: 'applied', branch: 'main' });
+    expect(await status()).toBe(before);
+    expect(await scene.git('show', 'main:new/n.txt')).toBe('new');
+  });
+
+  test('updates a base that is checked out in another worktree', async () => {
+    await work();
+    await scene.git('checkout', '--quiet', '-b', 'elsewhere');
+    const other = path.join(scene.root, 'other');
+    await scene.git('worktree', 'add', '--quiet', other, 'main');
+    expect(await apply('merge')).toMatchObject({ checkout: other });
+    expect(await scene.read('new/n.txt', other)).toBe('new\n');
+    expect(await scene.gitAt(other, 'status', '--porcelain')).toBe('');
+  });
+
+  test.each<[string, () => Promise<unknown>, RegExp]>([
+    ['a base that moves meanwhile', async () => undefined, /moved on while/],
+    [
+      'a base that was rewritten',
+      () => scene.git('commit', '--quiet', '--amend', '--message', 'rewritten'),
+      /was rewritten/,
+    ],
+    [
+      'a base that is gone',
+      async () => (await scene.git('checkout', '--quiet', '--detach'), scene.git('branch', '-D', 'main')),
+      /main is gone/,
+    ],
+    [
+      'a session on another branch',
+      () => scene.gitAt(record.path, 'checkout', '--quiet', '-b', 'astray'),
+      /is on astray, not on its branch/,
+    ],
+    [
+      'a session in a rebase',
+      () => mkdir(path.join(scene.repo, '.git/worktrees/abcdef01/rebase-merge')),
+      /A rebase is under way/,
+    ],
+    [
+      'its branch checked out elsewhere',
+      () => scene.git('checkout', '--quiet', '--ignore-other-worktrees', 'claude/abcdef01'),
+      /also checked out in/,
+    ],
+  ])('refuses %s', async (what, prepare, message) => {
+    await work();
+    await prepare();
+    const checkpoint = async (step: string): Promise<void> => {
+      if (what.endsWith('meanwhile') && step === 'apply-journal') await scene.commit('meanwhile');
+    };
+    await expect(apply('merge', { ...scene.worktrees, checkpoint })).rejects.toThrow(message);
+    expect(await scene.read('new/n.txt')).toBeUndefined();
+    expect((await current()).journal).toBeUndefined();
+  });
+
+  test('refuses a link in place of the index, which git would write through', async () => {
+    await work();
+    const index = path.join(scene.repo, '.git/worktrees/abcdef01/index');
+    const victim = await scene.write('victim', 'mine\n', scene.root);
+    await rm(index);
+    await import('node:fs/promises').then(({ symlink }) => symlink(victim, index));
+    await expect(apply('merge')).rejects.toThrow(/index is not a file/);
+    expect(await readFile(victim, 'utf8')).toBe('mine\n');
+  });
+});
+
+describe('discard', () => {
+  const branches = (): Promise<string> => scene.git('branch', '--format=%(refname:short)');
+  const discard = (force = false, host = scene.worktrees): ReturnType<typeof discardWork> =>
+    discardWork(host, record, { force });
+
+  test('of a session without work takes the branch along', async () => {
+    expect(await discard()).toMatchObject({ keptBranches: [], deletedBranch: 'claude/abcdef01' });
+    expect(await branches()).toBe('main');
+    expect(await scene.git('worktree', 'list')).not.toContain('abcdef01');
+    expect(await listWorktrees(scene.worktrees)).toEqual([]);
+  });
+
+  test('with work is refused, names it, and by force keeps all of it on the branch', async () => {
+    await work();
+    await expect(discard()).rejects.toThrow(/1 commit\(s\) on claude\/abcdef01.*uncommitted changes in .*gone\.txt/);
+    expect(await scene.read('new/n.txt', record.path)).toBe('new\n');
+    expect(await discard(true)).toMatchObject({ keptBranches: ['claude/abcdef01'] });
+    expect(await scene.read('new/n.txt', record.path)).toBeUndefined();
+    expect(await scene.git('show', 'claude/abcdef01:new/n.txt')).toBe('new');
+  });
+
+  test('of merged work deletes the branch, of squashed work keeps it', async () => {
+    await work();
+    await apply('merge');
+    record = await current();
+    expect(await discard()).toMatchObject({ deletedBranch: 'claude/abcdef01' });
+    record = (await createWorktree(scene.worktrees, { sessionId: 'second', cwd: scene.repo })).record;
+    await inWorktree('b.txt', 'c\n');
+    await apply('squash');
+    record = await current();
+    expect(await discard()).toMatchObject({ keptBranches: ['claude/second'] });
+  });
+
+  test('keeps commits that only a detached HEAD holds, and repositories inside', async () => {
+    await scene.gitAt(record.path, 'checkout', '--quiet', '--detach');
+    await scene.gitAt(record.path, 'commit', '--quiet', '--allow-empty', '--message', 'loose');
+    const inner = path.join(record.path, 'inner');
+    await mkdir(inner);
+    await scene.gitAt(inner, 'init', '--quiet');
+    await scene.gitAt(inner, 'commit', '--quiet', '--allow-empty', '--message', 'inner');
+    await expect(discard()).rejects.toThrow(/outside of its branch and uncommitted changes in inner\//);
+    const { keptBranches, keptDirectory } = await discard(true);
+    expect(await scene.git('log', '-1', '--format=%s', keptBranches[0]!)).toBe('loose');
+    expect(await scene.gitAt(path.join(keptDirectory!, 'inner'), 'log', '--format=%s')).toBe('inner');
+  });
+
+  test.each([
+    'commit-index',
+    'commit-ref',
+    'discard-journal',
+    'discard-keep',
+    'discard-files',
+    'discard-entry',
+    'discard-branch',
+    'discard-record',
+  ])('cut off before %s can be repeated and loses nothing', async (step) => {
+    await work();
+    const checkpoint = (reached: string): void => {
+      if (reached === step) throw new Error('cut off');
+    };
+    await expect(discard(true, { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
+    expect(await scene.git('fsck', '--no-dangling')).toBe('');
+    await status();
+    record = await current();
+    expect(await discard(true)).toMatchObject({ keptBranches: ['claude/abcdef01'] });
+    expect(await scene.git('show', 'claude/abcdef01:new/n.txt')).toBe('new');
+    expect(await scene.git('worktree', 'list')).not.toContain('abcdef01');
+  });
+
+  test.each(['add', 'record-entry', 'check-out', 'ready'])(
+    'clears away a worktree whose creation was cut off before %s',
+    async (step) => {
+      const checkpoint = (reached: string): void => {
+        if (reached === step) throw new Error('cut off');
+      };
+      const request = { sessionId: 'cut', cwd: scene.repo };
+      await expect(createWorktree({ ...scene.worktrees, checkpoint }, request)).rejects.toThrow('cut off');
+      expect(await scene.git('fsck', '--no-dangling')).toBe('');
+      expect(await status()).toBe('');
+      record = (await loadRecord(scene.worktrees, 'cut'))!;
+      await discard();
+      expect(await branches()).not.toContain('claude/cut');
+      expect((await createWorktree(scene.worktrees, request)).record.id).toBe('cut');
+    },
+  );
+});
+
+test('a worktree somebody deleted by hand is listed as missing and its branch survives', async () => {
+  await work();
+  await scene.gitAt(record.path, 'commit', '--quiet', '--all', '--message', 'more');
+  await rm(record.path, { recursive: true });
+  expect(await listWorktrees(scene.worktrees)).toMatchObject([{ state: 'missing', unmergedCommits: 2 }]);
+  await writeFile(path.join(scene.root, 'noise'), '');
+  expect(await discardWork(scene.worktrees, record, { force: true })).toMatchObject({
+    keptBranches: ['claude/abcdef01'],
+  });
+});

@@ -1,0 +1,175 @@
+import { mkdir, readFile, realpath, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createWorktree } from '../../src/workspace/create-worktree.ts';
+import { sandboxWrites } from '../../src/workspace/sandbox-paths.ts';
+import { openScene, type Scene } from './scene.ts';
+
+let scene: Scene;
+beforeEach(async () => {
+  scene = await openScene('my ünï repo');
+});
+afterEach(() => scene.close());
+
+const create = (request: Partial<Parameters<typeof createWorktree>[1]> = {}): ReturnType<typeof createWorktree> =>
+  createWorktree(scene.worktrees, { sessionId: '1f0c2d3e-0000-4000-8000-000000000000', cwd: scene.repo, ...request });
+
+describe('a worktree', () => {
+  test('begins at what is checked out and leaves the index, HEAD and uncommitted work alone', async () => {
+    await scene.commit('begin', { 'a.txt': 'one\n', 'dir ä/b.txt': 'two\n' });
+    await scene.write('a.txt', 'edited\n');
+    await scene.write('dir ä/b.txt', 'staged\n');
+    await scene.git('add', 'dir ä/b.txt');
+    await scene.write('untracked.txt', 'mine\n');
+    const bytes = async (): Promise<unknown[]> => [
+      await readFile(path.join(scene.repo, '.git', 'index')),
+      await readFile(path.join(scene.repo, '.git', 'HEAD')),
+      await readFile(path.join(scene.repo, '.git', 'config')),
+      await scene.git('-c', 'core.quotepath=off', 'status', '--porcelain'),
+    ];
+    const before = await bytes();
+    const { record, cwd, notes } = await create();
+    expect(await bytes()).toEqual(before);
+    expect(record).toMatchObject({
+      branch: 'refs/heads/claude/1f0c2d3e',
+      base: { ref: 'refs/heads/main' },
+      state: 'ready',
+    });
+    expect(cwd).toBe(record.path);
+    expect(notes).toEqual([]);
+    expect(await scene.read('a.txt', cwd)).toBe('one\n');
+    expect(await scene.read('dir ä/b.txt', cwd)).toBe('two\n');
+    expect(await scene.read('untracked.txt', cwd)).toBeUndefined();
+    expect(await scene.gitAt(cwd, 'status', '--porcelain', '--branch')).toBe('## claude/1f0c2d3e');
+    expect(await scene.git('fsck')).toBe('');
+  });
+
+  test('of a subdirectory works in the same subdirectory, also when no commit has it', async () => {
+    await scene.commit('begin', { 'packages/a/x': '1' });
+    expect((await create({ cwd: path.join(scene.repo, 'packages', 'a') })).cwd).toMatch(/1f0c2d3e\/packages\/a$/);
+    await mkdir(path.join(scene.repo, 'new'));
+    const second = await create({ cwd: path.join(scene.repo, 'new') });
+    expect(second.cwd).toMatch(/1f0c2d3e-2\/new$/);
+    expect(second.record.branch).toBe('refs/heads/claude/1f0c2d3e-2');
+  });
+
+  test.each([
+    ['a branch', 'other', { ref: 'refs/heads/other' }],
+    ['a tag', 'v1', {}],
+    ['a commit', 'HEAD~1', {}],
+  ])('begins at %s that is given', async (_, base, expected) => {
+    const first = await scene.commit('first', { a: '1' });
+    await scene.git('tag', 'v1');
+    await scene.git('branch', 'other');
+    await scene.commit('second', { a: '2' });
+    const { record } = await create({ base, branch: 'feature/mine' });
+    expect(record.base).toEqual({ commit: first, ...expected });
+    expect(record.branch).toBe('refs/heads/feature/mine');
+    expect(await scene.read('a', record.path)).toBe('1');
+  });
+
+  test('of a detached HEAD has a commit as its base', async () => {
+    const first = await scene.commit('first', { a: '1' });
+    await scene.git('checkout', '--quiet', '--detach');
+    expect((await create()).record.base).toEqual({ commit: first });
+  });
+
+  test('is made in the innermost repository, and for another worktree in the common one', async () => {
+    await scene.commit('outer', { a: '1' });
+    const inner = path.join(scene.repo, 'inner');
+    await mkdir(inner);
+    await scene.gitAt(inner, 'init', '--quiet', '--initial-branch', 'trunk');
+    await scene.gitAt(inner, 'commit', '--quiet', '--allow-empty', '--message', 'inner');
+    const { record } = await create({ cwd: inner });
+    expect(record).toMatchObject({ commonDir: path.join(inner, '.git'), base: { ref: 'refs/heads/trunk' } });
+    const second = await create({ cwd: record.path, sessionId: 'second' });
+    expect(second.record).toMatchObject({ commonDir: path.join(inner, '.git'), origin: record.path });
+  });
+
+  test('of a sparse checkout is as sparse, of a shallow clone as shallow', async () => {
+    await scene.commit('first', { 'in/a': '1', 'out/b': '2' });
+    await scene.commit('second', { 'in/a': '2' });
+    await scene.git('sparse-checkout', 'set', 'in');
+    const sparse = await create();
+    expect(await scene.read('in/a', sparse.cwd)).toBe('2');
+    expect(await scene.read('out/b', sparse.cwd)).toBeUndefined();
+    expect(await scene.gitAt(sparse.cwd, 'status', '--porcelain')).toBe('');
+    const clone = path.join(scene.root, 'clone');
+    await scene.gitAt(scene.root, 'clone', '--quiet', '--depth', '1', `file://${scene.repo}`, clone);
+    const shallow = await create({ cwd: clone, sessionId: 'shallow' });
+    expect(await scene.gitAt(shallow.cwd, 'log', '--format=%s')).toBe('second');
+  });
+
+  test('has submodules unpopulated and LFS files as pointers, and says so', async () => {
+    const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n';
+    await scene.commit('begin', {
+      '.gitattributes': '*.bin filter=lfs\n',
+      'x.bin': pointer,
+      '.gitmodules': '[submodule "s"]\n\tpath = s\n\turl = ../s\n',
+    });
+    const commit = await scene.git('rev-parse', 'HEAD');
+    await scene.git('update-index', '--add', '--cacheinfo', `160000,${commit},s`);
+    await scene.git('commit', '--quiet', '--message', 'a submodule');
+    const { record, notes } = await create();
+    expect(notes.join(' ')).toMatch(/Submodules are not checked out.*LFS are pointers/);
+    expect(await scene.read('x.bin', record.path)).toBe(pointer);
+    expect(await scene.gitAt(record.path, 'status', '--porcelain')).toBe('');
+  });
+
+  test.each([
+    ['a directory without a repository', async () => ({ cwd: scene.root }), /is in none/],
+    ['a repository without a commit', async () => ({}), /no commit yet/],
+    [
+      'an unknown base',
+      async () => (await scene.commit('x'), { base: 'nowhere' }),
+      /"nowhere" is no branch, tag or commit/,
+    ],
+    ['a base like an option', async () => (await scene.commit('x'), { base: '--all' }), /"--all" is no branch/],
+    ['a bad branch name', async () => (await scene.commit('x'), { branch: 'a..b' }), /cannot be the name/],
+    [
+      'a branch that exists',
+      async () => (await scene.commit('x'), { branch: 'main' }),
+      /main cannot be made.*checked out in .*repo/,
+    ],
+    ['a branch below one that exists', async () => (await scene.commit('x'), { branch: 'main/x' }), /cannot be made/],
+  ])('of %s is refused', async (_, prepare, message) => {
+    const request = await prepare();
+    await expect(create(request)).rejects.toThrow(message);
+  });
+
+  test('finds a branch name beside a branch `claude`', async () => {
+    await scene.commit('x');
+    await scene.git('branch', 'claude');
+    expect((await create()).record.branch).toBe('refs/heads/claude-1f0c2d3e');
+  });
+
+  test('of a repository of another user is refused with the way out', async () => {
+    if (process.getuid?.() !== 0) return;
+    await scene.commit('x');
+    await scene.gitAt(scene.root, 'version');
+    const { chown } = await import('node:fs/promises');
+    await chown(scene.repo, 12345, 12345);
+    await expect(create()).rejects.toThrow(/belongs to another user.*safe\.directory/);
+  });
+
+  test('reached through a link is made for the real repository', async () => {
+    await scene.commit('x', { a: '1' });
+    const link = path.join(scene.root, 'link');
+    await symlink(scene.repo, link);
+    expect((await create({ cwd: link })).record.origin).toBe(await realpath(scene.repo));
+  });
+});
+
+test('what a sandboxed session may write is its objects, ref, logs and entry, never config or hooks', () => {
+  const place = { commonDir: '/r/.git', entry: 'x', branch: 'refs/heads/claude/x' };
+  expect(sandboxWrites(place)).toEqual({
+    allow: ['/r/.git/objects', '/r/.git/refs/heads/claude', '/r/.git/logs/refs/heads/claude', '/r/.git/worktrees/x'],
+    deny: [
+      '/r/.git/objects/info',
+      '/r/.git/worktrees/x/commondir',
+      '/r/.git/worktrees/x/gitdir',
+      '/r/.git/worktrees/x/config.worktree',
+    ],
+  });
+  expect(sandboxWrites({ ...place, branch: 'refs/heads/feature' })).toBeUndefined();
+});
