@@ -22,6 +22,7 @@ import { parallelRow, sessionRows } from './bench/session-rows.ts';
 import { startRows } from './bench/start-rows.ts';
 import { storeRows } from './bench/store-rows.ts';
 import { benchmarkTable, bytesTable, peersTable } from './bench/table.ts';
+import { workspaceRows } from './bench/workspace-rows.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -66,6 +67,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   memory: async () => void rows.push(...(await memoryRows())),
   store: async () => void rows.push(...(await storeRows())),
   listing: async () => void rows.push(await listingRow(rounds)),
+  workspace: async () => void rows.push(...(await workspaceRows(rounds))),
   bytes: () =>
     withServer(async (harness) => {
       const read = await callerBytes(harness);

@@ -88,5 +88,10 @@ test.each([
 ])('%j is none', (line) => expect(checkIn(line)).toBeUndefined());
 
 test('takes any text', () => {
-  fc.assert(fc.property(fc.string({ unit: fc.constantFrom(...`npm test'"\\|&;<>()#\n EOF<<-$1`), maxLength: 60 }), (line) => void checkIn(line)));
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom(...`npm test'"\\|&;<>()#\n EOF<<-$1`), maxLength: 60 }),
+      (line) => void checkIn(line),
+    ),
+  );
 });

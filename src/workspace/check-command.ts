@@ -10,7 +10,8 @@ const CHECKERS = new Set(
 );
 
 /** Programs that do many things: which of their words make a check. */
-const WORDS = 'test|tests|check|checks|lint|build|compile|typecheck|type-check|types|verify|ci|vet|clippy|e2e|spec|coverage';
+const WORDS =
+  'test|tests|check|checks|lint|build|compile|typecheck|type-check|types|verify|ci|vet|clippy|e2e|spec|coverage';
 const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {
   go: /^(test|build|vet)$/,
   cargo: /^(test|t|build|b|check|c|clippy|nextest|bench)$/,
@@ -50,8 +51,26 @@ const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {
 const SCRIPT = new RegExp(`^(${WORDS})([-_:./].*)?$`);
 const PACKAGE_MANAGERS = new Set(['npm', 'pnpm', 'yarn', 'bun']);
 /** Options of package managers that take a word of their own. */
-const WITH_VALUE = new Set(['-C', '--dir', '--prefix', '--filter', '-F', '--cwd', '--workspace', '-w', '--manifest-path', '-p', '--package', '-f']);
-const ALIASES: Readonly<Record<string, string>> = { gmake: 'make', mvnw: 'mvn', gradlew: 'gradle', 'docker-compose': 'docker' };
+const WITH_VALUE = new Set([
+  '-C',
+  '--dir',
+  '--prefix',
+  '--filter',
+  '-F',
+  '--cwd',
+  '--workspace',
+  '-w',
+  '--manifest-path',
+  '-p',
+  '--package',
+  '-f',
+]);
+const ALIASES: Readonly<Record<string, string>> = {
+  gmake: 'make',
+  mvnw: 'mvn',
+  gradlew: 'gradle',
+  'docker-compose': 'docker',
+};
 
 /** What stands before a program without being it; how many of the words that follow belong to it. */
 const WRAPPERS: Readonly<Record<string, number>> = {
@@ -70,7 +89,9 @@ const RUNNERS: Readonly<Record<string, RegExp>> = {
 
 /** The part of the line that is a check, as it was written; undefined when there is none. The last one counts. */
 export function checkIn(line: string): string | undefined {
-  return commandsIn(line).filter(({ words }) => isCheck(words)).at(-1)?.text;
+  return commandsIn(line)
+    .filter(({ words }) => isCheck(words))
+    .at(-1)?.text;
 }
 
 export interface SimpleCommand {
@@ -184,12 +205,20 @@ function isCheckOf(program: string, first: string, args: readonly string[]): boo
   if (CHECKERS.has(program)) return true;
   const plain = plainWords(args);
   if (PACKAGE_MANAGERS.has(program)) {
-    const script = /^(run|run-script)$/.test(plain[0] ?? '') ? plain[1] : plain[0] === 'workspace' ? plain[2] : plain[0];
+    const script = /^(run|run-script)$/.test(plain[0] ?? '')
+      ? plain[1]
+      : plain[0] === 'workspace'
+        ? plain[2]
+        : plain[0];
     if (script === undefined) return false;
-    return SCRIPT.test(script) && !(program !== 'bun' && script === 'ci' && plain[0] === 'ci') ? true : script === 't' || script === 'tst' || CHECKERS.has(script);
+    return SCRIPT.test(script) && !(program !== 'bun' && script === 'ci' && plain[0] === 'ci')
+      ? true
+      : script === 't' || script === 'tst' || CHECKERS.has(script);
   }
-  if (program === 'node') return args.includes('--test') || args.some((arg) => /(^|[/.])(test|spec)s?\.[cm]?[jt]s$/.test(arg));
-  if (/^python[\d.]*$/.test(program)) return /(^|[/_])tests?\b.*\.py$/.test(args[0] ?? '') || (/manage\.py$/.test(args[0] ?? '') && args[1] === 'test');
+  if (program === 'node')
+    return args.includes('--test') || args.some((arg) => /(^|[/.])(test|spec)s?\.[cm]?[jt]s$/.test(arg));
+  if (/^python[\d.]*$/.test(program))
+    return /(^|[/_])tests?\b.*\.py$/.test(args[0] ?? '') || (/manage\.py$/.test(args[0] ?? '') && args[1] === 'test');
   if (program === 'make' && plain.length === 0) return true;
   const wanted = SUBCOMMANDS[ALIASES[program] ?? program];
   if (wanted) return [...plain, ...args.filter((arg) => arg.startsWith('-'))].some((word) => wanted.test(word));
@@ -223,5 +252,8 @@ function withoutPrefixes(words: readonly string[]): string[] {
 }
 
 function nameOf(word: string): string {
-  return word.replace(/^.*[/\\]/, '').replace(/\.(exe|cmd|bat|sh|ps1)$/i, '').replace(/@[\w.^~-]+$/, '');
+  return word
+    .replace(/^.*[/\\]/, '')
+    .replace(/\.(exe|cmd|bat|sh|ps1)$/i, '')
+    .replace(/@[\w.^~-]+$/, '');
 }

@@ -107,7 +107,7 @@ async function isHeldElsewhere(
 
 async function countCommits({ git }: WorktreeHost, record: WorktreeRecord, tip: string): Promise<number> {
   const { commonDir, branch, base } = record;
-  const others = ['--not', base.commit, `--exclude=${branch}`, '--branches', '--remotes'];
+  const others = ['--not', base.commit, `--exclude=${shortBranch(branch)}`, '--branches', '--remotes'];
   return Number(await gitIn(git, commonDir)(['rev-list', '--count', tip, ...others]));
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApplyMode, WorktreeRecord } from '../../src/schema/worktree-record.ts';
@@ -243,7 +243,7 @@ describe('apply', () => {
     const index = path.join(scene.repo, '.git/worktrees/abcdef01/index');
     const victim = await scene.write('victim', 'mine\n', scene.root);
     await rm(index);
-    await import('node:fs/promises').then(({ symlink }) => symlink(victim, index));
+    await symlink(victim, index);
     await expect(apply('merge')).rejects.toThrow(/index is not a file/);
     expect(await readFile(victim, 'utf8')).toBe('mine\n');
   });
@@ -277,6 +277,8 @@ describe('discard', () => {
     expect(await discard()).toMatchObject({ deletedBranch: 'claude/abcdef01' });
     record = (await createWorktree(scene.worktrees, { sessionId: 'second', cwd: scene.repo })).record;
     await inWorktree('b.txt', 'c\n');
+    await scene.gitAt(record.path, 'commit', '--quiet', '--all', '--message', 'one');
+    await inWorktree('b.txt', 'd\n');
     await apply('squash');
     record = await current();
     expect(await discard()).toMatchObject({ keptBranches: ['claude/second'] });
@@ -341,7 +343,6 @@ test('a worktree somebody deleted by hand is listed as missing and its branch su
   await scene.gitAt(record.path, 'commit', '--quiet', '--all', '--message', 'more');
   await rm(record.path, { recursive: true });
   expect(await listWorktrees(scene.worktrees)).toMatchObject([{ state: 'missing', unmergedCommits: 2 }]);
-  await writeFile(path.join(scene.root, 'noise'), '');
   expect(await discardWork(scene.worktrees, record, { force: true })).toMatchObject({
     keptBranches: ['claude/abcdef01'],
   });

@@ -1,5 +1,8 @@
-import { mkdir, readFile, realpath, symlink } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chown, mkdir, readFile, realpath, symlink } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createWorktree } from '../../src/workspace/create-worktree.ts';
 import { sandboxWrites } from '../../src/workspace/sandbox-paths.ts';
@@ -146,8 +149,6 @@ describe('a worktree', () => {
   test('of a repository of another user is refused with the way out', async () => {
     if (process.getuid?.() !== 0) return;
     await scene.commit('x');
-    await scene.gitAt(scene.root, 'version');
-    const { chown } = await import('node:fs/promises');
     await chown(scene.repo, 12345, 12345);
     await expect(create()).rejects.toThrow(/belongs to another user.*safe\.directory/);
   });
@@ -173,3 +174,33 @@ test('what a sandboxed session may write is its objects, ref, logs and entry, ne
   });
   expect(sandboxWrites({ ...place, branch: 'refs/heads/feature' })).toBeUndefined();
 });
+
+test.runIf(existsSync('/usr/bin/bwrap'))(
+  'a session that may write only that can commit, and change neither config, hooks nor main',
+  async () => {
+    await scene.commit('begin', { 'a.txt': 'one\n' });
+    const { record, cwd } = await create();
+    const { commonDir, branch, entry } = record;
+    const { allow, deny } = sandboxWrites({ commonDir, branch, entry: entry! })!;
+    const binds = [cwd, ...allow].flatMap((name) => ['--bind', name, name]);
+    const fixed = deny.filter((name) => existsSync(name)).flatMap((name) => ['--ro-bind', name, name]);
+    const inside = async (script: string): Promise<string> => {
+      const sandbox = ['--ro-bind', '/', '/', '--dev', '/dev', ...binds, ...fixed, '--chdir', cwd, 'sh', '-c', script];
+      const { env } = scene.host;
+      return promisify(execFile)('bwrap', sandbox, { env }).then(
+        () => 'done',
+        (error: { stderr: string }) => error.stderr,
+      );
+    };
+    expect(await inside('echo two > a.txt && git add a.txt && git commit -qm inside')).toBe('done');
+    expect(await scene.git('log', '-1', '--format=%s', 'claude/1f0c2d3e')).toBe('inside');
+    for (const script of [
+      'git config core.fsmonitor x',
+      'git branch -f main HEAD',
+      'git update-ref refs/heads/other HEAD',
+      `touch '${commonDir}/hooks/pre-commit'`,
+      `echo x > '${commonDir}/worktrees/${entry!}/commondir'`,
+    ])
+      expect(await inside(script)).toMatch(/Read-only file system/);
+  },
+);

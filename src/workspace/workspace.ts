@@ -1,0 +1,228 @@
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { DomainError } from '../errors/errors.ts';
+import type { WorktreeRecord } from '../schema/worktree-record.ts';
+import { applyWork, settleApply, type ApplyOptions, type ApplyOutcome } from './apply.ts';
+import { findCheckout, shortBranch, treeOf } from './checkout.ts';
+import { changedFiles, compareSnapshots, type Comparison, type FileChange } from './compare.ts';
+import { createWorktree, type WorktreeRequest } from './create-worktree.ts';
+import { cutPage, diffPage, sum, type DiffPage, type PageOptions } from './diff.ts';
+import { discardWork, type DiscardOutcome } from './discard.ts';
+import { findGit, type GitHost } from './git-process.ts';
+import { zeroSeparated } from './git.ts';
+import { pinSettings } from './pinned-settings.ts';
+import { sandboxWrites, type RepositoryWrites } from './sandbox-paths.ts';
+import { sealed, type Seal } from './sealed.ts';
+import { snapshotOfTree, takeSnapshot, type Snapshot } from './snapshot.ts';
+import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './work-report.ts';
+import { listRecordIds, loadRecord, recordDir, requireRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+
+export interface WorkspacesOptions {
+  /** The environment of the server; only what git needs of it is used. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly worktreesDir: string;
+  /** Where snapshots of sessions without a worktree are kept. */
+  readonly snapshotsDir: string;
+}
+
+/** Where work is counted from: for a turn, or for a session. Plain data; undefined without git. */
+export type Mark = Snapshot | undefined;
+
+/** A diff that is being read page by page. */
+export interface DiffCursor {
+  readonly comparison?: Comparison;
+  readonly patch?: string;
+}
+
+/** Where one session works. */
+export interface Workspace {
+  readonly cwd: string;
+  /** The checkout whose project settings count; only with a worktree. */
+  readonly projectConfigRoot?: string;
+  /** As answers name it. */
+  readonly worktree?: { readonly id: string; readonly path: string; readonly branch: string; readonly base: string };
+  readonly notes: readonly string[];
+  readonly sandbox?: RepositoryWrites;
+  /** How everything is now. */
+  mark(): Promise<Mark>;
+  /** What git saw happen since the mark, and the calls, as the work report takes them. */
+  evidence(since: Mark, calls: readonly ToolCall[], shared: boolean): Promise<Evidence>;
+  /** The session's work: against its base, or since the session began. Hand the cursor back for the next page. */
+  diff(
+    page: PageOptions,
+    calls: readonly ToolCall[],
+    cursor?: DiffCursor,
+  ): Promise<DiffPage & { readonly cursor: DiffCursor }>;
+  apply(options: ApplyOptions): Promise<ApplyOutcome>;
+  discard(options?: { readonly force?: boolean }): Promise<DiscardOutcome>;
+  /** Frees what only this server needs; never the worktree. */
+  close(): Promise<void>;
+}
+
+export class Workspaces {
+  readonly #options: WorkspacesOptions;
+  #git: Promise<GitHost | undefined> | undefined;
+
+  constructor(options: WorkspacesOptions) {
+    this.#options = options;
+  }
+
+  git(): Promise<GitHost | undefined> {
+    return (this.#git ??= findGit(this.#options.env));
+  }
+
+  async host(): Promise<WorktreeHost> {
+    const git = await this.git();
+    if (!git) throw new DomainError('INVALID_ARGUMENT', 'A worktree needs git, and none is on the PATH.');
+    return { git, worktreesDir: this.#options.worktreesDir };
+  }
+
+  /** A session in a directory. Costs nothing where there is no git. */
+  async openDirectory(sessionId: string, cwd: string): Promise<Workspace> {
+    const git = await this.git();
+    const found = git && (await findCheckout(git, cwd).catch(() => undefined));
+    if (!git || !found) return directoryWithoutGit(cwd);
+    const scratch = path.join(this.#options.snapshotsDir, sessionId);
+    await mkdir(scratch, { recursive: true, mode: 0o700 });
+    const seal: Seal = { host: git, checkout: found, pinned: await pinSettings(git, found), scratch };
+    const begun = await takeSnapshot(seal);
+    return {
+      ...common(seal, cwd, async () => begun),
+      close: () => rm(scratch, { recursive: true, force: true }),
+    };
+  }
+
+  async openWorktree(request: WorktreeRequest): Promise<Workspace> {
+    const host = await this.host();
+    try {
+      const { record, notes } = await createWorktree(host, request);
+      return worktreeOf(host, record, notes);
+    } catch (error) {
+      await clearAway(host, request.sessionId).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** A worktree that was made before, perhaps by another process. */
+  async reopenWorktree(id: string): Promise<Workspace> {
+    const host = await this.host();
+    return worktreeOf(host, await settleApply(host, await requireRecord(host, id)), []);
+  }
+}
+
+/** What a failed creation left; its record says that no session has ever worked there. */
+async function clearAway(host: WorktreeHost, sessionId: string): Promise<void> {
+  for (const id of await listRecordIds(host)) {
+    const record = await loadRecord(host, id).catch(() => undefined);
+    if (record?.sessionId === sessionId && record.state === 'creating') await discardWork(host, record);
+  }
+}
+
+function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly string[]): Workspace {
+  const { id, path: directory, branch, base, begun, entry = '', commonDir } = first;
+  const current = (): Promise<WorktreeRecord> => requireRecord(host, id);
+  const sandbox = sandboxWrites({ commonDir, entry, branch });
+  const start = async (): Promise<Snapshot> => {
+    const record = await current();
+    return snapshotOfTree(await treeOf(host.git, commonDir, record.base.commit), record.base.commit);
+  };
+  return {
+    ...common(sealOf(host, first), path.join(directory, first.prefix), start),
+    projectConfigRoot: first.origin,
+    worktree: {
+      id,
+      path: directory,
+      branch: shortBranch(branch),
+      base: base.ref === undefined ? begun : shortBranch(base.ref),
+    },
+    notes,
+    ...(sandbox && { sandbox }),
+    apply: async (options) => applyWork(host, await current(), options),
+    discard: async (options) => discardWork(host, await current(), options),
+    close: async () => rm(path.join(recordDir(host, id), 'objects'), { recursive: true, force: true }),
+  };
+}
+
+function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<Workspace, 'close'> {
+  return {
+    cwd,
+    notes: [],
+    mark: () => takeSnapshot(seal),
+    async evidence(since, calls, shared) {
+      if (since === undefined) return { calls, changes: undefined, lastWrite: 0, shared };
+      const now = await takeSnapshot(seal);
+      const changes = await changedFiles(seal, await compareSnapshots(seal, since, now));
+      const unseen = await unseenEdits(seal, changes, calls);
+      return { calls, changes: [...changes, ...unseen], lastWrite: now.lastWrite, shared };
+    },
+    async diff(page, _calls, cursor) {
+      const comparison = cursor?.comparison ?? (await compareSnapshots(seal, await start(), await takeSnapshot(seal)));
+      return { ...(await diffPage(seal, comparison, page)), cursor: { comparison } };
+    },
+    apply: () => Promise.reject(withoutWorktree('apply')),
+    discard: () => Promise.reject(withoutWorktree('discard')),
+  };
+}
+
+/** Edits of files that git does not look at: outside of the checkout, or ignored. */
+async function unseenEdits(seal: Seal, seen: readonly FileChange[], calls: readonly ToolCall[]): Promise<FileChange[]> {
+  const { workTree } = seal.checkout;
+  const known = new Set(seen.flatMap((change) => [change.path, change.oldPath]));
+  const edits = editedFiles(calls).map((edit) => ({
+    edit,
+    inside: path.relative(workTree, edit.path).split(path.sep).join('/'),
+  }));
+  const isOutside = (inside: string): boolean => inside.startsWith('../') || path.isAbsolute(inside);
+  const maybeIgnored = edits.filter(({ inside }) => !isOutside(inside) && !known.has(inside));
+  const ignored =
+    maybeIgnored.length === 0
+      ? new Set<string>()
+      : await ignoredAmong(
+          seal,
+          maybeIgnored.map(({ inside }) => inside),
+        );
+  return edits
+    .filter(({ inside }) => isOutside(inside) || ignored.has(inside))
+    .map(({ edit, inside }) => (isOutside(inside) ? edit : { ...edit, path: inside }));
+}
+
+async function ignoredAmong(seal: Seal, names: readonly string[]): Promise<Set<string>> {
+  const index = path.join(seal.checkout.gitDir, 'index');
+  // check-ignore knows no literal paths; `./` keeps a name from being read as magic.
+  const input = names.map((name) => `./${name}\0`).join('');
+  const text = await sealed(seal, { objects: 'scratch', index, files: true }, (git) =>
+    git(['--no-literal-pathspecs', 'check-ignore', '-z', '--stdin'], { input, codes: [0, 1] }),
+  );
+  return new Set(zeroSeparated(text).map((name) => name.replace(/^\.\//, '')));
+}
+
+function directoryWithoutGit(cwd: string): Workspace {
+  return {
+    cwd,
+    notes: [],
+    mark: async () => undefined,
+    evidence: async (_, calls, shared) => ({ calls, changes: undefined, lastWrite: 0, shared }),
+    async diff(page, calls, cursor) {
+      const patch = cursor?.patch ?? reportedPatch(calls);
+      const files = editedFiles(calls.filter((call) => editedPath(call) !== undefined));
+      return {
+        filesChanged: files.length,
+        insertions: sum(files.map((file) => file.insertions)),
+        deletions: sum(files.map((file) => file.deletions)),
+        ...(page.offset === 0 && { files }),
+        ...cutPage(Buffer.from(patch), page),
+        cursor: { patch },
+      };
+    },
+    apply: () => Promise.reject(withoutWorktree('apply')),
+    discard: () => Promise.reject(withoutWorktree('discard')),
+    close: async () => undefined,
+  };
+}
+
+function withoutWorktree(action: string): DomainError {
+  return new DomainError(
+    'INVALID_ARGUMENT',
+    `${action} is for sessions with a worktree (advanced.workspace: { type: "worktree" }); this one works in the directory itself.`,
+  );
+}

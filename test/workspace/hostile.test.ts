@@ -1,0 +1,282 @@
+/** Whatever a session writes into the repository: nothing of it runs when the server looks with git. */
+
+import { chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { findCheckout } from '../../src/workspace/checkout.ts';
+import { findGit, runGit } from '../../src/workspace/git-process.ts';
+import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
+import { eventually } from '../harness/eventually.ts';
+import { openScene, type Scene } from './scene.ts';
+
+const HOOKS =
+  'post-checkout post-index-change reference-transaction pre-commit post-commit post-merge pre-merge-commit commit-msg post-rewrite'.split(
+    ' ',
+  );
+
+let scene: Scene;
+let spaces: Workspaces;
+beforeEach(async () => {
+  scene = await openScene();
+  await scene.commit('begin', { 'a.txt': 'one\n', 'b.txt': 'two\n' });
+  spaces = new Workspaces({
+    env: {
+      ...scene.host.env,
+      GIT_DIR: '/nowhere',
+      GIT_EXTERNAL_DIFF: await scene.trap('environment'),
+      GIT_CONFIG_COUNT: '1',
+    },
+    worktreesDir: scene.worktrees.worktreesDir,
+    snapshotsDir: path.join(scene.root, 'snapshots'),
+  });
+});
+afterEach(() => scene.close());
+
+/** Everything that can make git run something, in the configuration that `git config <where>` writes. */
+async function setTraps(...where: string[]): Promise<void> {
+  const set = async (key: string, value: string): Promise<unknown> => scene.git('config', ...where, key, value);
+  for (const key of [
+    'core.fsmonitor',
+    'core.sshCommand',
+    'core.gitProxy',
+    'core.askPass',
+    'core.pager',
+    'core.editor',
+    'core.alternateRefsCommand',
+    'sequence.editor',
+    'diff.external',
+    'diff.evil.textconv',
+    'diff.evil.command',
+    'interactive.diffFilter',
+    'gpg.program',
+    'gpg.ssh.program',
+    'credential.helper',
+    'uploadpack.packObjectsHook',
+  ])
+    await set(key, await scene.trap(key.replaceAll('.', '-')));
+  await set('filter.evil.clean', await scene.trap('filter-clean'));
+  await set('filter.evil.smudge', await scene.trap('filter-smudge'));
+  await set('filter.evil.required', 'true');
+  await set('filter.lfs.process', await scene.trap('filter-process'));
+  await set('merge.evil.driver', `${await scene.trap('merge-driver')} %A`);
+  await set('merge.default', 'evil');
+  await set('alias.status', `!${await scene.trap('alias')}`);
+  await set('submodule.recurse', 'true');
+  await set('submodule.sub.update', `!${await scene.trap('submodule-update')}`);
+  await set('commit.gpgSign', 'true');
+  await set('log.showSignature', 'true');
+  await set('remote.origin.url', `ext::${await scene.trap('remote')}`);
+  await set('remote.origin.uploadpack', await scene.trap('uploadpack'));
+  await set('remote.origin.promisor', 'true');
+}
+
+async function setHooks(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  for (const hook of HOOKS) {
+    const file = path.join(directory, hook);
+    await writeFile(file, `#!/bin/sh\nexec '${await scene.trap(`hook-${hook}`)}' </dev/null\n`);
+    await chmod(file, 0o755);
+  }
+}
+
+const ATTRIBUTES = '*.txt filter=evil diff=evil merge=evil\n*.bin filter=lfs\n';
+
+async function attack(files: string): Promise<void> {
+  await setHooks(path.join(scene.repo, '.git', 'hooks'));
+  await setHooks(path.join(scene.root, 'hooks'));
+  await scene.write('.gitattributes', ATTRIBUTES, files);
+  await scene.write('.git/info/attributes', ATTRIBUTES);
+  const sub = path.join(files, 'sub');
+  await mkdir(sub);
+  await scene.gitAt(sub, 'init', '--quiet');
+  await scene.gitAt(sub, 'commit', '--quiet', '--allow-empty', '--message', 'sub');
+  await scene.gitAt(
+    files,
+    'update-index',
+    '--add',
+    '--cacheinfo',
+    `160000,${await scene.gitAt(sub, 'rev-parse', 'HEAD')},sub`,
+  );
+  await scene.gitAt(sub, 'config', 'core.fsmonitor', await scene.trap('submodule-fsmonitor'));
+  await scene.gitAt(sub, 'commit', '--quiet', '--allow-empty', '--message', 'more').catch(() => undefined);
+  await scene.write('.gitmodules', '[submodule "sub"]\n\tpath = sub\n\turl = ext::sh\n', files);
+  await scene.write('sub/dirty', '', files);
+  const elsewhere = path.join(scene.root, 'alternate');
+  await scene.gitAt(scene.root, 'init', '--quiet', elsewhere);
+  await scene.write('.git/objects/info/alternates', `${path.join(elsewhere, '.git', 'objects')}\n`);
+  await setTraps('--file', path.join(scene.root, 'included'));
+  await scene.git('config', 'include.path', path.join(scene.root, 'included'));
+  await scene.git('config', 'core.hooksPath', path.join(scene.root, 'hooks'));
+  await setTraps();
+  await scene.git('config', 'extensions.worktreeConfig', 'true');
+  const own = (await scene.gitAt(files, 'rev-parse', '--absolute-git-dir')).trim();
+  await setTraps('--file', path.join(own, 'config.worktree'));
+  await rm(path.join(scene.root, 'sprung'), { force: true });
+}
+
+async function lookAtEverything(workspace: Workspace): Promise<void> {
+  const mark = await workspace.mark();
+  await workspace.evidence(mark, [], false);
+  await workspace.diff({ maxBytes: 10_000, offset: 0 }, []);
+}
+
+describe('a repository that the session turned hostile', () => {
+  test('would run things under git as people use it', async () => {
+    await attack(scene.repo);
+    await scene.write('a.txt', 'changed\n');
+    await scene.git('diff').catch(() => undefined);
+    await scene.git('add', 'a.txt').catch(() => undefined);
+    const sprung = await scene.sprung();
+    for (const trap of ['core-fsmonitor', 'filter-clean', 'hook-post-index-change']) expect(sprung).toContain(trap);
+  });
+
+  test('runs nothing when its directory is looked at', async () => {
+    const workspace = await spaces.openDirectory('s', scene.repo);
+    await attack(scene.repo);
+    await scene.write('a.txt', 'changed\n');
+    await scene.write('big.bin', 'x');
+    await rm(path.join(scene.root, 'sprung'), { force: true });
+    await lookAtEverything(workspace);
+    const { diff, filesChanged } = await workspace.diff({ maxBytes: 10_000, offset: 0 }, []);
+    expect(await scene.sprung()).toEqual([]);
+    expect(filesChanged).toBe(5);
+    expect(diff).toContain('-one\n+changed\n');
+  });
+
+  test('runs nothing when its worktree is looked at, discarded, or another one is made', async () => {
+    const workspace = await spaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
+    await attack(workspace.cwd);
+    await scene.write('a.txt', 'changed\n', workspace.cwd);
+    await rm(path.join(scene.root, 'sprung'), { force: true });
+    await lookAtEverything(workspace);
+    // Filters count from when a session begins; this one's are the user's alone.
+    const second = await spaces.openWorktree({ sessionId: 'second', cwd: scene.repo, filters: 'user' });
+    await scene.write('a.txt', 'second\n', second.cwd);
+    await scene.write('.gitattributes', ATTRIBUTES, second.cwd);
+    await lookAtEverything(second);
+    await expect(second.discard()).rejects.toThrow(/uncommitted changes/);
+    expect(await scene.sprung()).toEqual([]);
+  });
+
+  test('cannot commit through its new filters, and says which', async () => {
+    const workspace = await spaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
+    await scene.write('.gitattributes', ATTRIBUTES, workspace.cwd);
+    await scene.git('config', 'filter.evil.clean', await scene.trap('filter-clean'));
+    await scene.write('a.txt', 'changed\n', workspace.cwd);
+    await expect(workspace.apply({ mode: 'merge' })).rejects.toThrow(
+      /git filter evil was set up or changed after the session began/,
+    );
+    expect(await scene.sprung()).toEqual([]);
+  });
+
+  test.each(['merge', 'squash', 'patch'] as const)(
+    'runs nothing when its work is applied as %s and merged by hand',
+    async (mode) => {
+      const workspace = await spaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
+      await scene.write('a.txt', 'one\nchanged\n', workspace.cwd);
+      await scene.commit('moved on', { 'c.txt': 'c\n' });
+      await setHooks(path.join(scene.repo, '.git', 'hooks'));
+      await setTraps();
+      await scene.git('config', '--unset-all', 'filter.evil.clean');
+      await scene.write('.git/info/attributes', ATTRIBUTES);
+      await rm(path.join(scene.root, 'sprung'), { force: true });
+      expect(await workspace.apply({ mode })).toMatchObject({ outcome: 'applied' });
+      await workspace.discard({ force: true });
+      expect(await scene.sprung()).toEqual([]);
+      expect(await scene.read('a.txt')).toBe('one\nchanged\n');
+    },
+  );
+
+  test('uses the filters that were there when the session began, as they were', async () => {
+    await scene.git('config', 'filter.upper.clean', 'tr a-z A-Z');
+    await scene.git('config', 'filter.upper.smudge', 'tr A-Z a-z');
+    await scene.commit('filtered', { '.gitattributes': 'f.txt filter=upper\n', 'f.txt': 'hello\n' });
+    const workspace = await spaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
+    expect(await scene.read('f.txt', workspace.cwd)).toBe('hello\n');
+    await scene.git('config', 'filter.upper.smudge', await scene.trap('changed-smudge'));
+    await scene.write('f.txt', 'hello again\n', workspace.cwd);
+    const { diff } = await workspace.diff({ maxBytes: 1000, offset: 0 }, []);
+    expect(diff).toContain('+HELLO AGAIN\n');
+    expect(await scene.sprung()).toEqual([]);
+  });
+
+  test('cannot hide what changed behind attributes, replaced objects or excluded files', async () => {
+    const workspace = await spaces.openDirectory('s', scene.repo);
+    await scene.write('.gitattributes', '* -diff\n');
+    await scene.write('.git/info/exclude', '*\n');
+    await scene.write('a.txt', 'evil\n');
+    await scene.git('add', '--force', 'a.txt');
+    const [evil, good] = [await scene.git('rev-parse', ':a.txt'), await scene.git('rev-parse', 'HEAD:a.txt')];
+    await scene.git('replace', evil, good);
+    await scene.write('hidden.txt', 'new\n');
+    const { diff } = await workspace.diff({ maxBytes: 10_000, offset: 0 }, []);
+    expect(diff).toContain('+evil\n');
+    expect(diff).toContain('+++ b/hidden.txt');
+  });
+
+  test('cannot make git fetch what is missing', async () => {
+    const workspace = await spaces.openDirectory('s', scene.repo);
+    const blob = await scene.git('rev-parse', 'HEAD:a.txt');
+    await setTraps();
+    await scene.git('config', 'core.repositoryFormatVersion', '1');
+    await scene.git('config', 'extensions.partialClone', 'origin');
+    await rm(path.join(scene.repo, '.git', 'objects', blob.slice(0, 2), blob.slice(2)));
+    await scene.write('a.txt', 'changed\n');
+    await rm(path.join(scene.root, 'sprung'), { force: true });
+    await workspace.diff({ maxBytes: 10_000, offset: 0 }, []).catch(() => undefined);
+    await spaces.openWorktree({ sessionId: 'x', cwd: scene.repo, base: 'f'.repeat(40) }).catch(() => undefined);
+    expect(await scene.sprung()).toEqual([]);
+  });
+
+  test('cannot name another working tree or lead out through a link', async () => {
+    await scene.git('config', 'core.worktree', scene.home);
+    await expect(findCheckout(scene.host, scene.repo)).rejects.toThrow(/names .*home as its working tree/);
+    await scene.git('config', '--unset', 'core.worktree');
+    const workspace = await spaces.openDirectory('s', scene.repo);
+    const secret = await scene.write('secret', 'password\n', scene.root);
+    await symlink(secret, path.join(scene.repo, 'link'));
+    const { diff } = await workspace.diff({ maxBytes: 10_000, offset: 0 }, []);
+    expect(diff).toContain('new file mode 120000');
+    expect(diff).not.toContain('password');
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+describe('running git', () => {
+  test('takes an absolute program from the PATH and none of the GIT_ variables', async () => {
+    const bin = path.join(scene.root, 'bin');
+    await mkdir(bin);
+    await symlink(scene.host.executable, path.join(bin, 'git'));
+    const host = await findGit({
+      PATH: `.:relative::${bin}`,
+      HOME: scene.home,
+      GIT_SSH_COMMAND: 'evil',
+      LD_PRELOAD: 'x',
+    });
+    expect(host?.executable).toBe(path.join(bin, 'git'));
+    expect(host?.env['PATH']).toBe(bin);
+    expect(Object.keys(host!.env)).not.toContain('GIT_SSH_COMMAND');
+    expect(Object.keys(host!.env)).not.toContain('LD_PRELOAD');
+    expect(await findGit({ PATH: '.:bin' })).toBeUndefined();
+  });
+
+  test('ends a git that takes too long, with what it started, and one that writes too much', async () => {
+    const pidFile = path.join(scene.root, 'pid');
+    const slow = `!sleep 600 & echo $! > '${pidFile}'; wait`;
+    const run = { cwd: scene.repo, args: ['-c', `alias.slow=${slow}`, 'slow'] };
+    await expect(runGit(scene.host, { ...run, timeoutMs: 1500 })).rejects.toThrow(/longer than 1500 ms/);
+    const pid = Number(await readFile(pidFile, 'utf8'));
+    await eventually(() => !isRunning(pid), { what: 'the command that git started has ended' });
+    const endless = ['-c', 'alias.endless=!yes', 'endless'];
+    await expect(runGit(scene.host, { cwd: scene.repo, args: endless, maxBytes: 10_000 })).rejects.toThrow(
+      /more than 10000/,
+    );
+  });
+});

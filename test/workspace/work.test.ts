@@ -1,0 +1,208 @@
+/** What the server counts against what git itself says. */
+
+import { execFileSync } from 'node:child_process';
+import { chmod, copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { FileChange } from '../../src/workspace/compare.ts';
+import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
+import { openScene, type Scene } from './scene.ts';
+
+let scene: Scene;
+let workspace: Workspace;
+
+beforeEach(async () => {
+  scene = await openScene();
+});
+afterEach(() => scene.close());
+
+async function open(): Promise<void> {
+  const { env } = scene.host;
+  const { worktreesDir } = scene.worktrees;
+  workspace = await new Workspaces({ env, worktreesDir, snapshotsDir: path.join(scene.root, 's') }).openDirectory(
+    's',
+    scene.repo,
+  );
+}
+
+const LINES = Array.from({ length: 20 }, (_, index) => `line ${index}\n`).join('');
+
+/** The numstat of two whole trees, made by git in the usual way. */
+async function treeNow(): Promise<string> {
+  const index = path.join(scene.repo, '.git', 'index');
+  const env = { GIT_INDEX_FILE: path.join(scene.root, 'index') };
+  await copyFile(index, env.GIT_INDEX_FILE).catch(() => undefined);
+  const run = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: scene.repo, env: { ...scene.host.env, ...env }, encoding: 'utf8' }).trim();
+  run('add', '--all');
+  return run('write-tree');
+}
+
+async function numstat(before: string, after: string): Promise<string[]> {
+  const text = await scene.git('-c', 'core.quotePath=false', 'diff', '-M', '--numstat', before, after);
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .sort();
+}
+
+function asNumstat({ path: name, oldPath, insertions, deletions, isBinary }: FileChange): string {
+  const counts = isBinary ? '-\t-' : `${insertions}\t${deletions}`;
+  return `${counts}\t${oldPath === undefined ? name : `${oldPath} => ${name}`}`;
+}
+
+const CHANGES: Record<string, () => Promise<unknown>> = {
+  'edits, writes and deletes': async () => {
+    await scene.write('a.txt', LINES.replace('line 3\n', 'three\nand more\n'));
+    await scene.write('new.txt', 'x\ny\n');
+    await rm(path.join(scene.repo, 'b.txt'));
+  },
+  'a rename with an edit': async () => {
+    await rename(path.join(scene.repo, 'a.txt'), path.join(scene.repo, 'moved.txt'));
+    await scene.write('moved.txt', `${LINES}one more\n`);
+  },
+  'a move by command, committed': async () => {
+    await scene.git('mv', 'a.txt', 'z.txt');
+    await scene.git('commit', '--quiet', '--message', 'moved');
+  },
+  'generated, binary and empty files': async () => {
+    for (let index = 0; index < 30; index++) await scene.write(`gen/f${index}`, `${index}\n`);
+    await scene.write('picture', Buffer.from([1, 0, 2]));
+    await scene.write('empty', '');
+  },
+  'ignored files': () => scene.write('x.log', 'ignored\n'),
+  'names with spaces, quotes and other letters': async () => {
+    await scene.write('ä b/"c".txt', 'x\n');
+    await scene.write('tab\there', 'x\n');
+  },
+  'a mode': () => chmod(path.join(scene.repo, 'a.txt'), 0o755),
+  'a file that is edited and put back': async () => {
+    await scene.write('a.txt', 'other\n');
+    await scene.git('add', 'a.txt');
+    await scene.write('a.txt', LINES);
+  },
+  'a file that is staged away but still there': () => scene.git('rm', '--quiet', '--cached', 'a.txt'),
+  'another branch': async () => {
+    await scene.git('checkout', '--quiet', '-b', 'side');
+    await scene.commit('side', { 'side.txt': 'side\n', 'a.txt': 'new\n' });
+  },
+  'a submodule that moved on': async () => {
+    const sub = path.join(scene.repo, 'sub');
+    await scene.gitAt(sub, 'commit', '--quiet', '--allow-empty', '--message', 'more');
+  },
+  nothing: async () => undefined,
+};
+
+async function beginRepository(): Promise<void> {
+  const sub = path.join(scene.repo, 'sub');
+  await mkdir(sub);
+  await scene.gitAt(sub, 'init', '--quiet');
+  await scene.gitAt(sub, 'commit', '--quiet', '--allow-empty', '--message', 'sub');
+  await scene.commit('begin', { 'a.txt': LINES, 'b.txt': 'b\n', '.gitignore': '*.log\n' });
+}
+
+describe.each(['clean', 'dirty'])('in a %s repository', (state) => {
+  test.each(Object.keys(CHANGES))('%s count as git counts them', async (name) => {
+    await beginRepository();
+    if (state === 'dirty') {
+      await scene.write('b.txt', 'changed before\n');
+      await scene.write('untracked.txt', 'before\n');
+      await scene.write('staged.txt', 'before\n');
+      await scene.git('add', 'staged.txt');
+    }
+    await open();
+    const [mark, before] = [await workspace.mark(), await treeNow()];
+    await CHANGES[name]!();
+    const { changes } = await workspace.evidence(mark, [], false);
+    const expected = await numstat(before, await treeNow());
+    expect(changes!.map(asNumstat).sort()).toEqual(
+      expected.map((line) =>
+        line.replaceAll(/"(.*)"/g, (_, quoted: string) => quoted.replaceAll('\\"', '"').replaceAll('\\t', '\t')),
+      ),
+    );
+  });
+});
+
+test('a repository without a commit', async () => {
+  await scene.write('a.txt', 'before\n');
+  await open();
+  const mark = await workspace.mark();
+  await scene.write('b.txt', 'x\n');
+  const { changes } = await workspace.evidence(mark, [], false);
+  expect(changes!.map(asNumstat)).toEqual(['1\t0\tb.txt']);
+});
+
+test('an index that is split or sparse, and a repository with SHA-256', async () => {
+  await beginRepository();
+  await scene.git('update-index', '--split-index');
+  await open();
+  const mark = await workspace.mark();
+  await scene.write('a.txt', 'x\n');
+  expect((await workspace.evidence(mark, [], false)).changes!.map(asNumstat)).toEqual(['1\t20\ta.txt']);
+  const other = path.join(scene.root, 'sha256');
+  await scene.gitAt(scene.root, 'init', '--quiet', '--object-format=sha256', other);
+  await scene.write('a', 'x\n', other);
+  const { env } = scene.host;
+  const spaces = new Workspaces({
+    env,
+    worktreesDir: scene.worktrees.worktreesDir,
+    snapshotsDir: path.join(scene.root, 's'),
+  });
+  const second = await spaces.openDirectory('t', other);
+  const begin = await second.mark();
+  await scene.write('b', 'x\n', other);
+  expect((await second.evidence(begin, [], false)).changes!.map(asNumstat)).toEqual(['1\t0\tb']);
+});
+
+test('large files and repositories inside count without being read', async () => {
+  await beginRepository();
+  await scene.write('data', Buffer.alloc(17 * 1024 * 1024));
+  await open();
+  const mark = await workspace.mark();
+  expect((await workspace.evidence(mark, [], false)).changes).toEqual([]);
+  await scene.write('data', Buffer.alloc(17 * 1024 * 1024 + 1));
+  await mkdir(path.join(scene.repo, 'inner'));
+  await scene.gitAt(path.join(scene.repo, 'inner'), 'init', '--quiet');
+  await scene.write('inner/x', 'x');
+  const { changes } = await workspace.evidence(mark, [], false);
+  expect(changes!.map(asNumstat)).toEqual(['-\t-\tdata', '-\t-\tinner']);
+});
+
+test('edits of ignored files and outside of the repository are known from the tools', async () => {
+  await beginRepository();
+  await open();
+  const mark = await workspace.mark();
+  const call = (file: string): Parameters<Workspace['evidence']>[1][number] => ({
+    tool: 'Write', input: { file_path: file }, failed: false, startedAt: 0, endedAt: 1, result: { type: 'create', content: 'x\n' },
+  }); // prettier-ignore
+  const outside = path.join(scene.root, 'outside.txt');
+  await scene.write('x.log', 'x\n');
+  await scene.write('seen.txt', 'x\n');
+  const calls = [call(path.join(scene.repo, 'x.log')), call(path.join(scene.repo, 'seen.txt')), call(outside)];
+  const { changes } = await workspace.evidence(mark, calls, false);
+  expect(changes!.map(({ path: name }) => name).sort()).toEqual([outside, 'seen.txt', 'x.log'].sort());
+});
+
+test('a diff is paged over one comparison, whole lines, binary files named', async () => {
+  await beginRepository();
+  await open();
+  await scene.write('a.txt', LINES.replaceAll('line', 'Zeile ü'));
+  await scene.write('picture', Buffer.from([1, 0, 2]));
+  const whole = await workspace.diff({ maxBytes: 1_000_000, offset: 0 }, []);
+  expect(whole.nextOffset).toBeUndefined();
+  expect(whole.diff).toContain('Binary files /dev/null and b/picture differ');
+  expect(whole.files).toMatchObject([
+    { path: 'a.txt', insertions: 20 },
+    { path: 'picture', isBinary: true },
+  ]);
+  let text = '';
+  let page = await workspace.diff({ maxBytes: 100, offset: 0 }, []);
+  await scene.write('a.txt', 'changed between the pages\n');
+  for (;;) {
+    expect(Buffer.byteLength(page.diff)).toBeLessThanOrEqual(100);
+    text += page.diff;
+    if (page.nextOffset === undefined) break;
+    page = await workspace.diff({ maxBytes: 100, offset: page.nextOffset }, [], page.cursor);
+  }
+  expect(text).toBe(whole.diff);
+});
