@@ -61,6 +61,14 @@ async function dispatch(source: CommandSource): Promise<number> {
         write: (text) => process.stdout.write(text),
       });
     }
+    case 'worktrees': {
+      const { worktreesDir } = loadSettings(source);
+      const { runWorktrees } = await import('./worktrees/run-worktrees.ts');
+      const { findGit } = await import('../workspace/git-process.ts');
+      const { openTerminal } = await loadTerminal();
+      const git = await findGit(source.env);
+      return runWorktrees(rest, { host: git && { git, worktreesDir }, terminal: openTerminal(), now: Date.now() });
+    }
     case 'demo': {
       const settings = loadSettings(source);
       const { runDemo } = await import('./demo/run-demo.ts');

@@ -7,6 +7,7 @@ export const COMMANDS = {
   doctor: 'check this machine and say in plain words what to fix',
   demo: 'see a whole task done by a scripted model: no key, no network',
   audit: 'show what was done and who decided it',
+  worktrees: 'list the git worktrees of sessions, and prune those that are merged',
   install: 'add this server to the configuration of an MCP client',
   uninstall: 'take it out again',
 } as const;

@@ -18,8 +18,9 @@ type ValueOf<Row> =
 type SettingsAsWritten = { readonly [Key in SettingKey]: ValueOf<(typeof SETTINGS_TABLE)[Key]> };
 
 /** The operator's rules, complete and checked. */
-export interface Settings extends Omit<SettingsAsWritten, 'stateDir' | 'auditLog'> {
+export interface Settings extends Omit<SettingsAsWritten, 'stateDir' | 'auditLog' | 'worktreesDir'> {
   readonly stateDir: string;
+  readonly worktreesDir: string;
   /** A path, or `off`. */
   readonly auditLog: string;
   /** How many servers of this kind are above this one. */
@@ -59,6 +60,7 @@ export function loadSettings({ argv, ...host }: SettingsSource, overrides: Setti
     ...written,
     maxDepth: Math.min(written.maxDepth, limit),
     stateDir,
+    worktreesDir: written.worktreesDir ?? pathsOf(host).join(stateDir, 'worktrees'),
     auditLog: written.auditLog ?? pathsOf(host).join(stateDir, 'audit.jsonl'),
     depth,
   });

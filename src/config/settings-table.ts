@@ -151,6 +151,12 @@ export const SETTINGS_TABLE = {
     defaultInWords: "claude-code-mcp in the user's state directory",
     meaning: 'Where this server keeps its own files.',
   }),
+  worktreesDir: setting({
+    kind: filePath,
+    default: undefined,
+    defaultInWords: 'worktrees in the state directory',
+    meaning: 'Where the git worktrees of sessions lie.',
+  }),
   auditLog: setting({
     kind: filePathOrOff,
     default: undefined,

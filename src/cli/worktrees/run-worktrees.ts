@@ -1,0 +1,120 @@
+import { parseArgs } from 'node:util';
+import { messageOf } from '../../errors/errors.ts';
+import { discardWork } from '../../workspace/discard.ts';
+import { requireRecord, type WorktreeHost } from '../../workspace/worktree-records.ts';
+import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../../workspace/worktree-state.ts';
+import { askYesNo, type Terminal } from '../terminal/terminal.ts';
+
+const USAGE = `Usage: claude-code-mcp worktrees [list] [--json]
+       claude-code-mcp worktrees prune [--yes]`;
+
+/** A session may be at work in what was written to a moment ago. */
+export const REST_MS = 60 * 60 * 1000;
+
+export interface WorktreesContext {
+  /** Undefined where there is no git. */
+  readonly host: WorktreeHost | undefined;
+  readonly terminal: Terminal;
+  readonly now: number;
+}
+
+/** The `worktrees` command. Returns the exit code. */
+export async function runWorktrees(rest: readonly string[], context: WorktreesContext): Promise<number> {
+  const { host, terminal } = context;
+  const asked = parse(rest);
+  if ('mistake' in asked) {
+    terminal.write(`${asked.mistake}\n${USAGE}\n`);
+    return 2;
+  }
+  if (!host) {
+    terminal.write('git was not found on the PATH; worktrees need it.\n');
+    return 1;
+  }
+  const listed = await listWorktrees(host);
+  if (asked.action === 'prune') return prune(listed, { ...context, host }, asked.yes);
+  terminal.write(asked.json ? `${JSON.stringify(listed, null, 2)}\n` : forPeople(listed, host));
+  return 0;
+}
+
+function forPeople(listed: readonly (WorktreeState | Unreadable)[], host: WorktreeHost): string {
+  if (listed.length === 0) return `There are no worktrees in ${host.worktreesDir}.\n`;
+  return listed
+    .map((one) =>
+      'problem' in one
+        ? `${one.id}  ${one.problem}\n`
+        : `${one.branch}  ${inWords(one)}\n    ${one.path}\n    of ${one.repository}, from ${one.base}\n`,
+    )
+    .join('');
+}
+
+export function inWords(state: WorktreeState): string {
+  if (state.state === 'unfinished') return 'cut off; the next operation on it goes on';
+  const parts = [
+    ...(state.state === 'missing' ? ['directory gone'] : []),
+    ...(state.unmergedCommits > 0 ? [`${state.unmergedCommits} unmerged commit(s)`] : []),
+    ...(state.looseHead === undefined ? [] : ['a commit outside of its branch']),
+    ...(state.dirty.length > 0 ? [`${state.dirty.length} uncommitted file(s)`] : []),
+  ];
+  if (!isDone(state)) return parts.join(', ');
+  return [...parts, state.isMerged ? 'merged' : 'applied, branch kept'].join(', ');
+}
+
+/** Only what is merged or applied and was left alone for an hour. */
+export function prunable(listed: readonly (WorktreeState | Unreadable)[], now: number): readonly WorktreeState[] {
+  return listed.filter(
+    (one): one is WorktreeState =>
+      !('problem' in one) && one.state !== 'unfinished' && isDone(one) && now - one.lastUsed > REST_MS,
+  );
+}
+
+async function prune(
+  listed: readonly (WorktreeState | Unreadable)[],
+  { host, terminal, now }: WorktreesContext & { host: WorktreeHost },
+  yes: boolean,
+): Promise<number> {
+  const chosen = prunable(listed, now);
+  if (chosen.length === 0) {
+    terminal.write('Nothing to prune: only merged worktrees that rested for an hour are.\n');
+    return 0;
+  }
+  for (const one of chosen) terminal.write(`${one.branch}  ${inWords(one)}\n    ${one.path}\n`);
+  if (!yes) {
+    if (!terminal.canAsk) {
+      terminal.write('Not an interactive terminal: add --yes to remove them.\n');
+      return 1;
+    }
+    if (!(await askYesNo(terminal, `Remove ${chosen.length === 1 ? 'it' : `these ${chosen.length}`}?`))) return 1;
+  }
+  let failures = 0;
+  for (const { id, path } of chosen) {
+    try {
+      // Not by force: what was written since the listing stops it.
+      const { keptBranches } = await discardWork(host, await requireRecord(host, id));
+      terminal.write(
+        `Removed ${path}${keptBranches.length > 0 ? `; kept the branch ${keptBranches.join(', ')}` : ''}.\n`,
+      );
+    } catch (error) {
+      failures++;
+      terminal.write(`${path} stays: ${messageOf(error)}\n`);
+    }
+  }
+  return failures === 0 ? 0 : 1;
+}
+
+type Asked = { readonly action: 'list' | 'prune'; readonly json: boolean; readonly yes: boolean };
+
+function parse(rest: readonly string[]): Asked | { readonly mistake: string } {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...rest],
+      allowPositionals: true,
+      options: { json: { type: 'boolean', default: false }, yes: { type: 'boolean', short: 'y', default: false } },
+    });
+    const [action = 'list', ...others] = positionals;
+    if ((action !== 'list' && action !== 'prune') || others.length > 0)
+      return { mistake: `worktrees takes list or prune, not ${JSON.stringify(positionals.join(' '))}.` };
+    return { action, ...values };
+  } catch (error) {
+    return { mistake: messageOf(error) };
+  }
+}
