@@ -1,7 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import path from 'node:path';
-import { readHead, treeOf } from './checkout.ts';
-import { GitError, zeroSeparated, type Git } from './git.ts';
+import { GitError, gitIn, zeroSeparated, type Git } from './git.ts';
 import { sealed, type Seal } from './sealed.ts';
 
 export interface FileState {
@@ -39,19 +38,18 @@ const EMPTY_TREE = {
 
 export async function takeSnapshot(seal: Seal): Promise<Snapshot> {
   const { host, checkout, pinned } = seal;
-  const { commit: head } = await readHead(host, checkout.gitDir);
+  const isSha256 = pinned.config.some(([key, value]) => key === 'extensions.objectformat' && value === 'sha256');
+  // Before the first commit there is neither.
+  const found = await gitIn(host, checkout.gitDir).bytes(['rev-parse', 'HEAD^{commit}', 'HEAD^{tree}'], {
+    codes: [0, 128],
+  });
+  const [commit, headTree] = found.stdout.toString().split('\n');
+  const isBorn = found.code === 0;
+  const head = isBorn ? commit : undefined;
+  const tree = isBorn && headTree !== undefined ? headTree : EMPTY_TREE[isSha256 ? 'sha256' : 'sha1'];
   const index = path.join(checkout.gitDir, 'index');
   return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
-    const [status, tree] = await Promise.all([
-      readStatus(git),
-      head === undefined
-        ? EMPTY_TREE[
-            pinned.config.some(([key, value]) => key === 'extensions.objectformat' && value === 'sha256')
-              ? 'sha256'
-              : 'sha1'
-          ]
-        : treeOf(host, checkout.gitDir, head),
-    ]);
+    const status = await readStatus(git);
     const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status);
     const changed = status.map((entry) => ({ path: entry.path, head: entry.head, now: now.get(entry.path) ?? null }));
     return { head, tree, changed, lastWrite };
