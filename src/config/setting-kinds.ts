@@ -113,7 +113,8 @@ export function isBareName(program: string): boolean {
   return /^[^/\\~\0]+$/.test(program);
 }
 
-function findProgram(name: string, host: Host): string | undefined {
+/** Where a shell would find it. */
+export function findProgram(name: string, host: Omit<Host, 'cwd'>): string | undefined {
   const paths = pathsOf(host);
   const fileNames = host.platform === 'win32' ? [`${name}.exe`, name] : [name];
   const searched = (host.env['PATH'] ?? '').split(paths.delimiter).filter((directory) => paths.isAbsolute(directory));
@@ -123,7 +124,7 @@ function findProgram(name: string, host: Host): string | undefined {
 }
 
 /** Where its installers put it: a client with a window hands on a PATH without them. */
-function placesOfClaudeCode(host: Host): string[] {
+function placesOfClaudeCode(host: Omit<Host, 'cwd'>): string[] {
   const paths = pathsOf(host);
   const own = ['.local/bin', '.claude/local'].map((directory) => paths.join(host.homedir, directory));
   return host.platform === 'win32' ? own : [...own, '/opt/homebrew/bin', '/usr/local/bin'];
@@ -189,6 +190,20 @@ export const names: Kind<readonly string[]> = {
     return { value: [...new Set(value)] };
   },
   format: (value) => value.join(','),
+};
+
+const HOST = /^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+
+/** A misspelt host must not open more than was meant: no address of a page, no lone `*`. */
+export const hosts: Kind<readonly string[]> = {
+  ...names,
+  accepts: 'host names with commas between them, such as registry.npmjs.org,*.github.com',
+  placeholder: 'hosts',
+  parse(text, host) {
+    const parsed = names.parse(text, host);
+    const bad = 'value' in parsed ? parsed.value.find((name) => !HOST.test(name)) : undefined;
+    return bad === undefined ? parsed : { problem: `${quote(bad)} is not the name of a host` };
+  },
 };
 
 export const secret: Kind<string> = {

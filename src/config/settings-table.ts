@@ -4,6 +4,7 @@ import {
   dollars,
   filePath,
   filePathOrOff,
+  hosts,
   integer,
   milliseconds,
   names,
@@ -68,6 +69,18 @@ export const SETTINGS_TABLE = {
     defaultInWords: 'any',
     meaning:
       'Directories that all work must lie inside, links resolved; ":" (";" on Windows) or a comma stands between them.',
+  }),
+  sandbox: setting({
+    kind: onOff,
+    default: false,
+    meaning:
+      "Runs every command in Claude Code's sandbox: it reads and writes only the session's directories and reaches no network. A session that cannot be sandboxed does not start.",
+  }),
+  sandboxNetwork: setting({
+    kind: hosts,
+    default: [],
+    defaultInWords: 'none',
+    meaning: 'Hosts that commands in the sandbox may reach, such as registry.npmjs.org,*.github.com.',
   }),
   denyOptions: setting({
     kind: names,

@@ -8,6 +8,7 @@ import type { PermissionMode, SessionOptions } from '../schema/session-options.t
 import type { Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { checkSandboxPackages } from './imposed-sandbox.ts';
 import { imposeRules } from './imposed-settings.ts';
 import { Policy } from './policy.ts';
 import { LOCAL } from './principal.ts';
@@ -330,7 +331,10 @@ export class Engine {
     return {
       clock,
       eventLimits: { maxEvents: this.settings.eventBufferSize, maxBytes: EVENT_BYTES },
-      launch: (launch, listener) => driver.launch({ ...launch, ...this.#launchWith(launch.options) }, listener),
+      launch: async (launch, listener) => {
+        if (this.settings.sandbox) checkSandboxPackages(this.#services.baseEnv);
+        return driver.launch({ ...launch, ...this.#launchWith(launch.options) }, listener);
+      },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
       onOpened: (session, request) => this.#trail.requested(session, request),

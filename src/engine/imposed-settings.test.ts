@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { loadSettings, type Settings } from '../config/load-settings.ts';
 import { thisHost } from '../config/this-host.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
+import type { SandboxHost } from './imposed-sandbox.ts';
 import { imposeRules } from './imposed-settings.ts';
 
 function rules(given: Partial<Settings>): Settings {
@@ -32,8 +33,56 @@ test.each<[string, SessionOptions['settings'], Record<string, unknown>]>([
   expect(launch.managedSettings).toEqual({ permissions: BLOCKED });
   expect(launch.options).toMatchObject({ cwd: '/a' });
   expect(launch.options.settings).toHaveProperty('permissions', {
+    deny: [],
     ...kept,
     ...BLOCKED,
     blockReadsExemptPaths: ['/a', '/b'],
   });
+});
+
+const HOST: SandboxHost = {
+  platform: 'linux',
+  topLevel: ['/usr', '/etc', '/home', '/tmp', '/work'],
+  temporaryDir: '/tmp',
+};
+const sandboxed = rules({ sandbox: true, sandboxNetwork: ['registry.npmjs.org'], stateDir: '/home/me/state' });
+
+test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', () => {
+  const sandbox = {
+    network: { deniedDomains: ['x'], allowedDomains: ['y'] },
+    filesystem: { denyRead: ['/usr/local'] },
+  };
+  const launch = imposeRules(sandboxed, { sandbox, settings: { sandbox: { enabled: false } } }, () => HOST);
+  expect(launch.options.sandbox).toEqual(launch.managedSettings?.['sandbox']);
+  expect(launch.options.settings).not.toHaveProperty('sandbox');
+  expect(launch.options.sandbox).toMatchObject({
+    enabled: true,
+    failIfUnavailable: true,
+    allowUnsandboxedCommands: false,
+    autoAllowBashIfSandboxed: false,
+    network: { allowedDomains: ['registry.npmjs.org'], deniedDomains: ['x'], strictAllowlist: true },
+    filesystem: {
+      disabled: false,
+      denyRead: ['~', '/home', '/tmp', '/work', '/home/me/state', '/usr/local'],
+      denyWrite: ['/home/me/state'],
+      allowWrite: [],
+    },
+  });
+});
+
+test('SANDBOX keeps file tools in the directories of the session, and out of the server’s own', () => {
+  const settings = { permissions: { deny: ['WebFetch'] } };
+  expect(imposeRules(sandboxed, { settings }, () => HOST).options.settings).toEqual({
+    permissions: {
+      ...BLOCKED,
+      blockReadsExemptPaths: [],
+      deny: ['WebFetch', 'Read(//home/me/state/**)', 'Edit(//home/me/state/**)'],
+    },
+  });
+});
+
+test('without SANDBOX a sandbox of the caller’s own stays as it was asked for', () => {
+  const sandbox = { enabled: true };
+  expect(imposeRules(fenced, { sandbox }).options).toMatchObject({ sandbox });
+  expect(imposeRules(fenced, { settings: { sandbox } }).options).toMatchObject({ sandbox });
 });

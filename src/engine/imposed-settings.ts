@@ -1,5 +1,6 @@
 import type { Settings } from '../config/load-settings.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
+import { sandboxFor, thisSandboxHost, type SandboxHost } from './imposed-sandbox.ts';
 
 /*
  * What the operator's rules add to every process of Claude Code, whatever its caller asked for. Pure: the rules and the
@@ -21,28 +22,45 @@ export interface ImposedLaunch {
  * overridden, but Claude Code drops it on a machine whose administrator has a policy of their own; `settings` always
  * counts.
  */
-export function imposeRules(rules: Settings, options: SessionOptions): ImposedLaunch {
-  const limits = limitsOf(rules);
-  if (!limits) return { options, env: {} };
-  const { permissions } = limits;
-  const asked = settingsOf(options);
+export function imposeRules(
+  rules: Settings,
+  options: SessionOptions,
+  host: () => SandboxHost = thisSandboxHost,
+): ImposedLaunch {
+  if (!imposesSettings(rules)) return { options, env: {} };
+  const { sandbox: inSettings, ...asked } = settingsOf(options);
+  const given = { ...fields(inSettings), ...options.sandbox };
+  const sandbox = rules.sandbox ? sandboxFor(rules, given, host()) : undefined;
+  const permissions = { ...BLOCKED, ...(rules.sandbox && stateDirectoryRules(rules)) };
+  const askedPermissions = fields(asked['permissions']);
   const settings = {
     ...asked,
-    permissions: { ...fields(asked['permissions']), ...permissions, blockReadsExemptPaths: rules.allowedDirs },
+    permissions: {
+      ...askedPermissions,
+      ...permissions,
+      deny: [...strings(askedPermissions['deny']), ...strings(permissions['deny'])],
+      blockReadsExemptPaths: rules.allowedDirs ?? [],
+    },
   };
-  return { options: { ...options, settings }, managedSettings: { permissions }, env: {} };
+  const launched = sandbox ?? (Object.keys(given).length > 0 ? given : undefined);
+  return {
+    options: { ...options, settings, ...(launched && { sandbox: launched }) },
+    managedSettings: { permissions, ...(sandbox && { sandbox }) },
+    env: {},
+  };
 }
 
 /** Whether `settings` of a caller have to be known as an object, to be merged with what the rules impose. */
-export function imposesSettings(rules: Settings): boolean {
-  return limitsOf(rules) !== undefined;
+export function imposesSettings({ allowedDirs, sandbox }: Settings): boolean {
+  return allowedDirs !== undefined || sandbox;
 }
 
-function limitsOf(rules: Settings): { readonly permissions: Fields } | undefined {
-  if (!rules.allowedDirs) return undefined;
-  return {
-    permissions: { blockReadsOutsideWorkingDirectories: true, blockWritesOutsideWorkingDirectories: true },
-  };
+/** Claude Code refuses its file tools what lies outside the session's directories, in every mode and before any rule. */
+const BLOCKED: Fields = { blockReadsOutsideWorkingDirectories: true, blockWritesOutsideWorkingDirectories: true };
+
+/** A session may work in a directory above the server's own files. */
+function stateDirectoryRules({ stateDir }: Settings): Fields {
+  return { deny: ['Read', 'Edit'].map((tool) => `${tool}(/${stateDir}/**)`) };
 }
 
 /** A text that is left here is inline JSON: the policy has read what was a file. */
@@ -52,4 +70,8 @@ function settingsOf({ settings }: SessionOptions): Fields {
 
 function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
+
+function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
 }

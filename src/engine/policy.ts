@@ -17,6 +17,7 @@ import type { Approvals } from './approvals.ts';
 import { isHarmless } from './harmless-values.ts';
 import { imposesSettings } from './imposed-settings.ts';
 import { mentionedPaths } from './mentions.ts';
+import { checkSandboxEscapes } from './sandbox-escapes.ts';
 import { contentsOf, settingsIn, type OptionContents } from './option-contents.ts';
 
 /** Modes that give a caller nothing a person did not grant. */
@@ -46,6 +47,7 @@ export class Policy {
     const options = { ...unasked, ...asked };
     const cwd = this.directory(options.cwd ?? this.#cwd, 'cwd');
     this.#checkContents(contentsOf(options, cwd), cwd);
+    if (this.#settings.sandbox) checkSandboxEscapes(asked, settingsIn(asked.settings, cwd), cwd);
     for (const { initialPrompt } of Object.values(options.agents ?? {}))
       if (typeof initialPrompt === 'string') this.checkPrompt(initialPrompt, { ...options, cwd });
     checkConflicts(options);
@@ -153,11 +155,24 @@ export class Policy {
   }
 
   checkInside(directory: string, what: string): void {
+    this.#checkNotState(directory, what);
     if (this.isInside(directory)) return;
     const allowed = this.#settings.allowedDirs?.join(', ') ?? '';
     throw new DomainError(
       'PERMISSION_DENIED',
       `${what}: ${directory} lies outside the directories the operator allows (CLAUDE_CODE_MCP_ALLOWED_DIRS): ${allowed}.`,
+    );
+  }
+
+  /** A directory that a session works in can be written to by its commands; worktrees are made for that. */
+  #checkNotState(directory: string, what: string): void {
+    const { sandbox, stateDir } = this.#settings;
+    const absolute = path.resolve(this.#cwd, directory);
+    if (!sandbox || !liesIn([realPath(stateDir)], absolute)) return;
+    if (liesIn([realPath(path.join(stateDir, 'worktrees'))], absolute)) return;
+    throw new DomainError(
+      'PERMISSION_DENIED',
+      `${what}: the server keeps its own files there; name another directory.`,
     );
   }
 

@@ -63,7 +63,7 @@ describe('in a session of an allowed directory', () => {
     const calls = [...reads(), ...searches(), ...writes()];
     const answers = await results(calls, { allowedTools: ['Read', 'Grep', 'Glob', 'Write'] });
     expect(answers).toEqual(calls.map(() => refused));
-    expect(await readdir(outside)).toEqual(['secret.txt']);
+    expect(await readdir(outside)).not.toContain('new.txt');
   });
 
   it('bypassPermissions and settings of the caller’s own do not lift it', async () => {
@@ -79,7 +79,7 @@ describe('in a session of an allowed directory', () => {
       const answers = await results(calls, { permissionMode: 'bypassPermissions', settings });
       expect(answers).toEqual(calls.map(() => refused));
     }
-    expect(await readdir(outside)).toEqual(['secret.txt']);
+    expect(await readdir(outside)).not.toContain('new.txt');
   });
 
   it('another allowed directory can be read, and written to when it was opened for the session', async () => {
@@ -92,5 +92,23 @@ describe('in a session of an allowed directory', () => {
     const opened = await results(calls, { allowedTools, additionalDirectories: [neighbour] });
     expect(opened).toMatchObject([{ isError: false }, { isError: false }]);
     expect(await readdir(neighbour)).toEqual(['new.txt', 'note.txt']);
+  });
+
+  it('a linked CLAUDE.md is not loaded from outside', async () => {
+    await writeFile(join(outside, 'memory.md'), SECRET);
+    await symlink(join(outside, 'memory.md'), inProject('CLAUDE.md'));
+    await writeFile(inProject('CLAUDE.local.md'), `kept inside @${join(outside, 'memory.md')}`);
+    const script = h.model.on('remember').reply(text('done'));
+    await h.ok('claude_code', { prompt: 'remember', waitMs: 40_000 });
+    const sent = JSON.stringify(h.model.requestsFor(script).map(({ body }) => body));
+    expect(sent).toContain('kept inside');
+    expect(sent).not.toContain(SECRET);
+  });
+
+  it('a command that names a path outside is asked about, also in bypassPermissions', async () => {
+    const command = `grep -R lies ${outside}`;
+    h.model.on('search').reply(tool('Bash', { command, description: 'search' }), text('searched'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'search', permissionMode: 'bypassPermissions' });
+    expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash', input: { command } });
   });
 });

@@ -34,6 +34,8 @@ const BAD: Partial<Record<SettingKey, string>> = {
   permissionTimeoutMs: 'soon',
   allowBypass: 'perhaps',
   allowedDirs: '/no/such/directory',
+  sandbox: 'strict',
+  sandboxNetwork: 'https://example.org',
   denyOptions: 'mcpServer',
   allowSensitiveSessionDetails: '2',
   allowDiskResume: 'maybe',

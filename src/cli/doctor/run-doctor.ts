@@ -10,6 +10,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { checkClaudeCode, checkLogin } from './check-claude-code.ts';
 import { checkConfigDirectory, checkStateDirectory, checkWorkingDirectory } from './check-directories.ts';
 import { checkGitBash } from './check-git-bash.ts';
+import { checkSandbox } from './check-sandbox.ts';
 import { checkNesting, checkSettings } from './check-settings.ts';
 import { checkStart } from './check-start.ts';
 import { ok, problem, skipped, type Finding } from './finding.ts';
@@ -69,6 +70,7 @@ async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
   yield await checkConfigDirectory(configDir);
   const gitBash = checkGitBash(context, settings.gitBashPath);
   if (gitBash) yield gitBash;
+  yield checkSandbox(context, settings.sandbox);
 
   const { executable } = settings;
   const bundled = context.bundled ?? bundledClaudeCode(platform, process.arch);

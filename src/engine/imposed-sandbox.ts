@@ -1,0 +1,124 @@
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Settings } from '../config/load-settings.ts';
+import { missingSandboxPackages, SANDBOX_REMEDY } from '../config/sandbox-programs.ts';
+import { DomainError } from '../errors/errors.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a command needs of the system to run at all; everything else at the top is somebody's. */
+const SYSTEM_DIRECTORIES: Readonly<Record<string, readonly string[]>> = {
+  linux: ['bin', 'dev', 'etc', 'lib', 'lib32', 'lib64', 'libx32', 'nix', 'opt', 'proc', 'sbin', 'sys', 'usr'],
+  darwin: [
+    'Applications',
+    'Library',
+    'System',
+    'bin',
+    'cores',
+    'dev',
+    'etc',
+    'nix',
+    'opt',
+    'private',
+    'sbin',
+    'usr',
+    'var',
+  ],
+};
+
+/** Below those, but people's own. */
+const NEVER_READ: Readonly<Record<string, readonly string[]>> = { darwin: ['/private/tmp', '/private/var/tmp'] };
+
+/** Programs that people install into their home, and who commits are made by. */
+const READ_IN_HOME = [
+  ...['.local/bin', '.local/lib', '.cargo/bin', '.bun/bin', '.deno/bin', 'go/bin'],
+  ...[
+    '.nvm',
+    '.fnm',
+    '.volta',
+    '.asdf',
+    '.pyenv',
+    '.rbenv',
+    '.rustup',
+    '.sdkman',
+    '.local/share/mise',
+    '.local/share/uv',
+  ],
+  ...['.gitconfig', '.config/git'],
+];
+
+/** The part of this machine that the sandbox depends on. */
+export interface SandboxHost {
+  readonly platform: NodeJS.Platform;
+  /** The entries of the root directory. */
+  readonly topLevel: readonly string[];
+  readonly temporaryDir: string;
+}
+
+export function thisSandboxHost(): SandboxHost {
+  return { platform: process.platform, topLevel: readdirSync('/').map((name) => `/${name}`), temporaryDir: tmpdir() };
+}
+
+/** Claude Code would say so too, but late and in the words of its own settings. */
+export function checkSandboxPackages(env: NodeJS.ProcessEnv): void {
+  const missing = missingSandboxPackages({ env, platform: process.platform });
+  if (missing.length === 0) return;
+  throw new DomainError(
+    'INTERNAL',
+    `The session is not started, because its commands cannot be sandboxed: ${missing.join(' and ')} is not installed. ${SANDBOX_REMEDY}`,
+  );
+}
+
+/** What a caller may say about the sandbox where the operator switched it on: only what makes it tighter. */
+export function sandboxFor(rules: Settings, asked: Fields, host: SandboxHost): Fields {
+  const network = fields(asked['network']);
+  const filesystem = fields(asked['filesystem']);
+  return {
+    enabled: true,
+    failIfUnavailable: true,
+    allowUnsandboxedCommands: false,
+    autoAllowBashIfSandboxed: asked['autoAllowBashIfSandboxed'] === true,
+    excludedCommands: [],
+    enableWeakerNestedSandbox: false,
+    enableWeakerNetworkIsolation: false,
+    allowNestedUserNamespaces: false,
+    allowAppleEvents: false,
+    network: {
+      allowedDomains: [...rules.sandboxNetwork],
+      deniedDomains: strings(network['deniedDomains']),
+      strictAllowlist: true,
+      allowManagedDomainsOnly: true,
+      allowAllUnixSockets: false,
+      allowLocalBinding: false,
+    },
+    filesystem: {
+      disabled: false,
+      denyRead: [...deniedDirectories(host), rules.stateDir, ...strings(filesystem['denyRead'])],
+      denyWrite: [rules.stateDir, ...strings(filesystem['denyWrite'])],
+      allowRead: [...READ_IN_HOME.map((name) => `~/${name}`), ...proxySockets(host)],
+      allowWrite: [],
+    },
+  };
+}
+
+/** The working directories are opened again by Claude Code itself. */
+function deniedDirectories({ platform, topLevel }: SandboxHost): string[] {
+  const readable = SYSTEM_DIRECTORIES[platform];
+  // Which directories a system of another kind needs is not known; Claude Code's own rules about homes still hold.
+  const others = readable ? topLevel.filter((entry) => !readable.includes(path.posix.basename(entry))) : [];
+  return ['~', ...others, ...(NEVER_READ[platform] ?? [])];
+}
+
+/** Claude Code's way to the network leads through sockets in the temporary directory, which would be hidden with it. */
+function proxySockets({ temporaryDir }: SandboxHost): string[] {
+  return ['http', 'socks'].map((kind) => path.posix.join(temporaryDir, `claude-${kind}-*.sock`));
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
+
+function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
+}

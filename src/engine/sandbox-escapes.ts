@@ -1,0 +1,78 @@
+import path from 'node:path';
+import { DomainError } from '../errors/errors.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+
+/*
+ * Where the operator switched the sandbox on, a caller may ask for nothing that runs a program beside it or makes it
+ * wider. Refused, not passed over: a caller that relies on it should learn why its session differs.
+ */
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Settings that run nothing; every other key may be a hook, a helper, a server or a plugin, also of a later version. */
+const SETTINGS_THAT_RUN_NOTHING: ReadonlySet<string> = new Set([
+  ...['$schema', 'permissions', 'env', 'sandbox', 'model', 'availableModels', 'effortLevel', 'alwaysThinkingEnabled'],
+  ...['outputStyle', 'language', 'attribution', 'includeCoAuthoredBy', 'includeGitInstructions', 'cleanupPeriodDays'],
+  ...['claudeMdExcludes', 'respectGitignore', 'autoMemoryEnabled', 'disableAllHooks', 'skipWebFetchPreflight'],
+]);
+
+/** Keys of `sandbox` that a caller may set, with the values that make it no wider. */
+const NO_WIDER: Readonly<Record<string, (value: unknown) => boolean>> = {
+  enabled: (value) => value === true,
+  failIfUnavailable: (value) => value === true,
+  allowUnsandboxedCommands: (value) => value === false,
+  autoAllowBashIfSandboxed: (value) => typeof value === 'boolean',
+  network: (value) => hasOnly(value, ['deniedDomains', 'strictAllowlist']),
+  filesystem: (value) => hasOnly(value, ['denyRead', 'denyWrite']),
+};
+
+/**
+ * Variables by which Claude Code, its shell and its helpers find programs, libraries and configuration. They act before
+ * the sandbox is there, or on what makes it.
+ */
+const STEERS_CLAUDE_CODE =
+  /^(PATH|HOME|USERPROFILE|SHELL|ENV|IFS|TMP|TEMP|TMPDIR|ZDOTDIR|GCONV_PATH|EDITOR|VISUAL|PAGER|NODE_(?!ENV$).*|(BASH|BUN|CLAUDE|DYLD|GIT|IS_SANDBOX|LD|RIPGREP|SANDBOX|SRT|SSH|XDG)(_.*)?|CLAUDECODE|.*_PROXY)$/i;
+
+/** Claude Code opens the sandbox to what such rules allow: files outside the project, hosts. */
+const OPENS_THE_SANDBOX = /^(?:(?:Edit|Write|MultiEdit|NotebookEdit|Read|Grep|Glob)\(\s*(?:\/\/|~|.*\.\.)|WebFetch\()/;
+
+const AGENT_FIELDS_THAT_RUN = ['mcpServers', 'hooks'];
+
+/** `settings` are the caller's own, read from their file if they are one. */
+export function checkSandboxEscapes(asked: SessionOptions, settings: Fields, cwd: string): void {
+  for (const name of ['mcpServers', 'plugins'] as const)
+    if (Object.keys(asked[name] ?? {}).length > 0) throw escape(name, 'starts programs outside the sandbox');
+  if (asked.pathToClaudeCodeExecutable !== undefined)
+    throw escape('pathToClaudeCodeExecutable', 'names the program that makes the sandbox');
+  for (const [name, agent] of Object.entries(asked.agents ?? {}))
+    if (AGENT_FIELDS_THAT_RUN.some((field) => field in agent))
+      throw escape(`agents: ${name}`, 'starts programs outside the sandbox');
+  if (asked.debugFile !== undefined && path.relative(cwd, path.resolve(cwd, asked.debugFile)).startsWith('..'))
+    throw escape('debugFile', `is written outside ${cwd}`);
+  for (const key of Object.keys(settings))
+    if (!SETTINGS_THAT_RUN_NOTHING.has(key)) throw escape(`settings: ${key}`, 'can run programs outside the sandbox');
+  for (const variable of [...Object.keys(asked.env ?? {}), ...Object.keys(fields(settings['env']))])
+    if (STEERS_CLAUDE_CODE.test(variable))
+      throw escape(`env: ${variable}`, 'steers the program that makes the sandbox');
+  const allowed = fields(settings['permissions'])['allow'];
+  for (const rule of [...(asked.allowedTools ?? []), ...(Array.isArray(allowed) ? (allowed as unknown[]) : [])])
+    if (OPENS_THE_SANDBOX.test(String(rule).trim())) throw escape(String(rule), 'opens the sandbox');
+  for (const sandbox of [asked.sandbox ?? {}, fields(settings['sandbox'])])
+    for (const [key, value] of Object.entries(sandbox))
+      if (NO_WIDER[key]?.(value) !== true) throw escape(`sandbox: ${key}`, 'would make the sandbox wider');
+}
+
+function escape(what: string, why: string): DomainError {
+  return new DomainError(
+    'PERMISSION_DENIED',
+    `${what} ${why}. The operator has every session sandboxed (CLAUDE_CODE_MCP_SANDBOX): leave it out.`,
+  );
+}
+
+function hasOnly(value: unknown, keys: readonly string[]): boolean {
+  return Object.keys(fields(value)).every((key) => keys.includes(key));
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}

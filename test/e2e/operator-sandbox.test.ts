@@ -1,0 +1,154 @@
+/** SANDBOX: what a session's commands reach, and that no caller and no project widens it. */
+
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingSandboxPackages } from '../../src/config/sandbox-programs.ts';
+import type { ToolResult } from '../../src/scripted-model/model-request.ts';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import { openHarness, type Harness } from '../harness/open-harness.ts';
+
+const SECRET = 'what lies outside';
+const BYPASS = { permissionMode: 'bypassPermissions' };
+
+const missing = missingSandboxPackages(process);
+const canSandbox = process.platform === 'linux' && missing.length === 0;
+if (!canSandbox) console.warn(`The tests of the sandbox are skipped: ${missing.join(' and ') || process.platform} …`);
+
+describe.skipIf(!canSandbox)('a command in the sandbox', () => {
+  let h: Harness;
+  let outside: string;
+  let neighbour: string;
+  let web: Server;
+  let port: number;
+
+  beforeAll(async () => {
+    h = await openHarness({ git: true });
+    outside = join(h.home, 'outside');
+    neighbour = join(h.project, '../neighbour');
+    for (const directory of [outside, neighbour]) {
+      await mkdir(directory);
+      await writeFile(join(directory, 'secret.txt'), SECRET);
+    }
+    await writeFile(join(h.project, 'own.txt'), 'what lies inside');
+    await symlink(outside, join(h.project, 'way-out'));
+    await symlink(join(outside, 'secret.txt'), join(h.project, 'link.txt'));
+    web = createServer((_request, response) => response.end('from the network')).listen(0, '127.0.0.1');
+    await once(web, 'listening');
+    port = (web.address() as AddressInfo).port;
+    // A repository that would let itself out.
+    await mkdir(join(h.project, '.claude'));
+    const sandbox = {
+      enabled: false,
+      allowUnsandboxedCommands: true,
+      excludedCommands: ['*', 'cat *', 'bash *'],
+      filesystem: { disabled: true, allowRead: ['/'], allowWrite: ['/'] },
+      network: { allowedDomains: ['*', '127.0.0.1'] },
+    };
+    const permissions = {
+      allow: ['Bash', `Edit(/${outside}/**)`, `Read(/${outside}/**)`, 'WebFetch(domain:127.0.0.1)'],
+    };
+    await writeFile(join(h.project, '.claude/settings.json'), JSON.stringify({ sandbox, permissions }));
+    await h.restartServer({ args: ['--sandbox', '--sandbox-network', 'localhost', '--allow-bypass'] });
+  });
+  afterAll(async () => {
+    web.close();
+    await h.close();
+  }, 15_000);
+
+  /** What the commands answered. One that names a path outside is asked about even in bypassPermissions. */
+  async function run(commands: readonly string[], options: Record<string, unknown> = BYPASS): Promise<ToolResult[]> {
+    const prompt = `run ${commands.join('; ')}`;
+    const calls = commands.map((command) =>
+      tool('Bash', { command, description: 'try', dangerouslyDisableSandbox: true }),
+    );
+    const script = h.model.on(prompt).reply(...calls, text('tried'));
+    const { sessionId } = await h.ok('claude_code', { prompt, ...options });
+    for (;;) {
+      const state = await h.waitFor(sessionId, ({ status }) => status !== 'running');
+      if (state.status !== 'waiting_permission') break;
+      await h.allow(sessionId);
+    }
+    const requests = h.model.requestsFor(script);
+    expect(JSON.stringify(requests.map(({ body }) => body))).not.toContain(SECRET);
+    return requests.slice(1).flatMap(({ toolResults }) => toolResults);
+  }
+
+  it('reads and writes only the directories of its session, whatever the project’s settings say', async () => {
+    const reads = [
+      `cat ${outside}/secret.txt`,
+      `cat ${neighbour}/secret.txt`,
+      'cat way-out/secret.txt',
+      'cat link.txt',
+      'grep -R lies link.txt way-out',
+      `ls ${h.stateDir}`,
+      `bash -c 'cat ${h.home}/.claude/.claude.json'`,
+    ];
+    const writes = [`echo x > ${outside}/new.txt`, `echo x > ${neighbour}/new.txt`, 'echo x > way-out/new.txt'];
+    const results = await run([...reads, ...writes, 'cat own.txt', 'echo x > new.txt']);
+    expect(results.slice(0, -2).map(({ isError }) => isError)).toEqual([...reads, ...writes].map(() => true));
+    expect(results.at(-2)).toMatchObject({ isError: false, text: 'what lies inside' });
+    expect(await readdir(h.project)).toContain('new.txt');
+    for (const directory of [outside, neighbour]) expect(await readdir(directory)).toEqual(['secret.txt']);
+  });
+
+  it('still finds its programs, and commits', async () => {
+    const results = await run([
+      'git add own.txt && git commit -qm "feat: own" && git log -1 --format=%s',
+      'node -p 1+1',
+      'python3 -c "print(1+2)"',
+      'echo x > $TMPDIR/x && cat $TMPDIR/x',
+    ]);
+    expect(results.map((result) => result.text)).toEqual(['feat: own', '2', '3', 'x']);
+  });
+
+  it('reaches no host but those of SANDBOX_NETWORK', async () => {
+    const fetched = (host: string): string => `curl -sS -m 10 --noproxy '' http://${host}:${port}/`;
+    const direct = `curl -sS -m 10 --noproxy '*' http://127.0.0.1:${port}/`;
+    const results = await run([fetched('localhost'), fetched('127.0.0.1'), direct]);
+    expect(results[0]).toMatchObject({ isError: false, text: 'from the network' });
+    expect(JSON.stringify(results.slice(1))).not.toContain('from the network');
+  });
+
+  it('ends with everything it started, also what left its group, session and environment behind', async () => {
+    const mark = `3${String(process.pid).padStart(7, '0')}.5`;
+    const results = await run([`(env -i setsid sleep ${mark} &); echo started`]);
+    expect(results).toMatchObject([{ text: 'started' }]);
+    const processes = (): string => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' });
+    await eventually(() => !processes().includes(`sleep ${mark}`), { what: 'the process that left is gone' });
+  });
+
+  it('is not made wider by a caller', async () => {
+    const attempts = [
+      { sandbox: { enabled: false } },
+      { settings: { sandbox: { excludedCommands: ['cat *'] } } },
+      { settings: { permissions: { allow: [`Edit(/${outside}/**)`] } } },
+      { env: { PATH: h.project } },
+    ];
+    for (const options of attempts) {
+      const message = await h.fails('claude_code', { prompt: 'never', ...options }, 'PERMISSION_DENIED');
+      expect(message).toContain('CLAUDE_CODE_MCP_SANDBOX');
+    }
+  });
+
+  it('never works where the server keeps its own files', async () => {
+    const cwd = join(h.stateDir, 'claude-code-mcp');
+    await h.fails('claude_code', { prompt: 'never', cwd }, 'PERMISSION_DENIED');
+  });
+});
+
+it.skipIf(process.platform !== 'linux')(
+  'without its programs no session starts, and the packages are named',
+  async () => {
+    const h = await startHarness({ args: ['--sandbox'], env: { PATH: '/nowhere' } });
+    const message = await h.fails('claude_code', { prompt: 'never' }, 'INTERNAL');
+    expect(message).toContain('apt-get install bubblewrap socat');
+    expect(h.model.requests).toEqual([]);
+  },
+);
