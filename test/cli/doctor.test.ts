@@ -1,6 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { checkSandbox } from '../../src/cli/doctor/check-sandbox.ts';
 import { checkGitBash } from '../../src/cli/doctor/check-git-bash.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { runDoctor, type DoctorContext } from '../../src/cli/doctor/run-doctor.ts';
@@ -289,6 +290,14 @@ describe('Git Bash', () => {
   ] as const)('$what', ({ platform, configured, exists, status }) => {
     expect(checkGitBash({ platform, env: onPath }, configured, exists)?.status).toBe(status);
   });
+});
+
+test.each([
+  { what: 'on, without its programs', PATH: '/nowhere', isOn: true, status: 'problem' },
+  { what: 'off, without its programs', PATH: '/nowhere', isOn: false, status: 'skipped' },
+] as const)('the sandbox is $what', ({ PATH, isOn, status }) => {
+  const finding = checkSandbox({ platform: 'linux', env: { PATH } }, isOn);
+  expect(finding).toMatchObject({ status, found: expect.stringContaining('bubblewrap and socat') });
 });
 
 test('bad usage', async () => {
