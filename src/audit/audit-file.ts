@@ -1,5 +1,6 @@
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { openOwnFile } from '../config/own-file.ts';
 
 interface FileIdentity {
   readonly dev: number;
@@ -16,7 +17,7 @@ interface OpenFile {
 
 /** The few functions of `node:fs/promises` in use, so that tests can make them fail. */
 export interface AuditFileSystem {
-  open(file: string, flags: string, mode: number): Promise<OpenFile>;
+  open(file: string, flags: 'a' | 'r' | 'wx', mode: number): Promise<OpenFile>;
   mkdir(directory: string, options: { recursive: true; mode: number }): Promise<unknown>;
   rename(from: string, to: string): Promise<void>;
   rm(file: string, options: { force: true }): Promise<void>;
@@ -24,7 +25,7 @@ export interface AuditFileSystem {
 }
 
 const NODE_FILE_SYSTEM: AuditFileSystem = {
-  open: (file, flags, mode) => open(file, flags, mode),
+  open: (file, flags) => openOwnFile(file, ({ a: 'append', r: 'read', wx: 'create' } as const)[flags]),
   mkdir,
   rename,
   rm,
@@ -61,6 +62,7 @@ export class AuditFile {
   readonly #rule: RotationRule;
   readonly #fs: AuditFileSystem;
   #held: Held | undefined;
+  #fullFilesClosed: Promise<void> | undefined;
 
   constructor(file: string, rule: RotationRule, fs: AuditFileSystem = NODE_FILE_SYSTEM) {
     this.#file = file;
@@ -95,6 +97,7 @@ export class AuditFile {
 
   async #takeHold(added: number): Promise<Held> {
     await this.release();
+    await (this.#fullFilesClosed ??= this.#closeFullFiles());
     // A rotation that fails is no reason not to write: the file grows over its limit, and a later batch tries again.
     const size = await this.#rotateIfFull(added).catch(() => 0);
     const held = { handle: await this.#open(), until: performance.now() + HELD_MS, size };
@@ -109,6 +112,14 @@ export class AuditFile {
       if (!hasCode(error, 'ENOENT')) throw error;
       await this.#fs.mkdir(path.dirname(this.#file), { recursive: true, mode: OWNER_ONLY_DIRECTORY });
       return await this.#fs.open(this.#file, 'a', OWNER_ONLY_FILE);
+    }
+  }
+
+  /** Full files that an earlier version left readable to others; opening them is what closes them. */
+  async #closeFullFiles(): Promise<void> {
+    for (let age = 1; age <= this.#rule.keep; age++) {
+      const file = await this.#fs.open(rotatedName(this.#file, age), 'r', OWNER_ONLY_FILE).catch(() => undefined);
+      await file?.close();
     }
   }
 

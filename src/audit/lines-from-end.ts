@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { openOwnFile } from '../config/own-file.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 /** Longer than any line the log writes: a damaged file without line breaks must not be collected in memory. */
@@ -7,7 +7,7 @@ const NEWLINE = 0x0a;
 
 /** The lines of a file, last one first, read as far as they are asked for. `undefined` stands for a line too long to be one. */
 export async function* linesFromEnd(file: string): AsyncGenerator<string | undefined> {
-  const handle = await open(file, 'r');
+  const handle = await openOwnFile(file, 'read');
   try {
     let position = (await handle.stat()).size;
     const line = new LineFromEnd();

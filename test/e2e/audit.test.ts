@@ -1,7 +1,8 @@
 /** The audit trail of real sessions: what is in it, what never is, and how a person reads it. */
 
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { digest, type AuditEntry } from '../../src/audit/audit-entry.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
@@ -152,3 +153,35 @@ async function shutDownWhenAsked(h: Harness, sessionId: string): Promise<void> {
   h.server.closeStdin();
   await h.server.exited;
 }
+
+describe.skipIf(process.platform === 'win32')('a file that was there before', () => {
+  const modeOf = async (file: string): Promise<string> => ((await stat(file)).mode & 0o777).toString(8);
+
+  it('is closed to others, the full ones too', async () => {
+    const h = await startHarness();
+    const files = [auditFile(h), `${auditFile(h)}.1`];
+    for (const file of files) {
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, '');
+      await chmod(file, 0o666);
+    }
+    await h.restartServer();
+    await h.fails('claude_code_session', { action: 'get', sessionId: 'none' }, 'SESSION_NOT_FOUND');
+    await entries(h, ({ kind }) => kind === 'tool_call');
+    expect(await Promise.all(files.map(modeOf))).toEqual(['600', '600']);
+  });
+
+  it.each(['link', 'pipe'])('is not written to when it is a %s, and the calls go on', async (kind) => {
+    const h = await startHarness();
+    const elsewhere = join(h.home, 'elsewhere');
+    await writeFile(elsewhere, 'kept');
+    await mkdir(dirname(auditFile(h)), { recursive: true });
+    await rm(auditFile(h), { force: true });
+    if (kind === 'link') await symlink(elsewhere, auditFile(h));
+    else execFileSync('mkfifo', [auditFile(h)]);
+    await h.restartServer();
+    await h.fails('claude_code_session', { action: 'get', sessionId: 'none' }, 'SESSION_NOT_FOUND');
+    await eventually(() => h.server.stderr().includes('audit'), { what: 'the failed write is said on stderr' });
+    expect(await readFile(elsewhere, 'utf8')).toBe('kept');
+  });
+});

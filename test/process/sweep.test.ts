@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findMarked } from '../../src/driver/process/find-processes.ts';
@@ -118,6 +119,20 @@ describe('sweep', () => {
     expect(result.swept).toEqual([dead]);
     expect(result.problems).toHaveLength(5);
     expect(readdirSync(join(stateDir, 'owners')).sort()).toEqual(['a-directory.json', 'draft.json.tmp']);
+  });
+
+  it.skipIf(process.platform === 'win32')('neither waits at a pipe nor follows a link among the records', async () => {
+    const [stateDir, dead] = [tempDir(), newOwner()];
+    await writeRecord(stateDir, dead);
+    const [pipe, link] = [recordPath(stateDir, 'a-pipe'), recordPath(stateDir, 'a-link')];
+    execFileSync('mkfifo', [pipe]);
+    writeFileSync(join(stateDir, 'elsewhere'), 'kept');
+    symlinkSync(join(stateDir, 'elsewhere'), link);
+    const result = await sweep({ stateDir, stop });
+    expect(result.swept).toEqual([dead]);
+    expect(result.problems.map(({ path }) => path).sort()).toEqual([link, pipe]);
+    expect(readdirSync(join(stateDir, 'owners'))).toEqual([]);
+    expect(readFileSync(join(stateDir, 'elsewhere'), 'utf8')).toBe('kept');
   });
 
   it('does not believe a record that names another owner than its file', async () => {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
-import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
+import { openOwnFile } from '../../config/own-file.ts';
 import { isPlainId } from './markers.ts';
 import { startTimeOf, type ProcessId } from './process-identity.ts';
 import { thisSystem, type System } from './system.ts';
@@ -25,6 +26,9 @@ export interface Place {
   /** Linux: the pid namespace. */
   readonly namespace: string;
 }
+
+/** A record is a few hundred bytes, and on Windows some for each session. */
+const LARGEST_RECORD_BYTES = 1024 * 1024;
 
 export function thisPlace(): Place {
   const ask = (read: () => string): string => {
@@ -61,7 +65,8 @@ export async function recordOwner(
     // In one step, so that nobody ever reads half a record.
     const draft = `${path}.${randomUUID()}.tmp`;
     await makeDirectory(join(stateDir, 'owners'));
-    await writeFile(draft, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+    const file = await openOwnFile(draft, 'create');
+    await file.writeFile(`${JSON.stringify(record)}\n`).finally(() => file.close());
     await rename(draft, path).catch(async (error: unknown) => {
       await rm(draft, { force: true });
       throw error;
@@ -88,9 +93,14 @@ export async function recordedOwners(stateDir: string): Promise<string[]> {
     .filter(isPlainId);
 }
 
-/** 'corrupt' for a file that is no record of this owner. Rejects when it cannot be read. */
+/** 'corrupt' for a file that is no record of this owner: a link, a pipe, anything. Rejects when it cannot be read. */
 export async function readOwner(stateDir: string, ownerId: string): Promise<OwnerRecord | 'corrupt'> {
-  const text = await readFile(recordPath(stateDir, ownerId), 'utf8');
+  const path = recordPath(stateDir, ownerId);
+  const found = await lstat(path);
+  if (found.isDirectory()) throw new Error(`${path} is a directory`);
+  if (!found.isFile() || found.size > LARGEST_RECORD_BYTES) return 'corrupt';
+  const file = await openOwnFile(path, 'read');
+  const text = await file.readFile('utf8').finally(() => file.close());
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) && value.ownerId === ownerId ? value : 'corrupt';

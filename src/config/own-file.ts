@@ -1,0 +1,36 @@
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+
+const OWNER_ONLY = 0o600;
+const OTHERS = 0o077;
+
+const FLAGS = {
+  read: constants.O_RDONLY,
+  append: constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT,
+  create: constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL,
+} as const;
+
+/** Windows has neither; there a link needs rights that ordinary users lack. */
+const SAFELY = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * Opens a file that this server keeps for itself. A link is not followed, since it would read or write somebody else's
+ * file; a pipe is refused, since whoever opens it may wait forever; a file that others could read is closed to them.
+ */
+export async function openOwnFile(file: string, purpose: keyof typeof FLAGS): Promise<FileHandle> {
+  const handle = await open(file, FLAGS[purpose] | SAFELY, OWNER_ONLY);
+  try {
+    const found = await handle.stat();
+    // A device can only have been named by the operator, such as /dev/null.
+    if (!found.isFile() && !found.isCharacterDevice()) throw new Error(`${file} is not a regular file`);
+    if (found.isFile() && (found.mode & OTHERS) !== 0 && process.platform !== 'win32')
+      await handle.chmod(OWNER_ONLY).catch((error: unknown) => {
+        // Somebody else's file may be read, but not written to.
+        if (purpose !== 'read') throw error;
+      });
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
