@@ -144,7 +144,7 @@ describe('runAudit', () => {
     expect(await run([], 'off')).toMatchObject({ code: 1, text: expect.stringContaining('off') as string });
     expect(await run([], path.dirname(file))).toMatchObject({
       code: 1,
-      text: expect.stringContaining('EISDIR') as string,
+      text: expect.stringContaining('is not a regular file') as string,
     });
     for (const bad of [['--last', '0'], ['--last', 'x'], ['--last'], ['--nonsense'], ['word'], ['--json=1']]) {
       expect(await run(bad, file)).toMatchObject({

@@ -15,7 +15,7 @@ const ENTRIES_EACH = 400;
 function compileSources(directory: string): string {
   const source = path.resolve(import.meta.dirname, '../../src');
   writeFileSync(path.join(directory, 'package.json'), '{"type":"module"}');
-  for (const folder of ['audit', 'errors']) {
+  for (const folder of ['audit', 'config', 'errors']) {
     mkdirSync(path.join(directory, folder));
     for (const file of readdirSync(path.join(source, folder)).filter((name) => name.endsWith('.ts'))) {
       const { outputText } = ts.transpileModule(readFileSync(path.join(source, folder, file), 'utf8'), {

@@ -124,7 +124,7 @@ describe('sweep', () => {
   it.skipIf(process.platform === 'win32')('neither waits at a pipe nor follows a link among the records', async () => {
     const [stateDir, dead] = [tempDir(), newOwner()];
     await writeRecord(stateDir, dead);
-    const [pipe, link] = [recordPath(stateDir, 'a-pipe'), recordPath(stateDir, 'a-link')];
+    const [pipe, link] = [recordPath(stateDir, 'a-pipe-there'), recordPath(stateDir, 'a-link-there')];
     execFileSync('mkfifo', [pipe]);
     writeFileSync(join(stateDir, 'elsewhere'), 'kept');
     symlinkSync(join(stateDir, 'elsewhere'), link);
