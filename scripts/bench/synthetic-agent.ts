@@ -121,6 +121,8 @@ export function syntheticEngine(shape: TurnShape, argv: readonly string[] = []):
       findHolder: async () => undefined,
     },
     audit: { record: () => undefined },
+    configDir: '',
+    isTrusted: () => Promise.resolve(true),
     baseEnv: {},
     log: () => undefined,
   });

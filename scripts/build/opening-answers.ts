@@ -99,6 +99,8 @@ function idleEngine(toolset: Toolset): Engine {
     driver: { launch: never },
     transcripts: { find: never, lastCostUsd: never, list: never, findHolder: never },
     audit: { record: () => undefined },
+    configDir: '',
+    isTrusted: () => Promise.resolve(true),
     baseEnv: {},
     log: () => undefined,
   });

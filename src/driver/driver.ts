@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import { AgentProcess, type AgentLaunch, type AgentListener } from './agent-process.ts';
 import { bundledClaudeCode, onlyBundledProgram } from './bundled-claude-code.ts';
+import { checkTakesPromptsVerbatim } from './program-version.ts';
 import type { ProcessOwner } from './process-owner.ts';
 import type { SpareTemplate } from './spare-agent.ts';
 import { SpareKeeper } from './spare-keeper.ts';
@@ -43,6 +44,8 @@ export class Driver {
   }
 
   async launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess> {
+    const { pathToClaudeCodeExecutable: program, verbatimPrompts } = launch.options;
+    if (verbatimPrompts === true && program !== undefined) await checkTakesPromptsVerbatim(program, launch.env);
     const sdk = await this.#load();
     const claimed = await this.#keeper?.claim(launch);
     try {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Decision, PermissionUpdate } from '../driver/permission-ask.ts';
+import type { Decision, PermissionAsk, PermissionUpdate } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { OpenRequest } from './requests.ts';
 import { changedInput } from './shown-request.ts';
@@ -14,7 +14,49 @@ export interface Answer {
   interrupt?: boolean | undefined;
   updatedInput?: Record<string, unknown> | undefined;
   updatedPermissions?: PermissionUpdate[] | undefined;
+  /** Allow what Claude Code suggests to allow from now on, in this session. */
+  always?: boolean | undefined;
   answers?: Record<string, QuestionAnswer> | QuestionAnswer[] | undefined;
+}
+
+export type LastingRule = Extract<PermissionUpdate, { type: 'addRules' }>;
+
+/**
+ * What "always allow" grants: the rules Claude Code suggests that allow, and nothing else. A rule can be named in one
+ * line. The suggestions that come along with it (`setMode acceptEdits` with a mere `touch`, `addDirectories`)
+ * would open far more than what was asked about, the latter also past the operator's allowed directories.
+ */
+export function suggestedRules({
+  suggestions,
+  onceOnly,
+}: Pick<PermissionAsk, 'suggestions' | 'onceOnly'>): LastingRule[] {
+  if (onceOnly) return [];
+  return (suggestions ?? []).filter(
+    (update): update is LastingRule =>
+      update.type === 'addRules' && update.behavior === 'allow' && update.rules.length > 0,
+  );
+}
+
+/** The rights that an answer asks for beyond this once, and what becomes of them that was not asked for. */
+export function rightsAsked(
+  { decision, updatedPermissions = [], always = false }: Answer,
+  request: OpenRequest | undefined,
+): { updates: PermissionUpdate[]; warnings: string[] } {
+  const rules: LastingRule[] =
+    always && decision === 'allow' && request
+      ? suggestedRules(request.ask).map((rule) => ({ ...rule, destination: 'session' }))
+      : [];
+  const lasting = updatedPermissions.filter(({ destination }) => destination !== 'session');
+  const warnings = [
+    ...lasting.map(
+      ({ type, destination }) =>
+        `updatedPermissions: ${type} holds for this session only; an answer changes no lasting settings (${destination}).`,
+    ),
+    ...(always && request && rules.length === 0
+      ? ['always: Claude Code suggests no rule for this request; it was allowed once.']
+      : []),
+  ];
+  return { updates: [...updatedPermissions, ...rules], warnings };
 }
 
 /** Turns what somebody answered into what Claude Code is told. Throws INVALID_ARGUMENT when it does not fit the request. */

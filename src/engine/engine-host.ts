@@ -1,9 +1,11 @@
+import path from 'node:path';
 import { openAudit } from '../audit/audit-log.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { Driver } from '../driver/driver.ts';
 import { ProcessOwner } from '../driver/process-owner.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
+import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
 import { SystemClock } from './clock.ts';
 import { Engine } from './engine.ts';
 import type { EngineServices } from './services.ts';
@@ -33,11 +35,14 @@ export function hostEngine(settings: Settings, { env, cwd, configDir, log }: Sur
   const audit = openAudit({ path: settings.auditLog, warn });
   const owner = new ProcessOwner({ stateDir: settings.stateDir, warn });
   const driver = new Driver(owner);
+  const globalFile = globalClaudeFile({ env, homedir: path.dirname(configDir) });
   const engine = new Engine(settings, cwd, {
     clock: new SystemClock(),
     driver,
     transcripts: { ...createTranscripts({ configDir }), findHolder: (id, isOurs) => findHolder(configDir, id, isOurs) },
     audit,
+    configDir,
+    isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
     baseEnv: env,
     log,
     async release() {
@@ -53,7 +58,11 @@ export function hostEngine(settings: Settings, { env, cwd, configDir, log }: Sur
     },
     preload() {
       driver.preload().catch((error: unknown) => log('debug', `preload: ${String(error)}`));
-      if (settings.prewarm) driver.keepSpare(engine.plainLaunch(), (line) => log('debug', line));
+      if (settings.prewarm) {
+        const keepSpare = async (): Promise<void> =>
+          driver.keepSpare(await engine.plainLaunch(), (line) => log('debug', line));
+        keepSpare().catch((error: unknown) => log('debug', `prewarm: ${String(error)}`));
+      }
     },
   };
 }

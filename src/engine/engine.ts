@@ -5,7 +5,7 @@ import type { RewindReport } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
-import type { Answer } from './answer.ts';
+import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { checkSandboxPackages } from './imposed-sandbox.ts';
@@ -19,6 +19,7 @@ import { busy, heldElsewhere, notFound } from './session-errors.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
 import { Session } from './session.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
+import { impose } from './session-limits.ts';
 import { SessionTrail } from './session-trail.ts';
 import { ChangeSignal } from './signal.ts';
 
@@ -26,7 +27,7 @@ export interface StartRequest {
   prompt: string;
   options: SessionOptions;
   /** What holds where the caller set nothing. */
-  unasked?: SessionOptions;
+  defaults?: SessionOptions;
   /** The connection this comes from: its principal owns the session. Without one the session is this program's own. */
   by?: ConnectedClient | undefined;
 }
@@ -46,7 +47,7 @@ export interface ReplyRequest {
 }
 
 /** How a session that only the disk remembers may be taken up. */
-export type DiskResume = Pick<StartRequest, 'options' | 'unasked'> &
+export type DiskResume = Pick<StartRequest, 'options' | 'defaults'> &
   ({ kind: 'token'; token: string | undefined; resumeSessionAt?: string | undefined } | { kind: 'open' });
 
 const DEFAULT_INIT_TIMEOUT_MS = 10_000;
@@ -63,6 +64,7 @@ export class Engine {
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   readonly #trail: SessionTrail;
+  readonly #warnings = new WeakMap<Session, readonly string[]>();
   readonly #resuming = new Map<string, Promise<Session>>();
   #tools: string[] | undefined;
   #closing: Promise<void> | undefined;
@@ -108,16 +110,21 @@ export class Engine {
     return this.settings.resumeSecret === undefined ? undefined : resumeToken(this.settings.resumeSecret, id);
   }
 
-  async start({ prompt, options, unasked, by }: StartRequest): Promise<Session> {
+  async start({ prompt, options, defaults, by }: StartRequest): Promise<Session> {
     this.#checkOpen();
     this.policy.checkDepth();
-    const admitted = this.policy.admit(options, unasked);
+    const admitted = await this.policy.admit(options, defaults);
     return this.#launchNew({ options: admitted, origin: { kind: 'new' }, client: by }, prompt);
   }
 
   /** How a session is launched whose caller asks for nothing special. */
-  plainLaunch(): SpareTemplate {
-    return this.#launchWith(this.policy.admit({}));
+  async plainLaunch(): Promise<SpareTemplate> {
+    return (await this.#planLaunch(await this.policy.admit({}))).launch;
+  }
+
+  /** What a caller should know about how the session's process was started. */
+  warningsOf(session: Session): readonly string[] {
+    return this.#warnings.get(session) ?? [];
   }
 
   async reply(request: ReplyRequest): Promise<Session> {
@@ -139,12 +146,14 @@ export class Engine {
     return known;
   }
 
-  respond(sessionId: string, requestId: string, answer: Answer): Session {
+  /** A caller's answer; `warnings` say what was granted otherwise than asked. */
+  respond(sessionId: string, requestId: string, answer: Answer): { session: Session; warnings: string[] } {
     const session = this.session(sessionId);
     this.approvals.checkCallerMayAnswer();
-    if (answer.updatedPermissions) this.policy.checkUpdates(answer.updatedPermissions);
-    session.respond(requestId, answer, 'caller');
-    return session;
+    const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
+    const updatedPermissions = this.policy.grantable(updates, session.options.cwd ?? this.policy.directories.own);
+    session.respond(requestId, { ...answer, ...(updates.length > 0 && { updatedPermissions }) }, 'caller');
+    return { session, warnings };
   }
 
   async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
@@ -155,18 +164,18 @@ export class Engine {
         'The session keeps no checkpoints; start it with advanced.enableFileCheckpointing.',
       );
     }
-    if (session.options.cwd !== undefined) this.policy.directory(session.options.cwd, 'cwd');
+    if (session.options.cwd !== undefined) this.policy.directories.existing(session.options.cwd, 'cwd');
     return session.hasProcess
       ? session.rewind(toUserMessage, dryRun)
       : this.#registry.withPlace(() => session.rewind(toUserMessage, dryRun));
   }
 
   async listDisk(query: DiskQuery): Promise<DiskSession[]> {
-    return listDisk(this.#services.transcripts, this.policy, query);
+    return listDisk(this.#services.transcripts, this.policy.directories, query);
   }
 
   async listMachine(query: Omit<DiskQuery, 'offset'>): Promise<ListedSession[]> {
-    return listMachine(this.#services.transcripts, this.policy, this.sessions, query);
+    return listMachine(this.#services.transcripts, this.policy.directories, this.sessions, query);
   }
 
   /** Everything ends: sessions, processes, timers. Twice is harmless. */
@@ -196,13 +205,13 @@ export class Engine {
     prompt: string,
   ): Promise<Session> {
     const { options } = seed;
-    this.policy.checkPrompt(prompt, options);
     return this.#registry.withPlace(async () => {
+      const { launch } = await this.#planLaunch(options);
       const session = new Session(
         {
           ...seed,
           owner: seed.client?.principal ?? LOCAL,
-          id: seed.id ?? this.#services.driver.newSessionId?.(this.#launchWith(options)) ?? randomUUID(),
+          id: seed.id ?? this.#services.driver.newSessionId?.(launch) ?? randomUUID(),
           permissionTimeoutMs: options.permissionRequestTimeoutMs ?? this.settings.permissionTimeoutMs,
           initTimeoutMs: options.sessionInitTimeoutMs ?? DEFAULT_INIT_TIMEOUT_MS,
         },
@@ -223,7 +232,6 @@ export class Engine {
   }
 
   async #continue(session: Session, request: ReplyRequest): Promise<void> {
-    this.policy.checkPrompt(request.prompt, session.options);
     await session.switchTo({
       model: request.model,
       permissionMode: request.permissionMode,
@@ -243,7 +251,7 @@ export class Engine {
       );
     }
     this.policy.checkDepth();
-    if (session.options.cwd !== undefined) this.policy.directory(session.options.cwd, 'cwd');
+    if (session.options.cwd !== undefined) this.policy.directories.existing(session.options.cwd, 'cwd');
     // A process that is on its way out is still registered, and would look like somebody else's.
     await session.closed();
     await this.#checkNotHeld(session.id);
@@ -258,7 +266,7 @@ export class Engine {
       );
     this.policy.checkDepth();
     const options = withOverrides(parent.options, request);
-    if (options.cwd !== undefined) this.policy.directory(options.cwd, 'cwd');
+    if (options.cwd !== undefined) this.policy.directories.existing(options.cwd, 'cwd');
     return this.#launchNew(
       {
         id: randomUUID(),
@@ -301,7 +309,7 @@ export class Engine {
         'The transcript does not tell the directory of the session: give its cwd if the tool takes one, or start a new session there.',
       );
     const recorded = found.cwd === undefined ? {} : { cwd: found.cwd };
-    const options = this.policy.admit(withOverrides(disk.options, request), { ...disk.unasked, ...recorded });
+    const options = await this.policy.admit(withOverrides(disk.options, request), { ...disk.defaults, ...recorded });
     this.policy.checkDepth();
     const fork = request.fork === true;
     if (!fork) await this.#checkNotHeld(sessionId);
@@ -331,9 +339,12 @@ export class Engine {
     return {
       clock,
       eventLimits: { maxEvents: this.settings.eventBufferSize, maxBytes: EVENT_BYTES },
-      launch: async (launch, listener) => {
+      launch: async (asked, listener) => {
         if (this.settings.sandbox) checkSandboxPackages(this.#services.baseEnv);
-        return driver.launch({ ...launch, ...this.#launchWith(launch.options) }, listener);
+        const { launch, warnings } = await this.#planLaunch(asked.options);
+        const session = this.#registry.find(asked.sessionId);
+        if (session) this.#warnings.set(session, warnings);
+        return driver.launch({ ...asked, ...launch }, listener);
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
@@ -347,13 +358,26 @@ export class Engine {
     };
   }
 
-  #launchWith(admitted: SessionOptions): SpareTemplate {
-    const { options, managedSettings, env } = imposeRules(this.settings, admitted);
-    return {
+  /** Made anew for every process: a directory may have lost its trust since the session began. */
+  async #planLaunch(admitted: SessionOptions): Promise<{ launch: SpareTemplate; warnings: readonly string[] }> {
+    const trusted = await this.#isTrusted(admitted);
+    const limited = impose(this.settings, admitted, { trusted, configDir: this.#services.configDir });
+    const { options, managedSettings, env } = imposeRules(this.settings, limited.options);
+    const launch = {
       options: withoutEnv(options),
       ...(managedSettings && { managedSettings }),
-      env: { ...this.#childEnv(options), ...env },
+      env: { ...this.#childEnv(options), ...limited.env, ...env },
     };
+    return { launch, warnings: limited.warnings };
+  }
+
+  /** Only where rights are a person's to grant does a directory need trust: elsewhere it is used as in the terminal. */
+  async #isTrusted({ cwd, projectConfigRoot }: SessionOptions): Promise<boolean> {
+    const { directories } = this.policy;
+    const directory = projectConfigRoot ?? cwd;
+    if (this.settings.approvals !== 'human' || directory === undefined) return true;
+    if (directories.isOwn(directory)) return true;
+    return directories.limited ? directories.isInside(directory) : this.#services.isTrusted(directory);
   }
 
   #childEnv(options: SessionOptions): Record<string, string> {

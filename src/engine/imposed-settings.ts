@@ -50,8 +50,7 @@ export function imposeRules(
   };
 }
 
-/** Whether `settings` of a caller have to be known as an object, to be merged with what the rules impose. */
-export function imposesSettings({ allowedDirs, sandbox }: Settings): boolean {
+function imposesSettings({ allowedDirs, sandbox }: Settings): boolean {
   return allowedDirs !== undefined || sandbox;
 }
 

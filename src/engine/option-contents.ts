@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import { DomainError, messageOf } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 
 /*
@@ -12,19 +9,18 @@ import type { SessionOptions } from '../schema/session-options.ts';
 export interface OptionContents {
   /** As they were written, which need not be modes there are. */
   readonly modes: readonly unknown[];
-  readonly directories: readonly string[];
   /** Variables of Claude Code itself. */
   readonly variables: readonly string[];
   /** Variables of the servers it starts. */
   readonly serverVariables: readonly string[];
+  /** What an agent would send to itself as if the caller had. */
+  readonly prompts: readonly unknown[];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `cwd` is where a relative path of a settings file begins. */
-export function contentsOf(options: SessionOptions, cwd: string): OptionContents {
-  const { permissionMode, additionalDirectories = [], env = {}, mcpServers = {} } = options;
-  const settings = settingsIn(options.settings, cwd);
+export function contentsOf(options: SessionOptions, settings: Fields = {}): OptionContents {
+  const { permissionMode, env = {}, mcpServers = {} } = options;
   const permissions = fields(settings['permissions']);
   const agents = Object.values(options.agents ?? {});
   const servers = [
@@ -35,29 +31,14 @@ export function contentsOf(options: SessionOptions, cwd: string): OptionContents
     modes: [permissionMode, permissions['defaultMode'], ...agents.map((agent) => agent['permissionMode'])].filter(
       (mode) => mode !== undefined,
     ),
-    directories: [...additionalDirectories, ...strings(permissions['additionalDirectories'])],
     variables: [...Object.keys(env), ...Object.keys(fields(settings['env']))],
     serverVariables: servers
       .flatMap((group) => Object.values(fields(group)))
       .flatMap((server) => Object.keys(fields(fields(server)['env']))),
+    prompts: agents.map(({ initialPrompt }) => initialPrompt).filter((prompt) => prompt !== undefined),
   };
-}
-
-/** A settings text is JSON or the path of a file with JSON, as for Claude Code itself. */
-export function settingsIn(settings: SessionOptions['settings'], cwd: string): Fields {
-  if (typeof settings !== 'string') return settings ?? {};
-  const isInline = settings.trimStart().startsWith('{');
-  try {
-    return fields(JSON.parse(isInline ? settings : readFileSync(path.resolve(cwd, settings), 'utf8')));
-  } catch (error) {
-    throw new DomainError('INVALID_ARGUMENT', `settings: ${messageOf(error)}`);
-  }
 }
 
 function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {};
-}
-
-function strings(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
 }

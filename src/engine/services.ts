@@ -12,6 +12,10 @@ export interface EngineServices {
   };
   transcripts: TranscriptReader;
   audit: AuditTrail;
+  /** Where Claude Code keeps what it knows of this user. */
+  configDir: string;
+  /** Whether a person has trusted this very project in Claude Code. */
+  isTrusted(directory: string): Promise<boolean>;
   /** The environment a Claude Code gets before the caller's own variables. */
   baseEnv: NodeJS.ProcessEnv;
   log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;

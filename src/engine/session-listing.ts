@@ -1,4 +1,4 @@
-import type { Policy } from './policy.ts';
+import type { Directories } from './directories.ts';
 import type { DiskQuery, DiskSession, TranscriptReader } from './services.ts';
 import type { Session } from './session.ts';
 
@@ -14,25 +14,25 @@ export interface ListedSession {
 /** What the disk has, newest first, within the directories the operator allows. */
 export async function listDisk(
   transcripts: TranscriptReader,
-  policy: Policy,
+  directories: Directories,
   { projectDirectory: given, limit, offset }: DiskQuery,
 ): Promise<DiskSession[]> {
-  if (given !== undefined) policy.checkInside(given, 'projectDirectory');
-  const projectDirectory = given === undefined ? undefined : policy.realPath(given);
-  const within = policy.limitsDirectories ? remembered((directory) => policy.isInside(directory)) : undefined;
+  if (given !== undefined) directories.checkInside(given, 'projectDirectory');
+  const projectDirectory = given === undefined ? undefined : directories.realPath(given);
+  const within = directories.limited ? remembered((directory) => directories.isInside(directory)) : undefined;
   return transcripts.list({ projectDirectory, limit, offset, within });
 }
 
 /** The same with what this server has, also where Claude Code has written nothing yet. */
 export async function listMachine(
   transcripts: TranscriptReader,
-  policy: Policy,
+  directories: Directories,
   sessions: readonly Session[],
   { projectDirectory, limit }: Omit<DiskQuery, 'offset'>,
 ): Promise<ListedSession[]> {
-  const written = await listDisk(transcripts, policy, { projectDirectory, limit, offset: 0 });
-  const place = projectDirectory === undefined ? undefined : policy.realPath(projectDirectory);
-  const known = new Map(sessions.filter((session) => isAt(policy, session, place)).map((one) => [one.id, one]));
+  const written = await listDisk(transcripts, directories, { projectDirectory, limit, offset: 0 });
+  const place = projectDirectory === undefined ? undefined : directories.realPath(projectDirectory);
+  const known = new Map(sessions.filter((session) => isAt(directories, session, place)).map((one) => [one.id, one]));
   const listed = written.map((disk) => {
     const live = known.get(disk.sessionId);
     known.delete(disk.sessionId);
@@ -60,6 +60,6 @@ function remembered(isInside: (directory: string) => boolean): (directory: strin
   };
 }
 
-function isAt(policy: Policy, { options: { cwd } }: Session, place: string | undefined): boolean {
-  return place === undefined || (cwd !== undefined && policy.realPath(cwd) === place);
+function isAt(directories: Directories, { options: { cwd } }: Session, place: string | undefined): boolean {
+  return place === undefined || (cwd !== undefined && directories.realPath(cwd) === place);
 }

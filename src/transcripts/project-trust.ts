@@ -64,14 +64,25 @@ async function findRepository(start: string): Promise<Repository | undefined> {
   return undefined;
 }
 
-/** A worktree's `.git` file names `<main>/.git/worktrees/<name>`; a submodule's names another place. */
+/**
+ * A worktree's `.git` file names `<main>/.git/worktrees/<name>`, where a file names it back: without that anybody could
+ * write such a file and be trusted for a repository of another. A submodule's names another place.
+ */
 async function mainCheckout(dotGitFile: string): Promise<string | undefined> {
   const gitDir = /^gitdir:\s*(.+?)\s*$/m.exec(await readFile(dotGitFile, 'utf8').catch(() => ''))?.[1];
   if (gitDir === undefined) return undefined;
   const absolute = path.resolve(path.dirname(dotGitFile), gitDir);
   const common = path.dirname(path.dirname(absolute));
   const isWorktree = path.basename(path.dirname(absolute)) === 'worktrees' && path.basename(common) === '.git';
-  return isWorktree ? realpath(path.dirname(common)).catch(() => undefined) : undefined;
+  if (!isWorktree) return undefined;
+  const namedBack = (await readFile(path.join(absolute, 'gitdir'), 'utf8').catch(() => '')).trim();
+  const isKnown = namedBack !== '' && (await isSameFile(path.resolve(absolute, namedBack), dotGitFile));
+  return isKnown ? realpath(path.dirname(common)).catch(() => undefined) : undefined;
+}
+
+async function isSameFile(a: string, b: string): Promise<boolean> {
+  const [left, right] = await Promise.all([a, b].map((file) => realpath(file).catch(() => undefined)));
+  return left !== undefined && left === right;
 }
 
 function* ancestry(directory: string): Generator<string> {

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
+import { recordingClaude } from '../harness/recording-claude.ts';
 
 /** The project is the directory that is allowed, and where the server runs. */
 const FENCED = { CLAUDE_CODE_MCP_ALLOWED_DIRS: '.' };
@@ -75,8 +76,47 @@ describe('a start', () => {
       { settings: { permissions: { additionalDirectories: [outside] } } },
       { settings: JSON.stringify({ permissions: { additionalDirectories: ['..'] } }) },
       { settings },
+      ...[` ${outside}`, '~', '~/../home/outside', `${outside}\n`].map((directory) => ({
+        settings: { permissions: { additionalDirectories: [directory] } },
+      })),
+      { settings: { autoMemoryDirectory: '~/outside' } },
+      { settings: { plansDirectory: outside } },
     ];
     for (const options of attempts) await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
+  });
+
+  it('with a settings file runs with what was read when it was checked', async () => {
+    const { h, outside } = await fence({ args: ['--max-sessions', '1'] });
+    const claude = await recordingClaude(h.project);
+    const settings = join(h.project, 'settings.json');
+    await writeFile(settings, JSON.stringify({ permissions: { additionalDirectories: ['inside'] } }));
+    const program = { pathToClaudeCodeExecutable: claude.path };
+    const { sessionId } = await run(h, { settings: 'settings.json', ...program });
+    await writeFile(settings, JSON.stringify({ permissions: { additionalDirectories: [outside] } }));
+    // Takes the only place, so that the first session has no process any more.
+    await run(h, {});
+    h.model.on('go on').reply(text('done'));
+    await h.ok('claude_code_reply', { sessionId, prompt: 'go on', waitMs: 15_000 });
+    const given = claude
+      .starts()
+      .map(({ argv }) => argv[argv.indexOf('--settings') + 1] ?? '')
+      .filter((text) => text.startsWith('{'));
+    expect(given).toHaveLength(2);
+    for (const text of given)
+      expect(JSON.parse(text).permissions.additionalDirectories).toEqual([join(h.project, 'inside')]);
+  });
+
+  it('whose settings lie outside is refused, and nothing of what a file holds is told', async () => {
+    const { h, outside } = await fence();
+    await writeFile(join(outside, 'settings.json'), '{}');
+    await writeFile(join(h.project, 'notes.txt'), 'root:x:0:0');
+    for (const settings of [join(outside, 'settings.json'), '../home/outside/settings.json', '/etc/passwd', '~/x.json'])
+      await h.fails('claude_code', { prompt: 'never', settings }, DENIED);
+    for (const settings of ['notes.txt', '{"root:x:0:0', 'inside', 'no-such.json'])
+      expect(await h.fails('claude_code', { prompt: 'never', settings }, 'INVALID_ARGUMENT')).not.toContain('root');
+    await h.restartServer({ env: { CLAUDE_CODE_MCP_ALLOWED_DIRS: '' } });
+    const message = await h.fails('claude_code', { prompt: 'never', settings: '/etc/passwd' }, 'INVALID_ARGUMENT');
+    expect(message).toContain('settings: /etc/passwd is not a JSON object.');
   });
 
   it('may not write through a link that leads nowhere yet', async () => {
@@ -131,28 +171,6 @@ it('a directory that became a link to the outside is refused to a resume, a fork
   await h.fails('claude_code_session', { action: 'rewind', sessionId, toUserMessage }, DENIED);
 });
 
-it('a prompt cannot have a file outside attached, which Claude Code would read without asking', async () => {
-  const { h, outside, wayOut } = await fence();
-  const secret = join(outside, 'secret.txt');
-  await writeFile(secret, 'what lies outside');
-  await writeFile(join(h.project, 'notes.txt'), 'what lies inside');
-  await symlink(secret, join(h.project, 'innocent.txt'));
-  const mentions = [secret, `"${secret}"`, `${secret}#L1`, '../home/outside/secret.txt', join(wayOut, 'secret.txt')];
-  for (const mention of [...mentions, '~/outside/secret.txt', 'innocent.txt', 'innocent.txt, please']) {
-    const message = await h.fails('claude_code', { prompt: `Look at\n@${mention}` }, DENIED);
-    expect(message).toContain('without asking');
-  }
-  const agents = { a: { description: 'a', prompt: 'a', initialPrompt: `@${secret}` } };
-  await h.fails('claude_code', { prompt: 'go on', agent: 'a', agents }, DENIED);
-
-  const script = h.model.on('mail me@example.org').reply(text('read'));
-  const prompt = 'mail me@example.org about @notes.txt and @scope/package';
-  const { sessionId } = await h.ok('claude_code', { prompt, waitMs: 15_000 });
-  expect(JSON.stringify(h.model.requestsFor(script)[0]?.body)).toContain('what lies inside');
-  await h.fails('claude_code_reply', { sessionId, prompt: `@${secret}` }, DENIED);
-  expect(JSON.stringify(h.model.requests.map(({ body }) => body))).not.toContain('what lies outside');
-});
-
 it('an answer cannot open a directory outside', async () => {
   const { h, outside } = await fence();
   h.model.on('touch it').reply(tool('Bash', { command: 'touch asked.txt', description: 'touch' }), text('done'));
@@ -165,7 +183,8 @@ it('an answer cannot open a directory outside', async () => {
     decision: 'allow',
     updatedPermissions: [{ type: 'addDirectories', directories, destination: 'session' }],
   });
-  await h.fails('claude_code_check', allowing([outside]), DENIED);
+  for (const directory of [outside, ` ${outside}`, '~', '~/../home/outside', '../home/outside', `${h.project}/way-out`])
+    await h.fails('claude_code_check', allowing([directory]), DENIED);
   await h.ok('claude_code_check', allowing([h.project]));
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle' });
 });

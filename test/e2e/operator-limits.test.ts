@@ -142,6 +142,22 @@ describe('ALLOW_SENSITIVE_SESSION_DETAILS', () => {
       await h.ok('claude_code_session', { action: 'list' });
     },
   );
+
+  it.each(['compact', 'explicit'] as const)(
+    'off: lists of the disk in %s tell neither directory nor prompt',
+    async (toolset) => {
+      const h = await startHarness({ toolset, env: { CLAUDE_CODE_MCP_ALLOW_SENSITIVE_SESSION_DETAILS: '0' } });
+      h.model.on('a private matter').reply(text('done'));
+      await h.finish(await h.begin('a private matter'));
+      const { sessions } =
+        toolset === 'compact'
+          ? await h.ok('claude_code_session', { action: 'list', scope: 'disk' })
+          : await h.ok('claude_list_sessions', {});
+      expect(sessions).toHaveLength(1);
+      expect(JSON.stringify(sessions)).not.toContain('a private matter');
+      expect(JSON.stringify(sessions)).not.toContain(h.project);
+    },
+  );
 });
 
 /** A switch takes its value with `=`. */

@@ -231,11 +231,6 @@ describe('APPROVALS=human closes the side doors', () => {
     });
   });
 
-  it('a prompt may not have a file attached that lies outside of the session’s directory', async () => {
-    const message = await h.fails('claude_code', { prompt: 'Look at @~/.claude/settings.json' }, DENIED);
-    expect(message).toContain('without asking');
-  });
-
   it('a reply may not switch to a mode that grants', async () => {
     const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
     const reply = { sessionId, prompt: 'say hello', ...hello(h) };

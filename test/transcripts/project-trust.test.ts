@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { globalClaudeFile, projectTrust } from '../../src/transcripts/project-trust.ts';
 
 /**
- * base/repository (git), base/repository/sub, base/worktree (of the repository), base/plain, base/link -> base/plain
+ * base/repository (git), base/repository/sub, base/worktree (of the repository), base/forged, base/plain, base/link -> base/plain
  */
 async function makePlaces(): Promise<string> {
   const base = await realpath(await mkdtemp(path.join(tmpdir(), 'trust-')));
@@ -14,6 +14,9 @@ async function makePlaces(): Promise<string> {
   await mkdir(path.join(base, 'repository', 'sub'));
   await mkdir(path.join(base, 'worktree'));
   await writeFile(path.join(base, 'worktree', '.git'), `gitdir: ${base}/repository/.git/worktrees/worktree\n`);
+  await writeFile(path.join(base, 'repository', '.git', 'worktrees', 'worktree', 'gitdir'), `${base}/worktree/.git\n`);
+  await mkdir(path.join(base, 'forged'));
+  await writeFile(path.join(base, 'forged', '.git'), `gitdir: ${base}/repository/.git/worktrees/worktree\n`);
   await mkdir(path.join(base, 'plain', 'sub'), { recursive: true });
   await symlink(path.join(base, 'plain'), path.join(base, 'link'));
   return base;
@@ -26,6 +29,8 @@ test.each([
   ['plain', 'repository', 'none', 'repository'],
   ['repository', 'repository/sub', 'own', 'repository'],
   ['repository', 'worktree', 'own', 'repository'],
+  // Says that it is a worktree, but the repository names another.
+  ['repository', 'forged', 'none', 'forged'],
   ['repository/sub', 'repository/sub', 'inherited', 'repository'],
   ['repository/sub', 'repository', 'none', 'repository'],
   // A repository is never trusted for what lies around it.

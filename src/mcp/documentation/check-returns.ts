@@ -7,6 +7,8 @@ export const CHECK_RETURNS: Readonly<Record<string, string>> = {
     'How many milliseconds to wait before the next `poll`: 3000 while it runs, 1000 while it asks; absent at rest.',
   resumeToken:
     'From start and reply, if the operator set `RESUME_SECRET`: what a later reply to this session from disk has to show.',
+  warnings:
+    'What was done otherwise than asked, one line each: settings of an untrusted directory left out, rights granted for the session only.',
   activity: 'One line on what was done since the prompt and what goes on now.',
   actions: 'One for each unanswered request.',
   'actions[].type': '`permission`, `plan_review` or `user_question`.',

@@ -123,8 +123,13 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
         default: 'the input asked for',
       },
       'permissionOptions.updatedPermissions': {
-        meaning: 'Lasting rights to grant with it, such as the request’s own `suggestions` (“always allow”).',
+        meaning:
+          'Rights to grant with it, for this session; another destination becomes `session`, with a warning. Refused like the option that would grant the same.',
         default: 'none',
+      },
+      'permissionOptions.always': {
+        default: '`false`',
+        meaning: 'Also allow, for this session, the rules that Claude Code suggests; never a mode or a directory.',
       },
       'permissionOptions.answers': {
         meaning:

@@ -7,6 +7,8 @@ const FAILURE = {
 
 const sessionId = { meaning: 'The session.' };
 
+const WARNINGS = 'What was done otherwise than asked, one line each: settings of an untrusted directory left out.';
+
 export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
   claude_create_session: {
     parameters: {
@@ -27,7 +29,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         default: '`false`',
       },
     },
-    returns: { sessionId: 'Id of the session.', status: '`running`.', ...FAILURE },
+    returns: { sessionId: 'Id of the session.', status: '`running`.', warnings: WARNINGS, ...FAILURE },
   },
 
   claude_send_message: {
@@ -39,7 +41,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         meaning: 'What to say. A session that works takes it up when its turn can; one at rest goes on with it.',
       },
     },
-    returns: { sessionId: 'Id of the session.', status: '`running`.', ...FAILURE },
+    returns: { sessionId: 'Id of the session.', status: '`running`.', warnings: WARNINGS, ...FAILURE },
   },
 
   claude_get_status: {

@@ -1,25 +1,13 @@
-import type { PermissionAsk, PermissionUpdate } from '../../driver/permission-ask.ts';
+import type { PermissionAsk } from '../../driver/permission-ask.ts';
+import { suggestedRules, type LastingRule } from '../../engine/answer.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 
 /** What is granted for good is read whole too: rules that take more words than this are not offered. */
 const LONGEST_RULES = 2_000;
 
-export type LastingRule = Extract<PermissionUpdate, { type: 'addRules' }>;
-
-/**
- * What "always allow" grants: the rules Claude Code suggests that allow, and nothing else. A form can name a rule in
- * one line. The suggestions that come along with it (`setMode acceptEdits` with a mere `touch`, `addDirectories`)
- * would open far more than what was asked about, the latter also past the operator's allowed directories.
- */
-export function lastingRules({
-  suggestions,
-  onceOnly,
-}: Pick<PermissionAsk, 'suggestions' | 'onceOnly'>): LastingRule[] {
-  if (onceOnly) return [];
-  const rules = (suggestions ?? []).filter(
-    (update): update is LastingRule =>
-      update.type === 'addRules' && update.behavior === 'allow' && update.rules.length > 0,
-  );
+/** What a form offers as "always allow". */
+export function lastingRules(ask: Pick<PermissionAsk, 'suggestions' | 'onceOnly'>): LastingRule[] {
+  const rules = suggestedRules(ask);
   return describeRules(rules).length < LONGEST_RULES ? rules : [];
 }
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { Answer } from '../../engine/answer.ts';
+import type { Answer, LastingRule } from '../../engine/answer.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
-import { describeRules, lastingRules, type LastingRule } from './lasting-rules.ts';
+import { describeRules, lastingRules } from './lasting-rules.ts';
 import { toolDetails, type ToolDetails } from './tool-details.ts';
 import { field, LONGEST_PATH, tooLongToAllow, whereAsked } from './visible-text.ts';
 

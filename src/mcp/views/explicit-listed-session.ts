@@ -1,14 +1,17 @@
 import type { ListedSession } from '../../engine/session-listing.ts';
 import { explicitStatus } from './status.ts';
 
-/** A session of the machine; active is one that this server has and that takes messages. */
-export function listedSessionView(session: ListedSession): Record<string, unknown> {
+/**
+ * A session of the machine; active is one that this server has and that takes messages. `sensitive` shows where it was and
+ * what it was about; the text is always there, because callers rely on it.
+ */
+export function listedSessionView(session: ListedSession, sensitive: boolean): Record<string, unknown> {
   const { sessionId, projectDirectory, displayText, lastActiveAt, live } = session;
   const active = live && live.state !== 'cancelled' ? live : undefined;
   return {
     sessionId,
-    ...(projectDirectory !== undefined && { projectDirectory }),
-    displayText,
+    ...(sensitive && projectDirectory !== undefined && { projectDirectory }),
+    displayText: sensitive ? displayText : '',
     timestamp: new Date(lastActiveAt).toISOString(),
     isActive: active !== undefined,
     ...(active && { activeStatus: explicitStatus(active) }),

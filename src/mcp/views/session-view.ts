@@ -25,15 +25,20 @@ export function sessionView(session: Session, sensitive: boolean): Record<string
   };
 }
 
-export function diskSessionView(disk: DiskSession, known: readonly Session[]): Record<string, unknown> {
+/** `sensitive` shows where it was and what it was about. */
+export function diskSessionView(
+  disk: DiskSession,
+  known: readonly Session[],
+  sensitive: boolean,
+): Record<string, unknown> {
   const live = known.find((session) => session.id === disk.sessionId);
   return {
     sessionId: disk.sessionId,
     ...(live && { status: compactStatus(live) }),
     ...(disk.createdAt !== undefined && { createdAt: new Date(disk.createdAt).toISOString() }),
     lastActiveAt: new Date(disk.lastModified).toISOString(),
-    displayText: disk.displayText,
-    ...(disk.projectDirectory !== undefined && { projectDirectory: disk.projectDirectory }),
+    ...(sensitive && { displayText: disk.displayText }),
+    ...(sensitive && disk.projectDirectory !== undefined && { projectDirectory: disk.projectDirectory }),
   };
 }
 

@@ -16,6 +16,7 @@ const permissionOptions = z
   .strictObject({
     updatedInput,
     updatedPermissions: listedAs(z.array(permissionUpdate), { type: 'array', items: { type: 'object' } }),
+    always: z.boolean(),
     answers,
   })
   .partial();
@@ -45,7 +46,7 @@ export const claudeCodeCheck = defineTool({
   describe: () =>
     'Watch a session. "wait" (best) answers when the session is at rest, asks something, or waitMs (45000) is up; call it again while status is running. ' +
     '"poll" answers at once with events from cursor on. "respond_permission" answers one of actions by requestId with decision allow or deny; ' +
-    'for a question give permissionOptions.answers {"<question>": "<label or text>"}, for "always allow" updatedPermissions = its suggestions.',
+    'for a question give permissionOptions.answers {"<question>": "<label or text>"}, always: true also allows what Claude Code suggests, for this session.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () => input,
   output: () => checkOutput,
@@ -60,9 +61,10 @@ export const claudeCodeCheck = defineTool({
         return checkView(session, viewOptions('poll', args));
       case 'wait':
         return waitView(session, args, context);
-      case 'respond_permission':
-        context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
-        return checkView(session, viewOptions('poll', args));
+      case 'respond_permission': {
+        const { warnings } = context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
+        return { ...checkView(session, viewOptions('poll', args)), ...(warnings.length > 0 && { warnings }) };
+      }
     }
   },
 });

@@ -65,7 +65,7 @@ export const claudeCodeReply = defineTool({
         kind: 'token',
         token: args.resumeToken,
         options: flatOptions(options),
-        unasked: { permissionMode: 'default' },
+        defaults: { permissionMode: 'default' },
         resumeSessionAt,
       },
     });

@@ -66,7 +66,8 @@ async function list(args: Input, { engine }: ToolContext): Promise<object> {
     limit: args.limit ?? 50,
     offset: args.offset ?? 0,
   });
-  return { sessions: found.map((session) => diskSessionView(session, engine.sessions)) };
+  const { allowSensitiveSessionDetails } = engine.settings;
+  return { sessions: found.map((session) => diskSessionView(session, engine.sessions, allowSensitiveSessionDetails)) };
 }
 
 async function rewind(args: Input, context: ToolContext): Promise<object> {

@@ -34,7 +34,7 @@ export const claudeCode = defineTool({
       prompt: text,
       by: context.client,
       options: flatOptions(options),
-      unasked: { permissionMode: 'default' },
+      defaults: { permissionMode: 'default' },
     });
     return startedView(session, wait, context);
   },

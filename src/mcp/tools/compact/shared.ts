@@ -49,6 +49,7 @@ export const checkOutput = z.looseObject({
   status: z.enum(['running', 'waiting_permission', 'idle', 'error', 'cancelled']).optional(),
   pollInterval: z.number().optional(),
   resumeToken: z.string().optional(),
+  warnings: z.array(z.string()).optional(),
   events: z.array(z.looseObject({ id: z.number(), type: z.string(), timestamp: z.string() })).optional(),
   nextCursor: z.number().optional(),
   cursorResetTo: z.number().optional(),

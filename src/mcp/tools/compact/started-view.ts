@@ -8,9 +8,11 @@ import { viewOptions } from './view-options.ts';
 export async function startedView(session: Session, waitMs: number | undefined, context: ToolContext): Promise<object> {
   const token = context.engine.resumeTokenFor(session.id);
   const resumeToken = token !== undefined && { resumeToken: token };
+  const told = context.engine.warningsOf(session);
+  const warnings = told.length > 0 && { warnings: told };
   if (waitMs === undefined || waitMs === 0) {
-    return { sessionId: session.id, status: 'running', pollInterval: 3000, ...resumeToken };
+    return { sessionId: session.id, status: 'running', pollInterval: 3000, ...resumeToken, ...warnings };
   }
   await waitForSession(session, waitMs, context);
-  return { ...checkView(session, viewOptions('wait', {})), ...resumeToken };
+  return { ...checkView(session, viewOptions('wait', {})), ...resumeToken, ...warnings };
 }

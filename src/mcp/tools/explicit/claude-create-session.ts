@@ -3,7 +3,7 @@ import { DomainError } from '../../../errors/errors.ts';
 import { advancedOptions, commonOptions, type SessionOptions } from '../../../schema/session-options.ts';
 import { defineTool } from '../../define-tool.ts';
 import { defined, prompt } from '../fields.ts';
-import { statusOutput } from './shared.ts';
+import { startedView, statusOutput } from './shared.ts';
 
 const { cwd, model, allowedTools, disallowedTools, maxTurns } = commonOptions;
 
@@ -35,7 +35,7 @@ export const claudeCreateSession = defineTool({
   output: () => statusOutput,
   async run({ prompt: text, ...given }, { engine, client }) {
     const session = await engine.start({ prompt: text, options: sessionOptions(given), by: client });
-    return { sessionId: session.id, status: 'running' };
+    return startedView(session, engine);
   },
 });
 

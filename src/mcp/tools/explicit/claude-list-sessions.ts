@@ -32,6 +32,7 @@ export const claudeListSessions = defineTool({
   failure: (error) => ({ sessions: [], isError: true, error }),
   async run({ projectDirectory, limit = DEFAULT_LIMIT }, { engine }) {
     const sessions = await engine.listMachine({ projectDirectory, limit });
-    return { sessions: sessions.map(listedSessionView) };
+    const { allowSensitiveSessionDetails } = engine.settings;
+    return { sessions: sessions.map((session) => listedSessionView(session, allowSensitiveSessionDetails)) };
   },
 });

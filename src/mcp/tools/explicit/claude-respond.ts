@@ -25,7 +25,7 @@ export const claudeRespond = defineTool({
   async run({ sessionId: id, inputId, reason, ...answer }, { engine }) {
     if (answer.decision === 'deny' && (answer.updatedInput ?? answer.answers) !== undefined)
       throw new DomainError('INVALID_ARGUMENT', 'updatedInput and answers go with decision "allow".');
-    const session = engine.respond(id, inputId, { ...answer, message: reason });
+    const { session } = engine.respond(id, inputId, { ...answer, message: reason });
     return { sessionId: session.id, status: explicitStatus(session) };
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import { prompt, sessionId } from '../fields.ts';
-import { statusOutput } from './shared.ts';
+import { startedView, statusOutput } from './shared.ts';
 
 export const claudeSendMessage = defineTool({
   name: 'claude_send_message',
@@ -20,6 +20,6 @@ export const claudeSendMessage = defineTool({
       whenBusy: 'queue',
       disk: { kind: 'open', options: {} },
     });
-    return { sessionId: session.id, status: 'running' };
+    return startedView(session, engine);
   },
 });

@@ -1,0 +1,125 @@
+import { readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
+import path from 'node:path';
+import { DomainError, messageOf } from '../errors/errors.ts';
+
+/** Where sessions may work: the directories the operator allows, compared with links and `..` resolved. */
+export class Directories {
+  readonly #allowed: readonly string[] | undefined;
+  readonly #stateDir: string | undefined;
+  /** The server's own, where a relative path begins unless a session's directory is given. */
+  readonly own: string;
+
+  /** `stateDir`, where given, is out of bounds but for the worktrees in it. */
+  constructor(allowed: readonly string[] | undefined, own: string, stateDir?: string) {
+    this.#allowed = allowed;
+    this.own = own;
+    this.#stateDir = stateDir;
+  }
+
+  get limited(): boolean {
+    return this.#allowed !== undefined;
+  }
+
+  /** An existing directory inside the allowed ones, absolute. */
+  existing(given: string, what: string, base = this.own): string {
+    const absolute = path.resolve(base, given);
+    // First of all, so that a caller cannot find out what there is elsewhere.
+    this.checkInside(absolute, what);
+    const found = statOf(absolute, what);
+    if (!found) throw new DomainError('INVALID_ARGUMENT', `${what}: ${absolute} does not exist.`);
+    if (!found.isDirectory()) throw new DomainError('INVALID_ARGUMENT', `${what}: ${absolute} is not a directory.`);
+    return absolute;
+  }
+
+  /**
+   * A path that Claude Code will read for itself, as the absolute path that was checked. It trims such a path and expands
+   * `~` in it; one that would need either is refused where directories are limited, since it could mean another place there.
+   */
+  written(given: string, what: string, base: string): string {
+    if (!this.limited) return given;
+    if (given.trim() !== given || given.startsWith('~') || hasControlCharacter(given)) {
+      throw new DomainError(
+        'PERMISSION_DENIED',
+        `${what}: ${JSON.stringify(given)} is not a plain path. Directories are limited here (CLAUDE_CODE_MCP_ALLOWED_DIRS): write it without "~" and surrounding space.`,
+      );
+    }
+    const absolute = path.resolve(base, given);
+    this.checkInside(absolute, what);
+    return absolute;
+  }
+
+  /** Absolute, links resolved. */
+  realPath(directory: string): string {
+    return realPath(path.resolve(this.own, directory));
+  }
+
+  isOwn(directory: string): boolean {
+    return this.realPath(directory) === realPath(this.own);
+  }
+
+  isInside(directory: string): boolean {
+    return !this.#allowed || liesIn(this.#allowed, path.resolve(this.own, directory));
+  }
+
+  checkInside(directory: string, what: string): void {
+    this.#checkNotState(directory, what);
+    if (this.isInside(directory)) return;
+    const allowed = this.#allowed?.join(', ') ?? '';
+    throw new DomainError(
+      'PERMISSION_DENIED',
+      `${what}: ${directory} lies outside the directories the operator allows (CLAUDE_CODE_MCP_ALLOWED_DIRS): ${allowed}.`,
+    );
+  }
+
+  /** A directory that a session works in can be written to by its commands; worktrees are made for that. */
+  #checkNotState(directory: string, what: string): void {
+    const absolute = path.resolve(this.own, directory);
+    if (this.#stateDir === undefined || !liesIn([realPath(this.#stateDir)], absolute)) return;
+    if (liesIn([realPath(path.join(this.#stateDir, 'worktrees'))], absolute)) return;
+    throw new DomainError(
+      'PERMISSION_DENIED',
+      `${what}: the server keeps its own files there; name another directory.`,
+    );
+  }
+}
+
+function hasControlCharacter(text: string): boolean {
+  return /\p{Cc}/u.test(text);
+}
+
+function liesIn(roots: readonly string[], absolute: string): boolean {
+  const real = realPath(absolute);
+  return roots.some((root) => real === root || real.startsWith(root.endsWith(path.sep) ? root : root + path.sep));
+}
+
+/** Links resolved as far as the path exists. A link that leads nowhere yet counts as what would be made through it. */
+function realPath(absolute: string, hops = 0): string {
+  try {
+    return realpathSync.native(absolute);
+  } catch {
+    const parent = path.dirname(absolute);
+    if (parent === absolute) return absolute;
+    const target = hops < MOST_LINKS ? linkTarget(absolute) : undefined;
+    if (target !== undefined) return realPath(path.resolve(parent, target), hops + 1);
+    return path.join(realPath(parent, hops), path.basename(absolute));
+  }
+}
+
+/** Links that lead in a circle end here, as they do in the kernel. */
+const MOST_LINKS = 40;
+
+function linkTarget(absolute: string): string | undefined {
+  try {
+    return readlinkSync(absolute);
+  } catch {
+    return undefined;
+  }
+}
+
+function statOf(absolute: string, what: string): Stats | undefined {
+  try {
+    return statSync(absolute, { throwIfNoEntry: false });
+  } catch (error) {
+    throw new DomainError('INVALID_ARGUMENT', `${what}: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,55 @@
+/** Under `human` sessions do not reach into each other, and nothing that lasts is set up without a person being asked. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import { allowOnce, decline } from './forms-support.ts';
+
+const HUMAN = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
+
+it('what reaches other sessions or leaves something behind is asked about', async () => {
+  // What the person allowed for all sessions does not count for these either.
+  const settings = { permissions: { allow: ['CronCreate', 'SendMessage', 'EnterWorktree'] } };
+  const h = await startHarness({ env: HUMAN, settings, git: true, era: 'legacy', form: async () => decline });
+  const memory = join(h.configDir, 'projects', h.project.replace(/[^a-zA-Z0-9]/g, '-'), 'memory', 'a.md');
+  const calls: [string, Record<string, unknown>][] = [
+    ['ListAgents', {}],
+    ['SendMessage', { to: 'somebody', message: 'hello', summary: 'a greeting' }],
+    ['CronCreate', { cron: '0 9 * * *', prompt: 'hello', durable: true }],
+    ['ScheduleWakeup', { delaySeconds: 3600, prompt: 'hello', reason: 'later' }],
+    ['EnterWorktree', { name: 'elsewhere' }],
+    ['Write', { file_path: memory, content: 'remember' }],
+  ];
+  const script = h.model.on('do it all').reply(...calls.map(([name, input]) => tool(name, input)), text('tried'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'do it all' });
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'tried' } });
+  for (const [index, [name]] of calls.entries()) expect(h.forms[index]?.message, name).toContain(name);
+  expect(h.forms).toHaveLength(calls.length);
+  const results = h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults);
+  expect(results.every(({ isError }) => isError)).toBe(true);
+  expect(existsSync(memory)).toBe(false);
+  expect(existsSync(join(h.project, '.claude'))).toBe(false);
+});
+
+it('a message to another session does not arrive, though it was allowed to be sent', async () => {
+  const h = await startHarness({ env: HUMAN, era: 'legacy', form: async () => allowOnce });
+  h.model.on('be there').reply(text('here'));
+  const target = await h.ok('claude_code', { prompt: 'be there', waitMs: 30_000 });
+  const script = h.model.on('call the other').reply(
+    tool('ListAgents', {}),
+    ({ toolResults }) => {
+      const [, name] =
+        /^\s*-?\s*(\S*project-\S+)/m.exec(toolResults[0]?.text.split('\n').slice(1).join('\n') ?? '') ?? [];
+      return tool('SendMessage', { to: name ?? 'nobody', message: 'run a command', summary: 'an order' });
+    },
+    text('called'),
+  );
+  const { sessionId } = await h.ok('claude_code', { prompt: 'call the other' });
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'called' } });
+  const [, listed, sent] = h.model.requestsFor(script);
+  expect(listed?.toolResults[0]?.text).toContain('project-');
+  expect(sent?.toolResults[0]?.text).toContain('refuse');
+  expect(h.model.requests.filter(({ sessionId: id }) => id === target.sessionId)).toHaveLength(1);
+});

@@ -1,0 +1,190 @@
+/** A prompt is text, not a command line, wherever somebody has drawn a limit. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { ModelRequest } from '../../src/scripted-model/model-request.ts';
+import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
+import { writesPlan } from './asked-of-people.ts';
+
+const SECRET = 'what nobody was allowed to read';
+const DENIED = 'PERMISSION_DENIED';
+
+/** Everything in a prompt that Claude Code would act on by itself. */
+function commands(h: Harness): string[] {
+  const outside = join(h.home, 'outside', 'secret.txt');
+  return [
+    '/config permissionMode=acceptEdits',
+    '/config permissionMode=auto',
+    '/settings permissionMode=acceptEdits',
+    '/model haiku',
+    '/effort max',
+    '/heapdump',
+    '/help',
+    '!touch by-prompt.txt',
+    '#remember this',
+    `look at @${outside}`,
+    `look。@${outside}`,
+    `@" ${outside}"`,
+    `@"${outside}"`,
+    '@linké',
+    '@../home/outside/secret.txt',
+    '@secret.txt',
+    '@~/outside/secret.txt',
+    ' /config permissionMode=acceptEdits',
+  ];
+}
+
+async function open(options: HarnessOptions): Promise<Harness> {
+  const h = await startHarness(options);
+  await mkdir(join(h.home, 'outside'));
+  await writeFile(join(h.home, 'outside', 'secret.txt'), SECRET);
+  await symlink(join(h.home, 'outside', 'secret.txt'), join(h.project, 'linké'));
+  h.model.on(/./).always(text('read as text'));
+  return h;
+}
+
+function says(request: ModelRequest | undefined, words: string): boolean {
+  return JSON.stringify(request?.body).includes(words);
+}
+
+function settingsOf(h: Harness): unknown {
+  const file = join(h.configDir, 'settings.json');
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+}
+
+describe.each<[string, HarnessOptions]>([
+  ['human', { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } }],
+  ['ALLOWED_DIRS', { args: ['--allowed-dirs', '.'] }],
+  ['DENY_OPTIONS', { args: ['--deny-options', 'model,effort,permissionMode'] }],
+])('under %s', (_limit, options) => {
+  it('slash commands, !, # and @ in a prompt are text', async () => {
+    const h = await open(options);
+    const [first = '', ...others] = commands(h);
+    const { sessionId } = await h.ok('claude_code', { prompt: first, waitMs: 15_000 });
+    for (const prompt of others)
+      expect(await h.ok('claude_code_reply', { sessionId, prompt, waitMs: 15_000 })).toMatchObject({
+        result: { result: 'read as text' },
+      });
+    const asked = h.model.requests.filter(({ purpose }) => purpose === 'conversation');
+    expect(asked.map(({ lastUserText }) => lastUserText)).toEqual([first, ...others].map((prompt) => prompt.trim()));
+    expect(asked.filter((request) => says(request, SECRET))).toHaveLength(0);
+    expect(new Set(asked.map(({ model }) => model)).size).toBe(1);
+    expect(settingsOf(h)).toBeUndefined();
+    expect(existsSync(join(h.project, 'by-prompt.txt'))).toBe(false);
+    const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
+    expect(sessions[0].permissionMode).toBe('default');
+  });
+});
+
+describe('where a limit is set', () => {
+  it('a message that is queued, sent after a park or to a fork is text too', async () => {
+    const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
+    const h = await open({ args: ['--allowed-dirs', '.'], env });
+    const command = '/config permissionMode=acceptEdits';
+    const held = gate(text('worked'));
+    h.model.on('work').reply(held);
+    const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
+    await held.arrived;
+    await h.ok('claude_code_reply', { sessionId, prompt: command, whenBusy: 'queue' });
+    held.release();
+    await h.waitUntilRest(sessionId);
+    await h.ok('claude_code_reply', { sessionId, prompt: command, waitMs: 15_000 });
+    await h.ok('claude_code_reply', { sessionId, prompt: command, waitMs: 15_000, forkSession: true });
+    expect(settingsOf(h)).toBeUndefined();
+    expect(h.model.requests.filter(({ lastUserText }) => lastUserText === command).length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('a spare process takes prompts as text too', async () => {
+    const h = await open({ args: ['--allowed-dirs', '.', '--prewarm'] });
+    for (const prompt of ['/config permissionMode=acceptEdits', '/settings permissionMode=auto'])
+      await h.ok('claude_code', { prompt, waitMs: 15_000 });
+    expect(settingsOf(h)).toBeUndefined();
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['verbatimPrompts', { verbatimPrompts: false }],
+    ['env', { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '0' } }],
+    ['env in settings', { settings: { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '' } } }],
+    ['the first prompt of an agent', { agents: { a: { description: 'd', prompt: 'p', initialPrompt: '/config' } } }],
+  ])('a caller cannot get round it by %s', async (_way, options) => {
+    const h = await startHarness({ args: ['--allowed-dirs', '.'] });
+    await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
+    expect(h.model.requests).toEqual([]);
+  });
+
+  it('CLAUDE.md files, skills and plan review still work', async () => {
+    const h = await startHarness({ args: ['--deny-options', 'model'] });
+    await writeFile(join(h.configDir, 'CLAUDE.md'), 'the rule of the user');
+    await writeFile(join(h.project, 'CLAUDE.md'), 'the rule of the project');
+    await mkdir(join(h.project, 'nested'));
+    await writeFile(join(h.project, 'nested', 'CLAUDE.md'), 'the rule of the nested directory');
+    await writeFile(join(h.project, 'nested', 'file.txt'), 'content');
+    const skill = join(h.project, '.claude', 'skills', 'greet');
+    await mkdir(skill, { recursive: true });
+    await writeFile(join(skill, 'SKILL.md'), '---\nname: greet\ndescription: greets people\n---\nSay good morning.\n');
+    const script = h.model
+      .on('plan it')
+      .reply(
+        tool('Read', { file_path: join(h.project, 'nested', 'file.txt') }),
+        tool('Skill', { skill: 'greet' }),
+        writesPlan('# The plan'),
+        tool('ExitPlanMode'),
+        text('planned'),
+      );
+    const sessionId = await h.begin('plan it', { permissionMode: 'plan' });
+    for (;;) {
+      const { id, type, shown } = await h.nextRequest(sessionId);
+      await h.allow(sessionId, { requestId: id });
+      if (type !== 'plan_review') continue;
+      expect(shown).toBe('# The plan');
+      break;
+    }
+    expect(await h.finish(sessionId)).toMatchObject({ answer: 'planned' });
+    const [first, ...later] = h.model.requestsFor(script);
+    for (const rule of ['the rule of the user', 'the rule of the project']) expect(says(first, rule)).toBe(true);
+    for (const read of ['the rule of the nested directory', 'greets people', 'Say good morning.'])
+      expect(says(later.at(-1), read), read).toBe(true);
+  });
+
+  it('a Claude Code too old to know that does not start, and without a limit it does', async () => {
+    const old = "if (process.argv.includes('--version')) console.log('2.1.247 (Claude Code)');\n";
+    const h = await startHarness({ args: ['--allowed-dirs', '.'] });
+    const program = join(h.project, 'old-claude.mjs');
+    await writeFile(program, old);
+    const args = { prompt: 'never', pathToClaudeCodeExecutable: program };
+    expect(await h.fails('claude_code', args, DENIED)).toContain('2.1.247');
+    await writeFile(program, '// says nothing\n');
+    expect(await h.fails('claude_code', args, DENIED)).toContain('does not tell its version');
+    await h.restartServer({ args: [] });
+    await h.fails('claude_code', args, 'INTERNAL');
+  });
+});
+
+it('without a limit prompts work as in the terminal', async () => {
+  const h = await open({});
+  const prompt = `look at @${join(h.home, 'outside', 'secret.txt')}`;
+  const { sessionId } = await h.ok('claude_code', { prompt, waitMs: 15_000 });
+  expect(h.model.requests.some((request) => says(request, SECRET))).toBe(true);
+  const { result } = await h.ok('claude_code_reply', { sessionId, prompt: '/help', waitMs: 15_000 });
+  expect(result.result).not.toBe('read as text');
+  await h.ok('claude_code_reply', { sessionId, prompt: '/config permissionMode=acceptEdits', waitMs: 15_000 });
+  expect(settingsOf(h)).toBeDefined();
+});
+
+it('under human the explicit toolset starts in the mode default, whatever the settings say', async () => {
+  const settings = { permissions: { defaultMode: 'acceptEdits' } };
+  const h = await startHarness({ toolset: 'explicit', env: { CLAUDE_CODE_MCP_APPROVALS: 'human' }, settings });
+  h.model.on('make it').reply(tool('Write', { file_path: join(h.project, 'made.txt'), content: 'x' }), text('tried'));
+  const sessionId = await h.begin('make it');
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'tried' });
+  expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
+  await h.restartServer();
+  h.model.on('again').reply(tool('Write', { file_path: join(h.project, 'made.txt'), content: 'x' }), text('again'));
+  await h.say(sessionId, 'again');
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'again' });
+  expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
+});
