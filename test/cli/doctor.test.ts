@@ -147,6 +147,14 @@ describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit',
     expect(code).toBe(1);
   });
 
+  test('one that does not know to take prompts as plain text, where limits need it', async () => {
+    const CLAUDE_CODE_MCP_EXECUTABLE = await fakeClaude('2.1.247 (Claude Code)');
+    const env = { ...place.env(), ...KEY, CLAUDE_CODE_MCP_EXECUTABLE, CLAUDE_CODE_MCP_APPROVALS: 'human' };
+    expect((await examine({ env })).problems).toEqual([
+      expect.objectContaining({ check: 'Claude Code', found: expect.stringContaining('plain text') }),
+    ]);
+  });
+
   test('something else', async () => {
     const env = { ...place.env(), ...KEY, CLAUDE_CODE_PATH: await fakeClaude('hello') };
     const { problems } = await examine({ env });

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { isBareName } from '../../config/setting-kinds.ts';
 import type { BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
+import { isOlder, VERBATIM_PROMPTS_SINCE } from '../../driver/program-version.ts';
 import { ok, problem, skipped, type Finding } from './finding.ts';
 
 export interface ClaudeCodeSource {
@@ -10,6 +11,8 @@ export interface ClaudeCodeSource {
   readonly bundled: BundledClaudeCode | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly homedir: string;
+  /** Whether the operator's limits need one that takes prompts as plain text. */
+  readonly limited: boolean;
 }
 
 const CHECK = 'Claude Code';
@@ -53,6 +56,13 @@ export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding
       CHECK,
       `${version} at ${file} is older than what the Agent SDK speaks to (${bundled.version})`,
       'Update it with "claude update", or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.',
+    );
+  }
+  if (source.limited && isOlder(version, VERBATIM_PROMPTS_SINCE)) {
+    return problem(
+      CHECK,
+      `${version} at ${file} cannot take prompts as plain text, which the limits that are set need: it would run commands in them`,
+      `Update it to ${VERBATIM_PROMPTS_SINCE} or later with "claude update", or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.`,
     );
   }
   return ok(CHECK, `${version}, ${executable === undefined ? 'bundled' : file}`);

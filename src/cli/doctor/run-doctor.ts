@@ -5,6 +5,7 @@ import { childEnvironment } from '../../config/child-environment.ts';
 import type { SettingsSource } from '../../config/load-settings.ts';
 import { isSupportedNode, NODE_RANGE } from '../../config/node-version.ts';
 import { bundledClaudeCode, type BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
+import { drawsLimits } from '../../engine/session-limits.ts';
 import { messageOf } from '../../errors/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { checkClaudeCode, checkLogin } from './check-claude-code.ts';
@@ -74,7 +75,13 @@ async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
 
   const { executable } = settings;
   const bundled = context.bundled ?? bundledClaudeCode(platform, process.arch);
-  const source = { executable, bundled, env: childEnvironment(env, {}, platform), homedir };
+  const source = {
+    executable,
+    bundled,
+    env: childEnvironment(env, {}, platform),
+    homedir,
+    limited: drawsLimits(settings),
+  };
   const claudeCode = await checkClaudeCode(source);
   yield claudeCode;
   if (claudeCode.status !== 'ok') {
