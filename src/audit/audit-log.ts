@@ -154,7 +154,7 @@ class AuditLog implements Audit {
 
   #warn(text: string): void {
     try {
-      this.#options.warn(`audit log: ${text.replace(/\s*[\r\n]+\s*/g, ' ')}`);
+      this.#options.warn(`audit log: ${text.replace(/[\r\n]+/g, ' ')}`);
     } catch {
       // A broken stderr must not become an unhandled rejection.
     }

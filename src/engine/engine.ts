@@ -167,7 +167,10 @@ export class Engine {
     if (session.options.cwd !== undefined) this.policy.directories.existing(session.options.cwd, 'cwd');
     return session.hasProcess
       ? session.rewind(toUserMessage, dryRun)
-      : this.#registry.withPlace(() => session.rewind(toUserMessage, dryRun));
+      : this.#registry.withPlace((place) => {
+          place.session = session;
+          return session.rewind(toUserMessage, dryRun);
+        });
   }
 
   async listDisk(query: DiskQuery): Promise<DiskSession[]> {
@@ -205,7 +208,7 @@ export class Engine {
     prompt: string,
   ): Promise<Session> {
     const { options } = seed;
-    return this.#registry.withPlace(async () => {
+    return this.#registry.withPlace(async (place) => {
       const { launch } = await this.#planLaunch(options);
       const session = new Session(
         {
@@ -217,6 +220,7 @@ export class Engine {
         },
         this.#sessionServices(),
       );
+      place.session = session;
       this.#registry.add(session);
       this.#housekeeping.wake();
       this.#trail.started(session, seed.origin, prompt);
@@ -255,7 +259,10 @@ export class Engine {
     // A process that is on its way out is still registered, and would look like somebody else's.
     await session.closed();
     await this.#checkNotHeld(session.id);
-    await this.#registry.withPlace(() => session.prompt(request.prompt));
+    await this.#registry.withPlace((place) => {
+      place.session = session;
+      return session.prompt(request.prompt);
+    });
   }
 
   async #fork(parent: Session, request: ReplyRequest): Promise<Session> {

@@ -69,6 +69,14 @@ export class ProcessHolder {
     return this.#holding.kind === 'starting';
   }
 
+  /** On its way out; `closed` tells when it has gone. */
+  get closing(): boolean {
+    return (
+      this.#holding.kind === 'closing' ||
+      (this.#holding.kind === 'starting' && this.#holding.start.aborted !== undefined)
+    );
+  }
+
   /** Also of a process that is on its way out. */
   get pid(): number | undefined {
     return this.#holding.kind === 'closing' ? this.#holding.process.pid : this.live?.pid;

@@ -167,6 +167,16 @@ export class Session {
     return this.#process.starting;
   }
 
+  /** Its process is on its way out. */
+  get closing(): boolean {
+    return this.#process.closing;
+  }
+
+  /** There is a process, or one is on its way in or out. */
+  get holdsPlace(): boolean {
+    return this.hasProcess || this.launching || this.closing;
+  }
+
   /** Also of a process that is on its way out. */
   get pid(): number | undefined {
     return this.#process.pid;

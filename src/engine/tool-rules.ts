@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
+import { matchesPath, matchesWildcards } from './wildcards.ts';
 
 /** A call of a tool that rules are asked about. */
 export interface ToolCall {
@@ -27,12 +28,17 @@ const COMMAND_TOOLS: ReadonlySet<string> = new Set(['Bash', 'PowerShell', 'Monit
 const PATH_FIELDS = ['file_path', 'notebook_path', 'path'] as const;
 const OTHER_FIELDS = ['url', 'query', 'skill', 'subagent_type'] as const;
 
+const MOST_COMMAND_CHARS = 100_000;
+const MOST_PATH_CHARS = 4_096;
+
 /**
  * The first rule that refuses this call, if any does. Claude Code has its own, exact reading of the rules; this one
  * stands where Claude Code no longer looks, at an input that was changed with the answer, so it errs on the safe side.
  */
 export function refusingRule(rules: readonly string[], call: ToolCall): string | undefined {
-  return rules.find((rule) => matches(parseRule(rule.trim()), call));
+  // Taken apart once, however many rules there are.
+  const commands = COMMAND_TOOLS.has(call.toolName) ? commandsIn(textOf(call.input['command'])) : undefined;
+  return rules.find((rule) => matches(parseRule(rule.trim()), call, commands));
 }
 
 function parseRule(rule: string): ToolRule {
@@ -40,12 +46,20 @@ function parseRule(rule: string): ToolRule {
   return toolName === undefined ? { toolName: rule, specifier: undefined } : { toolName, specifier };
 }
 
-function matches({ toolName, specifier }: ToolRule, call: ToolCall): boolean {
+function matches({ toolName, specifier }: ToolRule, call: ToolCall, commands: readonly string[] | undefined): boolean {
   const all = specifier === undefined || specifier === '' || specifier === '*';
   if (all) return names(toolName, call.toolName);
   if (!names(toolName, call.toolName) && FAMILIES.get(toolName)?.includes(call.toolName) !== true) return false;
-  if (COMMAND_TOOLS.has(call.toolName)) return commandMatches(specifier, textOf(call.input['command']));
+  if (tooLongToMatch(call.input)) return true;
+  if (commands) return commandMatches(specifier, commands);
   return pathMatches(specifier, call) || otherMatches(specifier, call.input);
+}
+
+/** No shell takes such a command and no system such a path; held against many rules, it would keep the server busy. */
+function tooLongToMatch(input: ToolCall['input']): boolean {
+  const isLonger = (fields: readonly string[], chars: number): boolean =>
+    fields.some((field) => textOf(input[field]).length > chars);
+  return isLonger(['command', ...OTHER_FIELDS], MOST_COMMAND_CHARS) || isLonger(PATH_FIELDS, MOST_PATH_CHARS);
 }
 
 /** `mcp__server` and `mcp__server__*` name all tools of a server. */
@@ -55,10 +69,17 @@ function names(rule: string, toolName: string): boolean {
 }
 
 /** A command line is refused when any of the commands in it is. Quotes are not understood: too much is refused, not too little. */
-function commandMatches(specifier: string, line: string): boolean {
-  const pattern = commandPattern(specifier);
-  const commands = [line, ...line.split(/[;&|\n()`{}]+/)];
-  return commands.some((command) => pattern.test(withoutPrefix(command)));
+function commandsIn(line: string): string[] {
+  if (line.length > MOST_COMMAND_CHARS) return [];
+  const commands = [line, ...line.split(/[;&|\n()`{}]+/)].map((command) => withoutPrefix(command).replace(/\s/g, ' '));
+  return [...new Set(commands)];
+}
+
+function commandMatches(specifier: string, commands: readonly string[]): boolean {
+  const { head, open } = commandRule(specifier.replace(/\s/g, ' '));
+  return commands.some((command) =>
+    open ? matchesWildcards(`${head} *`, `${command} `) : matchesWildcards(head, command),
+  );
 }
 
 /** Words before a command that do not change which command it is. */
@@ -69,31 +90,20 @@ function withoutPrefix(command: string): string {
 }
 
 /** `git diff *` and the older `git diff:*` both mean the command alone or with anything behind it. */
-function commandPattern(specifier: string): RegExp {
-  const [, head = specifier, open] = /^(.*?)(:\*| \*)?$/s.exec(specifier) ?? [];
-  return new RegExp(`^${withWildcards(head, '.*')}${open === undefined ? '' : '(?:\\s.*)?'}$`, 's');
+function commandRule(specifier: string): { head: string; open: boolean } {
+  const open = specifier.endsWith(':*') || specifier.endsWith(' *');
+  return { head: open ? specifier.slice(0, -2) : specifier, open };
 }
 
 function pathMatches(specifier: string, { input, cwd }: ToolCall): boolean {
-  const pattern = pathPattern(specifier, cwd);
+  const pattern = absoluteSpecifier(specifier.replace(/\/$/, ''), cwd);
   return PATH_FIELDS.some((field) => {
     const given = textOf(input[field]);
-    return given !== '' && pattern.test(path.resolve(cwd, given));
+    return given !== '' && matchesPath(pattern, path.resolve(cwd, given));
   });
 }
 
 /** As in .gitignore: `//` is the root, `~/` the home, a name without a slash is found at any depth. */
-function pathPattern(specifier: string, cwd: string): RegExp {
-  const absolute = absoluteSpecifier(specifier.replace(/\/$/, ''), cwd);
-  const pieces = absolute.split('**/').map((piece) =>
-    piece
-      .split('**')
-      .map((part) => withWildcards(part, '[^/]*'))
-      .join('.*'),
-  );
-  return new RegExp(`^${pieces.join('(?:.*/)?')}(?:/.*)?$`, 's');
-}
-
 function absoluteSpecifier(specifier: string, cwd: string): string {
   if (specifier.startsWith('//')) return specifier.slice(1);
   if (specifier.startsWith('~/')) return `${homedir()}${specifier.slice(1)}`;
@@ -103,18 +113,15 @@ function absoluteSpecifier(specifier: string, cwd: string): string {
 
 function otherMatches(specifier: string, input: ToolCall['input']): boolean {
   const domain = specifier.startsWith('domain:') ? specifier.slice('domain:'.length) : undefined;
-  if (domain !== undefined)
-    return new RegExp(`^${withWildcards(domain, '.*')}$`, 'i').test(hostOf(textOf(input['url'])));
-  const pattern = new RegExp(`^${withWildcards(specifier, '.*')}$`, 's');
-  return OTHER_FIELDS.some((field) => pattern.test(textOf(input[field]).trim()));
+  if (domain !== undefined) return matchesWildcards(domain.toLowerCase(), hostOf(textOf(input['url'])));
+  return OTHER_FIELDS.some((field) => {
+    const given = textOf(input[field]).trim();
+    return given !== '' && matchesWildcards(specifier, given);
+  });
 }
 
 function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname : '';
-}
-
-function withWildcards(text: string, wildcard: string): string {
-  return text.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*+/g, wildcard);
+  return URL.canParse(url) ? new URL(url).hostname.toLowerCase() : '';
 }
 
 function textOf(value: unknown): string {

@@ -2,6 +2,7 @@ import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/
 import { digestLine } from '../audit/audit-entry.ts';
 import type { Engine } from '../engine/engine.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
+import { checkShape } from './argument-shape.ts';
 import { isObject, parseArguments, type Arguments } from './arguments.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
 
@@ -18,6 +19,7 @@ export async function callTool(
   try {
     if (given !== undefined && !isObject(given))
       throw new DomainError('INVALID_ARGUMENT', 'Arguments must be an object.');
+    checkShape(args);
     const input = parseArguments(tool.input(), tool.normalize(args), tool.flatNames);
     context.forms?.takeAnswers(tool.name);
     const answer = await tool.run(input as never, context);
@@ -48,6 +50,15 @@ function auditCall(engine: Engine, tool: Tool, args: Arguments, answer: object, 
     what: `${tool.name}${action}`,
     outcome,
     ...(typeof sessionId === 'string' && sessionId !== '' && { session: sessionId.slice(0, 200) }),
-    details: { arguments: digestLine(JSON.stringify(args)) },
+    details: { arguments: argumentsLine(args) },
   });
+}
+
+/** What is nested too deeply to be written is told apart, and leaves a record all the same. */
+function argumentsLine(args: Arguments): string {
+  try {
+    return digestLine(JSON.stringify(args));
+  } catch {
+    return 'nested too deeply';
+  }
 }

@@ -6,6 +6,11 @@ import { z } from 'zod';
  */
 
 const names = z.array(z.string().min(1));
+/** Each call of a tool is held against all of them. */
+const MOST_RULE_CHARS = 32_768;
+const toolRules = names.refine((rules) => rules.reduce((chars, rule) => chars + rule.length, 0) <= MOST_RULE_CHARS, {
+  error: `All rules together may have ${String(MOST_RULE_CHARS)} characters`,
+});
 const jsonObject = z.record(z.string(), z.unknown());
 
 export const PERMISSION_MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'] as const;
@@ -49,8 +54,8 @@ export const timeoutMs = z.int().min(0).max(2_147_483_647);
 /** The options that stand at the top level of `claude_code`. */
 export const commonOptions = {
   cwd: z.string().min(1),
-  allowedTools: names,
-  disallowedTools: names,
+  allowedTools: toolRules,
+  disallowedTools: toolRules,
   permissionMode,
   maxTurns: z.int().positive(),
   model: z.string().min(1),

@@ -78,6 +78,7 @@ export class FrameTransport implements Transport {
       else this.#refuse(PARSE_ERROR, 'Not JSON', undefined);
       return;
     }
+    keepProtoKey(message);
     try {
       this.onmessage?.(message);
     } catch (error) {
@@ -106,4 +107,16 @@ function idOf(line: string): string | number | undefined {
   const value = JSON.parse(line) as { id?: unknown } | null;
   const id = value?.id;
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}
+
+/**
+ * The protocol library drops an argument named `__proto__` without a word, and what a caller writes is never silently
+ * dropped: under this name it comes through to be refused as unknown.
+ */
+function keepProtoKey(message: JSONRPCMessage): void {
+  const params = 'params' in message ? message.params : undefined;
+  const args: unknown = params?.['arguments'];
+  if (typeof args !== 'object' || args === null || !Object.hasOwn(args, '__proto__')) return;
+  Reflect.deleteProperty(args, '__proto__');
+  Object.assign(args, { '"__proto__"': true });
 }

@@ -1,0 +1,227 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { deferred, type Deferred } from './deferred.ts';
+import { Registry } from './registry.ts';
+import type { Session } from './session.ts';
+
+/** A session as the registry sees it; its process closes when the test says so. */
+class FakeSession {
+  readonly id: string;
+  restedMs: number;
+  process: 'none' | 'starting' | 'idle' | 'working' | 'closing' = 'none';
+  #gone: Deferred<void> | undefined;
+
+  constructor(id: string, restedMs = 0) {
+    this.id = id;
+    this.restedMs = restedMs;
+  }
+
+  get holdsPlace(): boolean {
+    return this.process !== 'none';
+  }
+
+  get closing(): boolean {
+    return this.process === 'closing';
+  }
+
+  get parkable(): boolean {
+    return this.process === 'idle';
+  }
+
+  async park(): Promise<void> {
+    if (this.parkable) await this.dispose();
+  }
+
+  async dispose(): Promise<void> {
+    if (this.process === 'none') return;
+    if (this.process !== 'closing') {
+      this.process = 'closing';
+      this.#gone = deferred<void>();
+    }
+    await this.#gone?.promise;
+  }
+
+  async closed(): Promise<void> {
+    if (this.closing) await this.#gone?.promise;
+  }
+
+  end(): void {
+    this.process = 'none';
+    this.#gone?.resolve();
+  }
+}
+
+interface Launch {
+  readonly session: FakeSession;
+  readonly begun: () => boolean;
+  readonly outcome: Promise<string>;
+  succeed(): void;
+  fail(): void;
+}
+
+class Bench {
+  readonly sessions: FakeSession[] = [];
+  readonly launches: Launch[] = [];
+  readonly registry: Registry;
+
+  constructor(maxProcesses: number) {
+    this.registry = new Registry(maxProcesses);
+  }
+
+  know(process: FakeSession['process'], restedMs = 0): FakeSession {
+    const session = new FakeSession(`s${this.sessions.length}`, restedMs);
+    session.process = process;
+    this.sessions.push(session);
+    this.registry.add(session as unknown as Session);
+    return session;
+  }
+
+  launch(known?: FakeSession): Launch {
+    const session = known ?? new FakeSession(`s${this.sessions.length}`);
+    if (!known) this.sessions.push(session);
+    const done = deferred<void>();
+    done.promise.catch(() => undefined);
+    let begun = false;
+    const outcome = this.registry
+      .withPlace(async (place) => {
+        place.session = session as unknown as Session;
+        this.registry.add(place.session);
+        begun = true;
+        session.process = 'starting';
+        await done.promise;
+        session.process = 'working';
+        return 'ran';
+      })
+      .catch((error: unknown) => {
+        if (session.process === 'starting') session.process = 'none';
+        return String((error as { code?: string }).code ?? error);
+      });
+    const launch = {
+      session,
+      begun: () => begun,
+      outcome,
+      succeed: () => done.resolve(),
+      fail: () => done.reject(new Error('failed')),
+    };
+    this.launches.push(launch);
+    return launch;
+  }
+
+  get processes(): number {
+    return this.sessions.filter(({ process }) => process !== 'none').length;
+  }
+}
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+}
+
+test('of starts that come together, as many run as there are places', async () => {
+  const bench = new Bench(1);
+  const launches = [bench.launch(), bench.launch(), bench.launch()];
+  launches[0]?.succeed();
+  expect(await Promise.all(launches.map(({ outcome }) => outcome))).toEqual([
+    'ran',
+    'TOO_MANY_SESSIONS',
+    'TOO_MANY_SESSIONS',
+  ]);
+});
+
+test('an idle process hands its place to one start, which waits for its end', async () => {
+  const bench = new Bench(1);
+  const idle = bench.know('idle');
+  const [first, second] = [bench.launch(), bench.launch()];
+  expect(await second.outcome).toBe('TOO_MANY_SESSIONS');
+  await settle();
+  expect([idle.process, first.begun()]).toEqual(['closing', false]);
+  idle.end();
+  first.succeed();
+  expect(await first.outcome).toBe('ran');
+});
+
+test('two starts are handed two places, the longest idle first; a third gets none', async () => {
+  const bench = new Bench(3);
+  bench.know('working');
+  const short = bench.know('idle', 1);
+  const long = bench.know('idle', 2);
+  const first = bench.launch();
+  expect([long.process, short.process]).toEqual(['closing', 'idle']);
+  const second = bench.launch();
+  expect(await bench.launch().outcome).toBe('TOO_MANY_SESSIONS');
+  short.end();
+  await settle();
+  expect([first.begun(), second.begun()]).toEqual([false, true]);
+  long.end();
+  await settle();
+  expect(first.begun()).toBe(true);
+});
+
+test('a process that closes anyway, also of a forgotten session, makes room before an idle one is parked', async () => {
+  const bench = new Bench(2);
+  const idle = bench.know('idle');
+  const forgotten = bench.know('working');
+  void bench.registry.forget(forgotten as unknown as Session);
+  const start = bench.launch();
+  expect(idle.process).toBe('idle');
+  await settle();
+  expect(start.begun()).toBe(false);
+  forgotten.end();
+  await settle();
+  expect(start.begun()).toBe(true);
+});
+
+test('a session that is parked for another may be started again on a place of its own', async () => {
+  const bench = new Bench(1);
+  const idle = bench.know('idle');
+  const start = bench.launch();
+  expect(await bench.launch(idle).outcome).toBe('TOO_MANY_SESSIONS');
+  idle.end();
+  start.fail();
+  await start.outcome;
+  const again = bench.launch(idle);
+  await settle();
+  expect(again.begun()).toBe(true);
+});
+
+const deed = fc.record({
+  what: fc.constantFrom('launch', 'relaunch', 'succeed', 'fail', 'rest', 'park', 'forget', 'end', 'crash'),
+  which: fc.nat(),
+});
+
+test('whatever comes together, there are never more processes than places, and every place comes back', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(deed, { maxLength: 40 }), async (max, deeds) => {
+      const bench = new Bench(max);
+      const pick = <T>(from: readonly T[], which: number): T | undefined => from[which % Math.max(from.length, 1)];
+      for (const { what, which } of deeds) {
+        const session = pick(bench.sessions, which);
+        if (what === 'launch') bench.launch();
+        if (what === 'relaunch' && session?.process === 'none') bench.launch(session);
+        if (what === 'succeed') pick(bench.launches, which)?.succeed();
+        if (what === 'fail') pick(bench.launches, which)?.fail();
+        if (what === 'rest' && session?.process === 'working') session.process = 'idle';
+        if (what === 'park') void session?.park();
+        if (what === 'forget' && session && session.process !== 'starting')
+          void bench.registry.forget(session as unknown as Session);
+        if (what === 'end' && session?.closing === true) session.end();
+        if (what === 'crash' && session?.process === 'working') session.process = 'none';
+        if (which % 2 === 0) await settle();
+        expect(bench.processes).toBeLessThanOrEqual(max);
+      }
+      for (const launch of bench.launches) launch.succeed();
+      for (let round = 0; round < 3; round++) {
+        await settle();
+        for (const session of bench.sessions) {
+          void session.dispose();
+          session.end();
+        }
+      }
+      await Promise.all(bench.launches.map(({ outcome }) => outcome));
+      for (const session of bench.sessions) session.process = 'none';
+      const last = Array.from({ length: max }, () => bench.launch());
+      await settle();
+      expect(last.every(({ begun }) => begun())).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,27 @@
+import { DomainError } from '../errors/errors.ts';
+
+/** Deeper than any schema, agent or tool input that a person wrote. Code that recurses runs out of stack far below. */
+const MOST_LEVELS = 100;
+
+/**
+ * What no schema sees: levels so many that whoever recurses into them fails, and keys named `__proto__`, which JSON may
+ * have and libraries pass over in silence. Looked for without recursion.
+ */
+export function checkShape(args: Readonly<Record<string, unknown>>): void {
+  let level: [where: string, value: object][] = [['', args]];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > MOST_LEVELS) {
+      const [parameter = ''] = level[0]?.[0].split('.', 1) ?? [];
+      throw new DomainError('INVALID_ARGUMENT', `${parameter}: nested deeper than ${String(MOST_LEVELS)} levels.`);
+    }
+    level = level.flatMap(([where, value]) => objectsIn(where, value));
+  }
+}
+
+function objectsIn(where: string, value: object): [where: string, value: object][] {
+  return Object.entries(value).flatMap(([key, item]: [string, unknown]): [string, object][] => {
+    const path = where === '' ? key : `${where}.${key}`;
+    if (key === '__proto__') throw new DomainError('INVALID_ARGUMENT', `Unknown parameter ${path}.`);
+    return typeof item === 'object' && item !== null ? [[path, item]] : [];
+  });
+}
