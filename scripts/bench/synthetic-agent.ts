@@ -118,6 +118,7 @@ export function syntheticEngine(shape: TurnShape, argv: readonly string[] = []):
       find: async () => undefined,
       lastCostUsd: async () => 0,
       list: async () => [],
+      lock: async () => ({ release: async () => undefined }),
       findHolder: async () => undefined,
     },
     audit: { record: () => undefined },

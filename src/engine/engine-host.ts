@@ -6,6 +6,7 @@ import { ProcessOwner } from '../driver/process-owner.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
 import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
+import { lockSession } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
 import { Engine } from './engine.ts';
 import type { EngineServices } from './services.ts';
@@ -39,7 +40,11 @@ export function hostEngine(settings: Settings, { env, cwd, configDir, log }: Sur
   const engine = new Engine(settings, cwd, {
     clock: new SystemClock(),
     driver,
-    transcripts: { ...createTranscripts({ configDir }), findHolder: (id, isOurs) => findHolder(configDir, id, isOurs) },
+    transcripts: {
+      ...createTranscripts({ configDir }),
+      findHolder: (id, isOurs) => findHolder(configDir, id, isOurs),
+      lock: (id) => lockSession(path.join(configDir, 'claude-code-mcp', 'locks'), id),
+    },
     audit,
     configDir,
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',

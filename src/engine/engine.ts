@@ -16,7 +16,7 @@ import { Registry } from './registry.ts';
 import { checkMayResume, resumeToken } from './resume-token.ts';
 import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
 import { busy, heldElsewhere, notFound } from './session-errors.ts';
-import type { SessionSeed, SessionServices } from './session-types.ts';
+import type { SessionSeed, SessionServices, TranscriptLock } from './session-types.ts';
 import { Session } from './session.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
 import { impose } from './session-limits.ts';
@@ -339,6 +339,19 @@ export class Engine {
     if (holder) throw heldElsewhere(sessionId, holder.pid);
   }
 
+  /** What was free a moment ago need not be: only under the lock does a look at the holders count. */
+  async #lockTranscript(sessionId: string): Promise<TranscriptLock> {
+    const lock = await this.#services.transcripts.lock(sessionId);
+    if ('pid' in lock) throw heldElsewhere(sessionId, lock.pid);
+    try {
+      await this.#checkNotHeld(sessionId);
+      return lock;
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  }
+
   // ── what sessions are given ────────────────────────────────────────────────────────────────────────────────────
 
   #sessionServices(): SessionServices {
@@ -354,6 +367,7 @@ export class Engine {
         return driver.launch({ ...asked, ...launch }, listener);
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
+      lockTranscript: (id) => this.#lockTranscript(id),
       hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
       onOpened: (session, request) => this.#trail.requested(session, request),
       onRequest: (session, request) => this.approvals.requested(session, request),

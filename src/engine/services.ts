@@ -27,6 +27,8 @@ export interface TranscriptReader {
   find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
   lastCostUsd(sessionId: string): Promise<number>;
   list(query: DiskQuery & { within?: ((directory: string) => boolean) | undefined }): Promise<DiskSession[]>;
+  /** Keeps other servers from starting a process for this session until released, or says who already does. */
+  lock(sessionId: string): Promise<{ release(): Promise<void> } | { pid: number }>;
   /** Another live Claude Code that has this session open. */
   findHolder(sessionId: string, isOurs: (pid: number) => boolean): Promise<{ pid: number } | undefined>;
 }

@@ -19,6 +19,8 @@ export interface SessionServices {
   ): Promise<AgentProcess>;
   /** What a resumed or forked process takes for the cost so far. */
   recordedCostUsd(sessionId: string): Promise<number>;
+  /** Keeps other servers from a transcript; refused when another process has it open or is about to. */
+  lockTranscript(sessionId: string): Promise<TranscriptLock>;
   hasTranscript(sessionId: string): Promise<boolean>;
   /** Every request, also one that a rule is about to refuse. */
   onOpened(session: Session, request: OpenRequest): void;
@@ -30,6 +32,10 @@ export interface SessionServices {
   onRest(session: Session): void;
   onTools(tools: string[]): void;
   debug(line: string): void;
+}
+
+export interface TranscriptLock {
+  release(): Promise<void>;
 }
 
 export interface SessionSeed {

@@ -15,7 +15,14 @@ import type { Principal } from './principal.ts';
 import { ProcessHolder, type Launched } from './process-holder.ts';
 import type { OpenRequest, Source } from './requests.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
-import type { Cancellation, SessionOrigin, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
+import type {
+  Cancellation,
+  SessionOrigin,
+  SessionSeed,
+  SessionServices,
+  SessionSwitch,
+  TranscriptLock,
+} from './session-types.ts';
 import { ChangeSignal } from './signal.ts';
 import type { State } from './state.ts';
 import type { Totals } from './totals.ts';
@@ -26,6 +33,8 @@ const INTERRUPT_PATIENCE_MS = 5_000;
 
 /** `first`: with the history the session was made with. `redelivery`: of what a process that died had not read. */
 type Occasion = 'first' | 'again' | 'redelivery';
+
+const NOT_LOCKED: TranscriptLock = { release: async () => undefined };
 
 /** A conversation and the process that carries it on: what callers do goes down to either, what happens comes up here. */
 export class Session {
@@ -303,27 +312,54 @@ export class Session {
     this.#conversation.times.active();
     try {
       await this.#process.settled();
-      if (!this.hasProcess) await this.#launch(undefined, 'again');
-      const { live } = this.#process;
-      if (!live) throw new DomainError('INTERNAL', 'Claude Code could not be started.');
-      return await live.rewindFiles(toUserMessage, dryRun);
+      if (this.hasProcess) return await this.#rewindFiles(toUserMessage, dryRun);
+      const lock = await this.#launchLocked(undefined, 'again');
+      try {
+        return await this.#rewindFiles(toUserMessage, dryRun);
+      } finally {
+        await lock.release();
+      }
     } finally {
       this.#rewinding--;
     }
   }
 
+  async #rewindFiles(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
+    const { live } = this.#process;
+    if (!live) throw new DomainError('INTERNAL', 'Claude Code could not be started.');
+    return live.rewindFiles(toUserMessage, dryRun);
+  }
+
   // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #launch(first: Message | undefined, occasion: Occasion): Promise<void> {
+  async #launch(first: Message, occasion: Occasion): Promise<void> {
+    const launched = await this.#launchLocked(first, occasion);
+    await launched.release();
+  }
+
+  /** Until it is released no other server can start a process on this transcript: ours is not registered at once. */
+  async #launchLocked(first: Message | undefined, occasion: Occasion): Promise<TranscriptLock> {
+    let lock: TranscriptLock | undefined;
     try {
       await this.#process.start({
-        launch: (listener) => this.#spawn(first, occasion, listener),
+        launch: async (listener) => {
+          lock = await this.#lockTranscript(occasion);
+          return this.#spawn(first, occasion, listener);
+        },
         timeoutMs: this.#initTimeoutMs,
       });
+      return lock ?? NOT_LOCKED;
     } catch (error) {
+      await lock?.release();
       this.#conversation.startFailed(error, occasion !== 'redelivery');
       throw error;
     }
+  }
+
+  /** A transcript that is new is nobody else's. */
+  async #lockTranscript(occasion: Occasion): Promise<TranscriptLock> {
+    const isNew = occasion === 'first' && this.#origin.kind !== 'resume';
+    return isNew ? NOT_LOCKED : this.#services.lockTranscript(this.id);
   }
 
   async #spawn(first: Message | undefined, occasion: Occasion, listener: AgentListener): Promise<Launched> {

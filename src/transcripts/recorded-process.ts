@@ -33,20 +33,35 @@ export async function isSameProcess(recorded: RecordedProcess, platform = proces
   }
 }
 
+/** Of this process, in the words that `isSameProcess` compares. */
+export async function ownStartTime(platform = process.platform): Promise<string | undefined> {
+  if (platform === 'linux') return statFields(await readFile('/proc/self/stat', 'latin1').catch(() => ''))[19];
+  return platform === 'darwin' ? startByPs(process.pid) : undefined;
+}
+
 async function isSameOnLinux({ pid, startTime }: RecordedProcess): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined);
   // Gone, or hidden from us (mounted with hidepid).
   if (stat === undefined) return isAlive(pid);
-  // The command name may hold spaces and parentheses: count from the last one.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = statFields(stat);
   const [state] = fields;
   if (state === 'Z' || state === 'X') return false;
   return startTime === undefined || !/^\d+$/.test(startTime) || fields[19] === startTime;
 }
 
+/** The command name may hold spaces and parentheses: count from the last one. */
+function statFields(stat: string): string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
 async function isSameByPs({ pid, startTime }: RecordedProcess): Promise<boolean> {
   if (startTime === undefined || !PS_DATE.test(startTime)) return true;
+  const now = await startByPs(pid);
+  return now === undefined || now === startTime;
+}
+
+async function startByPs(pid: number): Promise<string | undefined> {
   const options = { env: { LC_ALL: 'C', TZ: 'UTC' }, timeout: PS_TIMEOUT_MS };
   const ps = await promisify(execFile)('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], options).catch(() => undefined);
-  return ps === undefined || ps.stdout.trim() === startTime;
+  return ps?.stdout.trim();
 }

@@ -30,6 +30,7 @@ async function workingSession(): Promise<Stage> {
         return process;
       },
       recordedCostUsd: async () => 0,
+      lockTranscript: async () => ({ release: async () => undefined }),
       hasTranscript: async () => true,
       onOpened: () => undefined,
       onRequest: () => undefined,

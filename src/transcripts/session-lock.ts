@@ -1,0 +1,93 @@
+/**
+ * Keeps servers apart that reach for one session in the same instant, before the process that either starts is
+ * registered. A lock is a file that names its holder; one whose holder is dead counts for nothing.
+ *
+ * A dead lock is never taken away by whoever finds it, since it could have become another's meanwhile: the next one is
+ * made under the next number, which only one can do.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { isSameProcess, ownStartTime, type RecordedProcess } from './recorded-process.ts';
+
+export interface SessionLock {
+  release(): Promise<void>;
+}
+
+interface Numbered {
+  readonly file: string;
+  readonly number: number;
+}
+
+/** How often others may come first before this gives up. */
+const ATTEMPTS = 5;
+
+export async function lockSession(directory: string, sessionId: string): Promise<SessionLock | { pid: number }> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  for (let attempt = 1; ; attempt++) {
+    const holder = await holderIn(directory, sessionId);
+    if (holder) return { pid: holder.pid };
+    const number = ((await locksOf(directory, sessionId)).at(-1)?.number ?? 0) + 1;
+    const file = path.join(directory, `${sessionId}.${number}.lock`);
+    if (await create(file)) {
+      const release = (): Promise<void> => remove(directory, sessionId, number);
+      // Somebody who was slower than all of them may have made an old number anew.
+      const later = await holderIn(directory, sessionId, number);
+      if (!later) return { release };
+      await rm(file, { force: true });
+      return { pid: later.pid };
+    }
+    if (attempt === ATTEMPTS) return { pid: (await holderIn(directory, sessionId))?.pid ?? process.pid };
+  }
+}
+
+/** Whose lock holds, above this number. */
+async function holderIn(directory: string, sessionId: string, above = 0): Promise<RecordedProcess | undefined> {
+  for (const { file, number } of await locksOf(directory, sessionId)) {
+    if (number <= above) continue;
+    const recorded = await readRecord(file);
+    if (recorded && (await isSameProcess(recorded))) return recorded;
+  }
+  return undefined;
+}
+
+/** Lowest number first. */
+async function locksOf(directory: string, sessionId: string): Promise<Numbered[]> {
+  return (await readdir(directory))
+    .filter((name) => name.startsWith(`${sessionId}.`) && name.endsWith('.lock'))
+    .map((name) => ({ file: path.join(directory, name), number: Number(name.slice(sessionId.length + 1, -5)) }))
+    .filter(({ number }) => Number.isSafeInteger(number))
+    .sort((a, b) => a.number - b.number);
+}
+
+/** Whether it is ours. Made elsewhere first, so that nobody ever sees one without its holder. */
+async function create(file: string): Promise<boolean> {
+  const draft = `${file}.${randomUUID()}`;
+  const record: RecordedProcess = { pid: process.pid, startTime: await ownStartTime() };
+  await writeFile(draft, JSON.stringify(record), { flag: 'wx', mode: 0o600 });
+  try {
+    await link(draft, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Ours last: until then nobody else can take one. */
+async function remove(directory: string, sessionId: string, number: number): Promise<void> {
+  const done = (await locksOf(directory, sessionId)).filter((lock) => lock.number <= number);
+  for (const { file } of done) await rm(file, { force: true });
+}
+
+async function readRecord(file: string): Promise<RecordedProcess | undefined> {
+  try {
+    const { pid, startTime } = JSON.parse(await readFile(file, 'utf8')) as Partial<RecordedProcess>;
+    return typeof pid === 'number' ? { pid, startTime } : undefined;
+  } catch {
+    return undefined;
+  }
+}
