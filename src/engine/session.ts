@@ -6,6 +6,7 @@ import type { PermissionMode, SessionOptions } from '../schema/session-options.t
 import type { Activity } from './activity.ts';
 import type { Answer } from './answer.ts';
 import type { ConnectedClient } from './approvals.ts';
+import { withBudgetLeft } from './budget.ts';
 import { Conversation, type ConversationEvent } from './conversation.ts';
 import { deferred } from './deferred.ts';
 import type { EventLog } from './event-log.ts';
@@ -367,7 +368,8 @@ export class Session {
     const history = occasion === 'first' ? this.#origin : await this.#history();
     const counted = history.kind === 'fork' ? history.of : this.id;
     totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
-    const process = await this.#services.launch({ sessionId: this.id, history, options: this.options }, listener);
+    const options = withBudgetLeft(this.options, totals.session.costUsd, first !== undefined);
+    const process = await this.#services.launch({ sessionId: this.id, history, options }, listener);
     const beginsAgain = occasion !== 'first' && history.kind !== 'resume';
     return { process, first: first && beginsAgain ? { ...first, text: outbox.unanswered } : first };
   }

@@ -32,10 +32,10 @@ test('a pattern of a path matches what its regular expression would', () => {
 });
 
 describe('what is made to take forever does not', () => {
-  const many = 10_000;
+  const many = 4_000;
   const hostile: [what: string, rules: string[], input: Record<string, string>][] = [
     ['a rule of many wildcards', [`Bash(${'a*'.repeat(many)}b)`], { command: 'a'.repeat(100_000) }],
-    ['many rules', Array.from({ length: 2_500 }, () => 'Bash(*a*a*b)'), { command: 'a'.repeat(100_000) }],
+    ['many rules', Array.from({ length: 1_200 }, () => 'Bash(*a*a*b)'), { command: 'a'.repeat(100_000) }],
     ['a long command of many pieces', ['Bash(*b)'], { command: 'a;'.repeat(50_000) }],
     ['a long prefix', ['Bash(*b)'], { command: `${'A=1 '.repeat(20_000)}x` }],
     ['an assignment without an end', ['Bash(*b)'], { command: 'a='.repeat(50_000) }],

@@ -7,7 +7,7 @@ import { z } from 'zod';
 
 const names = z.array(z.string().min(1));
 /** Each call of a tool is held against all of them. */
-const MOST_RULE_CHARS = 32_768;
+const MOST_RULE_CHARS = 16_384;
 const toolRules = names.refine((rules) => rules.reduce((chars, rule) => chars + rule.length, 0) <= MOST_RULE_CHARS, {
   error: `All rules together may have ${String(MOST_RULE_CHARS)} characters`,
 });
