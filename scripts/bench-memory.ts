@@ -4,10 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ranSession, rest } from './bench/engine-rows.ts';
 import { syntheticEngine } from './bench/synthetic-agent.ts';
 
-const SESSIONS = 1_000;
+/** `--check` does the same in small. */
+const small = process.argv.includes('--check');
+const SESSIONS = small ? 2 : 1_000;
 /** A turn of 16 steps makes 50 events: init, 16 × 3, result. */
 const FIFTY_EVENTS = { steps: 16, partials: 0 };
-const TURNS = 10_000;
+const TURNS = small ? 10 : 10_000;
 
 const collect = (globalThis as { gc?: () => void }).gc;
 if (!collect) throw new Error('needs --expose-gc');

@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: measures what the product promises, everything it is compared with in the same run, and writes
- * bench/results.json. Options: --peers (other servers too), --rounds <n>, --only <words of a part, comma between>.
+ * bench/results.json. Options: --peers (other servers too), --rounds <n>, --only <words of a part, comma between>,
+ * --check (measures nothing and writes nothing; prints the table of the last results).
  */
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -29,6 +30,7 @@ const { values: options } = parseArgs({
     peers: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
     only: { type: 'string' },
+    check: { type: 'boolean', default: false },
   },
 });
 const rounds = Math.max(1, Number(options.rounds));
@@ -99,34 +101,27 @@ async function withServer(measure: (harness: Harness, place: Place) => Promise<v
   }
 }
 
-const wanted = options.only?.split(',').map((word) => word.trim());
-for (const [name, measure] of Object.entries(parts)) {
-  if (wanted && !wanted.includes(name)) continue;
-  console.error(`measuring ${name} …`);
-  try {
-    await measure();
-  } catch (error) {
-    // One part that fails must not take the others' numbers along, and must not look like a success.
-    console.error(`${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-    rows.push({ what: name, target: '', measured: 'failed', reached: false, numbers: {} });
+async function measureAll(): Promise<Results> {
+  for (const [name, measure] of Object.entries(parts)) {
+    if (wanted && !wanted.includes(name)) continue;
+    console.error(`measuring ${name} …`);
+    try {
+      await measure();
+    } catch (error) {
+      // One part that fails must not take the others' numbers along, and must not look like a success.
+      console.error(`${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      rows.push({ what: name, target: '', measured: 'failed', reached: false, numbers: {} });
+    }
   }
-}
-
-const results: Results = {
-  date: new Date().toISOString(),
-  machine,
-  versions: await versions(),
-  rounds,
-  rows,
-  bytes,
-  ...(peers && { peers }),
-};
-console.log(benchmarkTable(results));
-if (Object.keys(bytes).length > 0) console.log(`\n${bytesTable(results)}`);
-if (peers) console.log(`\n${peersTable(peers)}`);
-if (!wanted) {
-  await mkdir(path.join(root, 'bench'), { recursive: true });
-  await writeFile(path.join(root, 'bench', 'results.json'), `${JSON.stringify(results, null, 2)}\n`);
+  return {
+    date: new Date().toISOString(),
+    machine,
+    versions: await versions(),
+    rounds,
+    rows,
+    bytes,
+    ...(peers && { peers }),
+  };
 }
 
 async function versions(): Promise<Record<string, string>> {
@@ -137,4 +132,15 @@ async function versions(): Promise<Record<string, string>> {
     node: process.versions.node,
     '@anthropic-ai/claude-agent-sdk': await read('node_modules/@anthropic-ai/claude-agent-sdk/package.json'),
   };
+}
+
+const wanted = options.only?.split(',').map((word) => word.trim());
+const file = path.join(root, 'bench', 'results.json');
+const results = options.check ? (JSON.parse(await readFile(file, 'utf8')) as Results) : await measureAll();
+console.log(benchmarkTable(results));
+if (Object.keys(results.bytes).length > 0) console.log(`\n${bytesTable(results)}`);
+if (results.peers) console.log(`\n${peersTable(results.peers)}`);
+if (!wanted && !options.check) {
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
 }

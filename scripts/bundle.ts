@@ -18,10 +18,13 @@ const staged = path.join(root, '.build', 'mcpb');
 const name = `${packageJson.name}-${packageJson.version}.mcpb`;
 const bundle = path.join(root, '.build', name);
 
-const { repository } = parseArgs({ options: { repository: { type: 'string' } } }).values;
+const { repository, check } = parseArgs({
+  options: { repository: { type: 'string' }, check: { type: 'boolean', default: false } },
+}).values;
+// `--check` stages what would be packed, and packs nothing.
 stageBundle(root, staged);
-if (!(await packExtension({ extensionPath: staged, outputPath: bundle }))) process.exit(1);
-if (repository !== undefined) {
+if (!check && !(await packExtension({ extensionPath: staged, outputPath: bundle }))) process.exit(1);
+if (!check && repository !== undefined) {
   const entry = registryEntry(template, { repository, bundle: { name, content: readFileSync(bundle) } });
   writeFileSync(path.join(root, '.build', 'server.json'), `${JSON.stringify(entry, null, 2)}\n`);
   console.log(`Output: ${path.join(root, '.build', 'server.json')}`);

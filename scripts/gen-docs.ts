@@ -11,6 +11,7 @@ import { settingsMarkdownTable } from '../src/config/help.ts';
 import { parametersOf } from '../src/mcp/documentation/documented-tool.ts';
 import { TOOLSETS } from '../src/mcp/toolsets.ts';
 import { benchPart, peersPart } from './docs/bench-part.ts';
+import { errorsTable } from './docs/errors-table.ts';
 import { fillGeneratedParts } from './docs/generated-parts.ts';
 import { isTopLevel, parameterTable, referencePage } from './docs/reference-page.ts';
 import { toolsTable } from './docs/tools-table.ts';
@@ -19,6 +20,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 const PARTS: Readonly<Record<string, () => string>> = {
   settings: settingsMarkdownTable,
+  errors: errorsTable,
   bench: () => benchPart(path.join(root, 'bench', 'results.json')),
   peers: () => peersPart(path.join(root, 'bench', 'results.json')),
   'tools-compact': () => toolsTable(TOOLSETS.compact),
@@ -33,6 +35,7 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference-compact.md': () => referencePage('compact', TOOLSETS.compact),
   'docs/reference-explicit.md': () => referencePage('explicit', TOOLSETS.explicit),
   'docs/settings.md': () => withParts('docs/settings.md'),
+  'docs/guide.md': () => withParts('docs/guide.md'),
   'README.md': () => withParts('README.md'),
   'server.json': () => withVersion('server.json'),
   'packaging/mcpb-manifest.json': () => withVersion('packaging/mcpb-manifest.json'),

@@ -45,26 +45,7 @@ interface Seen {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const TIMEOUT_MS = 90_000;
 
-const wanted = process.argv.slice(2).map((name) => name.toLowerCase());
-const chosen = CLIENTS.filter(
-  ({ name }) => wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word)),
-);
 const base = mkdtempSync(path.join(os.tmpdir(), 'interop-'));
-const outcomes: Outcome[] = [];
-try {
-  for (const client of chosen) {
-    const outcome = await tryClient(client);
-    outcomes.push(outcome);
-    const { works, client: name, version, calls, approval, question, forms, note } = outcome;
-    console.error(
-      `${works ? 'works ' : 'FAILED'} ${name} ${version}: ${calls} calls, approval by ${approval}, question by ${question}, forms: ${forms}${note === '' ? '' : ` (${note})`}`,
-    );
-  }
-} finally {
-  rmSync(base, { recursive: true, force: true });
-}
-if (wanted.length === 0) writeFileSync(path.join(root, 'docs/interop.md'), page(outcomes));
-process.exitCode = outcomes.every(({ works }) => works) ? 0 : 1;
 
 /** A client that turns forms down without asking anybody is driven once more, with answers by tool call alone. */
 async function tryClient(client: Client): Promise<Outcome> {
@@ -317,4 +298,40 @@ function transcriptOf({ client, transcript }: Outcome): string[] {
 
 function anonymous(call: string): string {
   return call.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…').replaceAll(/"cwd":"[^"]*"/g, '"cwd":"…"');
+}
+
+const SAMPLE: Outcome = {
+  client: 'a client',
+  version: '1.0.0',
+  works: true,
+  calls: 1,
+  approval: 'tool',
+  question: 'form',
+  forms: 'shown',
+  note: '',
+  transcript: ['claude_code {"prompt":"…"}'],
+};
+
+async function run(words: readonly string[]): Promise<void> {
+  const outcomes: Outcome[] = [];
+  for (const client of CLIENTS) {
+    if (words.length > 0 && !words.some((word) => client.name.toLowerCase().includes(word))) continue;
+    const outcome = await tryClient(client);
+    outcomes.push(outcome);
+    const { works, client: name, version, calls, approval, question, forms, note } = outcome;
+    console.error(
+      `${works ? 'works ' : 'FAILED'} ${name} ${version}: ${calls} calls, approval by ${approval}, question by ${question}, forms: ${forms}${note === '' ? '' : ` (${note})`}`,
+    );
+  }
+  if (words.length === 0) writeFileSync(path.join(root, 'docs/interop.md'), page(outcomes));
+  process.exitCode = outcomes.every(({ works }) => works) ? 0 : 1;
+}
+
+// At the end of the file, where everything above has its value. `--check` drives nobody and writes nothing.
+const wanted = process.argv.slice(2).map((name) => name.toLowerCase());
+try {
+  if (wanted.includes('--check')) page([SAMPLE]);
+  else await run(wanted);
+} finally {
+  rmSync(base, { recursive: true, force: true });
 }

@@ -1,4 +1,4 @@
-/** Runs the demo and keeps what it wrote as docs/session.svg: `node scripts/run.mjs record-session`. */
+/** Runs the demo and keeps what it wrote as docs/session.svg: `node scripts/run.mjs record-session`. `--check` records nothing. */
 
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -9,13 +9,17 @@ import { terminalPicture } from './docs/terminal-picture.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-const { stdout } = await promisify(execFile)(process.execPath, [path.join(root, 'dist', 'main.mjs'), 'demo'], {
-  env: { ...process.env, NO_COLOR: '1' },
-});
-// A picture that changes with every run would be noise in the history.
-const steady = stdout.replace(/, [\d.]+ s of Claude, [\d.]+ s in all/, '');
-await writeFile(
-  path.join(root, 'docs', 'session.svg'),
-  terminalPicture(`$ npm run demo\n\n${steady}`, 'A session: npm run demo'),
-);
-console.log('wrote docs/session.svg');
+const TITLE = 'A session: npm run demo';
+
+if (process.argv.includes('--check')) terminalPicture('$ npm run demo', TITLE);
+else await record();
+
+async function record(): Promise<void> {
+  const { stdout } = await promisify(execFile)(process.execPath, [path.join(root, 'dist', 'main.mjs'), 'demo'], {
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+  // A picture that changes with every run would be noise in the history.
+  const steady = stdout.replace(/, [\d.]+ s of Claude, [\d.]+ s in all/, '');
+  await writeFile(path.join(root, 'docs', 'session.svg'), terminalPicture(`$ npm run demo\n\n${steady}`, TITLE));
+  console.log('wrote docs/session.svg');
+}

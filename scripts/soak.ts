@@ -1,4 +1,4 @@
-// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`. Fails with the first thing that is not as it must be.
+// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; with --check it is one short session. Fails with the first thing that is not as it must be.
 import { parseArgs } from 'node:util';
 import { openHarness } from '../test/harness/open-harness.ts';
 import { soak, soakHarness } from '../test/soak/soak.ts';
@@ -7,10 +7,14 @@ const { values } = parseArgs({
   options: {
     sessions: { type: 'string', default: '10' },
     turns: { type: 'string', default: '200' },
+    check: { type: 'boolean', default: false },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
   },
 });
-const plan = { sessions: Number(values.sessions), turns: Number(values.turns), seed: Number(values.seed) };
+const size = values.check
+  ? { sessions: 1, turns: 1 }
+  : { sessions: Number(values.sessions), turns: Number(values.turns) };
+const plan = { ...size, seed: Number(values.seed) };
 const MEGABYTE = 1024 * 1024;
 const MAX_GROWTH_BYTES = 40 * MEGABYTE;
 

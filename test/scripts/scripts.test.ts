@@ -1,0 +1,23 @@
+/** Every script is built, and runs far enough to fail where it is broken: `--check` does its work in small. */
+
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** Run by the build, not by a person. */
+const PART_OF_THE_BUILD = ['third-party-notices'];
+
+const scripts = readdirSync(path.join(root, 'scripts'))
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => name.slice(0, -'.ts'.length))
+  .filter((name) => !PART_OF_THE_BUILD.includes(name));
+
+test.each(scripts)('%s --check', { timeout: 120_000 }, async (name) => {
+  const run = path.join(root, 'scripts', 'run.mjs');
+  const { stderr } = await promisify(execFile)(process.execPath, ['--expose-gc', run, name, '--check'], { cwd: root });
+  expect(stderr).not.toMatch(/Error:/);
+});
