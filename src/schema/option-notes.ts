@@ -13,10 +13,11 @@ const OWN_SETTINGS = "as the user's Claude Code is set up";
 export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = {
   cwd: {
     meaning: 'Directory to work in; it must exist. A relative path starts at the server’s working directory.',
-    default: 'the server’s working directory',
+    default: 'the first root of the client, else the server’s working directory',
   },
   allowedTools: {
-    meaning: 'Tools that may be used without asking. Rules with an argument work too: `Bash(git diff *)`.',
+    meaning:
+      'Tools that may be used without asking. Rules with an argument work too: `Bash(git diff *)`; a tool of an MCP server is `mcp__<server>__<tool>`.',
     default: 'none',
   },
   disallowedTools: {
@@ -34,7 +35,7 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
   model: { meaning: 'Model to use, by name or alias.', default: OWN_SETTINGS },
   systemPrompt: {
     meaning:
-      'A text replaces the system prompt. `{"type":"preset","preset":"claude_code","append":"…"}` keeps Claude Code’s own and adds to it.',
+      'A text replaces the system prompt. `{"type":"preset","preset":"claude_code","append":"…"}` keeps Claude Code’s own and adds to it. Claude Code records the prompt with the first message; `snapshot: false` renders it anew each time, as a resume from disk does.',
     default: 'Claude Code’s own',
   },
   permissionRequestTimeoutMs: {
@@ -52,7 +53,7 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
   },
   sessionInitTimeoutMs: {
     meaning: 'How long Claude Code may take to report its start before the call fails.',
-    default: '10000',
+    default: 'the server’s `START_TIMEOUT_MS`',
   },
   agents: {
     meaning: 'Sub-agents by name, each with `description` and `prompt`, and if wanted `tools`, `model` and more.',

@@ -5,6 +5,7 @@ export const CHECK_RETURNS: Readonly<Record<string, string>> = {
     '`running`, `waiting_permission` (something in `actions` waits for an answer), `idle`, `error` or `cancelled`.',
   pollInterval:
     'How many milliseconds to wait before the next `poll`: 3000 while it runs, 1000 while it asks; absent at rest.',
+  warnings: 'Of a start: what to know besides, such as rules that Claude Code ignores; left out when there is nothing.',
   resumeToken:
     'From start and reply, if the operator set `RESUME_SECRET`: what a later reply to this session from disk has to show.',
   warnings:

@@ -166,6 +166,7 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
       dryRun: { meaning: 'For `rewind`: only say what would be put back.', default: '`true`' },
     },
     returns: {
+      status: 'Of a call that failed: the status of the session it was about, if the server knows it.',
       sessions: 'The sessions asked for.',
       'sessions[].sessionId': 'Id of the session.',
       'sessions[].status':

@@ -5,9 +5,9 @@ const FAILURE = {
   error: 'What went wrong and what to do about it.',
 };
 
-const sessionId = { meaning: 'The session.' };
+const warnings = 'What to know besides, such as rules that Claude Code ignores; left out when there is nothing.';
 
-const WARNINGS = 'What was done otherwise than asked, one line each: settings of an untrusted directory left out.';
+const sessionId = { meaning: 'The session.' };
 
 export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
   claude_create_session: {
@@ -15,7 +15,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       prompt: { meaning: 'The task. Not blank.' },
       workingDirectory: {
         meaning: 'Directory to work in; it must exist.',
-        default: 'the server’s working directory',
+        default: 'the first root of the client, else the server’s working directory',
       },
       permissionMode: {
         meaning:
@@ -29,7 +29,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         default: '`false`',
       },
     },
-    returns: { sessionId: 'Id of the session.', status: '`running`.', warnings: WARNINGS, ...FAILURE },
+    returns: { sessionId: 'Id of the session.', status: '`running`.', warnings, ...FAILURE },
   },
 
   claude_send_message: {
@@ -40,8 +40,12 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       message: {
         meaning: 'What to say. A session that works takes it up when its turn can; one at rest goes on with it.',
       },
+      fork: {
+        meaning: 'The message goes to a copy of the session with a new id; the original stays as it is.',
+        default: '`false`',
+      },
     },
-    returns: { sessionId: 'Id of the session.', status: '`running`.', warnings: WARNINGS, ...FAILURE },
+    returns: { sessionId: 'Id of the session, of the copy with `fork`.', status: '`running`.', warnings, ...FAILURE },
   },
 
   claude_get_status: {
@@ -62,7 +66,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       sessionId: 'Id of the session.',
       status: '`running`, `waiting_for_input`, `completed`, `error` or `interrupted`.',
       result: 'The final answer, at rest.',
-      recentOutput: 'The last lines of what Claude wrote.',
+      recentOutput: 'The last lines of what Claude wrote and is writing.',
       pendingInputs: 'One for each unanswered request.',
       'pendingInputs[].inputId': 'What `claude_respond` needs.',
       'pendingInputs[].type': '`permission`, `plan_review` or `user_question`.',
@@ -126,7 +130,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'sessions[].projectDirectory': 'Its directory.',
       'sessions[].displayText': 'Its title or first words.',
       'sessions[].timestamp': 'When something last happened in it.',
-      'sessions[].isActive': 'Whether this server knows it.',
+      'sessions[].isActive': 'Whether it has a process of this server.',
       'sessions[].activeStatus': 'Its status here, if it is active.',
       ...FAILURE,
     },

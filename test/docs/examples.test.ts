@@ -1,0 +1,92 @@
+/** Examples of calls and answers in the documents: calls that the tools take, answers that they give. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseArguments } from '../../src/mcp/arguments.ts';
+import { returnsOf } from '../../src/mcp/documentation/documented-tool.ts';
+import { TOOLSETS } from '../../src/mcp/toolsets.ts';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import { mkdir, writeFile } from 'node:fs/promises';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const pages = ['README.md', ...readdirSync(path.join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
+  name.endsWith('.md'),
+);
+const TOOLS = [...TOOLSETS.compact, ...TOOLSETS.explicit];
+
+type JsonObject = Record<string, unknown>;
+
+interface Example {
+  readonly page: string;
+  /** Of a call; an answer stands without one. */
+  readonly tool: string | undefined;
+  readonly json: string;
+}
+
+const examples: Example[] = pages.flatMap((page) =>
+  [...readFileSync(path.join(root, page), 'utf8').matchAll(/^```json\n([^]*?)^```$/gm)].map(([, block = '']) => {
+    const [, name, json = ''] = /^(\w+)?\s*(\{[^]*\})\s*$/.exec(block) ?? [];
+    return { page, tool: name, json };
+  }),
+);
+
+const calls = examples.filter((example) => example.tool !== undefined);
+const answers = examples.filter((example) => example.tool === undefined);
+
+test('there are examples', () => {
+  expect(calls.length).toBeGreaterThan(3);
+  expect(answers.length).toBeGreaterThan(1);
+});
+
+test.each(calls)('$page: $tool takes $json', ({ tool: name, json }) => {
+  const called = TOOLS.find((candidate) => candidate.name === name)!;
+  parseArguments(called.input(), called.normalize(JSON.parse(json) as JsonObject), called.flatNames);
+});
+
+const [, , check] = TOOLSETS.compact;
+
+test.each(answers)('$page: a session answers $json', ({ json }) => {
+  const answer = JSON.parse(json) as JsonObject;
+  check!.output().parse(answer);
+  const described = returnsOf(check!);
+  expect(pathsOf(answer).filter((field) => !(field in described))).toEqual([]);
+});
+
+function pathsOf(value: unknown, prefix = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => pathsOf(item, `${prefix}[]`));
+  if (typeof value !== 'object' || value === null || prefix.endsWith('.input')) return [];
+  return Object.entries(value).flatMap(([name, item]) => {
+    const field = prefix === '' ? name : `${prefix}.${name}`;
+    return [field, ...pathsOf(item, field)];
+  });
+}
+
+describe('the first task of the README', () => {
+  test('shows the activity and the summary of a real answer', async () => {
+    const h = await startHarness();
+    const file = path.join(h.project, 'src', 'price.ts');
+    await mkdir(path.dirname(file));
+    await writeFile(file, 'export const price = 1;\n');
+    h.model
+      .on('Fix the failing test.')
+      .reply(
+        tool('Read', { file_path: file }),
+        tool('Bash', { command: 'ls src', description: 'look' }),
+        tool('Edit', { file_path: file, old_string: '1', new_string: '2' }),
+        text('done'),
+      );
+    const real = await h.ok('claude_code', { prompt: 'Fix the failing test.', cwd: h.project, waitMs: 45_000 });
+    const shown = JSON.parse(answers.find(({ json }) => json.includes('waiting_permission'))!.json);
+    const steady = (line: string): string => line.replaceAll(`${h.project}/`, '').replace(/\$[\d.]+/, '$…');
+    expect(steady(shown.activity)).toBe(steady(real.activity));
+    const { type, toolName, summary } = real.actions[0];
+    const [action] = shown.actions;
+    expect({ type: action.type, toolName: action.toolName, summary: action.summary }).toEqual({
+      type,
+      toolName,
+      summary: steady(summary),
+    });
+  });
+});
