@@ -6,7 +6,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Transport } from '@modelcontextprotocol/server';
 import packageJson from '../package.json' with { type: 'json' };
-import { claudeConfigDir } from './config/host.ts';
 import { inheritedEnvironment } from './config/inherited-environment.ts';
 import { loadSettings, type SettingsOverrides } from './config/load-settings.ts';
 import { thisHost } from './config/this-host.ts';
@@ -50,9 +49,9 @@ export function createEngine(overrides: SettingsOverrides = {}, surroundings: En
   const source = { argv: [], ...machine, env: { ...(surroundings.env ?? env) }, cwd: surroundings.cwd ?? cwd };
   const settings = withKnownDenyOptions(loadSettings(source, overrides));
   const hosted = hostEngine(settings, {
+    ...machine,
     env: inheritedEnvironment(source, settings, overrides),
     cwd: source.cwd,
-    configDir: claudeConfigDir(source),
     log: surroundings.log ?? warnProcess,
   });
   hosted.sweep();

@@ -46,10 +46,9 @@ async function dispatch(source: CommandSource): Promise<number> {
       if (answers && !opening) return 0;
       const { serveUntilDone } = await import('./serve/serve-until-done.ts');
       return serveUntilDone(settings, {
+        ...source,
         opening,
         env: inheritedEnvironment(source, settings),
-        cwd: source.cwd,
-        configDir: claudeConfigDir(source),
         version,
         stderr: (text) => process.stderr.write(text),
       });

@@ -104,6 +104,11 @@ export const SETTINGS_TABLE = {
     defaultInWords: 'none',
     meaning: 'Key of the resume tokens; set it as a variable, since other users can read flags in the process list.',
   }),
+  startTimeoutMs: setting({
+    kind: milliseconds(1),
+    default: 10_000,
+    meaning: 'How long a session may take to report its start, where the caller gives no sessionInitTimeoutMs.',
+  }),
   maxSessions: setting({
     kind: integer(1, 1000),
     default: 10,

@@ -145,7 +145,9 @@ function userSignals(message: User): AgentSignal[] {
   return signals;
 }
 
-function partialSignals({ event }: Partial): AgentSignal[] {
+function partialSignals({ event, parent_tool_use_id: subAgent }: Partial): AgentSignal[] {
+  // Sub-agents write at the same time: their pieces would end up in the middle of the main text.
+  if (subAgent !== null) return [];
   if (event.type === 'message_start') return [{ kind: 'partial', messageId: event.message.id, text: '' }];
   if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') {
     return [{ kind: 'partial', messageId: undefined, text: event.delta.text }];

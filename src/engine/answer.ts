@@ -64,7 +64,7 @@ export function toDecision(request: OpenRequest, answer: Answer): Decision {
   if (answer.decision === 'deny') {
     return {
       behavior: 'deny',
-      message: answer.message ?? 'Permission denied by caller',
+      message: isBlank(answer.message) ? 'Permission denied by caller' : answer.message,
       ...(answer.interrupt === true && { interrupt: true }),
     };
   }
@@ -74,6 +74,10 @@ export function toDecision(request: OpenRequest, answer: Answer): Decision {
     ...(input && { updatedInput: input }),
     ...(answer.updatedPermissions && { updatedPermissions: answer.updatedPermissions }),
   };
+}
+
+function isBlank(text: string | undefined): text is undefined {
+  return text === undefined || text.trim() === '';
 }
 
 function answeredInput(request: OpenRequest, answer: Answer): Record<string, unknown> | undefined {

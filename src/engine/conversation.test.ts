@@ -105,6 +105,7 @@ test.each([
   ['lost its process', 'error', (world) => void world.conversation.exited(EXIT, true)],
   ['could not start one', 'error', (world) => world.conversation.startFailed(new Error('no'), true)],
   ['was stopped by force', 'interrupted', (world) => world.conversation.stoppedByForce()],
+  ['was stopped by the server', 'interrupted', (world) => void world.conversation.stop('too long', 'cleanup')],
   ['was cancelled', 'cancelled', (world) => void world.conversation.cancel('enough', 'caller', 'cancel')],
 ] as [string, string, (world: ReturnType<typeof atWork>) => void][])(
   'a conversation that %s settles what is open and is told of once',
@@ -122,6 +123,30 @@ test.each([
     expect(world.told.filter((kind) => kind === 'rested')).toHaveLength(1);
   },
 );
+
+test('a conversation that the server stopped says why until its next message', () => {
+  const { conversation, hear } = atWork();
+  conversation.stop('it worked too long', 'cleanup');
+  expect(conversation).toMatchObject({
+    state: 'interrupted',
+    cancellation: { reason: 'it worked too long', source: 'cleanup' },
+    result: { isError: true, text: expect.stringContaining('it worked too long') },
+  });
+  conversation.say({ id: 'm2', text: 'go on' });
+  hear(RUNNING, result(), IDLE);
+  expect(conversation).toMatchObject({ state: 'idle', result: { text: 'done' } });
+  expect(conversation.cancellation).toBeUndefined();
+});
+
+test('text that is being written is shown until it is finished, and not recorded unless that was asked for', () => {
+  const { conversation, hear } = atWork();
+  const written = (text: string): AgentSignal => ({ kind: 'partial', messageId: undefined, text });
+  hear({ kind: 'partial', messageId: 'a', text: '' }, written('one '), written('two'));
+  expect(conversation.unfinishedText).toBe('one two');
+  expect(conversation.log.length).toBe(0);
+  conversation.heard({ event: { type: 'output', data: {} }, signals: [] });
+  expect(conversation.unfinishedText).toBe('');
+});
 
 test('what a dead process never read is for the next one, unless there can be none', () => {
   const { conversation } = setUp();

@@ -17,7 +17,7 @@ import type { Cancellation } from './session-types.ts';
 import { isAtRest, transition, type State, type StateAtRest, type StateAtWork, type StateEvent } from './state.ts';
 import { oneLine } from './tool-summary.ts';
 import { Totals, type Sums } from './totals.ts';
-import { endedByForce, lostProcess, startFailed, type TurnResult } from './turn-result.ts';
+import { endedByForce, lostProcess, startFailed, stoppedByServer, type TurnResult } from './turn-result.ts';
 
 const TOPIC_CHARS = 200;
 
@@ -49,7 +49,12 @@ export interface ConversationServices {
 
 /** Where a conversation stands. The answer so far belongs to the turn while it works, and to the rest afterwards. */
 type Standing =
-  | { readonly kind: StateAtWork | Exclude<StateAtRest, 'cancelled'>; readonly result: TurnResult | undefined }
+  | {
+      readonly kind: StateAtWork | Exclude<StateAtRest, 'cancelled'>;
+      readonly result: TurnResult | undefined;
+      /** Of a turn that the server stopped. */
+      readonly cancellation?: Cancellation | undefined;
+    }
   | { readonly kind: 'cancelled'; readonly result: TurnResult | undefined; readonly cancellation: Cancellation };
 
 /** Events that end a turn; each goes through `#end`. */
@@ -57,7 +62,12 @@ type EndEvent = 'rest' | 'stop' | 'fail' | 'cancel';
 
 /** How a turn ends, and what is said of the requests that nobody has answered. */
 type Ending = { readonly unanswered: Unanswered } & (
-  | { readonly how: Exclude<EndEvent, 'cancel'>; readonly result: TurnResult | undefined; readonly error?: object }
+  | {
+      readonly how: Exclude<EndEvent, 'cancel'>;
+      readonly result: TurnResult | undefined;
+      readonly error?: object;
+      readonly cancellation?: Cancellation;
+    }
   | { readonly how: 'cancel'; readonly cancellation: Cancellation }
 );
 
@@ -82,6 +92,7 @@ export class Conversation {
   #standing: Standing = { kind: 'starting', result: undefined };
   #backgroundTasks = 0;
   #lastText = '';
+  #unfinishedText = '';
   #topic = '';
 
   constructor(seed: ConversationSeed, services: ConversationServices) {
@@ -112,7 +123,12 @@ export class Conversation {
   }
 
   get cancellation(): Cancellation | undefined {
-    return this.#standing.kind === 'cancelled' ? this.#standing.cancellation : undefined;
+    return this.#standing.cancellation;
+  }
+
+  /** What Claude is writing, where partial messages are asked for. */
+  get unfinishedText(): string {
+    return this.#unfinishedText;
   }
 
   get backgroundTasks(): number {
@@ -166,6 +182,7 @@ export class Conversation {
       if (event.type === 'output') {
         // Whatever held Claude up has passed.
         this.activity.clearNote();
+        this.#unfinishedText = '';
         this.#lastText = assistantText(event.data) ?? this.#lastText;
       }
       this.#append(event.type, event.data);
@@ -218,14 +235,22 @@ export class Conversation {
         this.setup.modeReported(signal.mode);
         return;
       case 'partial':
-        if (signal.messageId !== undefined) this.log.beginPartial(signal.messageId);
-        else this.log.appendPartial(signal.text, this.#services.clock.wallTime());
+        this.#takePartial(signal);
         return;
       case 'retry':
         this.activity.note(signal.line);
         this.#changed();
         return;
     }
+  }
+
+  #takePartial({ messageId, text }: Extract<AgentSignal, { kind: 'partial' }>): void {
+    if (messageId !== undefined) this.#unfinishedText = '';
+    else this.#unfinishedText += text;
+    // A session that only shows what is being written keeps no record of the pieces.
+    if (this.setup.options.includePartialMessages !== true) return;
+    if (messageId !== undefined) this.log.beginPartial(messageId);
+    else this.log.appendPartial(text, this.#services.clock.wallTime());
   }
 
   #opened(request: OpenRequest): void {
@@ -303,6 +328,16 @@ export class Conversation {
     });
   }
 
+  /** The server ends the turn; unlike a cancelled one, the conversation takes messages. Tells whether there was a turn. */
+  stop(reason: string, source: string): boolean {
+    return this.#end({
+      how: 'stop',
+      result: stoppedByServer(reason, this.outbox.takeUndelivered()),
+      cancellation: { at: this.#services.clock.wallTime(), reason, source },
+      unanswered: { message: `The turn was stopped: ${reason}.`, interrupt: true, source: 'cancel' },
+    });
+  }
+
   /** Final. Tells whether it was news. */
   cancel(reason: string, source: string, settledAs: Source): boolean {
     const cancellation = { at: this.#services.clock.wallTime(), reason, source };
@@ -336,6 +371,7 @@ export class Conversation {
     this.#settleAll(ending.unanswered);
     if ('error' in ending) this.#append('error', ending.error);
     this.activity.endAll();
+    this.#unfinishedText = '';
     // Its rest begins now: counted from its last prompt, a session stopped for its length would be forgotten at once.
     this.times.active();
     this.#services.tell({ kind: 'rested' });
@@ -349,7 +385,7 @@ export class Conversation {
       return kind && { kind, result: this.result, cancellation: ending.cancellation };
     }
     const kind = transition(this.state, ending.how);
-    return kind && { kind, result: ending.result };
+    return kind && { kind, result: ending.result, cancellation: ending.cancellation };
   }
 
   #settleAll({ message, interrupt, source }: Unanswered): void {

@@ -1,5 +1,7 @@
 import path from 'node:path';
 import { openAudit } from '../audit/audit-log.ts';
+import { findGitBash } from '../config/git-bash.ts';
+import { claudeConfigDir, type Host } from '../config/host.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { Driver } from '../driver/driver.ts';
 import { ProcessOwner } from '../driver/process-owner.ts';
@@ -10,14 +12,10 @@ import { lockSession } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
 import { Engine } from './engine.ts';
 import type { EngineServices } from './services.ts';
+import { startWarnings } from './start-warnings.ts';
 
-/** What an engine takes from the program it lives in. */
-export interface Surroundings {
-  readonly env: NodeJS.ProcessEnv;
-  /** Where sessions work when nobody names a directory. */
-  readonly cwd: string;
-  /** Where Claude Code keeps what it knows of this user. */
-  readonly configDir: string;
+/** What an engine takes from the program it lives in. Sessions work in `cwd` when nobody names a directory. */
+export interface HostContext extends Host {
   readonly log: EngineServices['log'];
 }
 
@@ -31,13 +29,14 @@ export interface HostedEngine {
 }
 
 /** An engine with the services of this machine: real processes, real transcripts, an audit log. */
-export function hostEngine(settings: Settings, { env, cwd, configDir, log }: Surroundings): HostedEngine {
+export function hostEngine(settings: Settings, { log, ...host }: HostContext): HostedEngine {
+  const configDir = claudeConfigDir(host);
   const warn = (line: string): void => log('warn', line);
   const audit = openAudit({ path: settings.auditLog, warn });
   const owner = new ProcessOwner({ stateDir: settings.stateDir, warn });
   const driver = new Driver(owner);
-  const globalFile = globalClaudeFile({ env, homedir: path.dirname(configDir) });
-  const engine = new Engine(settings, cwd, {
+  const globalFile = globalClaudeFile(host);
+  const engine = new Engine(settings, host.cwd, {
     clock: new SystemClock(),
     driver,
     transcripts: {
@@ -48,7 +47,9 @@ export function hostEngine(settings: Settings, { env, cwd, configDir, log }: Sur
     audit,
     configDir,
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
-    baseEnv: env,
+    findGitBash: () => findGitBash(host, settings.gitBashPath),
+    startWarnings: (options) => startWarnings(options, host),
+    baseEnv: host.env,
     log,
     async release() {
       await driver.close();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { childEnvironment } from '../config/child-environment.ts';
+import type { GitBash } from '../config/git-bash.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
 import type { RewindReport } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
@@ -20,6 +21,7 @@ import type { SessionSeed, SessionServices, TranscriptLock } from './session-typ
 import { Session } from './session.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
 import { impose } from './session-limits.ts';
+import { withPartialMessages } from './session-setup.ts';
 import { SessionTrail } from './session-trail.ts';
 import { ChangeSignal } from './signal.ts';
 
@@ -30,6 +32,8 @@ export interface StartRequest {
   defaults?: SessionOptions;
   /** The connection this comes from: its principal owns the session. Without one the session is this program's own. */
   by?: ConnectedClient | undefined;
+  /** `unfinishedText` of the session shows text while it is written. */
+  streamsText?: boolean;
 }
 
 export interface ReplyRequest {
@@ -41,6 +45,8 @@ export interface ReplyRequest {
   permissionMode?: PermissionMode | undefined;
   permissionRequestTimeoutMs?: number | undefined;
   sessionInitTimeoutMs?: number | undefined;
+  /** As at a start; for a session that this reply brings to the server. */
+  streamsText?: boolean;
   disk: DiskResume;
   /** As in a start, for a session that this reply makes: a fork, or one from disk. */
   by?: ConnectedClient | undefined;
@@ -50,7 +56,6 @@ export interface ReplyRequest {
 export type DiskResume = Pick<StartRequest, 'options' | 'defaults'> &
   ({ kind: 'token'; token: string | undefined; resumeSessionAt?: string | undefined } | { kind: 'open' });
 
-const DEFAULT_INIT_TIMEOUT_MS = 10_000;
 const EVENT_BYTES = 4_000_000;
 
 /** All sessions of this server, and the only way to them. */
@@ -64,7 +69,6 @@ export class Engine {
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   readonly #trail: SessionTrail;
-  readonly #warnings = new WeakMap<Session, readonly string[]>();
   readonly #resuming = new Map<string, Promise<Session>>();
   #tools: string[] | undefined;
   #closing: Promise<void> | undefined;
@@ -74,7 +78,7 @@ export class Engine {
     this.approvals = new Approvals(settings.approvals, services.clock);
     this.policy = new Policy(settings, this.approvals, cwd);
     this.#services = services;
-    this.#trail = new SessionTrail(services.audit);
+    this.#trail = new SessionTrail(services.audit, (line) => services.log('info', line));
     this.#registry = new Registry(settings.maxSessions);
     this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock);
   }
@@ -110,21 +114,20 @@ export class Engine {
     return this.settings.resumeSecret === undefined ? undefined : resumeToken(this.settings.resumeSecret, id);
   }
 
-  async start({ prompt, options, defaults, by }: StartRequest): Promise<Session> {
+  async start({ prompt, options, defaults, streamsText, by }: StartRequest): Promise<Session> {
     this.#checkOpen();
     this.policy.checkDepth();
     const admitted = await this.policy.admit(options, defaults);
-    return this.#launchNew({ options: admitted, origin: { kind: 'new' }, client: by }, prompt);
+    return this.#launchNew({ options: admitted, origin: { kind: 'new' }, streamsText, client: by }, prompt);
   }
 
   /** How a session is launched whose caller asks for nothing special. */
   async plainLaunch(): Promise<SpareTemplate> {
-    return (await this.#planLaunch(await this.policy.admit({}))).launch;
-  }
-
-  /** What a caller should know about how the session's process was started. */
-  warningsOf(session: Session): readonly string[] {
-    return this.#warnings.get(session) ?? [];
+    const options = await this.policy.admit({});
+    const { launch } = await this.#planLaunch(
+      this.settings.toolset === 'explicit' ? withPartialMessages(options) : options,
+    );
+    return launch;
   }
 
   async reply(request: ReplyRequest): Promise<Session> {
@@ -136,6 +139,8 @@ export class Engine {
     await known.exitReported();
     if (known.state === 'cancelled')
       throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
+    if (Object.keys(request.disk.options).length > 0)
+      known.warnings.push('diskResumeConfig was not used: the session is not on disk only, and keeps its options.');
     if (request.fork === true) return this.#fork(known, request);
     checkFree(known, request);
     await known.oneReplyAtATime(async () => {
@@ -204,19 +209,20 @@ export class Engine {
   // ── ways into a conversation ───────────────────────────────────────────────────────────────────────────────────
 
   async #launchNew(
-    seed: Pick<SessionSeed, 'options' | 'origin' | 'inherited' | 'client'> & { id?: string },
+    seed: Pick<SessionSeed, 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & { id?: string },
     prompt: string,
   ): Promise<Session> {
     const { options } = seed;
+    const launched = seed.streamsText === true ? withPartialMessages(options) : options;
     return this.#registry.withPlace(async (place) => {
-      const { launch } = await this.#planLaunch(options);
+      const { launch } = await this.#planLaunch(launched);
       const session = new Session(
         {
           ...seed,
           owner: seed.client?.principal ?? LOCAL,
           id: seed.id ?? this.#services.driver.newSessionId?.(launch) ?? randomUUID(),
           permissionTimeoutMs: options.permissionRequestTimeoutMs ?? this.settings.permissionTimeoutMs,
-          initTimeoutMs: options.sessionInitTimeoutMs ?? DEFAULT_INIT_TIMEOUT_MS,
+          initTimeoutMs: options.sessionInitTimeoutMs ?? this.settings.startTimeoutMs,
         },
         this.#sessionServices(),
       );
@@ -224,13 +230,17 @@ export class Engine {
       this.#registry.add(session);
       this.#housekeeping.wake();
       this.#trail.started(session, seed.origin, prompt);
+      const warnings = this.#services.startWarnings?.(options).catch(() => []);
+      const withoutBash = missingBash(this.#services.findGitBash?.());
       try {
         await session.prompt(prompt);
+        session.warnings.push(...withoutBash, ...((await warnings) ?? []));
         return session;
       } catch (error) {
         void this.#registry.forget(session);
-        this.#trail.startFailed(session, formatError(error));
-        throw error;
+        const failure = withReason(error, withoutBash);
+        this.#trail.startFailed(session, formatError(failure));
+        throw failure;
       }
     });
   }
@@ -281,6 +291,7 @@ export class Engine {
         origin: { kind: 'fork', of: parent.id },
         inherited: parent.totals.session,
         client: request.by,
+        streamsText: request.streamsText,
       },
       request.prompt,
     );
@@ -316,7 +327,8 @@ export class Engine {
         'The transcript does not tell the directory of the session: give its cwd if the tool takes one, or start a new session there.',
       );
     const recorded = found.cwd === undefined ? {} : { cwd: found.cwd };
-    const options = await this.policy.admit(withOverrides(disk.options, request), { ...disk.defaults, ...recorded });
+    const admitted = await this.policy.admit(withOverrides(disk.options, request), { ...disk.defaults, ...recorded });
+    const options = withFreshSystemPrompt(admitted);
     this.policy.checkDepth();
     const fork = request.fork === true;
     if (!fork) await this.#checkNotHeld(sessionId);
@@ -329,6 +341,7 @@ export class Engine {
         origin: fork ? { kind: 'fork', of: sessionId, at } : { kind: 'resume', at },
         inherited: { turns: 0, costUsd: spent },
         client: request.by,
+        streamsText: request.streamsText,
       },
       request.prompt,
     );
@@ -363,7 +376,7 @@ export class Engine {
         if (this.settings.sandbox) checkSandboxPackages(this.#services.baseEnv);
         const { launch, warnings } = await this.#planLaunch(asked.options);
         const session = this.#registry.find(asked.sessionId);
-        if (session) this.#warnings.set(session, warnings);
+        session?.warnings.push(...warnings);
         return driver.launch({ ...asked, ...launch }, listener);
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
@@ -403,8 +416,10 @@ export class Engine {
 
   #childEnv(options: SessionOptions): Record<string, string> {
     const { gitBashPath } = this.settings;
+    const bash = this.#services.findGitBash?.();
+    const found = bash?.kind === 'found' && { CLAUDE_CODE_GIT_BASH_PATH: bash.file };
     return {
-      ...childEnvironment(this.#services.baseEnv, options.env ?? {}),
+      ...childEnvironment({ ...this.#services.baseEnv, ...found }, options.env ?? {}),
       ...(gitBashPath !== undefined && { CLAUDE_CODE_GIT_BASH_PATH: gitBashPath }),
       [DEPTH_VARIABLE]: depthForChildren(this.settings),
     };
@@ -419,6 +434,16 @@ export class Engine {
   }
 }
 
+function missingBash(bash: GitBash | undefined): string[] {
+  return bash?.kind === 'missing' ? [`Git Bash: ${bash.problem}, so Claude has no Bash tool. ${bash.remedy}`] : [];
+}
+
+/** A start that failed where something was missing: most likely for that reason. */
+function withReason(error: unknown, [missing]: string[]): unknown {
+  if (missing === undefined || !(error instanceof DomainError)) return error;
+  return new DomainError(error.code, `${error.message} ${missing}`, { cause: error });
+}
+
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
   if (!session.atRest && whenBusy !== 'queue') throw busy(session);
 }
@@ -426,6 +451,19 @@ function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
 /** `env` is merged into the child's whole environment, which the driver is given apart. */
 function withoutEnv({ env: _merged, ...options }: SessionOptions): SessionOptions {
   return options;
+}
+
+/**
+ * Claude Code records the system prompt with the first message and from then on sends the record, whatever it is given: one
+ * given for a session that has begun counts only if it is told not to. A caller that says `snapshot` itself is heard.
+ */
+function withFreshSystemPrompt({ systemPrompt, ...options }: SessionOptions): SessionOptions {
+  if (systemPrompt === undefined) return options;
+  const fresh =
+    typeof systemPrompt === 'string'
+      ? { type: 'custom' as const, prompt: systemPrompt, snapshot: false }
+      : { snapshot: false, ...systemPrompt };
+  return { ...options, systemPrompt: fresh };
 }
 
 function withOverrides(options: SessionOptions, request: ReplyRequest): SessionOptions {

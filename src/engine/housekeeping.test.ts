@@ -33,8 +33,8 @@ function sessionWith(aspect: Partial<Aspect>, clock: ManualClock, deeds: string[
     ...aspect,
     park: async () => void deeds.push('parked'),
     dispose: async () => void deeds.push('disposed'),
-    cancel: async (_reason: string, source: string) => {
-      deeds.push(`cancelled by ${source}`);
+    stop: async (_reason: string, source: string) => {
+      deeds.push(`stopped by ${source}`);
       seen.atRest = true;
       times.active();
     },
@@ -59,7 +59,7 @@ test.each<[what: string, ms: number, aspect: Partial<Aspect>, deeds: string[], k
   ['at rest for its time', 30 * MINUTE, { parkable: false }, ['disposed'], false],
   ['at rest with a background task', 300 * MINUTE, { parkable: false, backgroundTasks: 1 }, [], true],
   ['at work', 239 * MINUTE, { atRest: false, parkable: false }, [], true],
-  ['at work for too long', 240 * MINUTE, { atRest: false, parkable: false }, ['cancelled by cleanup'], true],
+  ['at work for too long', 240 * MINUTE, { atRest: false, parkable: false }, ['stopped by cleanup'], true],
   ['starting', 300 * MINUTE, { atRest: false, launching: true, parkable: false }, [], true],
 ])('%s', (_what, ms, aspect, deeds, known) => {
   const seen = after(ms, aspect);
@@ -88,5 +88,5 @@ test.each([-1, 1])('a system clock that jumps (%i × five hours) changes nothing
   clock.advance(239 * MINUTE);
   expect(deeds).toEqual([]);
   clock.advance(MINUTE);
-  expect(deeds).toEqual(['cancelled by cleanup']);
+  expect(deeds).toEqual(['stopped by cleanup']);
 });

@@ -45,7 +45,7 @@ export class Housekeeping {
     if (session.launching) return;
     if (!session.atRest) {
       if (session.workedMs < this.#rules.runningSessionMaxMs) return;
-      void session.cancel(`it worked for longer than ${String(this.#rules.runningSessionMaxMs)} ms`, 'cleanup');
+      void session.stop(`it worked for longer than ${String(this.#rules.runningSessionMaxMs)} ms`, 'cleanup');
       return;
     }
     const { restedMs } = session;

@@ -193,7 +193,7 @@ export class ProcessHolder {
     if (await settledWithin(this.#clock, timeoutMs, reported.promise)) return;
     throw new DomainError(
       'TIMEOUT',
-      `Claude Code did not report its start within ${String(timeoutMs)} ms. Run \`claude-code-mcp doctor\` to see why, or give it longer if the tool takes a sessionInitTimeoutMs.`,
+      `Claude Code did not report its start within ${String(timeoutMs)} ms. Run \`claude-code-mcp doctor\` to see why, or give it longer: sessionInitTimeoutMs where the tool takes it, or CLAUDE_CODE_MCP_START_TIMEOUT_MS where the server is started.`,
     );
   }
 

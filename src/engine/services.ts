@@ -1,5 +1,7 @@
+import type { GitBash } from '../config/git-bash.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
 import type { Clock } from './clock.ts';
 
 /** What the engine needs of the world; each is one thing that tests and embedders can replace. */
@@ -16,6 +18,10 @@ export interface EngineServices {
   configDir: string;
   /** Whether a person has trusted this very project in Claude Code. */
   isTrusted(directory: string): Promise<boolean>;
+  /** Looked for at each start: it may have been installed since the last one. */
+  findGitBash?: () => GitBash;
+  /** What a caller should know before it relies on a session started with these options. */
+  startWarnings?: (options: SessionOptions) => Promise<string[]>;
   /** The environment a Claude Code gets before the caller's own variables. */
   baseEnv: NodeJS.ProcessEnv;
   log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;

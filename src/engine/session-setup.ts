@@ -1,5 +1,10 @@
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 
+/** Text can be shown while it is written. */
+export function withPartialMessages(options: SessionOptions): SessionOptions {
+  return { ...options, includePartialMessages: true };
+}
+
 /** What a session runs with: the options for its next process, and what the present one has reported of itself. */
 export class SessionSetup {
   #options: SessionOptions;

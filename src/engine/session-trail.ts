@@ -3,16 +3,21 @@ import type { OpenRequest, Outcome, Source } from './requests.ts';
 import type { AuditTrail } from './services.ts';
 import type { Session } from './session.ts';
 import type { SessionOrigin } from './session-types.ts';
+import { oneLine } from './tool-summary.ts';
 import { roundUsd } from './totals.ts';
 
 type Kind = 'start' | 'request' | 'decision' | 'end';
 
-/** What sessions leave in the audit log: texts as length and digest, never themselves. */
+const LONGEST_LINE = 200;
+
+/** What sessions leave in the audit log and, a line each, in the server's log: texts as length and digest at most. */
 export class SessionTrail {
   readonly #audit: AuditTrail;
+  readonly #info: (line: string) => void;
 
-  constructor(audit: AuditTrail) {
+  constructor(audit: AuditTrail, info: (line: string) => void) {
     this.#audit = audit;
+    this.#info = info;
   }
 
   started(session: Session, origin: SessionOrigin, prompt: string): void {
@@ -48,6 +53,7 @@ export class SessionTrail {
     details: Record<string, string>,
     outcome?: string,
   ): void {
+    this.#info(`session ${session.id}: ${lineOf(kind, who, what, outcome)}`);
     this.#audit.record({
       kind,
       session: session.id,
@@ -57,5 +63,23 @@ export class SessionTrail {
       ...(kind === 'end' && { cost: roundUsd(session.totals.session.costUsd) }),
       ...(Object.keys(details).length > 0 && { details }),
     });
+  }
+}
+
+/** Names of tools come from MCP servers, words of errors from anywhere: what is written stays one line. */
+function lineOf(kind: Kind, who: string, what: string, outcome: string | undefined): string {
+  return oneLine(words(), LONGEST_LINE);
+
+  function words(): string {
+    switch (kind) {
+      case 'start':
+        return `start (${what})`;
+      case 'request':
+        return `request: ${what}`;
+      case 'decision':
+        return `decision: ${what} ${outcome ?? ''} by ${who}`;
+      case 'end':
+        return `end: ${what}${outcome === undefined ? '' : ` (${outcome})`}`;
+    }
   }
 }

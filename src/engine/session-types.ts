@@ -49,6 +49,8 @@ export interface SessionSeed {
   permissionTimeoutMs: number;
   initTimeoutMs: number;
   inherited?: Sums;
+  /** Shows text while it is written. */
+  streamsText?: boolean | undefined;
 }
 
 export interface Cancellation {

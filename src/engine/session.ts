@@ -16,6 +16,7 @@ import type { Principal } from './principal.ts';
 import { ProcessHolder, type Launched } from './process-holder.ts';
 import type { OpenRequest, Source } from './requests.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
+import { withPartialMessages } from './session-setup.ts';
 import type {
   Cancellation,
   SessionOrigin,
@@ -44,10 +45,13 @@ export class Session {
   /** The connection it was started on; it may have gone. */
   readonly client: ConnectedClient | undefined;
   readonly changed = new ChangeSignal();
+  /** What the caller should know of the last start; taken out when it is told. */
+  readonly warnings: string[] = [];
   readonly #services: SessionServices;
   readonly #origin: SessionOrigin;
   readonly #conversation: Conversation;
   readonly #process: ProcessHolder;
+  readonly #streamsText: boolean;
   #initTimeoutMs: number;
   #lastReply: Promise<void> = Promise.resolve();
   /** Rewinds under way: they need the process although the conversation is at rest. */
@@ -61,6 +65,7 @@ export class Session {
     this.#services = services;
     this.#origin = seed.origin;
     this.#initTimeoutMs = seed.initTimeoutMs;
+    this.#streamsText = seed.streamsText === true;
     this.#conversation = new Conversation(
       { ...seed, eventLimits: services.eventLimits, inherited: seed.inherited },
       { clock: services.clock, tell: (event) => this.#told(event), debug: (line) => services.debug(line) },
@@ -121,6 +126,11 @@ export class Session {
   /** The answer of the last call; only at rest is it the final one. */
   get result(): TurnResult | undefined {
     return this.#conversation.result;
+  }
+
+  /** What Claude is writing and has not finished; only of a session that was started to stream it. */
+  get unfinishedText(): string {
+    return this.#conversation.unfinishedText;
   }
 
   get cancellation(): Cancellation | undefined {
@@ -285,6 +295,12 @@ export class Session {
     return true;
   }
 
+  /** Ends the work and the process for a reason of the server's; the next message goes on from the transcript. */
+  async stop(reason: string, source: string): Promise<void> {
+    if (!this.#conversation.stop(reason, source)) return;
+    await this.dispose();
+  }
+
   /** Final. Resolves when the process and all it started are gone. */
   async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
     if (!this.#conversation.cancel(reason, source, settledAs)) return false;
@@ -368,7 +384,8 @@ export class Session {
     const history = occasion === 'first' ? this.#origin : await this.#history();
     const counted = history.kind === 'fork' ? history.of : this.id;
     totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
-    const options = withBudgetLeft(this.options, totals.session.costUsd, first !== undefined);
+    const affordable = withBudgetLeft(this.options, totals.session.costUsd, first !== undefined);
+    const options = this.#streamsText ? withPartialMessages(affordable) : affordable;
     const process = await this.#services.launch({ sessionId: this.id, history, options }, listener);
     const beginsAgain = occasion !== 'first' && history.kind !== 'resume';
     return { process, first: first && beginsAgain ? { ...first, text: outbox.unanswered } : first };

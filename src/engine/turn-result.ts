@@ -32,6 +32,10 @@ export function endedByForce(undelivered: string[]): TurnResult {
   );
 }
 
+export function stoppedByServer(reason: string, undelivered: string[]): TurnResult {
+  return failed(`The turn was stopped: ${reason}. A reply continues the session.${sendAgain(undelivered)}`, 'stopped');
+}
+
 function sendAgain(undelivered: string[]): string {
   if (undelivered.length === 0) return '';
   return `\nNot delivered, send again: ${undelivered.map((text) => JSON.stringify(text)).join(', ')}`;

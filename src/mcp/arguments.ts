@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { nearestName } from '../config/nearest-name.ts';
 import { whyNotOffered } from '../driver/options-table.ts';
 import { DomainError } from '../errors/errors.ts';
+import { withoutNulls } from './without-nulls.ts';
 
 export type Arguments = Record<string, unknown>;
 
@@ -12,23 +13,28 @@ export function parseArguments<Schema extends z.ZodObject>(
   args: Arguments,
   alsoKnown: readonly string[],
 ): z.infer<Schema> {
-  const parsed = schema.safeParse(args);
+  const parsed = schema.safeParse(withoutNulls(schema, args));
   if (parsed.success) return parsed.data;
   const known = [...Object.keys(schema.shape), ...alsoKnown];
   const problems = parsed.error.issues.flatMap((issue) => describe(issue, known, schema));
   throw new DomainError('INVALID_ARGUMENT', problems.slice(0, 8).join(' '));
 }
 
-/** Moves keys that belong into a nested object there, so that the flat form means the same as the nested one. */
+/**
+ * Moves keys that belong into a nested object there, so that the flat form means the same as the nested one. `null` is
+ * not given, in either form.
+ */
 export function nestFlat(args: Arguments, into: string, keys: readonly string[]): Arguments {
-  const flat = keys.filter((key) => args[key] !== undefined);
-  if (flat.length === 0) return args;
-  const nested = args[into];
+  const mentioned = keys.filter((key) => args[key] !== undefined);
+  if (mentioned.length === 0) return args;
+  const nested = args[into] ?? undefined;
   if (nested !== undefined && !isObject(nested)) return args;
   const merged: Arguments = { ...nested };
-  const rest = Object.fromEntries(Object.entries(args).filter(([key]) => !flat.includes(key)));
+  const rest = Object.fromEntries(Object.entries(args).filter(([key]) => !mentioned.includes(key)));
+  const flat = mentioned.filter((key) => args[key] !== null);
+  if (flat.length === 0) return rest;
   for (const key of flat) {
-    if (Object.hasOwn(merged, key) && !isDeepStrictEqual(merged[key], args[key])) {
+    if ((merged[key] ?? undefined) !== undefined && !isDeepStrictEqual(merged[key], args[key])) {
       throw new DomainError(
         'INVALID_ARGUMENT',
         `${key} is given twice with different values, as ${key} and as ${into}.${key}.`,

@@ -5,6 +5,7 @@ import { DomainError, formatError } from '../errors/errors.ts';
 import { checkShape } from './argument-shape.ts';
 import { isObject, parseArguments, type Arguments } from './arguments.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
+import { compactStatus, explicitStatus } from './views/status.ts';
 
 /**
  * Runs a tool. Nothing is thrown to the protocol: what fails is a result that says so. A call that waits may end with
@@ -27,11 +28,19 @@ export async function callTool(
     auditCall(context.engine, tool, args, answer, asked ? 'asks the user' : 'ok');
     return asked ?? toResult(answer);
   } catch (error) {
-    const failure = tool.failure(formatError(error), args);
+    const failure = { ...tool.failure(formatError(error), args), ...knownStatus(context.engine, args) };
     auditCall(context.engine, tool, args, failure, error instanceof DomainError ? error.code : 'INTERNAL');
     return { ...toResult(failure), isError: true };
   }
 }
+
+/** So that a loop that waits for an end sees it, whatever is wrong with its calls. */
+function knownStatus(engine: Engine, { sessionId }: Arguments): { status?: string } {
+  const session = engine.sessions.find(({ id }) => id === sessionId);
+  return session ? { status: STATUS[engine.settings.toolset](session) } : {};
+}
+
+const STATUS = { compact: compactStatus, explicit: explicitStatus };
 
 /** The same object twice: some clients show only the text, some only the structure. */
 export function toResult(answer: object): CallToolResult {

@@ -14,6 +14,8 @@ export interface ToolContext {
   progress: ((line: string) => void) | undefined;
   /** How this call shows forms, where the protocol wants that done by the calls. */
   forms: CallForms | undefined;
+  /** Where a session works if the caller names no directory: the folder the client has open. */
+  defaultDirectory: string | undefined;
 }
 
 export interface ToolAnnotations {
@@ -34,6 +36,8 @@ export interface Tool {
   /** Names accepted at top level besides those of the schema. */
   flatNames: readonly string[];
   normalize: (args: Arguments) => Arguments;
+  /** The parameter that names the directory of a new session. */
+  directoryParameter?: string;
   run: (input: never, context: ToolContext) => Promise<object>;
   /** The object an error is told in. */
   failure: (error: string, args: Arguments) => object;

@@ -7,6 +7,7 @@ import type { Tool, ToolContext } from './define-tool.ts';
 import { CallForms, createCallStates, ModernClient } from './forms/call-forms.ts';
 import { LegacyClient } from './forms/legacy-client.ts';
 import { INSTRUCTIONS } from './instructions.ts';
+import { ConnectionRoots, rootsOfCall } from './roots.ts';
 import { TOOL_LISTING } from './tool-listing.ts';
 
 export interface ServerIdentity {
@@ -50,6 +51,7 @@ function createMcpServer({ engine, identity, principal, states }: Shared, era: '
   // The low-level server: `McpServer` would answer a bad argument in its own words and convert schemas at every start.
   const { server } = connection;
   const client = era === 'modern' ? new ModernClient(principal) : new LegacyClient(principal, server, engine.approvals);
+  const roots = new ConnectionRoots(server);
   server.setRequestHandler('tools/list', async () => ({ tools: await listTools(engine) }));
   server.setRequestHandler('tools/call', async (request, ctx) => {
     const tools = await loadTools(toolset);
@@ -63,7 +65,14 @@ function createMcpServer({ engine, identity, principal, states }: Shared, era: '
     engine.approvals.connect(client);
     if (client instanceof ModernClient) client.calls(ctx);
     const forms = client instanceof ModernClient ? new CallForms(engine, client, states, ctx) : undefined;
-    const context: ToolContext = { engine, client, signal: ctx.mcpReq.signal, progress: progressTo(ctx), forms };
+    let defaultDirectory: string | undefined;
+    if (wantsDirectory(tool, request.params.arguments, engine) && !forms?.session) {
+      const found = era === 'modern' ? rootsOfCall(ctx) : await roots.first();
+      if ('ask' in found) return found.ask;
+      defaultDirectory = found.directory;
+    }
+    const { signal } = ctx.mcpReq;
+    const context: ToolContext = { engine, client, signal, progress: progressTo(ctx), forms, defaultDirectory };
     return callTool(tool, request.params.arguments, context);
   });
   const unsubscribe = engine.toolsChanged.subscribe(() => {
@@ -90,6 +99,16 @@ async function listTools({ settings: { toolset }, tools: knownTools }: Engine): 
   if (knownTools === undefined || !LIST_FOLLOWS_TOOLS[toolset]) return [...listing];
   const tools = await loadTools(toolset);
   return listing.map((listed, index) => ({ ...listed, description: tools[index]?.describe(knownTools) }));
+}
+
+/** A start that names no directory. Where callers may not name one, the client's folder does not count either. */
+function wantsDirectory(
+  { directoryParameter }: Tool,
+  args: Record<string, unknown> | undefined,
+  { settings }: Engine,
+): boolean {
+  if (directoryParameter === undefined || settings.denyOptions.includes('cwd')) return false;
+  return (args?.[directoryParameter] ?? undefined) === undefined;
 }
 
 function progressTo({ mcpReq }: ServerContext): ToolContext['progress'] {

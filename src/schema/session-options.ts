@@ -25,6 +25,12 @@ const presetSystemPrompt = z.strictObject({
   snapshot: z.boolean().optional(),
 });
 
+const customSystemPrompt = z.strictObject({
+  type: z.literal('custom'),
+  prompt: z.string(),
+  snapshot: z.boolean().optional(),
+});
+
 const thinking = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('adaptive'), display: z.enum(['summarized', 'omitted']).optional() }),
   z.strictObject({
@@ -59,7 +65,7 @@ export const commonOptions = {
   permissionMode,
   maxTurns: z.int().positive(),
   model: z.string().min(1),
-  systemPrompt: z.union([z.string(), presetSystemPrompt]),
+  systemPrompt: z.union([z.string(), presetSystemPrompt, customSystemPrompt]),
   permissionRequestTimeoutMs: timeoutMs,
 } as const;
 

@@ -42,6 +42,7 @@ it('gives settings or a SettingsError of one line for any input', () => {
 const valuesOf: Partial<Record<SettingKey, fc.Arbitrary<unknown>>> = {
   toolset: fc.constantFrom('compact', 'explicit'),
   permissionTimeoutMs: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
+  startTimeoutMs: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
   maxSessions: fc.integer({ min: 1, max: 1000 }),
   maxBudgetUsd: fc.integer({ min: 1, max: 100_000_000 }).map((cents) => cents / 100),
   allowBypass: fc.boolean(),

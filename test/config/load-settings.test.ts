@@ -35,6 +35,7 @@ it('has the defaults of the specification', () => {
     toolset: 'compact',
     executable: undefined,
     permissionTimeoutMs: 300_000,
+    startTimeoutMs: 10_000,
     approvals: 'auto',
     maxSessions: 10,
     eventBufferSize: 1000,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ERROR_CODES } from '../../src/errors/errors.ts';
+import { ERRORS } from '../../src/errors/errors.ts';
 import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
@@ -157,7 +157,7 @@ function expectAnswer(answer: Json, frame: string): void {
   const said = JSON.parse(content[0].text);
   if (isError !== true) return;
   const [, code] = /^Error \[([A-Z_]+)\]: ./s.exec(said.error) ?? [];
-  expect(ERROR_CODES, shown).toContain(code);
+  expect(Object.keys(ERRORS), shown).toContain(code);
   // What a caller got wrong is no defect of the server.
   expect(code, `${shown} was answered by ${said.error}`).not.toBe('INTERNAL');
 }

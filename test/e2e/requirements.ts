@@ -90,7 +90,7 @@ export const { requirements, verifies } = defineRequirements({
     'life.background-agent':
       'a session stays running through the first result while a sub-agent works; the last result counts, with sums',
     'life.ttl': 'a session at rest for its time is forgotten by the server, not on disk',
-    'life.running-max': 'a session that works too long is stopped for good, and can still be looked at',
+    'life.running-max': 'a session that works too long is stopped, says why, and takes messages',
     'life.max-sessions-parks': 'a start beyond the limit parks the longest idle session',
     'life.max-sessions-busy': 'a start beyond the limit is TOO_MANY_SESSIONS when all work',
     'life.held': 'a session that another Claude Code holds is SESSION_BUSY with its pid',
@@ -179,7 +179,7 @@ export const { requirements, verifies } = defineRequirements({
     'status.interrupted':
       'an interrupted session is "interrupted" until the next message, its open tools failed or denied',
     'list.begun': 'a live session is listed before its transcript is written',
-    'list.active': 'isActive and activeStatus tell what this server has live',
+    'list.active': 'isActive and activeStatus tell which sessions have a process of this server',
   },
 
   protocol: [

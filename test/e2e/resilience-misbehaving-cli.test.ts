@@ -212,7 +212,7 @@ describe('open requests when a session ends', () => {
   });
 
   test('shut-down with open requests is quiet', async () => {
-    const h = await startHarness();
+    const h = await startHarness({ args: ['--log-level', 'warn'] });
     h.model.on('ask me').reply(tool('Bash', { command: 'touch a.txt', description: 'a' }));
     const { sessionId } = await h.ok('claude_code', { prompt: 'ask me', cwd: h.project });
     await h.waitForRequest(sessionId);

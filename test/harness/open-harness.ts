@@ -92,7 +92,7 @@ export class Harness extends SessionSteps {
   }
 
   call(tool: string, args: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<CallResult> {
-    return callTool(this.client, tool, withPatience(tool, args), options);
+    return callTool(this.client, tool, args, options);
   }
 
   /** Returns what the tool answered; an error fails the test. */
@@ -123,6 +123,7 @@ export class Harness extends SessionSteps {
       env: {
         ...this.#place.env(),
         ...this.model.env(),
+        ...START_PATIENCE,
         ...(toolset && { CLAUDE_CODE_MCP_TOOLSET: toolset }),
         ...this.#options.env,
         ...start.env,
@@ -186,13 +187,7 @@ export class Harness extends SessionSteps {
 }
 
 /** Ten seconds to start are a promise to people; a machine that runs many tests at once may need longer. */
-const INIT_TIMEOUT_MS = 40_000;
-const STARTING_TOOLS = ['claude_code', 'claude_code_reply'];
-
-function withPatience(tool: string, args: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const isSet = JSON.stringify(args).includes('sessionInitTimeoutMs');
-  return isSet || !STARTING_TOOLS.includes(tool) ? args : { ...args, sessionInitTimeoutMs: INIT_TIMEOUT_MS };
-}
+const START_PATIENCE = { CLAUDE_CODE_MCP_START_TIMEOUT_MS: '40000' };
 
 export async function openHarness(options: HarnessOptions = {}): Promise<Harness> {
   const harness = new Harness(

@@ -1,15 +1,15 @@
 import process from 'node:process';
 import type { Settings } from '../../config/load-settings.ts';
-import { serve, type Surroundings } from './serve.ts';
+import { serve, type ServeContext } from './serve.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Shut-down promises five seconds; whatever hangs then must not hold the process. */
 const LAST_MOMENT_MS = 4_800;
 
 /** Serves until the client goes or somebody says stop; then nothing is left behind. */
-export async function serveUntilDone(settings: Settings, surroundings: Surroundings): Promise<number> {
+export async function serveUntilDone(settings: Settings, context: ServeContext): Promise<number> {
   quietWarnings();
-  const server = serve(settings, surroundings);
+  const server = serve(settings, context);
   let exitCode = 0;
   await new Promise<void>((resolve) => {
     const stop = (): void => {
@@ -24,15 +24,13 @@ export async function serveUntilDone(settings: Settings, surroundings: Surroundi
     process.stderr.on('error', () => undefined);
     process.on('uncaughtException', (error) => {
       exitCode = 1;
-      surroundings.stderr(
-        `claude-code-mcp error: stopping after an unexpected error: ${error.stack ?? error.message}\n`,
-      );
+      context.stderr(`claude-code-mcp error: stopping after an unexpected error: ${error.stack ?? error.message}\n`);
       stop();
     });
     // The SDK lets promises of a dying process fall; that is no reason to take the other sessions down.
     process.on('unhandledRejection', (reason) => {
       if (settings.logLevel === 'debug')
-        surroundings.stderr(`claude-code-mcp debug: a promise was dropped: ${String(reason)}\n`);
+        context.stderr(`claude-code-mcp debug: a promise was dropped: ${String(reason)}\n`);
     });
   });
   process.exit(exitCode);

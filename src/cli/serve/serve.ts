@@ -1,4 +1,5 @@
 import { withDepthOfAncestors } from '../../config/ancestor-depth.ts';
+import type { Host } from '../../config/host.ts';
 import { misspeltVariables } from '../../config/misspelt-variables.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { hostEngine } from '../../engine/engine-host.ts';
@@ -6,10 +7,7 @@ import type { Opening } from '../../transports/opening.ts';
 import { serveOverStdio } from '../../transports/stdio.ts';
 import { createLog } from './logger.ts';
 
-export interface Surroundings {
-  env: NodeJS.ProcessEnv;
-  cwd: string;
-  configDir: string;
+export interface ServeContext extends Host {
   version: string;
   stderr: (text: string) => void;
   /** How far the client was answered before all of this was loaded. */
@@ -22,12 +20,12 @@ export interface RunningServer {
 }
 
 /** Puts the parts together and serves until it is closed. */
-export function serve(settings: Settings, surroundings: Surroundings): RunningServer {
-  const { env, cwd, configDir, version, stderr, opening } = surroundings;
+export function serve(settings: Settings, context: ServeContext): RunningServer {
+  const { version, stderr, opening, ...host } = context;
   const log = createLog(settings.logLevel, stderr);
-  for (const { name, nearest } of misspeltVariables(env))
+  for (const { name, nearest } of misspeltVariables(host.env))
     log('warn', `${name} is not a setting; did you mean ${nearest}?`);
-  const hosted = hostEngine(withDepthOfAncestors(settings), { env, cwd, configDir, log });
+  const hosted = hostEngine(withDepthOfAncestors(settings), { ...host, log });
   const connection = serveOverStdio(hosted.engine, { name: 'claude-code-mcp', version }, opening, {
     onError: (error) => log('debug', `protocol: ${error.message}`),
     onFirstAnswer: () => {

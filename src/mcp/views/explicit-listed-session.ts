@@ -2,12 +2,12 @@ import type { ListedSession } from '../../engine/session-listing.ts';
 import { explicitStatus } from './status.ts';
 
 /**
- * A session of the machine; active is one that this server has and that takes messages. `sensitive` shows where it was and
- * what it was about; the text is always there, because callers rely on it.
+ * A session of the machine; active is one that has a process of this server. `sensitive` shows where it was and what it
+ * was about; the text is always there, because callers rely on it.
  */
 export function listedSessionView(session: ListedSession, sensitive: boolean): Record<string, unknown> {
   const { sessionId, projectDirectory, displayText, lastActiveAt, live } = session;
-  const active = live && live.state !== 'cancelled' ? live : undefined;
+  const active = live && (live.hasProcess || live.launching) ? live : undefined;
   return {
     sessionId,
     ...(sensitive && projectDirectory !== undefined && { projectDirectory }),

@@ -20,7 +20,7 @@ export function explicitStatusView(
     sessionId: session.id,
     status: explicitStatus(session),
     ...outcome(session),
-    recentOutput: recentOutput(session.log, outputLines),
+    recentOutput: recentOutput(session, outputLines),
     pendingInputs: session.requests.map((request) => ({
       ...pendingInput(request, request.id === wholeInputId),
       ...askedPerson(session, request),
@@ -31,8 +31,9 @@ export function explicitStatusView(
   };
 }
 
-function outcome({ atRest, result, cancellation }: Session): Record<string, unknown> {
-  if (cancellation) return { error: `The session was stopped for good: ${cancellation.reason}.` };
+function outcome({ atRest, result, state, cancellation }: Session): Record<string, unknown> {
+  if (state === 'cancelled' && cancellation)
+    return { error: `The session was stopped for good: ${cancellation.reason}.` };
   if (!atRest || !result) return {};
   return result.isError ? { error: result.text } : { result: result.text };
 }

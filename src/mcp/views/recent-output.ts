@@ -1,4 +1,4 @@
-import type { EventLog } from '../../engine/event-log.ts';
+import type { Session } from '../../engine/session.ts';
 import { assistantText } from '../../engine/assistant-text.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
 
@@ -6,11 +6,11 @@ const LONGEST_LINE = 2_000;
 /** A client that shows only so much of an answer must not lose the rest of it to old output. */
 const MAX_CHARS = 24_000;
 
-/** The last lines of what Claude said, oldest first. */
-export function recentOutput(log: EventLog, maxLines: number): string[] {
+/** The last lines of what Claude said and is saying, oldest first. */
+export function recentOutput(session: Pick<Session, 'log' | 'unfinishedText'>, maxLines: number): string[] {
   const lines: string[] = [];
   let chars = 0;
-  for (const line of linesNewestFirst(log)) {
+  for (const line of linesNewestFirst(session)) {
     const shown = line.length > LONGEST_LINE ? `${cutAt(line, LONGEST_LINE)}…` : line;
     chars += shown.length;
     if (lines.length >= maxLines || chars > MAX_CHARS) break;
@@ -19,7 +19,8 @@ export function recentOutput(log: EventLog, maxLines: number): string[] {
   return lines.reverse();
 }
 
-function* linesNewestFirst(log: EventLog): Generator<string> {
+function* linesNewestFirst({ log, unfinishedText }: Pick<Session, 'log' | 'unfinishedText'>): Generator<string> {
+  if (unfinishedText.trim() !== '') yield* unfinishedText.trimEnd().split('\n').reverse();
   for (const { type, data } of log.newestFirst()) {
     const text = type === 'output' ? assistantText(data) : undefined;
     if (text !== undefined) yield* text.trimEnd().split('\n').reverse();

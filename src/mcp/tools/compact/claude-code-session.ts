@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
+import { compactStatuses } from './shared.ts';
 import { diskSessionView, sessionView } from '../../views/session-view.ts';
 
 const input = z.strictObject({
@@ -29,6 +30,7 @@ export const claudeCodeSession = defineTool({
     z.looseObject({
       sessions: z.array(z.looseObject({ sessionId: z.string() })),
       message: z.string().optional(),
+      status: compactStatuses.optional(),
       isError: z.boolean().optional(),
       error: z.string().optional(),
     }),

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
 import { defineTool } from '../../define-tool.ts';
+import { listedAs } from '../../list-schema.ts';
 import { USUAL_TOOLS } from '../../views/tool-catalogue.ts';
-import { prompt, waitMs } from '../fields.ts';
+import { defined, prompt, waitMs } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced } from './shared.ts';
 import { startedView } from './started-view.ts';
 
@@ -21,12 +22,17 @@ export const claudeCode = defineTool({
     z.strictObject({
       prompt,
       ...z.strictObject(commonOptions).partial().shape,
+      systemPrompt: listedAs(commonOptions.systemPrompt.optional(), {
+        anyOf: [{ type: 'string' }, { type: 'object' }],
+        description: 'replaces; or {type:"preset", preset:"claude_code", append}',
+      }),
       waitMs: waitMs.optional(),
       advanced: advanced.optional(),
     }),
   output: () => checkOutput,
   flatNames: ADVANCED_OPTION_NAMES,
   normalize: nestAdvanced,
+  directoryParameter: 'cwd',
   failure: (error) => ({ sessionId: '', status: 'error', isError: true, error }),
   async run({ prompt: text, waitMs: wait, ...options }, context) {
     if (context.forms?.session) return startedView(context.forms.session, wait, context);
@@ -34,7 +40,7 @@ export const claudeCode = defineTool({
       prompt: text,
       by: context.client,
       options: flatOptions(options),
-      defaults: { permissionMode: 'default' },
+      defaults: defined({ permissionMode: 'default' as const, cwd: context.defaultDirectory }),
     });
     return startedView(session, wait, context);
   },

@@ -43,10 +43,12 @@ export function nestAdvanced(args: Arguments): Arguments {
   return nestFlat(args, 'advanced', ADVANCED_OPTION_NAMES);
 }
 
+export const compactStatuses = z.enum(['running', 'waiting_permission', 'idle', 'error', 'cancelled']);
+
 /** What a session's start, reply or check may carry besides an error. */
 export const checkOutput = z.looseObject({
   sessionId: z.string(),
-  status: z.enum(['running', 'waiting_permission', 'idle', 'error', 'cancelled']).optional(),
+  status: compactStatuses.optional(),
   pollInterval: z.number().optional(),
   resumeToken: z.string().optional(),
   warnings: z.array(z.string()).optional(),

@@ -3,7 +3,8 @@ import { DomainError } from '../../../errors/errors.ts';
 import { advancedOptions, commonOptions, type SessionOptions } from '../../../schema/session-options.ts';
 import { defineTool } from '../../define-tool.ts';
 import { defined, prompt } from '../fields.ts';
-import { startedView, statusOutput } from './shared.ts';
+import { startWarnings } from '../start-warnings.ts';
+import { startedOutput } from './shared.ts';
 
 const { cwd, model, allowedTools, disallowedTools, maxTurns } = commonOptions;
 
@@ -32,10 +33,17 @@ export const claudeCreateSession = defineTool({
     'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId at once; follow the work with claude_get_status.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () => z.strictObject({ prompt, ...options.shape }),
-  output: () => statusOutput,
-  async run({ prompt: text, ...given }, { engine, client }) {
-    const session = await engine.start({ prompt: text, options: sessionOptions(given), by: client });
-    return startedView(session, engine);
+  output: () => startedOutput,
+  directoryParameter: 'workingDirectory',
+  async run({ prompt: text, ...given }, { engine, client, defaultDirectory }) {
+    const session = await engine.start({
+      prompt: text,
+      options: sessionOptions(given),
+      defaults: defined({ cwd: defaultDirectory }),
+      streamsText: true,
+      by: client,
+    });
+    return { sessionId: session.id, status: 'running', ...startWarnings(session) };
   },
 });
 

@@ -17,7 +17,7 @@ export const claudeRespond = defineTool({
       sessionId,
       inputId: z.string().min(1),
       decision,
-      reason: z.string().min(1).describe('told to Claude with deny').optional(),
+      reason: z.string().describe('told to Claude with deny').optional(),
       updatedInput: updatedInput.describe('run the tool with this input instead').optional(),
       answers: answers.optional(),
     }),

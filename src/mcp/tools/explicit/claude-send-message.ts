@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import { prompt, sessionId } from '../fields.ts';
-import { startedView, statusOutput } from './shared.ts';
+import { startWarnings } from '../start-warnings.ts';
+import { startedOutput } from './shared.ts';
 
 export const claudeSendMessage = defineTool({
   name: 'claude_send_message',
@@ -10,16 +11,23 @@ export const claudeSendMessage = defineTool({
     'Send the next message to any session of this machine (claude_list_sessions), also one made in a terminal. ' +
     'A working session takes it up as soon as it can; one at rest goes on.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-  input: () => z.strictObject({ sessionId, message: prompt }),
-  output: () => statusOutput,
-  async run({ sessionId: id, message }, { engine, client }) {
+  input: () =>
+    z.strictObject({
+      sessionId,
+      message: prompt,
+      fork: z.boolean().describe('answer in a copy with a new id').optional(),
+    }),
+  output: () => startedOutput,
+  async run({ sessionId: id, message, fork = false }, { engine, client }) {
     const session = await engine.reply({
       sessionId: id,
       prompt: message,
       by: client,
+      fork,
       whenBusy: 'queue',
+      streamsText: true,
       disk: { kind: 'open', options: {} },
     });
-    return startedView(session, engine);
+    return { sessionId: session.id, status: 'running', ...startWarnings(session) };
   },
 });

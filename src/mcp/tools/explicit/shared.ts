@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import type { Engine } from '../../../engine/engine.ts';
-import type { Session } from '../../../engine/session.ts';
 import { EXPLICIT_STATUSES } from '../../views/status.ts';
 
 export const status = z.enum(EXPLICIT_STATUSES);
@@ -12,12 +10,8 @@ export const errorFields = { isError: z.boolean().optional(), error: z.string().
 export const statusOutput = z.looseObject({
   sessionId: z.string(),
   status: status.optional(),
-  warnings: z.array(z.string()).optional(),
   ...errorFields,
 });
 
-/** What a tool answers that set a session in motion. */
-export function startedView(session: Session, engine: Engine): object {
-  const warnings = engine.warningsOf(session);
-  return { sessionId: session.id, status: 'running', ...(warnings.length > 0 && { warnings }) };
-}
+/** The same of a tool that may start a process. */
+export const startedOutput = z.looseObject({ ...statusOutput.shape, warnings: z.array(z.string()).optional() });

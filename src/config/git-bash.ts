@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Host } from './host.ts';
+
+/** On Windows Claude Code runs its commands in Git Bash; without one it has no Bash tool, or does not start at all. */
+export type GitBash =
+  | { readonly kind: 'not needed' }
+  | { readonly kind: 'found'; readonly file: string }
+  | { readonly kind: 'missing'; readonly problem: string; readonly remedy: string };
+
+export const GIT_BASH_REMEDY =
+  'Install Git for Windows from https://git-scm.com/downloads/win, or set CLAUDE_CODE_GIT_BASH_PATH to your bash.exe, ' +
+  'such as C:\\Program Files\\Git\\bin\\bash.exe.';
+
+export function findGitBash(
+  { platform, env }: Pick<Host, 'platform' | 'env'>,
+  configured: string | undefined,
+  exists: (file: string) => boolean = existsSync,
+): GitBash {
+  if (platform !== 'win32') return { kind: 'not needed' };
+  const file = configured === undefined ? candidates(env).find(exists) : exists(configured) ? configured : undefined;
+  if (file !== undefined) return { kind: 'found', file };
+  const problem = configured === undefined ? 'bash.exe was not found' : `there is no ${configured}`;
+  return { kind: 'missing', problem, remedy: GIT_BASH_REMEDY };
+}
+
+/** Where the installer puts it, then beside the git that is on the PATH. */
+function candidates(env: NodeJS.ProcessEnv): string[] {
+  const { win32 } = path;
+  const local = env['LOCALAPPDATA'];
+  const roots = [
+    win32.join(env['PROGRAMFILES'] ?? 'C:\\Program Files', 'Git'),
+    win32.join(env['PROGRAMFILES(X86)'] ?? 'C:\\Program Files (x86)', 'Git'),
+    ...(local === undefined ? [] : [win32.join(local, 'Programs', 'Git')]),
+    ...(env['PATH'] ?? env['Path'] ?? '')
+      .split(win32.delimiter)
+      .filter((directory) => /[\\/](cmd|bin)[\\/]?$/i.test(directory))
+      .map((directory) => win32.dirname(directory)),
+  ];
+  return roots.map((root) => win32.join(root, 'bin', 'bash.exe'));
+}

@@ -1,0 +1,115 @@
+/** Calls as clients of the two designs write them. */
+
+import { describe, expect, test } from 'vitest';
+import { gate, stall, text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import { DISK_RESUME, TOOLSETS, type Toolset } from '../harness/toolsets.ts';
+
+/** A call about a session that fails, and the status it has to carry. */
+const FAILING: Readonly<Record<Toolset, (id: string) => readonly [tool: string, args: Record<string, unknown>][]>> = {
+  compact: (sessionId) => [
+    ['claude_code_check', { action: 'poll', sessionId, cursr: 1 }],
+    ['claude_code_check', { action: 'respond_permission', sessionId, requestId: 'gone', decision: 'allow' }],
+    ['claude_code_reply', { sessionId, prompt: ' ' }],
+    ['claude_code_session', { action: 'rewind', sessionId, toUserMessage: 'x' }],
+  ],
+  explicit: (sessionId) => [
+    ['claude_get_status', { sessionId, lines: 5 }],
+    ['claude_respond', { sessionId, inputId: 'gone', decision: 'allow' }],
+    ['claude_send_message', { sessionId, message: ' ' }],
+  ],
+};
+
+const STATUSES = {
+  compact: { atWork: 'running', atRest: 'idle' },
+  explicit: { atWork: 'running', atRest: 'completed' },
+} as const;
+
+describe.each(TOOLSETS)('%s', (toolset) => {
+  test('an error of a call about a known session carries its status', async () => {
+    const h = await startHarness({ toolset });
+    const held = gate(text('done'));
+    h.model.on('work').reply(held);
+    const sessionId = await h.begin('work');
+    await held.arrived;
+    const expectStatus = async (status: string): Promise<void> => {
+      for (const [name, args] of FAILING[toolset](sessionId))
+        expect((await h.call(name, args)).data, `${name} ${JSON.stringify(args)}`).toMatchObject({
+          isError: true,
+          status,
+          error: expect.stringMatching(/^Error \[[A-Z_]+\]: /),
+        });
+    };
+    await expectStatus(STATUSES[toolset].atWork);
+    held.release();
+    await h.finish(sessionId);
+    await expectStatus(STATUSES[toolset].atRest);
+  });
+
+  test('an empty reason is none', async () => {
+    const h = await startHarness({ toolset });
+    const script = h.model.on('touch').reply(tool('Bash', { command: 'touch a', description: 'x' }), text('well'));
+    const sessionId = await h.begin('touch');
+    await h.deny(sessionId, { message: '' });
+    await h.finish(sessionId);
+    expect(h.model.requestsFor(script)[1]?.toolResults[0]?.text).toContain('Permission denied by caller');
+  });
+});
+
+test('recentOutput shows text while it is written, and keeps no record of the pieces', async () => {
+  const h = await startHarness({ toolset: 'explicit' });
+  h.model.on('write').reply(stall(text('first line\nsecond line\nand no more of it').chunks(10)));
+  const sessionId = await h.begin('write');
+  const seen = await h.waitFor(sessionId, ({ recentOutput }) => recentOutput.length > 1);
+  expect(seen).toMatchObject({ status: 'running' });
+  expect(seen.recentOutput[0]).toBe('first line');
+  expect('second line').toContain(seen.recentOutput[1]);
+  await h.interrupt(sessionId);
+});
+
+test('claude_send_message with fork answers in a copy', async () => {
+  const h = await startHarness({ toolset: 'explicit' });
+  h.model.on('remember seven').reply(text('I do'));
+  const forked = h.model.on('and eight').reply(text('both'));
+  const sessionId = await h.begin('remember seven');
+  await h.finish(sessionId);
+  const fork = await h.ok('claude_send_message', { sessionId, message: 'and eight', fork: true });
+  expect(fork).toEqual({ sessionId: expect.any(String), status: 'running' });
+  expect(fork.sessionId).not.toBe(sessionId);
+  expect(await h.finish(fork.sessionId)).toMatchObject({ answer: 'both' });
+  expect(h.model.requestsFor(forked)[0]?.userTexts).toEqual(['remember seven', 'and eight']);
+  expect(await h.look(sessionId)).toMatchObject({ answer: 'I do' });
+});
+
+test('isActive is true only while there is a process', async () => {
+  const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '100', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' };
+  const h = await startHarness({ toolset: 'explicit', env });
+  h.model.on('hello').reply(text('hi'));
+  const sessionId = await h.begin('hello');
+  const listed = async (): Promise<unknown> => (await h.ok('claude_list_sessions', {})).sessions[0];
+  await h.finish(sessionId);
+  await expect.poll(listed, { timeout: 20_000 }).toMatchObject({ sessionId, isActive: false });
+  expect(await listed()).not.toHaveProperty('activeStatus');
+});
+
+describe('a system prompt given when a session is resumed from disk', () => {
+  test.each([
+    ['as a text replaces', 'Speak like a pirate.', /pirate/],
+    ['as an addition is added', { type: 'preset', preset: 'claude_code', append: 'Speak like a pirate.' }, /pirate/],
+    ['is the recorded one where the caller wants that', presetWith({ snapshot: true }), /\bof the first start\b/],
+  ])('%s', async (_what, systemPrompt, expected) => {
+    const h = await startHarness({ env: DISK_RESUME });
+    h.model.on('hello').reply(text('hi'));
+    const first = { prompt: 'hello', systemPrompt: presetWith({ append: 'A word of the first start.' }) };
+    const { sessionId, resumeToken } = await h.ok('claude_code', { ...first, waitMs: 40_000 });
+    await h.restartServer();
+    const script = h.model.on('go on').reply(text('aye'));
+    const reply = { sessionId, resumeToken, prompt: 'go on', waitMs: 40_000 };
+    await h.ok('claude_code_reply', { ...reply, diskResumeConfig: { systemPrompt } });
+    expect(h.model.requestsFor(script)[0]?.system).toMatch(expected);
+  });
+});
+
+function presetWith(more: object): object {
+  return { type: 'preset', preset: 'claude_code', ...more };
+}

@@ -1,0 +1,70 @@
+/** What a start has to say besides: rules that Claude Code leaves out because nobody trusted the project. */
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { TOOLSETS } from '../harness/toolsets.ts';
+
+const RULES = { permissions: { allow: ['Bash(touch *)'] } };
+
+async function writeRules(directory: string, file: string): Promise<void> {
+  await mkdir(join(directory, '.claude'), { recursive: true });
+  await writeFile(join(directory, '.claude', file), JSON.stringify(RULES));
+}
+
+function trust(h: Harness, ...directories: string[]): Promise<void> {
+  const projects = Object.fromEntries(directories.map((directory) => [directory, { hasTrustDialogAccepted: true }]));
+  return writeFile(join(h.configDir, '.claude.json'), JSON.stringify({ projects }));
+}
+
+/** Starts a session that touches a file; tells what the start said, and whether the touch was asked about. */
+async function touch(h: Harness, cwd: string): Promise<{ warnings: string[]; asked: boolean }> {
+  h.model.on('touch it').reply(tool('Bash', { command: 'touch made.txt', description: 'x' }), text('made'));
+  const { sessionId, warnings = [] } = await h.ok(...h.dialect.start('touch it', { cwd }));
+  const { status } = await h.until(sessionId, (view) => view.status !== 'running');
+  if (status === 'waiting') await h.deny(sessionId);
+  await h.finish(sessionId);
+  return { warnings, asked: status === 'waiting' };
+}
+
+describe.each(TOOLSETS)('%s', (toolset) => {
+  test('allow rules of a project nobody trusted are named, with the way to trust it', async () => {
+    const h = await startHarness({ toolset });
+    await writeRules(h.project, 'settings.json');
+    const { warnings, asked } = await touch(h, h.project);
+    expect(asked).toBe(true);
+    expect(warnings).toHaveLength(1);
+    for (const words of [
+      '.claude/settings.json',
+      h.project,
+      'hasTrustDialogAccepted',
+      join(h.configDir, '.claude.json'),
+    ])
+      expect(warnings[0]).toContain(words);
+  });
+});
+
+test('a trusted directory above it does not count', async () => {
+  const h = await startHarness();
+  const sub = join(h.project, 'sub');
+  await writeRules(sub, 'settings.json');
+  await trust(h, h.project);
+  expect(await touch(h, sub)).toEqual({ warnings: [expect.stringContaining(sub)], asked: true });
+});
+
+test('local rules need no trust', async () => {
+  const h = await startHarness();
+  await writeRules(h.project, 'settings.local.json');
+  expect(await touch(h, h.project)).toEqual({ warnings: [], asked: false });
+});
+
+test('in a repository its root is what is trusted', async () => {
+  const h = await startHarness({ git: true });
+  const sub = join(h.project, 'sub');
+  await writeRules(sub, 'settings.json');
+  await trust(h, h.project);
+  expect(await touch(h, sub)).toEqual({ warnings: [], asked: false });
+});
