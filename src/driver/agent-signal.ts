@@ -24,8 +24,9 @@ export type AgentSignal =
   | { kind: 'delivery'; messageId: string; state: 'queued' | 'started' | 'ended' }
   | { kind: 'result'; result: AgentResult; answered: string[] | undefined }
   | { kind: 'tool_use'; toolUseId: string; toolName: string; input: Record<string, unknown> }
-  | { kind: 'tool_result'; toolUseId: string; isError: boolean }
-  | { kind: 'tool_refused'; toolUseId: string }
+  | { kind: 'tool_result'; toolUseId: string; isError: boolean; output: string; exitCode: number | undefined }
+  /** By a rule or a hook of the user's settings, or by what else Claude Code goes by: its mode, a classifier. */
+  | { kind: 'tool_refused'; toolUseId: string; by: 'settings' | 'policy'; message: string }
   | { kind: 'background_tasks'; count: number }
   | { kind: 'permission_mode'; mode: PermissionMode }
   | { kind: 'partial'; messageId: string | undefined; text: string }

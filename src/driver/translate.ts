@@ -70,7 +70,14 @@ function translateSystem(message: System): Translation {
       ]);
     }
     case 'permission_denied':
-      return kept('progress', message, [{ kind: 'tool_refused', toolUseId: message.tool_use_id }]);
+      return kept('progress', message, [
+        {
+          kind: 'tool_refused',
+          toolUseId: message.tool_use_id,
+          by: SETTINGS_REASONS.has(message.decision_reason_type ?? '') ? 'settings' : 'policy',
+          message: message.message,
+        },
+      ]);
     case 'session_writes_lost':
     case 'mirror_error':
       return kept('error', message);
@@ -140,9 +147,27 @@ function userSignals(message: User): AgentSignal[] {
   const signals: AgentSignal[] = [];
   for (const block of content) {
     if (block.type !== 'tool_result') continue;
-    signals.push({ kind: 'tool_result', toolUseId: block.tool_use_id, isError: block.is_error === true });
+    const isError = block.is_error === true;
+    const output = toolOutput(block.content);
+    const exitCode = exitCodeOf(output, isError);
+    signals.push({ kind: 'tool_result', toolUseId: block.tool_use_id, isError, output, exitCode });
   }
   return signals;
+}
+
+const SETTINGS_REASONS: ReadonlySet<string> = new Set(['rule', 'subcommandResults', 'hook']);
+
+/** The text of a tool result. */
+export function toolOutput(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return (content as { text?: unknown }[]).map(({ text }) => (typeof text === 'string' ? text : '')).join('\n');
+}
+
+/** Claude Code (2.1.325) writes it before the output of a command that failed, and nowhere else. */
+export function exitCodeOf(output: string, isError: boolean): number | undefined {
+  const [, code] = (isError ? /^(?:Error: )?Exit code (\d+)/.exec(output) : undefined) ?? [];
+  return code === undefined ? undefined : Number(code);
 }
 
 function partialSignals({ event, parent_tool_use_id: subAgent }: Partial): AgentSignal[] {

@@ -1,11 +1,38 @@
+import type { DeniedBy, ToolStatus, Work } from '../schema/results.ts';
+import { denierOf, kindOf, type OpenRequest, type Outcome } from './requests.ts';
 import { cutAt, summarizeTool } from './tool-summary.ts';
-
-export type ToolStatus = 'running' | 'completed' | 'denied' | 'failed';
+import { countCommand, isProblem, outputTail, workOf, type CommandCounts } from './work.ts';
 
 export interface ToolUse {
-  toolName: string;
-  status: ToolStatus;
+  readonly id: string;
+  readonly toolName: string;
+  /** One line on what it was called with, or on what really ran where somebody changed that. */
   summary: string;
+  status: ToolStatus;
+  /** The call and the message it belongs to, counted over the session. */
+  readonly call: number;
+  readonly message: number;
+  /** The rule of `disallowedTools` that refuses such a call. */
+  readonly refusingRule: string | undefined;
+  /** While it waits for an answer. */
+  requestId?: string | undefined;
+  inputChanged?: true;
+  deniedBy?: DeniedBy | undefined;
+  exitCode?: number | undefined;
+  /** The end of what it said, where it failed or was denied. */
+  tail?: string;
+}
+
+export interface ToolCall {
+  toolUseId: string;
+  toolName: string;
+  input: Record<string, unknown>;
+}
+
+export interface ToolOutcome {
+  isError: boolean;
+  output: string;
+  exitCode: number | undefined;
 }
 
 const MAX_TOOL_USES = 200;
@@ -15,34 +42,95 @@ const MAX_LINE = 200;
 export class Activity {
   readonly #uses = new Map<string, ToolUse>();
   #counts = new Map<string, number>();
+  #commands: CommandCounts = { commandsRun: 0, commandsFailed: 0 };
+  #call = 0;
+  #message = 0;
   #note: string | undefined;
   #lastToolUseId: string | undefined;
 
   begin(): void {
+    this.#call++;
     this.#counts = new Map();
+    this.#commands = { commandsRun: 0, commandsFailed: 0 };
     this.#note = undefined;
   }
 
-  toolUsed(toolUseId: string, toolName: string, input: Record<string, unknown>): void {
+  /** From now on, what is done counts as done after this message. */
+  messageGiven(): void {
+    this.#message++;
+  }
+
+  toolUsed({ toolUseId: id, toolName, input }: ToolCall, refusingRule?: string): void {
+    // A request may be heard of before the message that makes the call.
+    if (this.#uses.has(id)) return;
     this.#note = undefined;
-    this.#lastToolUseId = toolUseId;
+    this.#lastToolUseId = id;
     this.#counts.set(toolName, (this.#counts.get(toolName) ?? 0) + 1);
-    this.#uses.set(toolUseId, { toolName, status: 'running', summary: summarizeTool(toolName, input, 80) });
-    if (this.#uses.size > MAX_TOOL_USES) {
-      const [oldest] = this.#uses.keys();
-      if (oldest !== undefined) this.#uses.delete(oldest);
-    }
+    const summary = summarizeTool(toolName, input, 120);
+    const [call, message] = [this.#call, this.#message];
+    this.#uses.set(id, { id, toolName, status: 'running', summary, call, message, refusingRule });
+    if (this.#uses.size > MAX_TOOL_USES) this.#evict();
   }
 
   /** A denial stays a denial when its error result comes in. */
-  toolEnded(toolUseId: string, status: Exclude<ToolStatus, 'running'>): void {
-    const use = this.#uses.get(toolUseId);
-    if (use?.status === 'running') use.status = status;
+  toolEnded(id: string, { isError, output, exitCode }: ToolOutcome): void {
+    const use = this.#uses.get(id);
+    if (use?.status !== 'running' && use?.status !== 'awaiting_permission') return;
+    // A tool that is disallowed as a whole does not exist for Claude Code, which says only that.
+    if (isError && use.refusingRule === use.toolName) return this.#denied(id, 'disallowedTools', output);
+    use.status = isError ? 'failed' : 'completed';
+    use.exitCode = exitCode;
+    use.requestId = undefined;
+    if (isError) use.tail = outputTail(output);
+    if (use.call === this.#call) countCommand(this.#commands, use);
+  }
+
+  requestOpened({ id, ask }: Pick<OpenRequest, 'id' | 'ask'>): void {
+    this.toolUsed(ask);
+    const use = this.#uses.get(ask.toolUseId);
+    if (use?.status !== 'running') return;
+    use.status = 'awaiting_permission';
+    use.requestId = id;
+  }
+
+  /** `ran`: what runs in place of what was asked for. */
+  requestSettled({ ask }: Pick<OpenRequest, 'ask'>, outcome: Outcome, ran: ToolCall['input'] | undefined): void {
+    const { decision } = outcome;
+    if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, ran);
+    else this.#denied(ask.toolUseId, denierOf(outcome), decision.message);
+  }
+
+  #allowed(id: string, ran: Record<string, unknown> | undefined): void {
+    const use = this.#uses.get(id);
+    if (use?.status !== 'awaiting_permission') return;
+    use.status = 'running';
+    use.requestId = undefined;
+    if (!ran) return;
+    use.inputChanged = true;
+    use.summary = summarizeTool(use.toolName, ran, 120);
+  }
+
+  /** Claude Code does not tell the session's own rules from those of the settings. */
+  toolRefused(id: string, by: DeniedBy, message: string): void {
+    const own = this.#uses.get(id)?.refusingRule !== undefined;
+    this.#denied(id, own ? 'disallowedTools' : by, message);
+  }
+
+  /** Also of a call whose error was heard of first: then it never ran. */
+  #denied(id: string, by: DeniedBy | undefined, message: string): void {
+    const use = this.#uses.get(id);
+    if (!use || use.status === 'completed' || use.status === 'denied') return;
+    if (use.call === this.#call) countCommand(this.#commands, use, -1);
+    use.status = 'denied';
+    use.deniedBy = by;
+    use.requestId = undefined;
+    use.tail = outputTail(message);
   }
 
   /** Whatever still ran when the turn ended did not come to its end. */
   endAll(): void {
-    for (const use of this.#uses.values()) if (use.status === 'running') use.status = 'failed';
+    const unfinished = { isError: true, output: 'It had not ended when the turn did.', exitCode: undefined };
+    for (const { id } of this.#uses.values()) this.toolEnded(id, unfinished);
   }
 
   /** Something worth telling that is not a tool, such as a retry; gone with the next tool. */
@@ -58,6 +146,24 @@ export class Activity {
     return [...this.#uses.values()];
   }
 
+  /** Those since the last message. */
+  get latestToolUses(): ToolUse[] {
+    return this.toolUses.filter(({ message }) => message === this.#message);
+  }
+
+  /** Those of the present call, or of the last one at rest. */
+  get callToolUses(): ToolUse[] {
+    return this.toolUses.filter(({ call }) => call === this.#call);
+  }
+
+  findToolUse(id: string): ToolUse | undefined {
+    return this.#uses.get(id);
+  }
+
+  get work(): Work | undefined {
+    return workOf(this.callToolUses, this.#commands);
+  }
+
   get toolCount(): number {
     return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
   }
@@ -66,8 +172,8 @@ export class Activity {
     return this.#lastToolUseId;
   }
 
-  /** At most 200 characters: `14 tools (6 Read, 5 Edit, 3 Bash), now: npm test, $0.12`. */
-  line(costUsd: number, working: boolean): string {
+  /** At most 200 characters: `14 tools (6 Read, 5 Edit, 3 Bash), 1 failed, now: npm test`. */
+  line(costUsd: number | undefined, working: boolean): string {
     const parts: string[] = [];
     if (this.#note !== undefined) parts.push(this.#note);
     const kinds = [...this.#counts].sort(([, a], [, b]) => b - a);
@@ -76,13 +182,50 @@ export class Activity {
     const count = this.toolCount;
     parts.push(
       count === 0 ? 'no tools yet' : `${String(count)} ${count === 1 ? 'tool' : 'tools'} (${shown.join(', ')})`,
+      ...this.#troubles(),
     );
-    if (working) {
-      const now = this.toolUses.filter((use) => use.status === 'running').at(-1);
-      parts.push(now ? `now: ${now.summary || now.toolName}` : 'now: thinking');
-    }
-    parts.push(`$${costUsd.toFixed(2)}`);
+    if (working) parts.push(this.#now());
+    if (costUsd !== undefined) parts.push(`$${costUsd.toFixed(2)}`);
     const line = parts.join(', ');
     return line.length > MAX_LINE ? `${cutAt(line, MAX_LINE - 1)}…` : line;
   }
+
+  #troubles(): string[] {
+    const uses = this.callToolUses;
+    return (['failed', 'denied'] as const).flatMap((status) => {
+      const count = uses.filter((use) => use.status === status).length;
+      return count === 0 ? [] : [`${String(count)} ${status}`];
+    });
+  }
+
+  #now(): string {
+    const uses = this.toolUses;
+    const waiting = uses.filter(({ status }) => status === 'awaiting_permission');
+    const [first] = waiting;
+    if (first) {
+      const more = waiting.length > 1 ? ` and ${String(waiting.length - 1)} more` : '';
+      return `${WAITS_FOR[kindOf(first.toolName)]}: ${nameOf(first)}${more}`;
+    }
+    const now = uses.filter(({ status }) => status === 'running').at(-1);
+    if (!now) return 'now: thinking';
+    return `now: ${nameOf(now)}${now.inputChanged ? ' (input changed)' : ''}`;
+  }
+
+  /** What went wrong in this call is kept longest: its report is made from it. */
+  #evict(): void {
+    const uses = this.toolUses;
+    const ended = uses.find((use) => use.status === 'completed' || (isProblem(use) && use.call < this.#call));
+    const oldest = ended ?? uses[0];
+    if (oldest) this.#uses.delete(oldest.id);
+  }
+}
+
+const WAITS_FOR = {
+  permission: 'waiting for permission',
+  plan_review: 'waiting for a plan review',
+  user_question: 'waiting for an answer',
+} as const;
+
+function nameOf({ summary, toolName }: ToolUse): string {
+  return cutAt(summary, 80) || toolName;
 }

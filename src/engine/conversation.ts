@@ -6,11 +6,13 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import { Activity } from './activity.ts';
 import { assistantText } from './assistant-text.ts';
 import type { Clock } from './clock.ts';
+import { findEditPlace } from './edit-place.ts';
 import { EventLog, type EventLogLimits } from './event-log.ts';
 import { Outbox, type Message } from './outbox.ts';
 import { RequestDesk } from './request-desk.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
+import { ranInstead } from './shown-request.ts';
 import { SessionSetup } from './session-setup.ts';
 import { SessionTimes } from './session-times.ts';
 import type { Cancellation } from './session-types.ts';
@@ -93,6 +95,7 @@ export class Conversation {
   #backgroundTasks = 0;
   #lastText = '';
   #unfinishedText = '';
+  #lastMessageAt = 1;
   #topic = '';
 
   constructor(seed: ConversationSeed, services: ConversationServices) {
@@ -140,6 +143,11 @@ export class Conversation {
     return this.#topic;
   }
 
+  /** The first event after the last message. */
+  get lastMessageAt(): number {
+    return this.#lastMessageAt;
+  }
+
   setPermissionTimeout(ms: number): void {
     this.#permissionTimeoutMs = ms;
   }
@@ -151,6 +159,8 @@ export class Conversation {
     if (this.state === 'cancelled') throw new DomainError('CANCELLED', 'The session was cancelled; start a new one.');
     if (this.#topic === '') this.#topic = oneLine(message.text, TOPIC_CHARS);
     if (this.atRest) this.#beginTurn();
+    this.activity.messageGiven();
+    this.#lastMessageAt = this.log.nextId;
     this.outbox.add(message);
   }
 
@@ -192,7 +202,11 @@ export class Conversation {
 
   async asked(ask: PermissionAsk): Promise<Decision> {
     this.times.heard();
-    const { decision, request } = this.requests.ask(ask, this.#permissionTimeoutMs, this.#lastText);
+    const lastText = this.#lastText;
+    // Only for an edit is there anything to wait for.
+    const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
+    if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
+    const { decision, request } = this.requests.ask(ask, this.#permissionTimeoutMs, { lastText, edit });
     if (request) this.#services.tell({ kind: 'asked', request });
     return decision;
   }
@@ -217,14 +231,15 @@ export class Conversation {
         if (this.state === 'interrupting' && this.outbox.waiting && this.#apply('next')) this.#changed();
         return;
       case 'tool_use':
-        this.activity.toolUsed(signal.toolUseId, signal.toolName, signal.input);
+        this.activity.toolUsed(signal, this.requests.refusedBy(signal.toolName, signal.input));
         this.#changed();
         return;
       case 'tool_result':
-        this.activity.toolEnded(signal.toolUseId, signal.isError ? 'failed' : 'completed');
+        this.activity.toolEnded(signal.toolUseId, signal);
+        this.#changed();
         return;
       case 'tool_refused':
-        this.activity.toolEnded(signal.toolUseId, 'denied');
+        this.activity.toolRefused(signal.toolUseId, signal.by, signal.message);
         return;
       case 'background_tasks':
         this.#backgroundTasks = signal.count;
@@ -254,6 +269,7 @@ export class Conversation {
   }
 
   #opened(request: OpenRequest): void {
+    this.activity.requestOpened(request);
     this.#append('permission_request', request);
     this.#apply('asked');
     this.#services.tell({ kind: 'opened', request });
@@ -262,7 +278,8 @@ export class Conversation {
 
   #settled(request: OpenRequest, outcome: Outcome): void {
     const { decision, source } = outcome;
-    if (decision.behavior === 'deny') this.activity.toolEnded(request.ask.toolUseId, 'denied');
+    const ran = ranInstead(request, decision);
+    this.activity.requestSettled(request, outcome, ran);
     this.#append('permission_result', {
       requestId: request.id,
       toolName: request.ask.toolName,
@@ -270,6 +287,7 @@ export class Conversation {
       decision: decision.behavior,
       source,
       ...(decision.behavior === 'deny' && { message: decision.message }),
+      ...(ran && { inputChanged: true, input: ran }),
     });
     if (this.requests.size === 0 && !this.atRest) this.#apply('answered');
     this.#services.tell({ kind: 'settled', request, outcome });
@@ -284,6 +302,7 @@ export class Conversation {
     this.times.callBegins();
     this.totals.beginCall();
     this.activity.begin();
+    this.#lastText = '';
     this.#changed();
   }
 

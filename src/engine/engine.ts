@@ -151,14 +151,15 @@ export class Engine {
     return known;
   }
 
-  /** A caller's answer; `warnings` say what was granted otherwise than asked. */
-  respond(sessionId: string, requestId: string, answer: Answer): { session: Session; warnings: string[] } {
+  /** A caller's answer; the session's warnings say what was granted otherwise than asked. */
+  respond(sessionId: string, requestId: string, answer: Answer): Session {
     const session = this.session(sessionId);
     this.approvals.checkCallerMayAnswer();
     const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
     const updatedPermissions = this.policy.grantable(updates, session.options.cwd ?? this.policy.directories.own);
     session.respond(requestId, { ...answer, ...(updates.length > 0 && { updatedPermissions }) }, 'caller');
-    return { session, warnings };
+    session.warnings.push(...warnings);
+    return session;
   }
 
   async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindReport> {

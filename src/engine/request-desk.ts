@@ -1,11 +1,15 @@
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
+import type { EditPlace } from '../schema/results.ts';
 import { toDecision, type Answer } from './answer.ts';
 import type { Clock } from './clock.ts';
 import { RequestBook, type OpenRequest, type RequestListener } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { refusingRule } from './tool-rules.ts';
+import { oneLine } from './tool-summary.ts';
+
+const SAID_CHARS = 200;
 
 /** A session's requests under its own rules: what `disallowedTools` refuses is refused, whoever would allow it. */
 export class RequestDesk extends RequestBook {
@@ -20,13 +24,16 @@ export class RequestDesk extends RequestBook {
   ask(
     ask: PermissionAsk,
     timeoutMs: number,
-    lastText: string,
+    context: { lastText: string; edit: EditPlace | undefined },
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
+    const { lastText, edit } = context;
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
-    const decision = this.open(ask, timeoutMs, plan);
-    const rule = this.#refusedBy(ask.toolName, ask.input);
+    const said = lastText === '' || lastText === plan ? undefined : oneLine(lastText, SAID_CHARS);
+    const decision = this.open(ask, timeoutMs, { plan, said, cwd: this.#options().cwd, edit });
+    const rule = this.refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
-      this.settle(ask.requestId, { behavior: 'deny', message: `${rule} is disallowed in this session.` }, 'policy');
+      const message = `${rule} is disallowed in this session.`;
+      this.settle(ask.requestId, { behavior: 'deny', message }, 'policy', { disallowed: true });
     }
     return { decision, request: this.find(ask.requestId) };
   }
@@ -37,14 +44,15 @@ export class RequestDesk extends RequestBook {
     if (!request) throw requestNotFound(requestId);
     const decision = toDecision(request, answer);
     if (decision.behavior === 'allow' && decision.updatedInput) {
-      const rule = this.#refusedBy(request.ask.toolName, decision.updatedInput);
+      const rule = this.refusedBy(request.ask.toolName, decision.updatedInput);
       if (rule !== undefined)
         throw new DomainError('PERMISSION_DENIED', `updatedInput is refused by disallowedTools (${rule}).`);
     }
     return { request, decision };
   }
 
-  #refusedBy(toolName: string, input: Record<string, unknown>): string | undefined {
+  /** The rule of `disallowedTools` that refuses such a call. */
+  refusedBy(toolName: string, input: Record<string, unknown>): string | undefined {
     const { disallowedTools = [], cwd = process.cwd() } = this.#options();
     return refusingRule(disallowedTools, { toolName, input, cwd });
   }

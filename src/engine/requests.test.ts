@@ -29,7 +29,7 @@ class Bench {
     const controller = new AbortController();
     this.#withdraw.set(id, controller);
     void this.book
-      .open(askOf(id, controller.signal), timeoutMs, undefined)
+      .open(askOf(id, controller.signal), timeoutMs)
       .then((decision) => this.decided.set(id, [...(this.decided.get(id) ?? []), decision]));
   }
 
@@ -114,7 +114,7 @@ test('an outcome may lead to another request or answer without confusing the boo
       book.settleAll(DENY, 'cancel');
     },
   });
-  for (const id of ['a', 'b', 'c']) void book.open(askOf(id, new AbortController().signal), 100, undefined);
+  for (const id of ['a', 'b', 'c']) void book.open(askOf(id, new AbortController().signal), 100);
   clock.advance(100);
   expect(told).toEqual(['a timeout', 'b cancel', 'c cancel']);
 });
@@ -141,7 +141,7 @@ test('zero never expires', () => {
 test('a question that was taken back before it could be asked is settled', () => {
   const bench = new Bench();
   const gone = AbortSignal.abort();
-  void bench.book.open(askOf('gone', gone), 0, undefined);
+  void bench.book.open(askOf('gone', gone), 0);
   expect(bench.book.size).toBe(0);
   expect(bench.settled.get('gone')).toMatchObject([{ source: 'cancel', decision: { behavior: 'deny' } }]);
 });

@@ -1,4 +1,5 @@
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import type { DeniedBy, EditPlace } from '../schema/results.ts';
 import type { Clock } from './clock.ts';
 
 export const SOURCES = ['caller', 'human', 'timeout', 'cancel', 'shutdown', 'policy'] as const;
@@ -6,7 +7,16 @@ export type Source = (typeof SOURCES)[number];
 
 export type RequestKind = 'permission' | 'plan_review' | 'user_question';
 
-export interface OpenRequest {
+/** What whoever decides has to know besides the call itself. */
+export interface RequestContext {
+  readonly plan?: string | undefined;
+  /** What Claude said last before it asked, in one line. */
+  readonly said?: string | undefined;
+  readonly cwd?: string | undefined;
+  readonly edit?: EditPlace | undefined;
+}
+
+export interface OpenRequest extends RequestContext {
   readonly id: string;
   readonly kind: RequestKind;
   readonly ask: PermissionAsk;
@@ -21,6 +31,8 @@ export interface OpenRequest {
 export interface Outcome {
   decision: Decision;
   source: Source;
+  /** Refused by the session's `disallowedTools`. */
+  disallowed?: true;
 }
 
 export interface RequestListener {
@@ -42,6 +54,12 @@ const KINDS: ReadonlyMap<string, RequestKind> = new Map<string, RequestKind>([
 
 export function kindOf(toolName: string): RequestKind {
   return KINDS.get(toolName) ?? 'permission';
+}
+
+/** Who denied it; nobody did where the turn or the session ended first. */
+export function denierOf({ source, disallowed }: Outcome): DeniedBy | undefined {
+  if (disallowed) return 'disallowedTools';
+  return source === 'cancel' || source === 'shutdown' ? undefined : source;
 }
 
 /** What Claude Code has asked and nobody has answered. Each request has exactly one outcome, whichever comes first. */
@@ -68,14 +86,17 @@ export class RequestBook {
   }
 
   /** Resolves with the one decision there will be. `timeoutMs` 0: it never expires. */
-  open(ask: PermissionAsk, timeoutMs: number, plan: string | undefined): Promise<Decision> {
+  open(ask: PermissionAsk, timeoutMs: number, context: RequestContext = {}): Promise<Decision> {
     const createdAt = this.#clock.wallTime();
     const settled = new AbortController();
     const request: OpenRequest = {
       id: ask.requestId,
       kind: kindOf(ask.toolName),
       ask,
-      plan,
+      plan: context.plan,
+      said: context.said,
+      cwd: context.cwd,
+      edit: context.edit,
       createdAt,
       expiresAt: timeoutMs === 0 ? undefined : createdAt + timeoutMs,
       settled: settled.signal,
@@ -98,13 +119,18 @@ export class RequestBook {
   }
 
   /** The request that was settled by this, or `undefined` if it is unknown or had its outcome already. */
-  settle(id: string, decision: Decision, source: Source): OpenRequest | undefined {
+  settle(
+    id: string,
+    decision: Decision,
+    source: Source,
+    more: Pick<Outcome, 'disallowed'> = {},
+  ): OpenRequest | undefined {
     const pending = this.#pending.get(id);
     if (!pending) return undefined;
     this.#pending.delete(id);
     pending.release();
     pending.resolve(decision);
-    this.#listener.onSettled(pending.request, { decision, source });
+    this.#listener.onSettled(pending.request, { decision, source, ...more });
     pending.settled.abort(`The request was settled (${source}).`);
     return pending.request;
   }

@@ -1,8 +1,10 @@
 import { digestLine } from '../audit/audit-entry.ts';
+import type { ToolStatus } from '../schema/results.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';
 import type { AuditTrail } from './services.ts';
 import type { Session } from './session.ts';
 import type { SessionOrigin } from './session-types.ts';
+import { ranInstead } from './shown-request.ts';
 import { oneLine } from './tool-summary.ts';
 import { roundUsd } from './totals.ts';
 
@@ -36,13 +38,24 @@ export class SessionTrail {
     });
   }
 
-  settled(session: Session, { id, ask }: OpenRequest, { decision, source }: Outcome): void {
-    this.#record(session, 'decision', source, ask.toolName, { request: id }, decision.behavior);
+  settled(session: Session, request: OpenRequest, { decision, source }: Outcome): void {
+    const ran = ranInstead(request, decision);
+    const details = {
+      request: request.id,
+      ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
+    };
+    this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior);
   }
 
   rested(session: Session): void {
     const who = session.state === 'cancelled' ? 'cancel' : 'claude';
-    this.#record(session, 'end', who, session.state, {}, session.result?.errorSubtype);
+    const uses = session.activity.callToolUses;
+    const count = (status: ToolStatus): number => uses.filter((use) => use.status === status).length;
+    const details = {
+      ...(count('failed') > 0 && { toolsFailed: count('failed') }),
+      ...(count('denied') > 0 && { toolsDenied: count('denied') }),
+    };
+    this.#record(session, 'end', who, session.state, details, session.result?.errorSubtype);
   }
 
   #record(
@@ -50,7 +63,7 @@ export class SessionTrail {
     kind: Kind,
     who: Source | 'server' | 'claude',
     what: string,
-    details: Record<string, string>,
+    details: Record<string, string | number | boolean>,
     outcome?: string,
   ): void {
     this.#info(`session ${session.id}: ${lineOf(kind, who, what, outcome)}`);

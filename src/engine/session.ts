@@ -133,6 +133,16 @@ export class Session {
     return this.#conversation.unfinishedText;
   }
 
+  /** The first event after the last message. */
+  get lastMessageAt(): number {
+    return this.#conversation.lastMessageAt;
+  }
+
+  /** Time of day. */
+  get now(): number {
+    return this.#services.clock.wallTime();
+  }
+
   get cancellation(): Cancellation | undefined {
     return this.#conversation.cancellation;
   }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { OpenRequest } from './requests.ts';
 import { evenShare, marksIn, shortenTexts, textsIn } from './shortening.ts';
@@ -51,4 +52,10 @@ export function changedInput(
     `updatedInput contains the shortening mark "${stray}": it was made from a shortened text, and would run or write that. ` +
       'Read the request whole first (claude_code_check with responseMode "full", claude_get_status with inputId), or leave updatedInput out to run what was asked.',
   );
+}
+
+/** What runs in place of what was asked for. The answers to a question are its answer, not another input. */
+export function ranInstead({ kind, ask }: OpenRequest, decision: Decision): Record<string, unknown> | undefined {
+  if (decision.behavior === 'deny' || kind === 'user_question') return undefined;
+  return isDeepStrictEqual(decision.updatedInput, ask.input) ? undefined : decision.updatedInput;
 }

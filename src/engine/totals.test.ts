@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { roundUsd, Totals } from './totals.ts';
 
-const result = (cumulativeCostUsd: number, numTurns = 1) => ({
+const result = (cumulativeCostUsd: number, numTurns = 1, durationApiMs = 5) => ({
   numTurns,
   cumulativeCostUsd,
   durationMs: 10,
-  durationApiMs: 5,
+  durationApiMs,
   usage: { output_tokens: 7, service_tier: 'standard' },
 });
 
@@ -24,12 +24,13 @@ test('several results of one call add up', () => {
   const totals = new Totals();
   totals.beginCall();
   totals.add(result(0.1, 2));
-  totals.add(result(0.3, 1));
+  totals.add(result(0.3, 1, 12));
   expect(totals.call).toEqual({
+    results: 2,
     turns: 3,
     costUsd: 0.3,
     durationMs: 20,
-    durationApiMs: 10,
+    durationApiMs: 12,
     usage: { output_tokens: 14 },
   });
 });
@@ -66,4 +67,25 @@ test('what is inherited is copied, and a sum that shrinks charges nothing', () =
 
 test('dust is rounded away', () => {
   expect(roundUsd(0.1 + 0.2)).toBe(0.3);
+});
+
+test('the time of the API is the share of this call; the first of a resumed process cannot exceed its duration', () => {
+  const totals = new Totals();
+  totals.beginProcess(0);
+  totals.add(result(0.1, 1, 100));
+  totals.beginCall();
+  totals.add(result(0.2, 1, 104));
+  expect(totals.call.durationApiMs).toBe(4);
+  totals.beginProcess(0.2);
+  totals.beginCall();
+  totals.add(result(0.3, 1, 5_000));
+  expect(totals.call.durationApiMs).toBe(10);
+});
+
+test('nothing is known of the cost before the first result, unless it was inherited', () => {
+  const totals = new Totals();
+  expect(totals.costKnown).toBe(false);
+  totals.add(result(0));
+  expect(totals.costKnown).toBe(true);
+  expect(new Totals({ turns: 1, costUsd: 0.1 }).costKnown).toBe(true);
 });

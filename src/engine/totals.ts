@@ -12,6 +12,8 @@ export interface ResultFigures {
 }
 
 export interface CallSums extends Sums {
+  /** Results so far: before the first one nothing is known of the cost. */
+  results: number;
   durationMs: number;
   durationApiMs: number;
   usage: Record<string, number>;
@@ -25,14 +27,19 @@ export class Totals {
   readonly #session: Sums;
   #call: CallSums = emptyCall();
   #counted = 0;
+  /** Of the time of the API; it is a running sum too, but where a resumed process begins is not recorded. */
+  #countedApiMs: number | undefined = 0;
+  #costKnown: boolean;
 
   constructor(inherited: Sums = { turns: 0, costUsd: 0 }) {
     this.#session = { ...inherited };
+    this.#costKnown = inherited.costUsd > 0;
   }
 
   /** A process was started whose running sum begins at this figure. */
   beginProcess(startsAtUsd: number): void {
     this.#counted = startsAtUsd;
+    this.#countedApiMs = startsAtUsd === 0 ? 0 : undefined;
   }
 
   beginCall(): void {
@@ -44,17 +51,31 @@ export class Totals {
     this.#counted = result.cumulativeCostUsd;
     this.#session.turns += result.numTurns;
     this.#session.costUsd += cost;
+    this.#call.results++;
+    this.#costKnown = true;
     this.#call.turns += result.numTurns;
     this.#call.costUsd += cost;
     this.#call.durationMs += result.durationMs;
-    this.#call.durationApiMs += result.durationApiMs;
+    this.#call.durationApiMs += this.#apiShare(result);
     for (const [name, value] of Object.entries(result.usage)) {
       if (typeof value === 'number') this.#call.usage[name] = (this.#call.usage[name] ?? 0) + value;
     }
   }
 
+  /** The first result of a resumed process may carry the sum of its predecessors: it cannot have taken longer than it did. */
+  #apiShare({ durationApiMs, durationMs }: ResultFigures): number {
+    const counted = this.#countedApiMs;
+    this.#countedApiMs = durationApiMs;
+    return counted === undefined ? Math.min(durationApiMs, durationMs) : Math.max(0, durationApiMs - counted);
+  }
+
   get call(): Readonly<CallSums> {
     return this.#call;
+  }
+
+  /** Before the first result nothing is known of the cost, unless it was inherited. */
+  get costKnown(): boolean {
+    return this.#costKnown;
   }
 
   get session(): Readonly<Sums> {
@@ -68,5 +89,5 @@ export function roundUsd(costUsd: number): number {
 }
 
 function emptyCall(): CallSums {
-  return { turns: 0, costUsd: 0, durationMs: 0, durationApiMs: 0, usage: {} };
+  return { results: 0, turns: 0, costUsd: 0, durationMs: 0, durationApiMs: 0, usage: {} };
 }

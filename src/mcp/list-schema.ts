@@ -13,38 +13,47 @@ export function listedSchema(schema: z.ZodObject): ObjectSchema {
 
 /** Metadata of a schema that is too long to be listed whole: what is listed in its place. */
 const LISTED = 'listed';
+const UNLISTED = 'unlisted';
 
 export function listedAs<Schema extends z.ZodType>(schema: Schema, listed: Record<string, unknown>): Schema {
   return schema.meta({ [LISTED]: listed });
+}
+
+/** For what is accepted and documented but too rare to cost every caller its bytes. */
+export function unlisted<Schema extends z.ZodType>(schema: Schema): Schema {
+  return schema.meta({ [UNLISTED]: true });
 }
 
 function isShape(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-const DROPPED = new Set(['$schema', 'additionalProperties', 'propertyNames', 'minLength', 'default']);
+const DROPPED = new Set([
+  '$schema',
+  'additionalProperties',
+  'propertyNames',
+  'minLength',
+  'default',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+]);
 
 function prune(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(prune);
   if (typeof value !== 'object' || value === null) return value;
   const schema = value as Record<string, unknown>;
   if (isShape(schema[LISTED])) return schema[LISTED];
-  const entries = Object.entries(schema).filter(([name, item]) => !isNoise(schema, name, item));
+  const entries = Object.entries(schema).filter(([name]) => !DROPPED.has(name));
   return Object.fromEntries(
-    entries.map(([name, item]) => [name, name === 'properties' ? mapValues(item as object, prune) : prune(item)]),
+    entries.map(([name, item]) => [name, name === 'properties' ? listedProperties(item as object) : prune(item)]),
   );
 }
 
-function isNoise(schema: Record<string, unknown>, name: string, item: unknown): boolean {
-  if (DROPPED.has(name)) return schema['properties'] === undefined || name !== 'default';
-  // Bounds of every integer there is.
-  return (
-    (name === 'maximum' || name === 'minimum' || name === 'exclusiveMinimum') &&
-    typeof item === 'number' &&
-    Math.abs(item) >= 2_147_483_647
+function listedProperties(properties: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(properties)
+      .filter(([, property]) => !isShape(property) || property[UNLISTED] !== true)
+      .map(([name, property]) => [name, prune(property)]),
   );
-}
-
-function mapValues(object: object, map: (value: unknown) => unknown): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, map(value)]));
 }

@@ -15,12 +15,12 @@ verifies(['look.at-once', 'check.poll-interval', 'check.no-events', 'check.activ
   const polled = await check(h, { action: 'poll', sessionId });
   expect(polled).toMatchObject({ sessionId, status: 'running', pollInterval: 3000, events: expect.any(Array) });
   expect(polled.result).toBeUndefined();
-  expect(polled.activity).toMatch(/^1 tool \(1 Bash\), now: thinking, \$\d/);
+  expect(polled.activity).toMatch(/^1 tool \(1 Bash\), now: thinking$/);
   expect(polled).toMatchObject({ lastEventId: expect.any(Number), lastToolUseId: expect.any(String) });
   const waited = await check(h, { action: 'wait', sessionId, waitMs: 50 });
   expect(waited).toMatchObject({ status: 'running', pollInterval: 3000 });
   expect(waited).not.toHaveProperty('events');
-  expect(waited).not.toHaveProperty('nextCursor');
+  expect(waited.nextCursor).toBe(waited.lastEventId + 1);
   held.release();
   await h.waitUntilRest(sessionId);
 });
@@ -62,12 +62,24 @@ verifies(
     expect(full.result).toMatchObject({ usage: { output_tokens: 60 }, modelUsage: expect.any(Object) });
 
     const minimal = await check(h, { action: 'poll', sessionId });
+    const toolUseID = expect.stringMatching(/^toolu_/);
     expect(minimal.events.map(({ data }: Json) => data)).toEqual([
       { text: 'I will say it.' },
-      { tools: [{ name: 'Bash', summary: 'echo one' }] },
-      { results: [{ head: 'one', chars: 3, isError: false }] },
-      { tools: [{ name: 'Bash', summary: 'ls no-such-file' }] },
-      { results: [{ head: expect.stringContaining('no-such-file'), chars: expect.any(Number), isError: true }] },
+      { tools: [{ name: 'Bash', toolUseID, summary: 'echo one' }] },
+      { results: [{ toolName: 'Bash', toolUseID, head: 'one', chars: 3, isError: false }] },
+      { tools: [{ name: 'Bash', toolUseID, summary: 'ls no-such-file' }] },
+      {
+        results: [
+          {
+            toolName: 'Bash',
+            toolUseID,
+            head: expect.stringContaining('no-such-file'),
+            chars: expect.any(Number),
+            isError: true,
+            exitCode: 2,
+          },
+        ],
+      },
       { text: 'Said.' },
     ]);
     expect(minimal.nextCursor).toBe(full.nextCursor);
@@ -229,6 +241,7 @@ verifies(['check.include-switches', 'check.available-tools', 'check.result-field
     stopReason: 'end_turn',
     usage: expect.objectContaining({ input_tokens: 200, output_tokens: 40 }),
     modelUsage: expect.any(Object),
+    work: { commandsRun: 1, commandsFailed: 0 },
   });
 });
 

@@ -22,7 +22,7 @@ const TOOLS: Readonly<Record<Toolset, Readonly<Record<string, object>>>> = {
   },
 };
 
-const SIZES: Readonly<Record<Toolset, number>> = { compact: 9_000, explicit: 5_000 };
+const SIZES: Readonly<Record<Toolset, number>> = { compact: 7_500, explicit: 3_600 };
 
 async function listed(h: Harness): Promise<Tool[]> {
   return (await h.client.listTools()).tools;

@@ -15,15 +15,18 @@ verifies(['status.whole', 'list.active'], async (variant) => {
     toolName: 'Bash',
     toolInput: { command, description: 'make it' },
     description: `Bash: ${command}`,
+    cwd: h.project,
+    alwaysAllows: expect.stringMatching(/\(this session only\)$/),
     expiresAt: expect.any(String),
+    expiresInMs: expect.any(Number),
+    onExpiry: 'deny',
   };
   expect(await h.ok('claude_get_status', { sessionId, waitMs: 40_000 })).toEqual({
     sessionId,
     status: 'waiting_for_input',
     recentOutput: [],
     pendingInputs: [asked],
-    toolUseEvents: [{ toolName: 'Bash', status: 'running' }],
-    costUsd: expect.any(Number),
+    toolUseEvents: [{ toolName: 'Bash', status: 'awaiting_permission', input: command, inputId: expect.any(String) }],
     turnCount: expect.any(Number),
   });
   expect(await h.allow(sessionId)).toEqual({ sessionId, status: 'running' });
@@ -34,7 +37,8 @@ verifies(['status.whole', 'list.active'], async (variant) => {
     result: 'I made it.\nIt is empty.',
     recentOutput: ['I made it.', 'It is empty.'],
     pendingInputs: [],
-    toolUseEvents: [{ toolName: 'Bash', status: 'completed' }],
+    work: { commandsRun: 1, commandsFailed: 0 },
+    toolUseEvents: [{ toolName: 'Bash', status: 'completed', input: command }],
     costUsd: expect.closeTo(h.model.chargedUsd(), 6),
     turnCount: 2,
   });
@@ -87,11 +91,11 @@ verifies('status.tool-uses', async (variant) => {
   const sessionId = await h.begin('use tools', { allowedTools: ['Bash'], disallowedTools: ['Bash(rm *)'] });
   await h.deny(sessionId);
   const running = await h.waitFor(sessionId, ({ toolUseEvents }) => toolUseEvents.length === 5, { what: 'five tools' });
-  expect(running.toolUseEvents).toEqual([
-    { toolName: 'Bash', status: 'completed' },
-    { toolName: 'Read', status: 'failed' },
-    { toolName: 'Write', status: 'denied' },
-    { toolName: 'Bash', status: 'denied' },
+  expect(running.toolUseEvents).toMatchObject([
+    { toolName: 'Bash', status: 'completed', input: 'echo fine' },
+    { toolName: 'Read', status: 'failed', error: expect.stringContaining('does not exist') },
+    { toolName: 'Write', status: 'denied', deniedBy: 'caller' },
+    { toolName: 'Bash', status: 'denied', deniedBy: 'disallowedTools' },
     { toolName: 'Bash', status: 'running' },
   ]);
   await h.interrupt(sessionId);
@@ -120,11 +124,11 @@ verifies('status.tool-uses', { when: 'in the background' }, async (variant) => {
   expect(await h.nextRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
   await h.allow(sessionId);
   expect(await h.nextRequest(sessionId)).toMatchObject({ toolName: 'Write' });
-  expect((await toolUses()).at(-1)).toEqual({ toolName: 'Write', status: 'running' });
+  expect((await toolUses()).at(-1)).toMatchObject({ toolName: 'Write', status: 'awaiting_permission' });
   await h.deny(sessionId);
   await held.arrived;
 
-  expect(await toolUses()).toEqual([
+  expect(await toolUses()).toMatchObject([
     { toolName: 'Agent', status: 'completed' },
     { toolName: 'Read', status: 'failed' },
     { toolName: 'Bash', status: 'completed' },

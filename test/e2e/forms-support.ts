@@ -56,6 +56,19 @@ export function auditedDecisions(h: Harness): { who: string; what: string; outco
     .map(({ who, what, outcome }) => ({ who, what, outcome }));
 }
 
+/** The entries of the audit log that are wanted, once there are any. */
+export function auditedEntries(h: Harness, wanted: (entry: Json) => boolean): Promise<Json[]> {
+  const file = join(h.stateDir, 'claude-code-mcp', 'audit.jsonl');
+  return eventually(
+    () => {
+      const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+      const found = lines.map((line) => JSON.parse(line)).filter(wanted);
+      return found.length > 0 && found;
+    },
+    { what: 'the entry is in the audit log' },
+  );
+}
+
 export function choicesOf({ requestedSchema }: FormRequest, name = 'decision'): readonly string[] {
   return (requestedSchema.properties[name] as { enum?: string[] } | undefined)?.enum ?? [];
 }

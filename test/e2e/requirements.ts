@@ -10,7 +10,7 @@ export const { requirements, verifies } = defineRequirements({
     // ── the tools ──────────────────────────────────────────────────────────────────────────────────────────────────
     'tools.few': 'the tools are four, or six with one verb each, and none changes the rights of the server',
     'tools.described': 'every tool has a title, an output schema and all four annotations',
-    'tools.size': 'what a model reads of the tools list is at most 9,000 bytes, of the explicit one 5,000',
+    'tools.size': 'what a model reads of the tools list is at most 7,500 bytes, of the explicit one 3,600',
     'errors.as-results': 'a bad argument, an unknown session, an unknown tool is a tool result with "Error [CODE]: …"',
     'errors.unknown-parameter': 'an unknown parameter is INVALID_ARGUMENT that names it and the nearest known one',
 
@@ -56,6 +56,14 @@ export const { requirements, verifies } = defineRequirements({
     'request.deny': 'deny keeps the tool from running and tells Claude the message',
     'request.deny-default': 'without a message Claude is told "Permission denied by caller"',
     'request.updated-input': 'updatedInput is what runs',
+    'caller.one-call-per-decision':
+      'a job with one question and three permissions takes five calls that follow the texts',
+    'caller.evidence':
+      'at rest the answer tells which tool calls failed or were denied, by whom, whatever Claude claims',
+    'caller.input-changed': 'what updatedInput changed is told in the activity or tools, the event and the audit log',
+    'caller.decision-aids':
+      'a request tells directory, what Claude said, expiry and its consequence, what always allows, and the place of an edit',
+    'start.effective': 'the answer of a start echoes permission mode, directory and rules in one line',
     'request.shown-whole':
       'what is to be approved is shown whole up to 32,000 characters; beyond, it says so and is shown whole on demand',
     'request.shortened-input':
@@ -127,6 +135,7 @@ export const { requirements, verifies } = defineRequirements({
 
     'check.poll-interval': 'pollInterval is 3000 while running, 1000 while waiting, absent at rest',
     'check.event-ids': 'event ids rise by one, and a cursor reads on where the last answer ended',
+    'check.tool-call': 'toolUseID shows one tool call whole, page by page, and full says nothing twice',
     'check.cursor-without-events': 'a poll told includeEvents:false still advances nextCursor',
     'check.cursor-reset':
       'a cursor before what is kept is answered with cursorResetTo; requests and results are dropped last',
@@ -173,6 +182,7 @@ export const { requirements, verifies } = defineRequirements({
     'message.together': 'messages that come together start one process, and all are heard',
     'message.forgotten': 'a message to a session that the server has forgotten resumes it',
     'status.whole': 'the answer of claude_get_status is whole, from the first request to the result',
+    'status.since-message': 'output and tools are those since the last message, or all of them on demand',
     'status.output': 'outputLines bounds recentOutput, the last lines of what Claude said',
     'status.long-output': 'long output does not fill the answer, and the result comes whole',
     'status.tool-uses': 'toolUseEvents tell running, completed, denied and failed apart, also those of sub-agents',

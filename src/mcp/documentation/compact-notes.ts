@@ -79,13 +79,16 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
         default: '`minimal`',
       },
       maxEvents: { meaning: 'The most events in one answer.', default: '200 in `minimal`, no limit in `full`' },
-      waitMs: { meaning: 'For `wait`: how long at most.', default: '45000' },
+      waitMs: {
+        meaning: 'For `wait` and `respond_permission`: how long to wait, at most, for the session to rest or to ask.',
+        default: '45000 for `wait`, 0 for `respond_permission`',
+      },
       pollOptions: {
         meaning: 'What the answer carries. Each may also be given at top level.',
         default: 'as said for each',
       },
       'pollOptions.includeTools': { meaning: '`availableTools`: the tools of this session.', default: '`false`' },
-      'pollOptions.includeEvents': { meaning: '`events`.', default: '`true` for `poll`, `false` for `wait`' },
+      'pollOptions.includeEvents': { meaning: '`events`.', default: '`true` for `poll`, `false` for the others' },
       'pollOptions.includeActions': { meaning: '`actions`: what waits for an answer.', default: '`true`' },
       'pollOptions.includeResult': { meaning: '`result`, once the session rests.', default: '`true`' },
       'pollOptions.includeUsage': { meaning: '`result.usage`: tokens of this call.', default: 'only in `full`' },
@@ -107,8 +110,12 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
         default: '24000 in `minimal`, no limit in `full`',
       },
       'pollOptions.resultOffset': {
-        meaning: 'Read a long final answer from this character on.',
+        meaning: 'Read a long final answer, or the output of `toolUseID`, from this character on.',
         default: '0',
+      },
+      'pollOptions.toolUseID': {
+        meaning: 'Show this tool call whole: input, output, outcome. Leaves events and result out unless asked for.',
+        default: 'none',
       },
       requestId: {
         meaning: 'For `respond_permission`: which of `actions` is answered. Required there.',
@@ -119,7 +126,7 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
       interrupt: { meaning: 'With `deny`: also stop the turn.', default: '`false`' },
       permissionOptions: { meaning: 'With `allow`. Each may also be given at top level.', default: 'none' },
       'permissionOptions.updatedInput': {
-        meaning: 'Run the tool with this input in place of the one asked for.',
+        meaning: 'Run the tool with this input in place of the whole one asked for.',
         default: 'the input asked for',
       },
       'permissionOptions.updatedPermissions': {

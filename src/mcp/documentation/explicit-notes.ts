@@ -6,6 +6,11 @@ const FAILURE = {
 };
 
 const warnings = 'What to know besides, such as rules that Claude Code ignores; left out when there is nothing.';
+const waitMs = {
+  meaning:
+    'Wait this long, at most, for the session to rest or to ask something; the answer then has all that `claude_get_status` would say.',
+  default: '0: answer at once',
+};
 
 const sessionId = { meaning: 'The session.' };
 
@@ -13,6 +18,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
   claude_create_session: {
     parameters: {
       prompt: { meaning: 'The task. Not blank.' },
+      waitMs,
       workingDirectory: {
         meaning: 'Directory to work in; it must exist.',
         default: 'the first root of the client, else the server’s working directory',
@@ -29,7 +35,11 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         default: '`false`',
       },
     },
-    returns: { sessionId: 'Id of the session.', status: '`running`.', warnings, ...FAILURE },
+    returnsLike: 'claude_get_status',
+    returns: {
+      effective: 'Permission mode, directory and accepted rules of the session, in one line.',
+      warnings,
+    },
   },
 
   claude_send_message: {
@@ -44,13 +54,19 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         meaning: 'The message goes to a copy of the session with a new id; the original stays as it is.',
         default: '`false`',
       },
+      waitMs,
     },
-    returns: { sessionId: 'Id of the session, of the copy with `fork`.', status: '`running`.', warnings, ...FAILURE },
+    returnsLike: 'claude_get_status',
+    returns: { warnings },
   },
 
   claude_get_status: {
     parameters: {
       sessionId,
+      turn: {
+        meaning: '`last`: `recentOutput` and `toolUseEvents` since the last message; `all`: from the oldest kept.',
+        default: '`last`',
+      },
       outputLines: { meaning: 'How many lines of `recentOutput` to return.', default: '50' },
       waitMs: {
         meaning:
@@ -66,7 +82,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       sessionId: 'Id of the session.',
       status: '`running`, `waiting_for_input`, `completed`, `error` or `interrupted`.',
       result: 'The final answer, at rest.',
-      recentOutput: 'The last lines of what Claude wrote and is writing.',
+      recentOutput: 'The last lines of what Claude wrote since the last message, and is writing.',
       pendingInputs: 'One for each unanswered request.',
       'pendingInputs[].inputId': 'What `claude_respond` needs.',
       'pendingInputs[].type': '`permission`, `plan_review` or `user_question`.',
@@ -79,10 +95,35 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'pendingInputs[].askedPerson':
         '`true` while a person has a form about it on the screen: a wait holds until they decide or close it.',
       'pendingInputs[].expiresAt': 'When it is denied for want of an answer.',
-      toolUseEvents: 'The tools that were used.',
+      'pendingInputs[].expiresInMs': 'How long that is from now.',
+      'pendingInputs[].onExpiry': '`deny`: what happens then.',
+      'pendingInputs[].cwd': 'The directory of the session.',
+      'pendingInputs[].said': 'What Claude said last before it asked, in one line.',
+      'pendingInputs[].edit': 'For an edit: where in the file.',
+      'pendingInputs[].edit.line': 'The line it begins at.',
+      'pendingInputs[].edit.before': 'Up to two lines before it.',
+      'pendingInputs[].edit.after': 'Up to two lines after it.',
+      'pendingInputs[].alwaysAllows': 'What “always allow” would allow, for this session only.',
+      toolUseEvents: 'The tools that were used since the last message.',
       'toolUseEvents[].toolName': 'Name of the tool.',
-      'toolUseEvents[].status': '`running`, `completed`, `denied` or `failed`.',
-      costUsd: 'Cost of the session so far, in US dollars.',
+      'toolUseEvents[].status': '`running`, `awaiting_permission`, `completed`, `denied` or `failed`.',
+      'toolUseEvents[].input': 'What it ran with, in one line.',
+      'toolUseEvents[].inputChanged': '`true` if an answer changed the input.',
+      'toolUseEvents[].error': 'The end of its output when it failed, or what Claude was told when it was denied.',
+      'toolUseEvents[].deniedBy':
+        'Who denied it: `caller`, `human`, `disallowedTools`, `settings` (rules or hooks of the user), `timeout` or `policy` (the operator, the permission mode).',
+      'toolUseEvents[].inputId': 'While it waits: which of `pendingInputs` it is.',
+      work: 'At rest: evidence of what was done, whatever the result claims.',
+      'work.commandsRun': 'Commands that were run.',
+      'work.commandsFailed': 'Of which these failed.',
+      'work.problems': 'The last five tool calls that failed or were denied.',
+      'work.problems[].tool': 'The tool.',
+      'work.problems[].what': 'What it was called with, in one line.',
+      'work.problems[].outcome': '`failed` or `denied`.',
+      'work.problems[].by': 'Who denied it, as in `toolUseEvents`.',
+      'work.problems[].tail': 'The end of its output, or what Claude was told; at most 200 characters.',
+      effective: 'From `claude_create_session`: what the session runs under.',
+      costUsd: 'Cost of the session so far, in US dollars; left out until it is known.',
       turnCount: 'Turns of the session so far.',
       ...FAILURE,
       error: 'Why the session or the call failed.',
@@ -96,9 +137,10 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       decision: {
         meaning: '`allow` or `deny`. For a plan: `allow` starts the work, `deny` asks for another plan.',
       },
+      waitMs,
       reason: { meaning: 'With `deny`: what Claude is told.', default: 'a plain refusal' },
       updatedInput: {
-        meaning: 'With `allow`: run the tool with this input in place of the one asked for.',
+        meaning: 'With `allow`: run the tool with this input in place of the whole one asked for.',
         default: 'the input asked for',
       },
       answers: {
@@ -107,7 +149,8 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         default: 'none',
       },
     },
-    returns: { sessionId: 'Id of the session.', status: 'As `claude_get_status` tells it.', ...FAILURE },
+    returnsLike: 'claude_get_status',
+    returns: {},
   },
 
   claude_interrupt: {

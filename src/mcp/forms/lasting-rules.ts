@@ -22,10 +22,18 @@ const PLACES: Record<LastingRule['destination'], string> = {
 export function describeRules(updates: LastingRule[]): string {
   return updates
     .map(({ rules, destination }) => {
-      const names = rules.map(({ toolName, ruleContent }) =>
-        oneLine(ruleContent === undefined ? toolName : `${toolName}(${ruleContent})`, LONGEST_RULES),
-      );
-      return `${names.join(', ')} (${PLACES[destination]})`;
+      return `${ruleNames(rules).join(', ')} (${PLACES[destination]})`;
     })
     .join('; ');
+}
+
+/** Without the places that Claude Code suggests them for. */
+export function describeRuleNames(updates: LastingRule[]): string {
+  return updates.flatMap(({ rules }) => ruleNames(rules)).join(', ');
+}
+
+function ruleNames(rules: LastingRule['rules']): string[] {
+  return rules.map(({ toolName, ruleContent }) =>
+    oneLine(ruleContent === undefined ? toolName : `${toolName}(${ruleContent})`, LONGEST_RULES),
+  );
 }

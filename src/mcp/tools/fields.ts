@@ -6,14 +6,17 @@ import { listedAs } from '../list-schema.ts';
 export const sessionId = z.string().min(1);
 export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
 export const waitMs = z.int().min(0);
-export const decision = z.enum(['allow', 'deny']);
-export const updatedInput = z.record(z.string(), z.unknown());
+export const decision = z.enum(['allow', 'deny']).describe('a plan: allow begins the work');
+export const updatedInput = z
+  .record(z.string(), z.unknown())
+  .describe('with allow: replaces the whole input; give every field');
 
 const questionAnswer = z.union([z.string(), z.array(z.string())]);
 
 /** By question, or in the order of the questions. */
 export const answers = listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
   type: 'object',
+  description: '{"<question>": "<label or text>"}, or a list in order',
 });
 
 /** An option not given is an option not passed. */

@@ -1,12 +1,21 @@
 import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
 import { shownRequest } from '../../engine/shown-request.ts';
+import { textsIn } from '../../engine/shortening.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
+import type { Action, PendingInput } from '../../schema/results.ts';
+import { describeRuleNames, lastingRules } from '../forms/lasting-rules.ts';
+
+/** How a request is shown: at what time, and whether to its last character. */
+export interface RequestViewOptions {
+  now: number;
+  whole: boolean;
+}
 
 /** An unanswered request, as a caller sees it. */
-export function actionView(request: OpenRequest, whole: boolean): Record<string, unknown> {
+export function actionView(request: OpenRequest, options: RequestViewOptions): Action {
   const { ask, kind } = request;
-  const { input, plan, fullChars } = shownRequest(request, whole);
+  const { input, plan, fullChars } = shownRequest(request, options.whole);
   return {
     type: kind,
     requestId: request.id,
@@ -15,17 +24,53 @@ export function actionView(request: OpenRequest, whole: boolean): Record<string,
     ...(fullChars !== undefined && { inputTruncated: true, inputChars: fullChars }),
     summary: requestSummary(request),
     ...(ask.title !== undefined && { title: ask.title }),
-    ...(ask.description !== undefined && { description: ask.description }),
+    ...ownDescription(request),
     ...(plan !== undefined && { plan }),
     ...(kind === 'user_question' && { questions: input['questions'] }),
     ...(ask.decisionReason !== undefined && { decisionReason: ask.decisionReason }),
     ...(ask.blockedPath !== undefined && { blockedPath: ask.blockedPath }),
+    ...decisionAids(request, options.now),
     toolUseID: ask.toolUseId,
     ...(ask.agentId !== undefined && { agentID: ask.agentId }),
     ...(ask.suggestions && { suggestions: ask.suggestions }),
     createdAt: new Date(request.createdAt).toISOString(),
-    ...(request.expiresAt !== undefined && { expiresAt: new Date(request.expiresAt).toISOString() }),
   };
+}
+
+/** The same as the explicit tools tell it. The plan is shown wherever Claude Code put it: somebody has to judge it. */
+export function pendingInputView(request: OpenRequest, options: RequestViewOptions): PendingInput {
+  const { input, plan, fullChars } = shownRequest(request, options.whole);
+  return {
+    inputId: request.id,
+    type: request.kind,
+    toolName: request.ask.toolName,
+    toolInput: input,
+    ...(fullChars !== undefined && { inputTruncated: true, inputChars: fullChars }),
+    description: plan ?? requestSummary(request),
+    ...decisionAids(request, options.now),
+  };
+}
+
+type DecisionAids = Pick<Action, 'cwd' | 'said' | 'edit' | 'alwaysAllows' | 'expiresAt' | 'expiresInMs' | 'onExpiry'>;
+
+function decisionAids({ ask, cwd, said, edit, expiresAt }: OpenRequest, now: number): DecisionAids {
+  const rules = lastingRules(ask);
+  return {
+    ...(cwd !== undefined && { cwd }),
+    ...(said !== undefined && { said }),
+    ...(edit && { edit }),
+    ...(rules.length > 0 && { alwaysAllows: `${describeRuleNames(rules)} (this session only)` }),
+    ...(expiresAt !== undefined && {
+      expiresAt: new Date(expiresAt).toISOString(),
+      expiresInMs: Math.max(0, expiresAt - now),
+      onExpiry: 'deny' as const,
+    }),
+  };
+}
+
+/** Claude Code often repeats the command or its description there. */
+function ownDescription({ ask: { description, input } }: OpenRequest): Pick<Action, 'description'> {
+  return description === undefined || textsIn(input).includes(description) ? {} : { description };
 }
 
 /** Whether a person has a form about it on the screen: the caller may leave it to them. */
@@ -33,7 +78,7 @@ export function askedPerson(session: Session, request: OpenRequest): { askedPers
   return session.isAskingPerson(request) ? { askedPerson: true } : {};
 }
 
-export function requestSummary({ ask, kind }: OpenRequest): string {
+export function requestSummary({ ask, kind }: Pick<OpenRequest, 'ask' | 'kind'>): string {
   if (kind === 'user_question') return questionTexts(ask.input).join(' | ') || 'Claude asks a question';
   if (kind === 'plan_review') return 'Claude asks to leave plan mode and start the work';
   const what = summarizeTool(ask.toolName, ask.input);

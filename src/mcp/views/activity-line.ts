@@ -4,7 +4,10 @@ import type { Session } from '../../engine/session.ts';
 export const QUIET_AFTER_MS = 30_000;
 
 export function activityLine(session: Session): string {
-  const line = session.activity.line(session.totals.call.costUsd, !session.atRest);
-  if (session.atRest || session.quietMs < QUIET_AFTER_MS) return line;
-  return `quiet for ${String(Math.round(session.quietMs / 1000))} s, ${line}`.slice(0, 200);
+  const { atRest, requests, totals, quietMs } = session;
+  const { costUsd, results } = totals.call;
+  const line = session.activity.line(results > 0 ? costUsd : undefined, !atRest);
+  // Who waits for an answer is expected to be silent.
+  if (atRest || requests.length > 0 || quietMs < QUIET_AFTER_MS) return line;
+  return `quiet for ${String(Math.round(quietMs / 1000))} s, ${line}`.slice(0, 200);
 }

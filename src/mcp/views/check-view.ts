@@ -1,13 +1,17 @@
 import type { SessionEvent } from '../../engine/event-log.ts';
 import type { Session } from '../../engine/session.ts';
 import { shortenTexts } from '../../engine/shortening.ts';
+import type { CheckAnswer, EventView } from '../../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
 import { activityLine, QUIET_AFTER_MS } from './activity-line.ts';
-import { fullEvent, minimalEvent, type EventView } from './event-view.ts';
-import { resultView } from './result-view.ts';
+import { minimalEvent } from './event-view.ts';
+import { fullEvent } from './full-event.ts';
+import { charsWithin, resultView } from './result-view.ts';
 import { byteLength } from './shorten.ts';
-import { describeTools } from './tool-catalogue.ts';
 import { compactStatus } from './status.ts';
+import { toolCallView } from './tool-call-view.ts';
+import { describeTools } from './tool-catalogue.ts';
+import { toolNamesIn } from './tool-events.ts';
 
 export interface CheckViewOptions {
   cursor: number | undefined;
@@ -15,8 +19,6 @@ export interface CheckViewOptions {
   maxEvents: number;
   maxBytes: number;
   includeEvents: boolean;
-  /** Whether a caller that takes no events is told where it stands. */
-  includeCursor: boolean;
   includeTools: boolean;
   includeActions: boolean;
   includeResult: boolean;
@@ -26,6 +28,8 @@ export interface CheckViewOptions {
   includeTerminalEvents: boolean;
   includeProgressEvents: boolean;
   resultOffset: number;
+  /** A tool call to show whole. */
+  toolUseID: string | undefined;
 }
 
 /** Room that status, counters and the envelope may take. */
@@ -33,21 +37,27 @@ const OVERHEAD_BYTES = 1_200;
 const MIN_EVENT_TEXT = 200;
 
 /** What `claude_code_check` answers. Everything that is cut is named in `truncatedFields`. */
-export function checkView(session: Session, options: CheckViewOptions): Record<string, unknown> {
+export function checkView(session: Session, options: CheckViewOptions): CheckAnswer {
   const truncated = new Set<string>();
-  const view: Record<string, unknown> = { sessionId: session.id, ...statusFields(session) };
-  if (options.includeActions) addActions(view, session, options, truncated);
-  if (options.includeResult) addResult(view, session, options, truncated);
-  if (options.includeTools && session.tools) view['availableTools'] = describeTools(session.tools);
-  addEvents(view, session, options, truncated);
-  if (truncated.size > 0) {
-    view['truncated'] = true;
-    view['truncatedFields'] = [...truncated];
-  }
-  return view;
+  const view: Omit<CheckAnswer, 'nextCursor'> = {
+    sessionId: session.id,
+    ...statusFields(session),
+    ...(options.includeActions && actionFields(session, options, truncated)),
+    ...(options.includeResult && resultFields(session, options, truncated)),
+    ...(options.toolUseID !== undefined && toolCallFields(session, options.toolUseID, options, truncated)),
+    ...(options.includeTools && session.tools && { availableTools: describeTools(session.tools) }),
+  };
+  const events = eventFields(session, options, view, truncated);
+  return {
+    ...view,
+    ...events,
+    ...(truncated.size > 0 && { truncated: true, truncatedFields: [...truncated] }),
+  };
 }
 
-function statusFields(session: Session): Record<string, unknown> {
+type Fields<Name extends keyof CheckAnswer> = Pick<CheckAnswer, Name>;
+
+function statusFields(session: Session): Omit<CheckAnswer, 'sessionId' | 'nextCursor'> {
   const status = compactStatus(session);
   const { cancellation, backgroundTasks, quietMs, activity } = session;
   return {
@@ -67,70 +77,90 @@ function statusFields(session: Session): Record<string, unknown> {
   };
 }
 
-function addActions(
-  view: Record<string, unknown>,
+/** Not bounded by `maxBytes`: what somebody is asked to approve has its own, larger measure. */
+function actionFields(
   session: Session,
-  options: CheckViewOptions,
+  { mode }: CheckViewOptions,
   truncated: Set<string>,
-): void {
-  if (session.requests.length === 0) return;
-  view['actions'] = session.requests.map((request) => {
-    const action = actionView(request, options.mode === 'full');
-    if (action['inputTruncated'] === true) truncated.add('actions');
-    return { ...action, ...askedPerson(session, request) };
-  });
+): Partial<Fields<'actions'>> {
+  const { requests, now } = session;
+  if (requests.length === 0) return {};
+  const actions = requests.map((request) => ({
+    ...actionView(request, { now, whole: mode === 'full' }),
+    ...askedPerson(session, request),
+  }));
+  if (actions.some(({ inputTruncated }) => inputTruncated)) truncated.add('actions');
+  return { actions };
 }
 
-function addResult(
-  view: Record<string, unknown>,
-  session: Session,
-  options: CheckViewOptions,
-  truncated: Set<string>,
-): void {
+function resultFields(session: Session, options: CheckViewOptions, truncated: Set<string>): Partial<Fields<'result'>> {
   const share = options.includeEvents ? options.maxBytes / 2 : options.maxBytes;
   const structured = options.includeStructuredOutput ? session.result?.structuredOutput : undefined;
   // It is of use only whole. The answer holds it as text, which can be read on.
   const fits = byteLength(structured) <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
-  const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES - (fits ? byteLength(structured) : 0));
+  const besides = (fits ? byteLength(structured) : 0) + byteLength(session.activity.work);
+  const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES - besides);
+  const offset = options.toolUseID === undefined ? options.resultOffset : 0;
   const shown = resultView(session, {
     ...options,
     includeStructuredOutput: options.includeStructuredOutput && fits,
-    offset: options.resultOffset,
-    maxChars: charsWithin(session, options.resultOffset, room),
+    offset,
+    maxChars: charsWithin((session.result?.text ?? '').slice(offset), room),
   });
-  if (!shown) return;
-  view['result'] = shown.result;
+  if (!shown) return {};
   if (shown.cut) truncated.add('result');
   if (!fits) truncated.add('result.structuredOutput');
+  return { result: shown.result };
 }
 
-/** How many characters of the answer fit into so many bytes as JSON. */
-function charsWithin(session: Session, offset: number, bytes: number): number {
-  const text = session.result?.text ?? '';
-  if (bytes === Infinity) return Infinity;
-  let chars = Math.floor(bytes);
-  while (chars > 1 && byteLength(text.slice(offset, offset + chars)) > bytes) chars = Math.floor(chars * 0.8);
-  return chars;
+function toolCallFields(
+  session: Session,
+  toolUseID: string,
+  { resultOffset: offset, maxBytes }: CheckViewOptions,
+  truncated: Set<string>,
+): Fields<'toolCall'> {
+  const { call, cut } = toolCallView(session, toolUseID, { offset, maxBytes: maxBytes - OVERHEAD_BYTES });
+  for (const field of cut) truncated.add(field);
+  return { toolCall: call };
 }
 
-function addEvents(
-  view: Record<string, unknown>,
+function eventFields(
   session: Session,
   options: CheckViewOptions,
+  view: Omit<CheckAnswer, 'nextCursor'>,
   truncated: Set<string>,
-): void {
-  const from = Math.min(options.cursor ?? 0, session.log.nextId);
-  if (!options.includeEvents) {
-    if (options.includeCursor) view['nextCursor'] = session.log.nextId;
-    return;
-  }
-  const { events, resetTo } = session.log.from(from);
-  const page = eventPage(events, options, options.maxBytes - OVERHEAD_BYTES - byteLength(view), truncated);
-  const nextCursor = page.stoppedBefore ?? session.log.nextId;
-  session.log.markDelivered(nextCursor - 1);
-  view['events'] = page.events;
-  view['nextCursor'] = nextCursor;
-  if (resetTo !== undefined && options.cursor !== undefined) view['cursorResetTo'] = resetTo;
+): Fields<'nextCursor'> & Partial<Fields<'events' | 'cursorResetTo'>> {
+  const { log } = session;
+  // Whoever takes no events is told where the next ones begin.
+  if (!options.includeEvents) return { nextCursor: log.nextId };
+  const { events, resetTo } = log.from(Math.min(options.cursor ?? 0, log.nextId));
+  const room = options.maxBytes - OVERHEAD_BYTES - byteLength(view);
+  const page = eventPage(events, eventViewer(session, options, view), options, room, truncated);
+  const nextCursor = page.stoppedBefore ?? log.nextId;
+  log.markDelivered(nextCursor - 1);
+  return {
+    events: page.events,
+    nextCursor,
+    ...(resetTo !== undefined && options.cursor !== undefined && { cursorResetTo: resetTo }),
+  };
+}
+
+type EventViewer = (event: SessionEvent) => EventView | undefined;
+
+function eventViewer(
+  session: Session,
+  { mode, includeUsage, includeModelUsage }: CheckViewOptions,
+  { actions, result }: Omit<CheckAnswer, 'nextCursor'>,
+): EventViewer {
+  const toolNames = toolNamesIn(session.log);
+  if (mode === 'minimal') return (event) => minimalEvent(event, toolNames);
+  const shows = {
+    actions: actions !== undefined,
+    result: result !== undefined,
+    usage: includeUsage,
+    modelUsage: includeModelUsage,
+  };
+  return (event) => fullEvent(event, { session, toolNames, shows });
 }
 
 interface EventPage {
@@ -141,6 +171,7 @@ interface EventPage {
 
 function eventPage(
   all: readonly SessionEvent[],
+  viewOf: EventViewer,
   options: CheckViewOptions,
   room: number,
   truncated: Set<string>,
@@ -149,19 +180,14 @@ function eventPage(
   let used = 0;
   for (const event of all) {
     if (!isWanted(event, options)) continue;
-    let view = options.mode === 'full' ? fullEvent(event) : minimalEvent(event);
+    let view = viewOf(event);
     if (!view) continue;
     if (events.length >= options.maxEvents) return stop(events, event, truncated);
     let size = byteLength(view);
     if (used + size > room) {
       if (events.length > 0) return stop(events, event, truncated);
       // One event must get through, however small the room: a cursor that stands still would be asked for ever.
-      view = {
-        ...view,
-        data: shortenTexts(view.data, Math.max(MIN_EVENT_TEXT, Math.floor(room / 4)), `event ${String(event.id)}`)
-          .value,
-      };
-      if (byteLength(view) > Math.max(room, 2_000)) view = { ...view, data: { shortened: true, bytes: size } };
+      view = shortened(view, room, size);
       truncated.add('events');
       size = byteLength(view);
     }
@@ -169,6 +195,12 @@ function eventPage(
     events.push(view);
   }
   return { events, stoppedBefore: undefined };
+}
+
+function shortened(view: EventView, room: number, size: number): EventView {
+  const longest = Math.max(MIN_EVENT_TEXT, Math.floor(room / 4));
+  const short = { ...view, data: shortenTexts(view.data, longest, `event ${String(view.id)}`).value };
+  return byteLength(short) > Math.max(room, 2_000) ? { ...view, data: { shortened: true, bytes: size } } : short;
 }
 
 function stop(events: EventView[], next: SessionEvent, truncated: Set<string>): EventPage {

@@ -1,40 +1,15 @@
 import type { SessionEvent } from '../../engine/event-log.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
-import { shortenText } from '../../engine/shortening.ts';
+import { shortenText, tailOf } from '../../engine/shortening.ts';
 import { oneLine, summarizeTool } from '../../engine/tool-summary.ts';
-import { actionView, requestSummary } from './action-view.ts';
-
-export interface EventView {
-  id: number;
-  type: SessionEvent['type'];
-  data: unknown;
-  timestamp: string;
-}
-
-/** Everything that was kept. */
-export function fullEvent(event: SessionEvent): EventView {
-  const data = event.type === 'permission_request' ? actionView(event.data as OpenRequest, true) : event.data;
-  return { id: event.id, type: event.type, data, timestamp: new Date(event.timestamp).toISOString() };
-}
-
-/** What a model needs to follow along; `undefined` for what it does not need at all. */
-export function minimalEvent(event: SessionEvent): EventView | undefined {
-  const data = minimalData(event);
-  if (data === undefined) return undefined;
-  return { id: event.id, type: event.type, data, timestamp: new Date(event.timestamp).toISOString() };
-}
+import type { EventView } from '../../schema/results.ts';
+import { isObject } from '../arguments.ts';
+import { requestSummary } from './action-view.ts';
+import { blocksOf, toolResultOf, type Block, type ToolResult } from './tool-events.ts';
 
 const RESULT_HEAD = 80;
+const RESULT_TAIL = 80;
 const TEXT_HEAD = 4_000;
-
-interface Block {
-  type?: unknown;
-  text?: unknown;
-  name?: unknown;
-  input?: unknown;
-  content?: unknown;
-  is_error?: unknown;
-}
 
 interface Kept {
   type?: unknown;
@@ -47,16 +22,31 @@ interface Kept {
   result?: unknown;
 }
 
-function minimalData(event: SessionEvent): unknown {
+/** What a model needs to follow along; `undefined` for what it does not need at all. */
+export function minimalEvent(event: SessionEvent, toolNames: ReadonlyMap<string, string>): EventView | undefined {
+  const data = minimalData(event, toolNames);
+  return data === undefined ? undefined : withEnvelope(event, data);
+}
+
+export function withEnvelope({ id, type, timestamp }: SessionEvent, data: unknown): EventView {
+  return { id, type, data, timestamp: new Date(timestamp).toISOString() };
+}
+
+/** A request in a line: whole it is among the actions. */
+export function shortRequest(request: OpenRequest): object {
+  const { id, kind, ask } = request;
+  const { toolName, toolUseId: toolUseID } = ask;
+  return { requestId: id, kind, toolName, toolUseID, summary: requestSummary(request) };
+}
+
+function minimalData(event: SessionEvent, toolNames: ReadonlyMap<string, string>): unknown {
   switch (event.type) {
     case 'output':
-      return outputData(event.data as Kept);
-    case 'permission_request': {
-      const request = event.data as OpenRequest;
-      return { requestId: request.id, kind: request.kind, summary: requestSummary(request) };
-    }
+      return outputData(event, toolNames);
+    case 'permission_request':
+      return shortRequest(event.data as OpenRequest);
     case 'permission_result':
-      return event.data;
+      return shortOutcome(event.data as { toolName: string; input?: Record<string, unknown> });
     case 'result': {
       const { subtype, result } = event.data as Kept;
       return { subtype, ...(typeof result === 'string' && { result: oneLine(result, 200) }) };
@@ -70,50 +60,48 @@ function minimalData(event: SessionEvent): unknown {
   }
 }
 
-function outputData({ type, message }: Kept): unknown {
-  const content = (message as { content?: unknown } | undefined)?.content;
-  const blocks: Block[] =
-    typeof content === 'string'
-      ? [{ type: 'text', text: content }]
-      : Array.isArray(content)
-        ? (content as Block[])
-        : [];
+function shortOutcome({ input, ...outcome }: { toolName: string; input?: Record<string, unknown> }): object {
+  return input === undefined ? outcome : { ...outcome, ran: summarizeTool(outcome.toolName, input) };
+}
+
+function outputData(event: SessionEvent, toolNames: ReadonlyMap<string, string>): unknown {
   const texts: string[] = [];
   const tools: unknown[] = [];
   const results: unknown[] = [];
-  for (const block of blocks) {
-    if (block.type === 'text' && typeof block.text === 'string') texts.push(block.text);
-    else if (block.type === 'tool_use') tools.push(toolCall(block));
-    else if (block.type === 'tool_result') results.push(toolResult(block));
+  for (const block of blocksOf(event)) {
+    const result = toolResultOf(block);
+    if (result) results.push(shortResult(result, toolNames));
+    else if (block.type === 'text' && typeof block.text === 'string') texts.push(block.text);
+    else if (block.type === 'tool_use') tools.push(shortCall(block));
   }
   if (texts.length + tools.length + results.length === 0) return undefined;
   const text = texts.join('\n');
   return {
-    ...(type === 'user' && text !== '' && { role: 'user' }),
+    ...((event.data as Kept).type === 'user' && text !== '' && { role: 'user' }),
     ...(text !== '' && { text: shortenText(text, TEXT_HEAD, text) }),
     ...(tools.length > 0 && { tools }),
     ...(results.length > 0 && { results }),
   };
 }
 
-function toolCall({ name, input }: Block): { name: string; summary: string } {
+function shortCall({ name, id, input }: Block): object {
   const toolName = typeof name === 'string' ? name : 'tool';
-  return { name: toolName, summary: summarizeTool(toolName, isRecord(input) ? input : {}, 120) };
+  return { name: toolName, toolUseID: id, summary: summarizeTool(toolName, isObject(input) ? input : {}, 120) };
 }
 
-function toolResult({ content, is_error: isError }: Block): { head: string; chars: number; isError: boolean } {
-  const text = resultText(content);
-  return { head: oneLine(text, RESULT_HEAD), chars: text.length, isError: isError === true };
-}
-
-function resultText(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return (content as Block[]).map(({ text }) => (typeof text === 'string' ? text : '')).join('\n');
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
+/** The head tells what it is, the tail how it ended. */
+function shortResult(result: ToolResult, toolNames: ReadonlyMap<string, string>): object {
+  const { toolUseID, output, isError, exitCode } = result;
+  const toolName = toolNames.get(toolUseID);
+  return {
+    ...(toolName !== undefined && { toolName }),
+    toolUseID,
+    head: oneLine(output, RESULT_HEAD),
+    ...(output.length > RESULT_HEAD && { tail: oneLine(tailOf(output, RESULT_TAIL), RESULT_TAIL) }),
+    chars: output.length,
+    isError,
+    ...(exitCode !== undefined && { exitCode }),
+  };
 }
 
 /** Heartbeats and streamed text are left out: they say nothing that will not be said again. */

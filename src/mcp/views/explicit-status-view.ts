@@ -1,61 +1,63 @@
 import type { ToolUse } from '../../engine/activity.ts';
-import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
-import { shownRequest } from '../../engine/shown-request.ts';
 import { roundUsd } from '../../engine/totals.ts';
-import { askedPerson, requestSummary } from './action-view.ts';
+import type { StatusAnswer, ToolUseEvent } from '../../schema/results.ts';
+import { askedPerson, pendingInputView } from './action-view.ts';
 import { recentOutput } from './recent-output.ts';
 import { explicitStatus } from './status.ts';
 
 const MOST_TOOL_USES = 50;
 
+export interface StatusViewOptions {
+  outputLines: number;
+  /** Since the last message, or from the oldest that is kept. */
+  turn: 'last' | 'all';
+  /** A request to show to its last character. */
+  wholeInputId?: string | undefined;
+}
+
 /** What `claude_get_status` answers. */
-export function explicitStatusView(
-  session: Session,
-  outputLines: number,
-  wholeInputId?: string,
-): Record<string, unknown> {
-  const { session: sums } = session.totals;
+export function explicitStatusView(session: Session, options: StatusViewOptions): StatusAnswer {
+  const { activity, atRest, now, requests, totals } = session;
+  const all = options.turn === 'all';
   return {
     sessionId: session.id,
     status: explicitStatus(session),
     ...outcome(session),
-    recentOutput: recentOutput(session, outputLines),
-    pendingInputs: session.requests.map((request) => ({
-      ...pendingInput(request, request.id === wholeInputId),
+    ...(atRest && activity.work && { work: activity.work }),
+    recentOutput: recentOutput(session, options.outputLines, all ? 0 : session.lastMessageAt),
+    pendingInputs: requests.map((request) => ({
+      ...pendingInputView(request, { now, whole: request.id === options.wholeInputId }),
       ...askedPerson(session, request),
     })),
-    toolUseEvents: toolUseEvents(session.activity.toolUses),
-    costUsd: roundUsd(sums.costUsd),
-    turnCount: sums.turns,
+    toolUseEvents: toolUseEvents(all ? activity.toolUses : activity.latestToolUses),
+    ...(totals.costKnown && { costUsd: roundUsd(totals.session.costUsd) }),
+    turnCount: totals.session.turns,
   };
 }
 
-function outcome({ atRest, result, state, cancellation }: Session): Record<string, unknown> {
+function outcome({ atRest, result, state, cancellation }: Session): Pick<StatusAnswer, 'result' | 'error'> {
   if (state === 'cancelled' && cancellation)
     return { error: `The session was stopped for good: ${cancellation.reason}.` };
   if (!atRest || !result) return {};
   return result.isError ? { error: result.text } : { result: result.text };
 }
 
-/** The plan is shown wherever Claude Code put it: somebody has to judge it. */
-function pendingInput(request: OpenRequest, whole: boolean): Record<string, unknown> {
-  const { id, kind, ask, expiresAt } = request;
-  const { input, plan, fullChars } = shownRequest(request, whole);
-  return {
-    inputId: id,
-    type: kind,
-    toolName: ask.toolName,
-    toolInput: input,
-    ...(fullChars !== undefined && { inputTruncated: true, inputChars: fullChars }),
-    description: plan ?? requestSummary(request),
-    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
-  };
+/** The newest, and whatever still runs or waits. */
+function toolUseEvents(uses: readonly ToolUse[]): ToolUseEvent[] {
+  return uses
+    .filter(({ status }, index) => !isOver(status) || index >= uses.length - MOST_TOOL_USES)
+    .map(({ toolName, status, summary, inputChanged, tail, deniedBy, requestId }) => ({
+      toolName,
+      status,
+      ...(summary !== '' && { input: summary }),
+      ...(inputChanged && { inputChanged }),
+      ...(tail !== undefined && tail !== '' && { error: tail }),
+      ...(deniedBy !== undefined && { deniedBy }),
+      ...(requestId !== undefined && { inputId: requestId }),
+    }));
 }
 
-/** The newest, and whatever still runs. */
-function toolUseEvents(uses: readonly ToolUse[]): Pick<ToolUse, 'toolName' | 'status'>[] {
-  return uses
-    .filter(({ status }, index) => status === 'running' || index >= uses.length - MOST_TOOL_USES)
-    .map(({ toolName, status }) => ({ toolName, status }));
+function isOver(status: ToolUse['status']): boolean {
+  return status !== 'running' && status !== 'awaiting_permission';
 }

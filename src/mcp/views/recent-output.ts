@@ -6,11 +6,15 @@ const LONGEST_LINE = 2_000;
 /** A client that shows only so much of an answer must not lose the rest of it to old output. */
 const MAX_CHARS = 24_000;
 
-/** The last lines of what Claude said and is saying, oldest first. */
-export function recentOutput(session: Pick<Session, 'log' | 'unfinishedText'>, maxLines: number): string[] {
+/** The last lines of what Claude said and is saying, oldest first, from the event `since` on. */
+export function recentOutput(
+  session: Pick<Session, 'log' | 'unfinishedText'>,
+  maxLines: number,
+  since: number,
+): string[] {
   const lines: string[] = [];
   let chars = 0;
-  for (const line of linesNewestFirst(session)) {
+  for (const line of linesNewestFirst(session, since)) {
     const shown = line.length > LONGEST_LINE ? `${cutAt(line, LONGEST_LINE)}…` : line;
     chars += shown.length;
     if (lines.length >= maxLines || chars > MAX_CHARS) break;
@@ -19,9 +23,13 @@ export function recentOutput(session: Pick<Session, 'log' | 'unfinishedText'>, m
   return lines.reverse();
 }
 
-function* linesNewestFirst({ log, unfinishedText }: Pick<Session, 'log' | 'unfinishedText'>): Generator<string> {
+function* linesNewestFirst(
+  { log, unfinishedText }: Pick<Session, 'log' | 'unfinishedText'>,
+  since: number,
+): Generator<string> {
   if (unfinishedText.trim() !== '') yield* unfinishedText.trimEnd().split('\n').reverse();
-  for (const { type, data } of log.newestFirst()) {
+  for (const { id, type, data } of log.newestFirst()) {
+    if (id < since) return;
     const text = type === 'output' ? assistantText(data) : undefined;
     if (text !== undefined) yield* text.trimEnd().split('\n').reverse();
   }

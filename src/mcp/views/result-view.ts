@@ -1,6 +1,9 @@
+import type { ToolUse } from '../../engine/activity.ts';
 import type { Session } from '../../engine/session.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
+import type { CallResult, PermissionDenial } from '../../schema/results.ts';
+import { byteLength } from './shorten.ts';
 
 export interface ResultViewOptions {
   includeUsage: boolean;
@@ -15,12 +18,14 @@ export interface ResultViewOptions {
 export function resultView(
   session: Session,
   options: ResultViewOptions,
-): { result: Record<string, unknown>; cut: boolean } | undefined {
-  const { result, totals } = session;
+): { result: CallResult; cut: boolean } | undefined {
+  const { result, totals, activity } = session;
   if (!result || !session.atRest) return undefined;
   const rest = result.text.slice(options.offset);
   const text = rest.length > options.maxChars ? cutAt(rest, Math.max(1, options.maxChars)) : rest;
   const cut = text.length < rest.length || options.offset > 0;
+  const denials = denialsOf(result.permissionDenials, activity.callToolUses, options.includeModelUsage);
+  const { work } = activity;
   return {
     cut: text.length < rest.length,
     result: {
@@ -40,14 +45,35 @@ export function resultView(
       ...(result.errorSubtype !== undefined && { errorSubtype: result.errorSubtype }),
       ...(options.includeUsage && { usage: totals.call.usage }),
       ...(options.includeModelUsage && { modelUsage: result.modelUsage }),
-      ...(result.permissionDenials.length > 0 && {
-        permissionDenials: denials(result.permissionDenials, options.includeModelUsage),
-      }),
+      ...(denials.length > 0 && { permissionDenials: denials }),
+      ...(work && { work }),
     },
   };
 }
 
-/** Inputs can be large; which tool was denied is enough in the short form. */
-function denials(all: unknown[], full: boolean): unknown[] {
-  return full ? all : all.map((denial) => ({ toolName: (denial as { tool_name?: unknown }).tool_name }));
+/** What Claude Code counts as denied, and what else was; inputs can be large and come only in the full form. */
+function denialsOf(reported: readonly unknown[], uses: readonly ToolUse[], full: boolean): PermissionDenial[] {
+  const known = new Map(uses.map((use) => [use.id, use]));
+  const shown = reported.map((denial): PermissionDenial => {
+    const { tool_name: name, tool_use_id: id } = denial as { tool_name?: unknown; tool_use_id?: unknown };
+    const use = typeof id === 'string' ? known.get(id) : undefined;
+    const raw = full && typeof denial === 'object' ? denial : {};
+    return { ...raw, toolName: String(name), ...(typeof id === 'string' && { toolUseID: id }), ...whoDenied(use) };
+  });
+  const ids = new Set(shown.map(({ toolUseID }) => toolUseID));
+  const others = uses.filter(({ id, status }) => status === 'denied' && !ids.has(id));
+  return [...shown, ...others.map((use) => ({ toolName: use.toolName, toolUseID: use.id, ...whoDenied(use) }))];
+}
+
+function whoDenied(use: ToolUse | undefined): Pick<PermissionDenial, 'what' | 'by'> {
+  if (!use) return {};
+  return { what: use.summary, ...(use.deniedBy !== undefined && { by: use.deniedBy }) };
+}
+
+/** How many characters of a text fit into so many bytes as JSON. */
+export function charsWithin(text: string, bytes: number): number {
+  if (bytes === Infinity) return Infinity;
+  let chars = Math.floor(bytes);
+  while (chars > 1 && byteLength(text.slice(0, chars)) > bytes) chars = Math.floor(chars * 0.8);
+  return chars;
 }

@@ -1,5 +1,6 @@
 import type { Session } from '../../engine/session.ts';
 import type { State } from '../../engine/state.ts';
+import type { CheckAnswer, StatusAnswer } from '../../schema/results.ts';
 
 const COMPACT = {
   starting: 'running',
@@ -10,7 +11,7 @@ const COMPACT = {
   interrupted: 'idle',
   error: 'error',
   cancelled: 'cancelled',
-} as const satisfies Record<State, string>;
+} as const satisfies Record<State, CheckAnswer['status']>;
 
 const EXPLICIT = {
   starting: 'running',
@@ -21,23 +22,12 @@ const EXPLICIT = {
   interrupted: 'interrupted',
   error: 'error',
   cancelled: 'interrupted',
-} as const satisfies Record<State, string>;
+} as const satisfies Record<State, StatusAnswer['status']>;
 
-export type CompactStatus = (typeof COMPACT)[State];
-export type ExplicitStatus = (typeof EXPLICIT)[State];
-
-export const EXPLICIT_STATUSES = [
-  'running',
-  'waiting_for_input',
-  'completed',
-  'interrupted',
-  'error',
-] as const satisfies ExplicitStatus[];
-
-export function compactStatus(session: Session): CompactStatus {
+export function compactStatus(session: Session): CheckAnswer['status'] {
   return COMPACT[session.state];
 }
 
-export function explicitStatus(session: Session): ExplicitStatus {
+export function explicitStatus(session: Session): StatusAnswer['status'] {
   return EXPLICIT[session.state];
 }

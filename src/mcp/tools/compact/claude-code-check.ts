@@ -2,21 +2,23 @@ import { z } from 'zod';
 import type { Answer } from '../../../engine/answer.ts';
 import type { Session } from '../../../engine/session.ts';
 import { DomainError } from '../../../errors/errors.ts';
+import type { CheckAnswer } from '../../../schema/results.ts';
 import { permissionUpdate } from '../../../schema/permission-update.ts';
 import { nestFlat } from '../../arguments.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
-import { listedAs } from '../../list-schema.ts';
+import { unlisted } from '../../list-schema.ts';
 import { checkView } from '../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
 import { answers, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
 import { checkOutput } from './shared.ts';
+import { takeWarnings } from '../warnings.ts';
 import { POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
 
 const permissionOptions = z
   .strictObject({
     updatedInput,
-    updatedPermissions: listedAs(z.array(permissionUpdate), { type: 'array', items: { type: 'object' } }),
-    always: z.boolean(),
+    updatedPermissions: unlisted(z.array(permissionUpdate)),
+    always: z.boolean().describe('also allow what alwaysAllows says, this session only'),
     answers,
   })
   .partial();
@@ -24,18 +26,22 @@ const permissionOptions = z
 const PERMISSION_OPTION_NAMES = Object.keys(permissionOptions.shape);
 
 const input = z.strictObject({
-  action: z.enum(['poll', 'wait', 'respond_permission']),
+  action: z
+    .enum(['poll', 'wait', 'respond_permission'])
+    .describe(
+      'respond_permission: answer one of actions, with waitMs go on to the next request or the result; wait: until it rests, asks, or waitMs is up, again while running; poll: at once, with events',
+    ),
   sessionId,
-  cursor: z.int().min(0).optional(),
-  responseMode: z.enum(['minimal', 'full']).optional(),
-  maxEvents: z.int().positive().optional(),
-  waitMs: waitMs.max(MAX_WAIT_MS).optional(),
-  pollOptions: pollOptions.optional(),
-  requestId: z.string().min(1).optional(),
+  requestId: z.string().min(1).describe('from actions, to respond').optional(),
   decision: decision.optional(),
-  denyMessage: z.string().optional(),
-  interrupt: z.boolean().optional(),
-  permissionOptions: permissionOptions.optional(),
+  denyMessage: z.string().describe('with deny: told to Claude').optional(),
+  interrupt: z.boolean().describe('with deny: also stop the turn').optional(),
+  permissionOptions: permissionOptions.describe('with allow').optional(),
+  waitMs: waitMs.max(MAX_WAIT_MS).describe('default 45000 for wait, 0 for respond_permission (give 45000)').optional(),
+  cursor: z.int().min(0).describe('events from here: the last nextCursor').optional(),
+  responseMode: z.enum(['minimal', 'full']).describe('full: raw events, long inputs whole; default minimal').optional(),
+  maxEvents: unlisted(z.int().positive().optional()),
+  pollOptions: pollOptions.describe('what the answer carries').optional(),
 });
 
 type Input = z.infer<typeof input>;
@@ -44,9 +50,8 @@ export const claudeCodeCheck = defineTool({
   name: 'claude_code_check',
   title: 'Watch a session and answer what it asks',
   describe: () =>
-    'Watch a session. "wait" (best) answers when the session is at rest, asks something, or waitMs (45000) is up; call it again while status is running. ' +
-    '"poll" answers at once with events from cursor on. "respond_permission" answers one of actions by requestId with decision allow or deny; ' +
-    'for a question give permissionOptions.answers {"<question>": "<label or text>"}, always: true also allows what Claude Code suggests, for this session.',
+    "Answer what a session asks and wait for what comes next, in one call. At rest result.result is Claude's claim, " +
+    'result.work the evidence: work.problems lists tool calls that failed or were denied.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () => input,
   output: () => checkOutput,
@@ -61,15 +66,16 @@ export const claudeCodeCheck = defineTool({
         return checkView(session, viewOptions('poll', args));
       case 'wait':
         return waitView(session, args, context);
-      case 'respond_permission': {
-        const { warnings } = context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
-        return { ...checkView(session, viewOptions('poll', args)), ...(warnings.length > 0 && { warnings }) };
-      }
+      case 'respond_permission':
+        // Called again with the answers to its forms, it has given its own answer before.
+        if (!context.forms?.session) context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
+        await waitForSession(session, args.waitMs ?? 0, context);
+        return { ...checkView(session, viewOptions('respond_permission', args)), ...takeWarnings(session) };
     }
   },
 });
 
-async function waitView(session: Session, args: Input, context: ToolContext): Promise<object> {
+async function waitView(session: Session, args: Input, context: ToolContext): Promise<CheckAnswer> {
   await waitForSession(session, args.waitMs ?? DEFAULT_WAIT_MS, context);
   return checkView(session, viewOptions('wait', args));
 }
@@ -81,9 +87,9 @@ function checkFits(args: Input): void {
     if (args.decision === undefined)
       throw new DomainError('INVALID_ARGUMENT', 'respond_permission needs decision: "allow" or "deny".');
     if (args.decision === 'deny' && Object.keys(args.permissionOptions ?? {}).length > 0)
-      throw new DomainError('INVALID_ARGUMENT', 'permissionOptions go with decision "allow".');
+      throw new DomainError('INVALID_ARGUMENT', 'permissionOptions are only valid with decision "allow".');
     if (args.decision === 'allow' && args.interrupt === true)
-      throw new DomainError('INVALID_ARGUMENT', 'interrupt goes with decision "deny".');
+      throw new DomainError('INVALID_ARGUMENT', 'interrupt is only valid with decision "deny".');
     return;
   }
   // What is empty or the default decides nothing; clients that fill in every field may send it.
@@ -92,7 +98,7 @@ function checkFits(args: Input): void {
     return value !== undefined && value !== false && !(typeof value === 'object' && Object.keys(value).length === 0);
   });
   if (stray.length > 0)
-    throw new DomainError('INVALID_ARGUMENT', `${stray.join(', ')} go(es) with action "respond_permission".`);
+    throw new DomainError('INVALID_ARGUMENT', `${stray.join(', ')} is only valid with action "respond_permission".`);
 }
 
 function answerOf(args: Input): Answer {

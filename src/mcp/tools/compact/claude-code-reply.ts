@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
 import { nestFlat, type Arguments } from '../../arguments.ts';
 import { defineTool } from '../../define-tool.ts';
-import { listedAs } from '../../list-schema.ts';
+import { listedAs, unlisted } from '../../list-schema.ts';
 import { prompt, sessionId, waitMs } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced } from './shared.ts';
 import { startedView } from './started-view.ts';
@@ -19,24 +19,26 @@ export const claudeCodeReply = defineTool({
   name: 'claude_code_reply',
   title: 'Continue a session',
   describe: () =>
-    'Send the next message to a session at rest (its process is started again if it has gone). Returns like claude_code. ' +
-    'forkSession answers in a new session and leaves the original alone; whenBusy "queue" hands the message to a working session.',
+    'Send the next message to a session at rest; whenBusy "queue" hands it to a working one. Returns like claude_code.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
       sessionId,
-      prompt,
-      waitMs: waitMs.optional(),
-      forkSession: z.boolean().optional(),
-      whenBusy: z.enum(['reject', 'queue']).optional(),
-      model: commonOptions.model.optional(),
-      permissionMode: commonOptions.permissionMode.optional(),
-      permissionRequestTimeoutMs: commonOptions.permissionRequestTimeoutMs.optional(),
-      sessionInitTimeoutMs: z.int().positive().max(2_147_483_647).optional(),
-      resumeToken: z.string().min(1).optional(),
+      prompt: prompt.describe('the next message'),
+      waitMs: waitMs.describe('as in claude_code').optional(),
+      forkSession: z.boolean().describe('answer in a copy with a new id').optional(),
+      whenBusy: z.enum(['reject', 'queue']).describe('default reject').optional(),
+      model: commonOptions.model.describe('from this turn on').optional(),
+      permissionMode: listedAs(commonOptions.permissionMode.optional(), {
+        type: 'string',
+        description: 'as in claude_code, from this turn on',
+      }),
+      permissionRequestTimeoutMs: unlisted(commonOptions.permissionRequestTimeoutMs.optional()),
+      sessionInitTimeoutMs: unlisted(z.int().positive().max(2_147_483_647).optional()),
+      resumeToken: z.string().min(1).describe('from the start, for a session only on disk').optional(),
       diskResumeConfig: listedAs(diskResumeConfig.optional(), {
         type: 'object',
-        description: 'For a session only the disk remembers: cwd, resumeSessionAt and the options of claude_code',
+        description: 'for a session only on disk: options of claude_code, resumeSessionAt',
       }),
     }),
   output: () => checkOutput,

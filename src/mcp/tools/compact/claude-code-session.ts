@@ -1,19 +1,23 @@
 import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
-import { compactStatuses } from './shared.ts';
+import { compactStatus } from '../../../schema/results.ts';
 import { diskSessionView, sessionView } from '../../views/session-view.ts';
 
 const input = z.strictObject({
-  action: z.enum(['list', 'get', 'cancel', 'interrupt', 'rewind']),
-  sessionId: z.string().min(1).optional(),
-  includeSensitive: z.boolean().optional(),
-  scope: z.enum(['server', 'disk']).optional(),
-  projectDirectory: z.string().min(1).optional(),
-  limit: z.int().positive().max(10_000).optional(),
-  offset: z.int().min(0).optional(),
-  toUserMessage: z.string().min(1).optional(),
-  dryRun: z.boolean().optional(),
+  action: z
+    .enum(['list', 'get', 'cancel', 'interrupt', 'rewind'])
+    .describe(
+      'interrupt: stop its turn, it takes replies; cancel: for good; rewind: put files back (needs enableFileCheckpointing)',
+    ),
+  sessionId: z.string().min(1).describe('for all but list').optional(),
+  includeSensitive: z.boolean().describe('also cwd, systemPrompt, agents').optional(),
+  scope: z.enum(['server', 'disk']).describe('of list: server (default) or all on this machine').optional(),
+  projectDirectory: z.string().min(1).describe('only its sessions, with disk').optional(),
+  limit: z.int().positive().max(10_000).describe('default 50').optional(),
+  offset: z.int().min(0).describe('of list').optional(),
+  toUserMessage: z.string().min(1).describe('uuid to rewind to').optional(),
+  dryRun: z.boolean().describe('of rewind; default true').optional(),
 });
 
 type Input = z.infer<typeof input>;
@@ -21,16 +25,14 @@ type Input = z.infer<typeof input>;
 export const claudeCodeSession = defineTool({
   name: 'claude_code_session',
   title: 'List, stop or rewind sessions',
-  describe: () =>
-    '"list" the sessions (scope "disk": all on this machine), "get" one, "interrupt" its turn (it stays and takes replies), ' +
-    '"cancel" it for good, or "rewind" its files to a user message (dryRun is the default; needs enableFileCheckpointing).',
+  describe: () => 'List the sessions of this server or of this machine, look at one, stop or rewind it.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: () => input,
   output: () =>
     z.looseObject({
       sessions: z.array(z.looseObject({ sessionId: z.string() })),
       message: z.string().optional(),
-      status: compactStatuses.optional(),
+      status: compactStatus.optional(),
       isError: z.boolean().optional(),
       error: z.string().optional(),
     }),

@@ -10,23 +10,39 @@ import { startedView } from './started-view.ts';
 /** A long list of MCP tools would cost every caller; `includeTools` of a check shows it whole. */
 const MOST_TOOLS_NAMED = 60;
 
+const describedOptions = {
+  ...commonOptions,
+  cwd: commonOptions.cwd.describe("existing directory; default the server's"),
+  allowedTools: commonOptions.allowedTools.describe('run unasked: Read, Bash(npm test *), mcp__server__tool'),
+  disallowedTools: commonOptions.disallowedTools.describe(
+    'always refused, even if approved: WebFetch, Bash(curl *), Edit(src/**). Bash rules match command prefixes; a script that calls curl gets past them, the sandbox does not let it',
+  ),
+  permissionMode: commonOptions.permissionMode.describe(
+    'default: asks before risky tools; acceptEdits: lets edits pass; plan: plans, then asks to begin; dontAsk: denies what is not allowed; auto: a model decides; bypassPermissions: asks nothing (operator must allow)',
+  ),
+  maxTurns: commonOptions.maxTurns.describe('stop after so many model turns'),
+  model: commonOptions.model.describe('name or alias'),
+  systemPrompt: listedAs(commonOptions.systemPrompt, {
+    anyOf: [{ type: 'string' }, { type: 'object' }],
+    description: 'replaces; {type: "preset", preset: "claude_code", append} adds',
+  }),
+  permissionRequestTimeoutMs: commonOptions.permissionRequestTimeoutMs.describe(
+    'a request is denied after this, 0: never; default 300000',
+  ),
+};
+
 export const claudeCode = defineTool({
   name: 'claude_code',
   title: 'Start a Claude Code session',
   describe: (knownTools) =>
-    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId at once, or with waitMs also the answer. ' +
-    'Then claude_code_check with action "wait" until status is idle (result) or waiting_permission (answer actions with respond_permission), ' +
-    `and claude_code_reply to talk on. Tools for allowedTools/disallowedTools: ${toolNames(knownTools ?? USUAL_TOOLS)}.`,
+    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId at once; with waitMs it answers as claude_code_check does with "wait". ' +
+    `Continue with claude_code_reply. Tools for allowedTools/disallowedTools: ${toolNames(knownTools ?? USUAL_TOOLS)}.`,
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
-      prompt,
-      ...z.strictObject(commonOptions).partial().shape,
-      systemPrompt: listedAs(commonOptions.systemPrompt.optional(), {
-        anyOf: [{ type: 'string' }, { type: 'object' }],
-        description: 'replaces; or {type:"preset", preset:"claude_code", append}',
-      }),
-      waitMs: waitMs.optional(),
+      prompt: prompt.describe('the task'),
+      waitMs: waitMs.describe('answer when it rests, asks, or this is up; default 0, best 45000').optional(),
+      ...z.strictObject(describedOptions).partial().shape,
       advanced: advanced.optional(),
     }),
   output: () => checkOutput,

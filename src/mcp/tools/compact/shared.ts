@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { checkAnswer } from '../../../schema/results.ts';
 import {
   ADVANCED_OPTION_NAMES,
   advancedOptions,
   commonOptions,
   type SessionOptions,
 } from '../../../schema/session-options.ts';
-import { listedAs } from '../../list-schema.ts';
+import { listedAs, unlisted } from '../../list-schema.ts';
 import type { Arguments } from '../../arguments.ts';
 import { nestFlat } from '../../arguments.ts';
 import { defined } from '../fields.ts';
@@ -14,23 +15,45 @@ import { defined } from '../fields.ts';
 const OBJECT = { type: 'object' };
 const NAMES = { type: 'array', items: { type: 'string' } };
 
+const listedOptions = {
+  additionalDirectories: advancedOptions.additionalDirectories.describe('further directories to work in'),
+  agents: listedAs(advancedOptions.agents, {
+    ...OBJECT,
+    description: '{"<name>": {description, prompt, tools?, model?}}',
+  }),
+  effort: advancedOptions.effort.describe('of thinking'),
+  enableFileCheckpointing: advancedOptions.enableFileCheckpointing.describe('needed for rewind'),
+  env: listedAs(advancedOptions.env, { ...OBJECT, description: 'added to the environment' }),
+  maxBudgetUsd: advancedOptions.maxBudgetUsd.describe('stop at this cost'),
+  mcpServers: listedAs(advancedOptions.mcpServers, {
+    ...OBJECT,
+    description: '{"<name>": {command, args?} or {type: "http", url}}',
+  }),
+  outputFormat: listedAs(advancedOptions.outputFormat, {
+    ...OBJECT,
+    description: '{type: "json_schema", schema}; gives result.structuredOutput',
+  }),
+  sandbox: listedAs(advancedOptions.sandbox, {
+    ...OBJECT,
+    description:
+      'of commands; no network: {enabled: true, allowUnsandboxedCommands: false, network: {strictAllowlist: true}}, and disallow WebFetch',
+  }),
+  settingSources: listedAs(advancedOptions.settingSources, {
+    ...NAMES,
+    description: 'settings and CLAUDE.md to load: user, project, local (default all); [] isolates',
+  }),
+  tools: listedAs(advancedOptions.tools, { ...NAMES, description: 'the only tools there are; [] for none' }),
+};
+
+const rareOptions = Object.fromEntries(
+  Object.entries(advancedOptions).map(([name, schema]) => [name, unlisted(schema)]),
+) as unknown as typeof advancedOptions;
+
+/** All of the rarer options; those that are hardly ever used are in the reference only. */
 export const advanced = z
-  .strictObject({
-    ...advancedOptions,
-    agents: listedAs(advancedOptions.agents, OBJECT),
-    mcpServers: listedAs(advancedOptions.mcpServers, OBJECT),
-    outputFormat: listedAs(advancedOptions.outputFormat, { ...OBJECT, description: '{type:"json_schema", schema}' }),
-    thinking: listedAs(advancedOptions.thinking, {
-      ...OBJECT,
-      description: '{type:"adaptive"|"disabled"} or {type:"enabled", budgetTokens}',
-    }),
-    tools: listedAs(advancedOptions.tools, { anyOf: [NAMES, OBJECT] }),
-    skills: listedAs(advancedOptions.skills, { anyOf: [NAMES, { const: 'all' }] }),
-    settings: listedAs(advancedOptions.settings, { anyOf: [OBJECT, { type: 'string' }] }),
-    plugins: listedAs(advancedOptions.plugins, { type: 'array', items: OBJECT }),
-    taskBudget: listedAs(advancedOptions.taskBudget, { ...OBJECT, description: '{total}' }),
-  })
-  .partial();
+  .strictObject({ ...rareOptions, ...listedOptions })
+  .partial()
+  .describe('rarer options; more in the reference');
 
 /** The options of `claude_code`, as they stand in its arguments. */
 export const optionArguments = z.strictObject({ ...commonOptions, advanced }).partial();
@@ -43,33 +66,18 @@ export function nestAdvanced(args: Arguments): Arguments {
   return nestFlat(args, 'advanced', ADVANCED_OPTION_NAMES);
 }
 
-export const compactStatuses = z.enum(['running', 'waiting_permission', 'idle', 'error', 'cancelled']);
+const OBJECTS = { type: 'array', items: OBJECT };
+const { actions, availableTools, events, result, toolCall } = checkAnswer.shape;
 
-/** What a session's start, reply or check may carry besides an error. */
-export const checkOutput = z.looseObject({
-  sessionId: z.string(),
-  status: compactStatuses.optional(),
-  pollInterval: z.number().optional(),
-  resumeToken: z.string().optional(),
-  warnings: z.array(z.string()).optional(),
-  events: z.array(z.looseObject({ id: z.number(), type: z.string(), timestamp: z.string() })).optional(),
-  nextCursor: z.number().optional(),
-  cursorResetTo: z.number().optional(),
-  truncated: z.boolean().optional(),
-  truncatedFields: z.array(z.string()).optional(),
-  actions: z
-    .array(z.looseObject({ type: z.string(), requestId: z.string(), toolName: z.string(), summary: z.string() }))
-    .optional(),
-  result: z.looseObject({ result: z.string(), isError: z.boolean() }).optional(),
-  activity: z.string().optional(),
-  backgroundTasks: z.number().optional(),
-  availableTools: z.array(z.looseObject({ name: z.string() })).optional(),
-  cancelledAt: z.string().optional(),
-  cancelledReason: z.string().optional(),
-  cancelledSource: z.string().optional(),
-  lastEventId: z.number().optional(),
-  lastToolUseId: z.string().optional(),
-  quietMs: z.number().optional(),
-  isError: z.boolean().optional(),
-  error: z.string().optional(),
-});
+/** What a start, a reply or a check may carry: the fields of an answer, or an error. Listed without their insides. */
+export const checkOutput = z
+  .object({
+    ...checkAnswer.shape,
+    events: listedAs(events, OBJECTS),
+    actions: listedAs(actions, OBJECTS),
+    result: listedAs(result, OBJECT),
+    toolCall: listedAs(toolCall, OBJECT),
+    availableTools: listedAs(availableTools, OBJECTS),
+  })
+  .partial()
+  .extend({ sessionId: z.string(), isError: z.boolean().optional(), error: z.string().optional() });

@@ -1,16 +1,32 @@
 import type { Session } from '../../../engine/session.ts';
+import type { CheckAnswer } from '../../../schema/results.ts';
 import type { ToolContext } from '../../define-tool.ts';
 import { checkView } from '../../views/check-view.ts';
+import { effectiveLine } from '../../views/effective.ts';
 import { waitForSession } from '../../wait.ts';
-import { startWarnings } from '../start-warnings.ts';
+import { takeWarnings } from '../warnings.ts';
 import { viewOptions } from './view-options.ts';
 
 /** What start and reply answer: at once, or after a wait with what a check would say. */
-export async function startedView(session: Session, waitMs: number | undefined, context: ToolContext): Promise<object> {
+export async function startedView(
+  session: Session,
+  waitMs: number | undefined,
+  context: ToolContext,
+): Promise<CheckAnswer> {
   const token = context.engine.resumeTokenFor(session.id);
-  const started = { ...(token !== undefined && { resumeToken: token }), ...startWarnings(session) };
+  const started = {
+    effective: effectiveLine(session),
+    ...(token !== undefined && { resumeToken: token }),
+    ...takeWarnings(session),
+  };
   if (waitMs === undefined || waitMs === 0) {
-    return { sessionId: session.id, status: 'running', pollInterval: 3000, ...started };
+    return {
+      sessionId: session.id,
+      status: 'running',
+      pollInterval: 3000,
+      nextCursor: session.log.nextId,
+      ...started,
+    };
   }
   await waitForSession(session, waitMs, context);
   return { ...checkView(session, viewOptions('wait', {})), ...started };

@@ -1,19 +1,21 @@
 import { z } from 'zod';
+import { unlisted } from '../../list-schema.ts';
 import type { CheckViewOptions } from '../../views/check-view.ts';
 
 export const pollOptions = z
   .strictObject({
-    includeTools: z.boolean(),
-    includeEvents: z.boolean(),
-    includeActions: z.boolean(),
-    includeResult: z.boolean(),
-    includeUsage: z.boolean(),
-    includeModelUsage: z.boolean(),
-    includeStructuredOutput: z.boolean(),
-    includeTerminalEvents: z.boolean(),
-    includeProgressEvents: z.boolean(),
-    maxBytes: z.int().min(1),
-    resultOffset: z.int().min(0),
+    includeEvents: z.boolean().describe('default only for poll'),
+    includeTools: unlisted(z.boolean()),
+    includeActions: unlisted(z.boolean()),
+    includeResult: unlisted(z.boolean()),
+    includeUsage: z.boolean().describe('tokens'),
+    includeModelUsage: unlisted(z.boolean()),
+    includeStructuredOutput: unlisted(z.boolean()),
+    includeTerminalEvents: unlisted(z.boolean()),
+    includeProgressEvents: unlisted(z.boolean()),
+    toolUseID: z.string().min(1).describe('this tool call whole: input, output, outcome'),
+    maxBytes: z.int().min(1).describe('of the answer, default 24000'),
+    resultOffset: z.int().min(0).describe('read a long result or output on from here'),
   })
   .partial();
 
@@ -30,7 +32,7 @@ const MINIMAL_BYTES = 24_000;
 const MINIMAL_EVENTS = 200;
 
 /** The defaults of a check, by what it is for. */
-export function viewOptions(action: 'poll' | 'wait', args: CheckArguments): CheckViewOptions {
+export function viewOptions(action: 'poll' | 'wait' | 'respond_permission', args: CheckArguments): CheckViewOptions {
   const full = args.responseMode === 'full';
   const asked = args.pollOptions ?? {};
   return {
@@ -38,16 +40,16 @@ export function viewOptions(action: 'poll' | 'wait', args: CheckArguments): Chec
     mode: full ? 'full' : 'minimal',
     maxEvents: args.maxEvents ?? (full ? Infinity : MINIMAL_EVENTS),
     maxBytes: asked.maxBytes ?? (full ? Infinity : MINIMAL_BYTES),
-    includeEvents: asked.includeEvents ?? action === 'poll',
-    includeCursor: action === 'poll',
+    includeEvents: asked.includeEvents ?? (action === 'poll' && asked.toolUseID === undefined),
     includeTools: asked.includeTools ?? false,
     includeActions: asked.includeActions ?? true,
-    includeResult: asked.includeResult ?? true,
+    includeResult: asked.includeResult ?? asked.toolUseID === undefined,
     includeUsage: asked.includeUsage ?? full,
     includeModelUsage: asked.includeModelUsage ?? full,
     includeStructuredOutput: asked.includeStructuredOutput ?? true,
     includeTerminalEvents: asked.includeTerminalEvents ?? full,
     includeProgressEvents: asked.includeProgressEvents ?? full,
     resultOffset: asked.resultOffset ?? 0,
+    toolUseID: asked.toolUseID,
   };
 }

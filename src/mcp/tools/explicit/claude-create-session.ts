@@ -2,25 +2,31 @@ import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { advancedOptions, commonOptions, type SessionOptions } from '../../../schema/session-options.ts';
 import { defineTool } from '../../define-tool.ts';
-import { defined, prompt } from '../fields.ts';
-import { startWarnings } from '../start-warnings.ts';
-import { startedOutput } from './shared.ts';
+import { unlisted } from '../../list-schema.ts';
+import { effectiveLine } from '../../views/effective.ts';
+import { defined, prompt, waitMs } from '../fields.ts';
+import { takeWarnings } from '../warnings.ts';
+import { movedView, statusOutput } from './shared.ts';
 
 const { cwd, model, allowedTools, disallowedTools, maxTurns } = commonOptions;
 
 const options = z
   .strictObject({
-    workingDirectory: cwd.describe('default: that of the server'),
-    model,
+    workingDirectory: cwd.describe("default: the server's"),
+    model: model.describe('name or alias'),
     permissionMode: z
       .enum(['default', 'acceptEdits', 'plan', 'bypassPermissions'])
-      .describe('default: as Claude Code is configured'),
-    allowedTools: allowedTools.describe('approved in advance, e.g. Read, Bash(git diff *)'),
-    disallowedTools: disallowedTools.describe('always refused'),
-    maxTurns,
-    maxBudgetUsd: advancedOptions.maxBudgetUsd,
-    systemPrompt: z.string().min(1).describe('appended to that of Claude Code'),
-    dangerouslySkipPermissions: z.boolean().describe('asks nothing; only where the operator allows it'),
+      .describe(
+        'default asks before risky tools; acceptEdits lets edits pass; plan plans, then asks to begin; bypassPermissions asks nothing, where allowed. Not given: as configured',
+      ),
+    allowedTools: allowedTools.describe('run unasked, e.g. Read, Bash(git diff *)'),
+    disallowedTools: disallowedTools.describe(
+      'always refused: WebFetch, Bash(curl *), Edit(src/**); a script that runs curl gets past',
+    ),
+    maxTurns: maxTurns.describe('limit of model turns'),
+    maxBudgetUsd: advancedOptions.maxBudgetUsd.describe('stop at this cost'),
+    systemPrompt: z.string().min(1).describe("appended to Claude Code's"),
+    dangerouslySkipPermissions: unlisted(z.boolean()),
   })
   .partial();
 
@@ -30,20 +36,28 @@ export const claudeCreateSession = defineTool({
   name: 'claude_create_session',
   title: 'Start a Claude Code session',
   describe: () =>
-    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId at once; follow the work with claude_get_status.',
+    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId at once; with waitMs it answers as claude_get_status does.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-  input: () => z.strictObject({ prompt, ...options.shape }),
-  output: () => startedOutput,
+  input: () =>
+    z.strictObject({
+      prompt: prompt.describe('the task'),
+      waitMs: waitMs.describe('answer when it rests, asks, or this is up; default 0, best 45000').optional(),
+      ...options.shape,
+    }),
+  output: () => statusOutput,
   directoryParameter: 'workingDirectory',
-  async run({ prompt: text, ...given }, { engine, client, defaultDirectory }) {
-    const session = await engine.start({
-      prompt: text,
-      options: sessionOptions(given),
-      defaults: defined({ cwd: defaultDirectory }),
-      streamsText: true,
-      by: client,
-    });
-    return { sessionId: session.id, status: 'running', ...startWarnings(session) };
+  async run({ prompt: text, waitMs: wait, ...given }, context) {
+    const session =
+      context.forms?.session ??
+      (await context.engine.start({
+        prompt: text,
+        options: sessionOptions(given),
+        defaults: defined({ cwd: context.defaultDirectory }),
+        streamsText: true,
+        by: context.client,
+      }));
+    const view = (await movedView(session, wait, context)) ?? { sessionId: session.id, status: 'running' };
+    return { ...view, effective: effectiveLine(session), ...takeWarnings(session) };
   },
 });
 

@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import { explicitStatus } from '../../views/status.ts';
 import { sessionId } from '../fields.ts';
-import { statusOutput } from './shared.ts';
+import { briefOutput } from './shared.ts';
 
 export const claudeInterrupt = defineTool({
   name: 'claude_interrupt',
   title: 'Interrupt a session',
-  describe: () => 'Stop what a session does now, as Escape does. It keeps its memory and takes messages.',
+  describe: () => 'Stop what a session does now, as Escape does. It takes messages.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: () => z.strictObject({ sessionId }),
-  output: () => statusOutput,
+  output: () => briefOutput,
   async run({ sessionId: id }, { engine }) {
     const session = engine.session(id);
     await session.interrupt();

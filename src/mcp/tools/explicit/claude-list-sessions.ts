@@ -1,18 +1,19 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import { listedSessionView } from '../../views/explicit-listed-session.ts';
-import { errorFields, status } from './shared.ts';
+import { explicitStatus } from '../../../schema/results.ts';
+import { errorFields } from './shared.ts';
 
 const DEFAULT_LIMIT = 50;
 
 export const claudeListSessions = defineTool({
   name: 'claude_list_sessions',
   title: 'List all sessions of this machine',
-  describe: () => 'All Claude Code sessions of this machine, newest first, also those made in a terminal.',
+  describe: () => 'All Claude Code sessions of this machine, newest first.',
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: () =>
     z.strictObject({
-      projectDirectory: z.string().min(1).describe('only those of this directory').optional(),
+      projectDirectory: z.string().min(1).describe('only its sessions').optional(),
       limit: z.int().positive().max(10_000).describe('default 50').optional(),
     }),
   output: () =>
@@ -24,7 +25,7 @@ export const claudeListSessions = defineTool({
           displayText: z.string(),
           timestamp: z.string(),
           isActive: z.boolean(),
-          activeStatus: status.optional(),
+          activeStatus: explicitStatus.optional(),
         }),
       ),
       ...errorFields,

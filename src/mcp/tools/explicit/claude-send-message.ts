@@ -1,33 +1,36 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
-import { prompt, sessionId } from '../fields.ts';
-import { startWarnings } from '../start-warnings.ts';
-import { startedOutput } from './shared.ts';
+import { prompt, sessionId, waitMs } from '../fields.ts';
+import { takeWarnings } from '../warnings.ts';
+import { movedView, statusOutput } from './shared.ts';
 
 export const claudeSendMessage = defineTool({
   name: 'claude_send_message',
   title: 'Send a message to a session',
   describe: () =>
-    'Send the next message to any session of this machine (claude_list_sessions), also one made in a terminal. ' +
-    'A working session takes it up as soon as it can; one at rest goes on.',
+    'Send the next message to any session of this machine, also one made in a terminal. A working one takes it up when it can.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
       sessionId,
-      message: prompt,
+      message: prompt.describe('the next message'),
+      waitMs: waitMs.describe('default 0, best 45000').optional(),
       fork: z.boolean().describe('answer in a copy with a new id').optional(),
     }),
-  output: () => startedOutput,
-  async run({ sessionId: id, message, fork = false }, { engine, client }) {
-    const session = await engine.reply({
-      sessionId: id,
-      prompt: message,
-      by: client,
-      fork,
-      whenBusy: 'queue',
-      streamsText: true,
-      disk: { kind: 'open', options: {} },
-    });
-    return { sessionId: session.id, status: 'running', ...startWarnings(session) };
+  output: () => statusOutput,
+  async run({ sessionId: id, message, waitMs: wait, fork = false }, context) {
+    const session =
+      context.forms?.session ??
+      (await context.engine.reply({
+        sessionId: id,
+        prompt: message,
+        by: context.client,
+        fork,
+        whenBusy: 'queue',
+        streamsText: true,
+        disk: { kind: 'open', options: {} },
+      }));
+    const view = (await movedView(session, wait, context)) ?? { sessionId: session.id, status: 'running' };
+    return { ...view, ...takeWarnings(session) };
   },
 });

@@ -1,17 +1,40 @@
 import { z } from 'zod';
-import { EXPLICIT_STATUSES } from '../../views/status.ts';
+import type { Session } from '../../../engine/session.ts';
+import { explicitStatus, statusAnswer, type StatusAnswer } from '../../../schema/results.ts';
+import type { ToolContext } from '../../define-tool.ts';
+import { listedAs } from '../../list-schema.ts';
+import { explicitStatusView } from '../../views/explicit-status-view.ts';
+import { waitForSession } from '../../wait.ts';
 
-export const status = z.enum(EXPLICIT_STATUSES);
+export const DEFAULT_OUTPUT_LINES = 50;
 
 /** What an error is told in. */
 export const errorFields = { isError: z.boolean().optional(), error: z.string().optional() };
 
-/** The whole answer of a tool that sets a session in motion or stops it. */
-export const statusOutput = z.looseObject({
-  sessionId: z.string(),
-  status: status.optional(),
-  ...errorFields,
-});
+/** The whole answer of a tool that stops a session. */
+export const briefOutput = z.object({ sessionId: z.string(), status: explicitStatus.optional(), ...errorFields });
 
-/** The same of a tool that may start a process. */
-export const startedOutput = z.looseObject({ ...statusOutput.shape, warnings: z.array(z.string()).optional() });
+const OBJECTS = { type: 'array', items: { type: 'object' } };
+const { pendingInputs, toolUseEvents, work } = statusAnswer.shape;
+
+/** The answer of a tool that sets a session in motion: as long as it does not wait, only the first two fields. */
+export const statusOutput = z
+  .object({
+    ...statusAnswer.shape,
+    work: listedAs(work, { type: 'object' }),
+    pendingInputs: listedAs(pendingInputs, OBJECTS),
+    toolUseEvents: listedAs(toolUseEvents, OBJECTS),
+  })
+  .partial()
+  .extend({ sessionId: z.string(), ...errorFields });
+
+/** At once, or after a wait as `claude_get_status` answers. */
+export async function movedView(
+  session: Session,
+  waitMs: number | undefined,
+  context: ToolContext,
+): Promise<StatusAnswer | undefined> {
+  if (waitMs === undefined || waitMs === 0) return undefined;
+  await waitForSession(session, waitMs, context);
+  return explicitStatusView(session, { outputLines: DEFAULT_OUTPUT_LINES, turn: 'last' });
+}

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { openRequest } from '../../test/forms/open-request.ts';
+import { Activity } from './activity.ts';
+
+const ended = (isError: boolean, output = '') => ({ isError, output, exitCode: undefined });
+
+function begun(): Activity {
+  const activity = new Activity();
+  activity.begin();
+  activity.messageGiven();
+  return activity;
+}
+
+test('a request is waiting, not running, and a cost is shown only when there is one', () => {
+  const activity = begun();
+  const request = openRequest('Bash', { command: 'npm test' }, { toolUseId: 'a' });
+  activity.requestOpened(request);
+  activity.toolUsed({ toolUseId: 'a', toolName: 'Bash', input: { command: 'npm test' } });
+  expect(activity.line(undefined, true)).toBe('1 tool (1 Bash), waiting for permission: npm test');
+  activity.requestSettled(request, { decision: { behavior: 'allow' }, source: 'caller' }, { command: 'npm run lint' });
+  expect(activity.line(undefined, true)).toBe('1 tool (1 Bash), now: npm run lint (input changed)');
+  activity.toolEnded('a', ended(true, 'bad'));
+  expect(activity.line(0.5, false)).toBe('1 tool (1 Bash), 1 failed, $0.50');
+});
+
+test('problems are the last five of this call, however many tools came after them', () => {
+  const activity = begun();
+  for (let index = 0; index < 7; index++) {
+    activity.toolUsed({
+      toolUseId: `bad${String(index)}`,
+      toolName: 'Bash',
+      input: { command: `bad ${String(index)}` },
+    });
+    activity.toolEnded(`bad${String(index)}`, ended(true, `${'x'.repeat(500)} end ${String(index)}`));
+  }
+  for (let index = 0; index < 300; index++) {
+    activity.toolUsed({ toolUseId: `good${String(index)}`, toolName: 'Read', input: { file_path: 'a' } });
+    activity.toolEnded(`good${String(index)}`, ended(false));
+  }
+  const { problems = [], ...commands } = activity.work ?? {};
+  expect(commands).toEqual({ commandsRun: 7, commandsFailed: 7 });
+  expect(problems.map(({ what }) => what)).toEqual(['bad 2', 'bad 3', 'bad 4', 'bad 5', 'bad 6']);
+  for (const { tail } of problems) expect(tail.length).toBeLessThanOrEqual(200);
+  expect(problems.at(-1)?.tail).toMatch(/^….* end 6$/);
+  activity.begin();
+  expect(activity.work).toBeUndefined();
+});
+
+test.each([
+  ['a rule of the settings', undefined, 'settings'],
+  ['a rule of the session', 'Bash(curl *)', 'disallowedTools'],
+])('what Claude Code refuses by %s never ran, whichever is heard of first', (_what, rule, by) => {
+  for (const errorFirst of [true, false]) {
+    const activity = begun();
+    activity.toolUsed({ toolUseId: 'a', toolName: 'Bash', input: { command: 'curl x' } }, rule);
+    if (errorFirst) activity.toolEnded('a', ended(true, 'denied'));
+    activity.toolRefused('a', 'settings', 'denied');
+    if (!errorFirst) activity.toolEnded('a', ended(true, 'denied'));
+    expect(activity.work).toEqual({
+      commandsRun: 0,
+      commandsFailed: 0,
+      problems: [{ tool: 'Bash', what: 'curl x', outcome: 'denied', by, tail: 'denied' }],
+    });
+  }
+});
+
+test('a tool that is disallowed as a whole is denied, not failed', () => {
+  const activity = begun();
+  activity.toolUsed({ toolUseId: 'a', toolName: 'WebFetch', input: { url: 'x' } }, 'WebFetch');
+  activity.toolEnded('a', ended(true, 'No such tool available: WebFetch'));
+  expect(activity.toolUses).toMatchObject([{ status: 'denied', deniedBy: 'disallowedTools' }]);
+});

@@ -1,0 +1,15 @@
+import type { Session } from '../../engine/session.ts';
+import { oneLine } from '../../engine/tool-summary.ts';
+
+const RULES_CHARS = 300;
+
+/** One line on what a session really runs under, for a caller that left things to defaults. */
+export function effectiveLine({ options, permissionMode }: Session): string {
+  const { cwd, allowedTools = [], disallowedTools = [] } = options;
+  return [
+    `permissionMode ${permissionMode ?? 'default'}`,
+    ...(cwd === undefined ? [] : [`cwd ${cwd}`]),
+    ...(allowedTools.length === 0 ? [] : [`allowed ${oneLine(allowedTools.join(', '), RULES_CHARS)}`]),
+    ...(disallowedTools.length === 0 ? [] : [`disallowed ${oneLine(disallowedTools.join(', '), RULES_CHARS)}`]),
+  ].join('; ');
+}

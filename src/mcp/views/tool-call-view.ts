@@ -1,0 +1,82 @@
+import type { Session } from '../../engine/session.ts';
+import { shortenTexts } from '../../engine/shortening.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { ToolCallView } from '../../schema/results.ts';
+import { isObject } from '../arguments.ts';
+import { charsWithin } from './result-view.ts';
+import { byteLength } from './shorten.ts';
+import { blocksOf, toolResultOf, type ToolResult } from './tool-events.ts';
+
+/** What the fields around input and output take. */
+const OVERHEAD_BYTES = 400;
+
+interface Recorded {
+  toolName: string;
+  input: Record<string, unknown>;
+  result: ToolResult | undefined;
+}
+
+/** One tool call: what ran, what it said and how it ended. A long output is read on from `offset`. */
+export function toolCallView(
+  session: Session,
+  toolUseID: string,
+  { offset, maxBytes }: { offset: number; maxBytes: number },
+): { call: ToolCallView; cut: string[] } {
+  const recorded = recordedCall(session, toolUseID);
+  if (!recorded) {
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `No tool call ${toolUseID} among the events that are kept. The events of a poll name the calls by toolUseID.`,
+    );
+  }
+  const { toolName, input, result } = recorded;
+  const use = session.activity.findToolUse(toolUseID);
+  const shownInput = offset > 0 ? undefined : shownWithin(input, maxBytes / 2, toolUseID);
+  const room = Math.max(200, maxBytes - OVERHEAD_BYTES - byteLength(shownInput?.value));
+  const rest = result?.output.slice(offset);
+  const output = rest?.slice(0, charsWithin(rest, room));
+  return {
+    cut: [
+      ...(shownInput?.cut ? ['toolCall.input'] : []),
+      ...(output !== undefined && output.length < (rest?.length ?? 0) ? ['toolCall.output'] : []),
+    ],
+    call: {
+      toolUseID,
+      toolName,
+      ...(shownInput && { input: shownInput.value }),
+      ...(output !== undefined && { output, outputChars: result?.output.length }),
+      outcome: use?.status ?? (result ? (result.isError ? 'failed' : 'completed') : 'running'),
+      ...(result?.exitCode !== undefined && { exitCode: result.exitCode }),
+      ...(use?.deniedBy !== undefined && { deniedBy: use.deniedBy }),
+      ...(use?.inputChanged && { inputChanged: true }),
+    },
+  };
+}
+
+/** What was changed with the answer is what ran. */
+function recordedCall({ log }: Session, toolUseID: string): Recorded | undefined {
+  let result: ToolResult | undefined;
+  let changed: Record<string, unknown> | undefined;
+  for (const event of log.newestFirst()) {
+    if (event.type === 'permission_result') {
+      const outcome = event.data as { toolUseID?: unknown; input?: unknown };
+      if (outcome.toolUseID === toolUseID && isObject(outcome.input)) changed = outcome.input;
+    }
+    for (const block of blocksOf(event)) {
+      const found = toolResultOf(block);
+      if (found?.toolUseID === toolUseID) result ??= found;
+      if (block.type === 'tool_use' && block.id === toolUseID)
+        return { toolName: String(block.name), input: changed ?? (isObject(block.input) ? block.input : {}), result };
+    }
+  }
+  return undefined;
+}
+
+function shownWithin(
+  input: Record<string, unknown>,
+  maxBytes: number,
+  seed: string,
+): { value: Record<string, unknown>; cut: boolean } {
+  if (byteLength(input) <= maxBytes) return { value: input, cut: false };
+  return shortenTexts(input, Math.max(200, Math.floor(maxBytes / 4)), seed);
+}

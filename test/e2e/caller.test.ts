@@ -1,0 +1,206 @@
+/** What a calling model needs: to decide in one call, and to trust the result. */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { auditedEntries } from './forms-support.ts';
+import { textCaller } from './text-caller.ts';
+import { verifies } from './requirements.ts';
+import { check } from './steps.ts';
+
+const QUESTION = 'Which colour?';
+const ask = tool('AskUserQuestion', {
+  questions: [
+    { question: QUESTION, header: 'Colour', multiSelect: false, options: [{ label: 'red' }, { label: 'blue' }] },
+  ],
+});
+
+verifies('caller.one-call-per-decision', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.start();
+  h.model
+    .on('paint it')
+    .reply(
+      ask,
+      tool('Bash', { command: 'touch one.txt' }),
+      tool('Bash', { command: 'touch two.txt' }),
+      tool('Write', { file_path: join(h.project, 'three.txt'), content: '3' }),
+      text('Painted.'),
+    );
+  const caller = textCaller(h);
+  const { calls, last } = await caller.run('paint it', () => ({ decision: 'allow', answers: { [QUESTION]: 'red' } }));
+  expect(h.dialect.view(last)).toMatchObject({ status: 'rest', answer: 'Painted.' });
+  expect(calls.length).toBeLessThanOrEqual(5);
+  // Nothing that was told before comes again.
+  for (const { answer } of calls) expect(answer).not.toHaveProperty('events');
+});
+
+const problemsOf = (h: Harness, state: Json): Json[] => (h.toolset === 'compact' ? state.result : state).work.problems;
+
+verifies('caller.evidence', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.start({
+    git: true,
+    settings: { permissions: { deny: ['Bash(rm *)'] } },
+  });
+  h.model
+    .on('commit it')
+    .reply(
+      tool('Bash', { command: 'git commit -qm done', description: 'commit' }),
+      tool('Bash', { command: 'touch download', description: 'download' }),
+      tool('Bash', { command: 'rm -r src', description: 'tidy up' }),
+      tool('Bash', { command: 'curl http://127.0.0.1:9', description: 'fetch' }),
+      text('Committed.'),
+    );
+  const sessionId = await h.begin('commit it', {
+    allowedTools: ['Bash(git *)'],
+    disallowedTools: ['Bash(curl *)'],
+  });
+  await h.deny(sessionId, { message: 'no downloads' });
+  const done = await h.waitUntilRest(sessionId);
+  expect(problemsOf(h, done)).toEqual([
+    {
+      tool: 'Bash',
+      what: 'git commit -qm done',
+      outcome: 'failed',
+      tail: expect.stringContaining('nothing to commit'),
+    },
+    { tool: 'Bash', what: 'touch download', outcome: 'denied', by: 'caller', tail: 'no downloads' },
+    { tool: 'Bash', what: 'rm -r src', outcome: 'denied', by: 'settings', tail: expect.any(String) },
+    {
+      tool: 'Bash',
+      what: 'curl http://127.0.0.1:9',
+      outcome: 'denied',
+      by: 'disallowedTools',
+      tail: expect.any(String),
+    },
+  ]);
+  if (variant.toolset === 'compact') {
+    expect(done.activity).toContain('1 failed, 3 denied');
+    expect(done.result.permissionDenials).toEqual(
+      expect.arrayContaining([expect.objectContaining({ toolName: 'Bash', what: 'touch download', by: 'caller' })]),
+    );
+  }
+  const ended = await auditedEntries(h, ({ kind }) => kind === 'end');
+  expect(ended).toMatchObject([{ details: { toolsFailed: 1, toolsDenied: 3 } }]);
+});
+
+verifies('caller.input-changed', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.start();
+  h.model.on('make a file').reply(tool('Bash', { command: 'touch asked.txt' }), text('made'));
+  const sessionId = await h.begin('make a file');
+  await h.allow(sessionId, { updatedInput: { command: 'touch other.txt' } });
+  await h.finish(sessionId);
+  const [decision] = await auditedEntries(h, ({ kind }) => kind === 'decision');
+  expect(decision).toMatchObject({ details: { inputChanged: true, ran: expect.stringMatching(/chars, sha256/) } });
+  if (variant.toolset === 'explicit') {
+    const { toolUseEvents } = await h.ok('claude_get_status', { sessionId });
+    expect(toolUseEvents).toMatchObject([{ input: 'touch other.txt', inputChanged: true }]);
+    return;
+  }
+  const outcome = async (responseMode: string): Promise<Json> =>
+    (await check(h, { action: 'poll', sessionId, responseMode })).events.find(
+      ({ type }: Json) => type === 'permission_result',
+    ).data;
+  expect(await outcome('minimal')).toMatchObject({ inputChanged: true, ran: 'touch other.txt' });
+  expect(await outcome('full')).toMatchObject({ inputChanged: true, input: { command: 'touch other.txt' } });
+});
+
+verifies('caller.decision-aids', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.start();
+  const file = join(h.project, 'code.ts');
+  writeFileSync(file, 'one\ntwo\n  three\nfour\nfive\nsix\n');
+  h.model
+    .on('change it')
+    .reply(
+      tool('Read', { file_path: file }),
+      text('Three becomes 3.').tool('Edit', { file_path: file, old_string: '  three', new_string: '3' }),
+      tool('Bash', { command: 'touch made.txt' }),
+      text('changed'),
+    );
+  const sessionId = await h.begin('change it');
+  const edit = await h.waitForRequest(sessionId);
+  expect(edit).toMatchObject({
+    cwd: h.project,
+    said: 'Three becomes 3.',
+    onExpiry: 'deny',
+    edit: { line: 3, before: ['one', 'two'], after: ['four', 'five'] },
+  });
+  expect(edit.expiresInMs).toBeGreaterThan(0);
+  expect(edit.expiresInMs).toBeLessThanOrEqual(300_000);
+  await h.allow(sessionId);
+  const bash = await h.waitForRequest(sessionId);
+  expect(bash).toMatchObject({ toolName: 'Bash', alwaysAllows: 'Bash(touch made.txt) (this session only)' });
+  expect(
+    JSON.stringify({ ...bash, suggestions: [], alwaysAllows: '', blockedPath: '' }).split('touch made.txt'),
+  ).toHaveLength(3);
+  await h.allow(sessionId);
+  await h.finish(sessionId);
+  expect(readFileSync(file, 'utf8')).toContain('two\n3\nfour');
+});
+
+verifies('start.effective', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.start();
+  h.model.on('hello').reply(text('hi'));
+  const options = { permissionMode: 'acceptEdits', allowedTools: ['Read'], disallowedTools: ['Bash(curl *)'] } as const;
+  const { sessionId, effective } = await h.ok(...h.dialect.start('hello', options));
+  expect(effective).toBe(`permissionMode acceptEdits; cwd ${h.project}; allowed Read; disallowed Bash(curl *)`);
+  await h.finish(sessionId);
+});
+
+verifies('check.tool-call', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.start();
+  const lines = Array.from({ length: 2_000 }, (_, line) => `line ${String(line)}`).join('\n');
+  writeFileSync(join(h.project, 'lines.txt'), lines);
+  h.model.on('show it').reply(tool('Bash', { command: 'cat lines.txt' }), text('shown'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'show it', waitMs: 40_000 });
+  const { events, lastToolUseId: toolUseID } = await check(h, { action: 'poll', sessionId });
+  const [result] = events.flatMap(({ data }: Json) => data.results ?? []);
+  expect(result).toMatchObject({
+    toolName: 'Bash',
+    toolUseID,
+    head: expect.stringContaining('line 0'),
+    isError: false,
+  });
+  expect(result.tail).toContain('line 1999');
+
+  let output = '';
+  for (let pages = 0; pages < 20; pages++) {
+    const page = await check(h, {
+      action: 'poll',
+      sessionId,
+      pollOptions: { toolUseID, maxBytes: 6_000, resultOffset: output.length },
+    });
+    expect(Buffer.byteLength(JSON.stringify(page))).toBeLessThanOrEqual(6_000);
+    expect(page.toolCall).toMatchObject({ toolUseID, toolName: 'Bash', outcome: 'completed' });
+    if (pages === 0) expect(page.toolCall.input).toEqual({ command: 'cat lines.txt' });
+    output += String(page.toolCall.output);
+    if (page.truncated !== true) break;
+  }
+  expect(output).toBe(lines);
+  await h.fails('claude_code_check', { action: 'poll', sessionId, toolUseID: 'toolu_none' }, 'INVALID_ARGUMENT');
+
+  const full = JSON.stringify(await check(h, { action: 'poll', sessionId, responseMode: 'full' }));
+  expect(full.split('line 1234').length - 1).toBe(1);
+  expect(full).toContain(`"toolName":"Bash","toolUseID":"${String(toolUseID)}"`.split(',')[0]);
+});
+
+verifies('status.since-message', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.start();
+  h.model.on('first').reply(text('one').tool('Bash', { command: 'echo 1' }), text('two'));
+  h.model.on('second').reply(text('three').tool('Bash', { command: 'echo 2' }), text('four'));
+  const sessionId = await h.begin('first');
+  await h.finish(sessionId);
+  const last = await h.ok('claude_send_message', { sessionId, message: 'second', waitMs: 40_000 });
+  expect(last).toMatchObject({
+    status: 'completed',
+    recentOutput: ['three', 'four'],
+    toolUseEvents: [{ input: 'echo 2' }],
+  });
+  const all = await h.ok('claude_get_status', { sessionId, turn: 'all' });
+  expect(all).toMatchObject({
+    recentOutput: ['one', 'two', 'three', 'four'],
+    toolUseEvents: [{ input: 'echo 1' }, { input: 'echo 2' }],
+  });
+});
