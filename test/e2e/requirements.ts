@@ -153,7 +153,7 @@ export const { requirements, verifies } = defineRequirements({
     'check.no-events': 'a wait answers without events',
     'wait.session-cancelled': 'a wait ends when the session is cancelled',
     'wait.cheap':
-      'a 40-tool task costs a waiting caller at most 3 calls and 2,000 bytes; its minimal view is at most 1/8 of the full one',
+      'a 40-tool task costs a waiting caller at most 3 calls and 2,000 bytes; its minimal view is at most 1/5 of the full one',
 
     'request.deny-interrupt': 'deny with interrupt also stops the turn; the session takes replies',
     'request.always-allow': 'updatedPermissions with the suggestion stops the next question',

@@ -40,5 +40,5 @@ verifies('wait.cheap', async (variant) => {
 
   const view = async (responseMode: string): Promise<number> =>
     Buffer.byteLength(JSON.stringify((await check(h, { action: 'poll', sessionId, responseMode })).events));
-  expect(await view('minimal')).toBeLessThanOrEqual((await view('full')) / 8);
+  expect(await view('minimal')).toBeLessThanOrEqual((await view('full')) / 5);
 });
