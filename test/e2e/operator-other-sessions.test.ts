@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import { allowOnce, decline } from './forms-support.ts';
 
@@ -46,10 +47,11 @@ it('a message to another session does not arrive, though it was allowed to be se
     },
     text('called'),
   );
-  const { sessionId } = await h.ok('claude_code', { prompt: 'call the other' });
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'called' } });
-  const [, listed, sent] = h.model.requestsFor(script);
-  expect(listed?.toolResults[0]?.text).toContain('project-');
-  expect(sent?.toolResults[0]?.text).toContain('refuse');
+  // Claude Code tells the sender afterwards.
+  const notice = h.model.on('Cross-session delivery notice').reply(text('noted'));
+  await h.ok('claude_code', { prompt: 'call the other' });
+  await eventually(() => h.model.requestsFor(notice)[0], { what: 'the sender is told' });
+  expect(h.model.requestsFor(notice)[0]?.lastUserText).toContain('was refused');
+  expect(h.model.requestsFor(script)).toHaveLength(3);
   expect(h.model.requests.filter(({ sessionId: id }) => id === target.sessionId)).toHaveLength(1);
 });
