@@ -26,7 +26,7 @@ async function outcomes(h: Harness): Promise<unknown[]> {
   return log
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Json)
+    .map((line): Json => JSON.parse(line))
     .filter(({ kind }) => kind === 'tool_call')
     .map(({ outcome }) => outcome as unknown);
 }
