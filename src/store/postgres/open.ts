@@ -186,5 +186,5 @@ const INT8 = 20;
 
 /** Times and positions stay far below 2^53, so that a number is enough. */
 function typeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
-  return oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text');
+  return oid === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (value: string) => unknown);
 }
