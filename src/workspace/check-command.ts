@@ -218,7 +218,9 @@ function isCheckOf(program: string, first: string, args: readonly string[]): boo
   if (program === 'node')
     return args.includes('--test') || args.some((arg) => /(^|[/.])(test|spec)s?\.[cm]?[jt]s$/.test(arg));
   if (/^python[\d.]*$/.test(program))
-    return /(^|[/_])tests?\b.*\.py$/.test(args[0] ?? '') || (/manage\.py$/.test(args[0] ?? '') && args[1] === 'test');
+    return (
+      /(^|[/_])tests?\b.*\.py$/.test(args[0] ?? '') || (args[0]?.endsWith('manage.py') === true && args[1] === 'test')
+    );
   if (program === 'make' && plain.length === 0) return true;
   const wanted = SUBCOMMANDS[ALIASES[program] ?? program];
   if (wanted) return [...plain, ...args.filter((arg) => arg.startsWith('-'))].some((word) => wanted.test(word));

@@ -27,7 +27,7 @@ export async function findCheckout(host: GitHost, directory: string): Promise<Fo
   );
   if (code !== 0) {
     if (/not a git repository|must be run in a work tree/i.test(stderr)) return undefined;
-    if (/dubious ownership/.test(stderr))
+    if (stderr.includes('dubious ownership'))
       throw new DomainError(
         'PERMISSION_DENIED',
         `${directory} lies in a repository that belongs to another user. If you trust it: git config --global --add safe.directory ${directory}`,
@@ -99,7 +99,8 @@ export async function listGitWorktrees(host: GitHost, commonDir: string): Promis
       const value = (name: string): string | undefined =>
         lines.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1);
       return {
-        path: value('worktree') ?? '',
+        // Git writes forward slashes on Windows too.
+        path: path.normalize(value('worktree') ?? ''),
         branch: value('branch'),
         isBare: lines.includes('bare'),
         isPrunable: lines.some((line) => /^prunable\b/.test(line)),

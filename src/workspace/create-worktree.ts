@@ -140,10 +140,10 @@ async function chooseBranch(
 async function freeId(host: WorktreeHost, commonDir: string, wanted: string): Promise<string> {
   for (let count = 1; ; count++) {
     const id = count === 1 ? wanted : `${wanted}-${count}`;
-    const isTaken =
-      (await loadRecord(host, id).catch(() => true)) ||
-      (await lstat(worktreePath({ worktreesDir: host.worktreesDir, commonDir, id })).catch(() => undefined));
-    if (!isTaken) return id;
+    const place = worktreePath({ worktreesDir: host.worktreesDir, commonDir, id });
+    const record = await loadRecord(host, id).catch(() => 'unreadable');
+    const directory = await lstat(place).catch(() => undefined);
+    if (record === undefined && directory === undefined) return id;
   }
 }
 

@@ -88,9 +88,11 @@ function settingsOf({ config }: PinnedSettings, { commonDir }: Checkout): (reado
 }
 
 async function copyIfThere(from: string, to: string): Promise<void> {
-  await copyFile(from, to).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
+  try {
+    await copyFile(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
 }
 
 /** A split index names a second file, which git looks for in its git directory. */

@@ -28,7 +28,7 @@ function plainName(name: string): string {
     .normalize('NFC')
     .replace(/[^\p{L}\p{N}._-]+/gu, '-')
     .replace(/^[.-]+/, '');
-  return [...plain].slice(0, LONGEST_NAME).join('') || 'repository';
+  return Array.from(plain).slice(0, LONGEST_NAME).join('') || 'repository';
 }
 
 /** The longest path below a worktree that Windows still takes; undefined where there is no such limit. */

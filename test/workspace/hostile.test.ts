@@ -1,10 +1,11 @@
 /** Whatever a session writes into the repository: nothing of it runs when the server looks with git. */
 
-import { chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findCheckout } from '../../src/workspace/checkout.ts';
 import { findGit, runGit } from '../../src/workspace/git-process.ts';
+import { configText } from '../../src/workspace/pinned-settings.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
 import { eventually } from '../harness/eventually.ts';
 import { openScene, type Scene } from './scene.ts';
@@ -32,42 +33,30 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Everything that can make git run something, in the configuration that `git config <where>` writes. */
-async function setTraps(...where: string[]): Promise<void> {
-  const set = async (key: string, value: string): Promise<unknown> => scene.git('config', ...where, key, value);
-  for (const key of [
-    'core.fsmonitor',
-    'core.sshCommand',
-    'core.gitProxy',
-    'core.askPass',
-    'core.pager',
-    'core.editor',
-    'core.alternateRefsCommand',
-    'sequence.editor',
-    'diff.external',
-    'diff.evil.textconv',
-    'diff.evil.command',
-    'interactive.diffFilter',
-    'gpg.program',
-    'gpg.ssh.program',
-    'credential.helper',
-    'uploadpack.packObjectsHook',
-  ])
-    await set(key, await scene.trap(key.replaceAll('.', '-')));
-  await set('filter.evil.clean', await scene.trap('filter-clean'));
-  await set('filter.evil.smudge', await scene.trap('filter-smudge'));
-  await set('filter.evil.required', 'true');
-  await set('filter.lfs.process', await scene.trap('filter-process'));
-  await set('merge.evil.driver', `${await scene.trap('merge-driver')} %A`);
-  await set('merge.default', 'evil');
-  await set('alias.status', `!${await scene.trap('alias')}`);
-  await set('submodule.recurse', 'true');
-  await set('submodule.sub.update', `!${await scene.trap('submodule-update')}`);
-  await set('commit.gpgSign', 'true');
-  await set('log.showSignature', 'true');
-  await set('remote.origin.url', `ext::${await scene.trap('remote')}`);
-  await set('remote.origin.uploadpack', await scene.trap('uploadpack'));
-  await set('remote.origin.promisor', 'true');
+const PROGRAMS = [
+  'core.fsmonitor', 'core.sshCommand', 'core.gitProxy', 'core.askPass', 'core.pager', 'core.editor', 'core.alternateRefsCommand',
+  'sequence.editor', 'diff.external', 'diff.evil.textconv', 'diff.evil.command', 'interactive.diffFilter', 'gpg.program',
+  'gpg.ssh.program', 'credential.helper', 'uploadpack.packObjectsHook', 'remote.origin.uploadpack', 'merge.evil.driver',
+]; // prettier-ignore
+
+/** Adds everything that can make git run something to a configuration file. */
+async function setTraps(file = path.join(scene.repo, '.git', 'config')): Promise<void> {
+  const settings: [string, string][] = [];
+  for (const key of PROGRAMS) settings.push([key, await scene.trap(key.replaceAll('.', '-'))]);
+  settings.push(
+    ['filter.evil.clean', await scene.trap('filter-clean')],
+    ['filter.evil.smudge', await scene.trap('filter-smudge')],
+    ['filter.lfs.process', await scene.trap('process')],
+    ['merge.default', 'evil'],
+    ['alias.status', `!${await scene.trap('alias')}`],
+    ['submodule.recurse', 'true'],
+    ['submodule.sub.update', `!${await scene.trap('submodule-update')}`],
+    ['commit.gpgSign', 'true'],
+    ['log.showSignature', 'true'],
+    ['remote.origin.url', `ext::${await scene.trap('remote')}`],
+    ['remote.origin.promisor', 'true'],
+  );
+  await appendFile(file, configText(settings));
 }
 
 async function setHooks(directory: string): Promise<void> {
@@ -97,20 +86,20 @@ async function attack(files: string): Promise<void> {
     '--cacheinfo',
     `160000,${await scene.gitAt(sub, 'rev-parse', 'HEAD')},sub`,
   );
+  await scene.gitAt(sub, 'commit', '--quiet', '--allow-empty', '--message', 'more');
   await scene.gitAt(sub, 'config', 'core.fsmonitor', await scene.trap('submodule-fsmonitor'));
-  await scene.gitAt(sub, 'commit', '--quiet', '--allow-empty', '--message', 'more').catch(() => undefined);
   await scene.write('.gitmodules', '[submodule "sub"]\n\tpath = sub\n\turl = ext::sh\n', files);
   await scene.write('sub/dirty', '', files);
   const elsewhere = path.join(scene.root, 'alternate');
   await scene.gitAt(scene.root, 'init', '--quiet', elsewhere);
   await scene.write('.git/objects/info/alternates', `${path.join(elsewhere, '.git', 'objects')}\n`);
-  await setTraps('--file', path.join(scene.root, 'included'));
+  await setTraps(path.join(scene.root, 'included'));
   await scene.git('config', 'include.path', path.join(scene.root, 'included'));
   await scene.git('config', 'core.hooksPath', path.join(scene.root, 'hooks'));
   await setTraps();
   await scene.git('config', 'extensions.worktreeConfig', 'true');
-  const own = (await scene.gitAt(files, 'rev-parse', '--absolute-git-dir')).trim();
-  await setTraps('--file', path.join(own, 'config.worktree'));
+  const own = await scene.gitAt(files, 'rev-parse', '--absolute-git-dir');
+  await setTraps(path.join(own, 'config.worktree'));
   await rm(path.join(scene.root, 'sprung'), { force: true });
 }
 

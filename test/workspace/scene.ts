@@ -23,7 +23,7 @@ export interface Scene {
   write(name: string, content: string | Buffer, inDirectory?: string): Promise<string>;
   read(name: string, inDirectory?: string): Promise<string | undefined>;
   commit(message: string, files?: Readonly<Record<string, string | Buffer | null>>): Promise<string>;
-  /** A program that leaves a mark when it runs. */
+  /** A program that leaves a mark when it runs; as a filter it passes on what it reads. */
   trap(name: string): Promise<string>;
   /** Which traps ran. */
   sprung(): Promise<string[]>;
@@ -72,7 +72,7 @@ export async function openScene(name = 'repo'): Promise<Scene> {
     async trap(mark) {
       const file = path.join(root, 'traps', mark);
       await mkdir(path.dirname(file), { recursive: true });
-      await writeFile(file, `#!/bin/sh\necho ${mark} >> '${log}'\ncat 2>/dev/null\n`);
+      await writeFile(file, `#!/bin/sh\necho ${mark} >> '${log}'\n${mark.startsWith('filter-') ? 'cat' : ''}\n`);
       await chmod(file, 0o755);
       return file;
     },

@@ -189,14 +189,14 @@ test.runIf(existsSync('/usr/bin/bwrap'))(
       const { env } = scene.host;
       return promisify(execFile)('bwrap', sandbox, { env }).then(
         () => 'done',
-        (error: { stderr: string }) => error.stderr,
+        (error: unknown) => (error as { stderr: string }).stderr,
       );
     };
     expect(await inside('echo two > a.txt && git add a.txt && git commit -qm inside')).toBe('done');
     expect(await scene.git('log', '-1', '--format=%s', 'claude/1f0c2d3e')).toBe('inside');
     for (const script of [
       'git config core.fsmonitor x',
-      'git branch -f main HEAD',
+      'git update-ref refs/heads/main HEAD',
       'git update-ref refs/heads/other HEAD',
       `touch '${commonDir}/hooks/pre-commit'`,
       `echo x > '${commonDir}/worktrees/${entry!}/commondir'`,
