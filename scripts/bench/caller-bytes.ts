@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { reply, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
-import { textCaller, type Answer } from '../../test/e2e/text-caller.ts';
+import { textCaller, type Answer, type CallMade } from '../../test/e2e/text-caller.ts';
 import type { Json } from '../../test/harness/json.ts';
 import type { Harness } from '../../test/harness/open-harness.ts';
 import type { Row } from './row.ts';
@@ -16,6 +16,11 @@ interface Job {
   readonly replies: readonly MessageReply[];
   readonly decide: (request: Json) => Answer;
   readonly most: { readonly calls: number; readonly bytes: number };
+}
+
+interface Ended {
+  readonly sessionId: string;
+  readonly status: string;
 }
 
 const allow = (): Answer => ({ decision: 'allow', answers: { [QUESTION]: 'red' } });
@@ -92,8 +97,8 @@ export async function callerBytes(harness: Harness): Promise<{ rows: Row[]; byte
   let longest = '';
   for (const { what, replies, decide, most } of jobs(harness)) {
     harness.model.on(`job: ${what}`).reply(...replies);
-    const { calls, last } = await caller.run(`job: ${what}`, decide);
-    if (last.status !== 'idle') throw new Error(`${what} ended as ${String(last.status)}`);
+    const { calls, last } = (await caller.run(`job: ${what}`, decide)) as { calls: CallMade[]; last: Ended };
+    if (last.status !== 'idle') throw new Error(`${what} ended as ${last.status}`);
     const read = calls.reduce((sum, call) => sum + call.bytes, 0);
     bytes[`${what} (${calls.length} calls)`] = read;
     rows.push({
@@ -111,7 +116,7 @@ export async function callerBytes(harness: Harness): Promise<{ rows: Row[]; byte
 async function eventsRow(harness: Harness, sessionId: string, bytes: Record<string, number>): Promise<Row> {
   const poll = { action: 'poll', sessionId, pollOptions: { maxBytes: 10_000_000 }, maxEvents: 10_000 };
   const eventBytes = async (responseMode: string): Promise<number> =>
-    sizeOf((await harness.ok('claude_code_check', { ...poll, responseMode })).events);
+    sizeOf(((await harness.ok('claude_code_check', { ...poll, responseMode })) as { events: unknown }).events);
   const minimal = await eventBytes('minimal');
   const full = await eventBytes('full');
   bytes[`events of ${TOOL_CALLS} tools, minimal`] = minimal;

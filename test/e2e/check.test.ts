@@ -20,7 +20,7 @@ verifies(['look.at-once', 'check.poll-interval', 'check.no-events', 'check.activ
   const waited = await check(h, { action: 'wait', sessionId, waitMs: 50 });
   expect(waited).toMatchObject({ status: 'running', pollInterval: 3000 });
   expect(waited).not.toHaveProperty('events');
-  expect(waited.nextCursor).toBe(waited.lastEventId + 1);
+  expect(waited.nextCursor).toBe(Number(waited.lastEventId) + 1);
   held.release();
   await h.waitUntilRest(sessionId);
 });
