@@ -231,7 +231,7 @@ export class Engine {
       this.#registry.add(session);
       this.#housekeeping.wake();
       this.#trail.started(session, seed.origin, prompt);
-      const warnings = this.#services.startWarnings?.(options).catch(() => []);
+      const warnings = this.#services.startWarnings?.(launch.options).catch(() => []);
       const withoutBash = missingBash(this.#services.findGitBash?.());
       try {
         await session.prompt(prompt);
