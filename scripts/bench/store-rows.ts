@@ -15,6 +15,7 @@ import type { Row } from './row.ts';
 const SESSIONS = 10_000;
 const EVENTS_EACH = 200;
 const EVENTS_PER_BATCH = 20;
+const SESSIONS_PER_WRITE = 20;
 
 export async function storeRows(): Promise<Row[]> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-bench-store-'));
@@ -108,14 +109,13 @@ async function eventsRow(stores: Stores): Promise<Row> {
 /** Returns the id of the session that was last active. */
 async function fill(store: Store): Promise<string> {
   const hub = await hubOf(store);
-  for (let n = 0; n < SESSIONS; n++) {
-    const id = `session-${String(n).padStart(5, '0')}`;
-    const events = Array.from({ length: EVENTS_EACH / EVENTS_PER_BATCH }, (_, batch) =>
-      eventsOf(id, batch * EVENTS_PER_BATCH),
-    );
-    await store.write([put(row(id, hub, n)), ...events.flat()], hub);
+  const idOf = (n: number): string => `session-${String(n).padStart(5, '0')}`;
+  for (let first = 0; first < SESSIONS; first += SESSIONS_PER_WRITE) {
+    const some = Array.from({ length: SESSIONS_PER_WRITE }, (_, n) => first + n);
+    const changes = some.flatMap((n) => [put(row(idOf(n), hub, n)), ...eventsOf(idOf(n), 0, EVENTS_EACH)]);
+    await store.write(changes, hub);
   }
-  return `session-${String(SESSIONS - 1).padStart(5, '0')}`;
+  return idOf(SESSIONS - 1);
 }
 
 async function largeRows(store: Store, openMs: number, bytes: number): Promise<Row[]> {
@@ -175,8 +175,8 @@ function event(sessionId: string, id: number, keep = false): Extract<Change, { t
   return { sessionId, id, at: id, type: 'output', keep, data: { text: `event ${id} ${'x'.repeat(200)}` } };
 }
 
-function eventsOf(sessionId: string, after: number): Change[] {
-  return Array.from({ length: EVENTS_PER_BATCH }, (_, n) => ({
+function eventsOf(sessionId: string, after: number, count = EVENTS_PER_BATCH): Change[] {
+  return Array.from({ length: count }, (_, n) => ({
     type: 'event.append' as const,
     event: event(sessionId, after + n + 1),
   }));
