@@ -44,9 +44,10 @@ describe('what is made to take forever does not', () => {
   ];
   test.each(hostile)('%s', (_what, rules, input) => {
     const toolName = 'command' in input ? 'Bash' : 'Edit';
-    const begin = performance.now();
+    // Of the processor, not of the clock on the wall: other tests run beside this one.
+    const begin = process.cpuUsage();
     expect(refusingRule(rules, { toolName, input, cwd: '/work' })).toBeUndefined();
-    expect(performance.now() - begin).toBeLessThan(3_000);
+    expect(process.cpuUsage(begin).user / 1_000).toBeLessThan(3_000);
   });
 
   test.each([

@@ -59,6 +59,7 @@ it('has the defaults of the specification', () => {
     logLevel: 'info',
     gitBashPath: undefined,
     stateDir: '/home/me/.local/state/claude-code-mcp',
+    worktreesDir: '/home/me/.local/state/claude-code-mcp/worktrees',
     depth: 0,
   });
 });
