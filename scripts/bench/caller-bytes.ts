@@ -97,7 +97,7 @@ export async function callerBytes(harness: Harness): Promise<{ rows: Row[]; byte
   let longest = '';
   for (const { what, replies, decide, most } of jobs(harness)) {
     harness.model.on(`job: ${what}`).reply(...replies);
-    const { calls, last } = (await caller.run(`job: ${what}`, decide)) as { calls: CallMade[]; last: Ended };
+    const { calls, last } = await caller.run(`job: ${what}`, decide);
     if (last.status !== 'idle') throw new Error(`${what} ended as ${last.status}`);
     const read = calls.reduce((sum, call) => sum + call.bytes, 0);
     bytes[`${what} (${calls.length} calls)`] = read;
