@@ -123,6 +123,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'work.problems[].by': 'Who denied it, as in `toolUseEvents`.',
       'work.problems[].tail': 'The end of its output, or what Claude was told; at most 200 characters.',
       effective: 'From `claude_create_session`: what the session runs under.',
+      warnings,
       costUsd: 'Cost of the session so far, in US dollars; left out until it is known.',
       turnCount: 'Turns of the session so far.',
       ...FAILURE,

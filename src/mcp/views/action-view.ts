@@ -1,10 +1,11 @@
+import { suggestedRules } from '../../engine/answer.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
 import { shownRequest } from '../../engine/shown-request.ts';
 import { textsIn } from '../../engine/shortening.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
 import type { Action, PendingInput } from '../../schema/results.ts';
-import { describeRuleNames, lastingRules } from '../forms/lasting-rules.ts';
+import { describeRuleNames } from '../forms/lasting-rules.ts';
 
 /** How a request is shown: at what time, and whether to its last character. */
 export interface RequestViewOptions {
@@ -54,7 +55,7 @@ export function pendingInputView(request: OpenRequest, options: RequestViewOptio
 type DecisionAids = Pick<Action, 'cwd' | 'said' | 'edit' | 'alwaysAllows' | 'expiresAt' | 'expiresInMs' | 'onExpiry'>;
 
 function decisionAids({ ask, cwd, said, edit, expiresAt }: OpenRequest, now: number): DecisionAids {
-  const rules = lastingRules(ask);
+  const rules = suggestedRules(ask);
   return {
     ...(cwd !== undefined && { cwd }),
     ...(said !== undefined && { said }),
