@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { reply, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
-import { textCaller, type Answer, type CallMade } from '../../test/e2e/text-caller.ts';
+import { textCaller, type Answer } from '../../test/e2e/text-caller.ts';
 import type { Json } from '../../test/harness/json.ts';
 import type { Harness } from '../../test/harness/open-harness.ts';
 import type { Row } from './row.ts';
@@ -97,7 +97,9 @@ export async function callerBytes(harness: Harness): Promise<{ rows: Row[]; byte
   let longest = '';
   for (const { what, replies, decide, most } of jobs(harness)) {
     harness.model.on(`job: ${what}`).reply(...replies);
-    const { calls, last } = await caller.run(`job: ${what}`, decide);
+    const ran = await caller.run(`job: ${what}`, decide);
+    const { calls } = ran;
+    const last = ran.last as Ended;
     if (last.status !== 'idle') throw new Error(`${what} ended as ${last.status}`);
     const read = calls.reduce((sum, call) => sum + call.bytes, 0);
     bytes[`${what} (${calls.length} calls)`] = read;
