@@ -28,7 +28,7 @@ const touch = (name: string): MessageReply => tool('Bash', { command: `touch ${n
 
 function jobs({ project }: Harness): Job[] {
   const file = path.join(project, 'module.ts');
-  const options = [{ label: 'red' }, { label: 'blue' }];
+  const options = ['red', 'blue'].map((label) => ({ label, description: `paint it ${label}` }));
   const questions = [{ question: QUESTION, header: 'Colour', multiSelect: false, options }];
   return [
     { what: 'a short answer', replies: [text('Four.')], decide: allow, most: { calls: 1, bytes: 800 } },
