@@ -7,6 +7,8 @@ import { thirdPartyNotices } from './scripts/third-party-notices.ts';
 // Everything that gets bundled is listed, so that a new transitive dependency fails the build until somebody has
 // looked at it and at its licence.
 const bundled = ['@modelcontextprotocol/server', '@modelcontextprotocol/core', 'zod'];
+// Only `install` and `uninstall` load it.
+const bundledForInstall = ['jsonc-parser'];
 // The client and what it needs to start a process: only the demo loads it.
 const bundledForDemo = [
   '@modelcontextprotocol/client',
@@ -44,6 +46,8 @@ const common: UserConfig = {
   hash: false,
   alias: {
     '@modelcontextprotocol/server/_shims': fileURLToPath(new URL('src/transports/mcp-platform.ts', import.meta.url)),
+    // Its CommonJS entry requires its own files in a way that no bundler sees.
+    'jsonc-parser': 'jsonc-parser/lib/esm/main.js',
   },
   // A build must not take the files away from a server or a test that runs from them; `prepack` starts clean.
   clean: false,
@@ -58,7 +62,7 @@ const builds: UserConfig[] = [
     name: 'bin',
     entry: { main: 'src/bin/main.ts' },
     dts: false,
-    deps: { neverBundle, onlyBundle: [...bundled, ...bundledForDemo] },
+    deps: { neverBundle, onlyBundle: [...bundled, ...bundledForInstall, ...bundledForDemo] },
     outputOptions: {
       chunkFileNames: 'chunks/[name].mjs',
       // All that is needed for the first answer, in one file: each further one costs the start a millisecond or two.

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { CLIENTS, type ClientName, type InstallClient } from '../../src/cli/install/clients.ts';
-import { parseJsonText, valueOf } from '../../src/cli/install/json-text.ts';
+import { readMember } from '../../src/cli/install/edit-json.ts';
 import { runInstall, type Direction, type InstallContext } from '../../src/cli/install/run-install.ts';
 import type { SettingKey } from '../../src/config/settings-table.ts';
 import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
@@ -60,7 +60,7 @@ async function writeOriginal(name: ClientName, text = CLIENT_FILES[name].text): 
   return file;
 }
 
-const jsonOf = (file: string): Json => valueOf(parseJsonText(readFileSync(file, 'utf8')));
+const jsonOf = (file: string): Json => readMember(readFileSync(file, 'utf8'), []) as Json;
 
 const CODEX_TABLE = `[mcp_servers.claude-code]\ncommand = "${NODE}"\nargs = ["${PROGRAM}"]\n`;
 

@@ -1,70 +1,126 @@
-/** Changes one member of a JSON text and leaves every other character as it is, comments among them. */
+/**
+ * Edits one member of a JSON text with comments and leaves every other character alone. `jsonc-parser` finds the places.
+ * Its `modify` would reformat the lines around an edit and drop the comments beside a removed member.
+ */
 
-import { JsonTextError, parseJsonText, valueOf, type JsonMember, type JsonNode } from './json-text.ts';
+import { applyEdits, createScanner, parse, parseTree, printParseErrorCode } from 'jsonc-parser';
+import type { Edit, Node, ParseError } from 'jsonc-parser';
 
-type JsonObject = Extract<JsonNode, { kind: 'object' }>;
-
-export function readMember(text: string, path: readonly string[]): unknown {
-  let node: JsonNode | undefined = isBlank(text) ? undefined : parseJsonText(text);
-  for (const key of path) node = node?.kind === 'object' ? memberOf(node, key)?.value : undefined;
-  return node && valueOf(node);
+export class JsonTextError extends Error {
+  override readonly name = 'JsonTextError';
 }
 
-/** Objects that the path needs and that are not there yet are made. */
+export function readMember(text: string, path: readonly string[]): unknown {
+  let node: Node | undefined = isBlank(text) ? undefined : parseText(text);
+  for (const key of path) node = node && valueOf(memberOf(node, key));
+  return node && parse(text.slice(node.offset, endOf(node)), [], { allowTrailingComma: true });
+}
+
+/** Creates the objects on the path that do not exist yet. */
 export function setMember(text: string, path: readonly string[], value: unknown): string {
   if (isBlank(text)) return `${JSON.stringify(nest(path, value), null, 2)}\n`;
-  let node = asObject(parseJsonText(text), 'the file');
+  let object = asObject(parseText(text), 'the file');
   for (const [depth, key] of path.entries()) {
-    const member = memberOf(node, key);
+    const member = memberOf(object, key);
     const rest = path.slice(depth + 1);
-    if (member === undefined) return insert(text, node, key, nest(rest, value));
-    if (rest.length === 0) return replace(text, member, value);
-    node = asObject(member.value, key);
+    if (member === undefined) return applyEdits(text, insertion(text, object, key, nest(rest, value)));
+    if (rest.length === 0) return applyEdits(text, [replacement(text, member, key, value)]);
+    object = asObject(valueOf(member), key);
   }
   return text;
 }
 
-/** The inverse of `setMember` where it added a member. */
+/** Undoes a `setMember` that added a member. */
 export function removeMember(text: string, path: readonly string[]): string {
-  let node = asObject(parseJsonText(text), 'the file');
+  let object = asObject(parseText(text), 'the file');
   for (const key of path.slice(0, -1)) {
-    const member = memberOf(node, key);
+    const member = memberOf(object, key);
     if (member === undefined) return text;
-    node = asObject(member.value, key);
+    object = asObject(valueOf(member), key);
   }
-  const index = node.members.findIndex(({ key }) => key === path.at(-1));
-  const member = node.members[index];
-  if (member === undefined) return text;
-  const from = endOfText(text, member.start);
-  const to = member.comma === undefined ? member.value.end : member.comma + 1;
-  const without = text.slice(0, from) + text.slice(to);
-  if (node.members.length === 1 && isBlank(without.slice(node.start + 1, node.end - 1 - (to - from)))) {
-    return `${text.slice(0, node.start)}{}${text.slice(node.end)}`;
-  }
-  // The last one takes the comma of the one before it along, or the text would no longer be plain JSON.
-  const danglingComma = member.comma === undefined ? node.members[index - 1]?.comma : undefined;
-  return danglingComma === undefined ? without : without.slice(0, danglingComma) + without.slice(danglingComma + 1);
+  const members = object.children ?? [];
+  const member = memberOf(object, path.at(-1) ?? '');
+  return member ? applyEdits(text, removal(text, object, members, members.indexOf(member))) : text;
 }
 
-function insert(text: string, into: JsonObject, key: string, value: unknown): string {
+function insertion(text: string, object: Node, key: string, value: unknown): Edit[] {
   const layout = layoutOf(text);
-  const last = into.members.at(-1);
-  const closing = indentAt(text, into.start);
-  const indent = (last && ownLineIndent(text, last.start)) ?? closing + layout.unit;
-  const line = layout.eol + indent + render(key, value, indent, layout);
-  const trailingComma = last?.comma !== undefined;
-  const end = endOfText(text, into.end - 1);
-  const head =
-    last && !trailingComma ? `${text.slice(0, last.value.end)},${text.slice(last.value.end, end)}` : text.slice(0, end);
-  const tail =
-    last && ownLineIndent(text, into.end - 1) !== undefined
-      ? text.slice(end)
-      : layout.eol + closing + text.slice(into.end - 1);
-  return head + line + (trailingComma ? ',' : '') + tail;
+  const last = object.children?.at(-1);
+  const closing = indentAt(text, object.offset);
+  const indent = (last && ownLineIndent(text, last.offset)) ?? closing + layout.unit;
+  const brace = endOf(object) - 1;
+  const trailingComma = last && commaAfter(text, last);
+  const line = layout.eol + indent + render(key, value, indent, layout) + (trailingComma === undefined ? '' : ',');
+  // Behind the comments that follow the last member, which belong to that member.
+  const at = text.slice(0, brace).trimEnd().length;
+  const keepsBreak = last !== undefined && ownLineIndent(text, brace) !== undefined;
+  const added = keepsBreak
+    ? { offset: at, length: 0, content: line }
+    : { offset: at, length: brace - at, content: line + layout.eol + closing };
+  const needsComma = last !== undefined && trailingComma === undefined;
+  return needsComma ? [{ offset: endOf(last), length: 0, content: ',' }, added] : [added];
 }
 
-function replace(text: string, { key, start, value: { end } }: JsonMember, value: unknown): string {
-  return text.slice(0, start) + render(key, value, indentAt(text, start), layoutOf(text)) + text.slice(end);
+function replacement(text: string, { offset, length }: Node, key: string, value: unknown): Edit {
+  return { offset, length, content: render(key, value, indentAt(text, offset), layoutOf(text)) };
+}
+
+function removal(text: string, object: Node, members: readonly Node[], index: number): Edit[] {
+  const member = members[index];
+  if (member === undefined) return [];
+  const comma = commaAfter(text, member);
+  const from = text.slice(0, member.offset).trimEnd().length;
+  const to = comma === undefined ? endOf(member) : comma + 1;
+  const left = text.slice(object.offset + 1, from) + text.slice(to, endOf(object) - 1);
+  if (members.length === 1 && isBlank(left)) return [{ offset: object.offset, length: object.length, content: '{}' }];
+  const edits = [{ offset: from, length: to - from, content: '' }];
+  // Without it, the comma before the last member would be left dangling, which plain JSON does not allow.
+  const previous = members[index - 1];
+  const dangling = comma === undefined && previous ? commaAfter(text, previous) : undefined;
+  return dangling === undefined ? edits : [{ offset: dangling, length: 1, content: '' }, ...edits];
+}
+
+function parseText(text: string): Node {
+  const errors: ParseError[] = [];
+  // A byte order mark is an error to the parser; a blank in its place keeps the offsets.
+  const root = parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true });
+  const [error] = errors;
+  if (root && !error) return root;
+  const before = text.slice(0, error?.offset ?? 0).split('\n');
+  const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+  throw new JsonTextError(`${place}: ${error ? wordsOf(printParseErrorCode(error.error)) : 'value expected'}`);
+}
+
+/** `CommaExpected` as "comma expected". */
+function wordsOf(code: string): string {
+  return code.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
+}
+
+/** The last one of that name, which is the one that counts. */
+function memberOf(object: Node, key: string): Node | undefined {
+  if (object.type !== 'object') return undefined;
+  return object.children?.findLast((member) => member.children?.[0]?.value === key);
+}
+
+function valueOf(member: Node | undefined): Node | undefined {
+  return member?.children?.[1];
+}
+
+function asObject(node: Node | undefined, what: string): Node {
+  if (node?.type === 'object') return node;
+  throw new JsonTextError(`${what} is not an object`);
+}
+
+function endOf({ offset, length }: Node): number {
+  return offset + length;
+}
+
+function commaAfter(text: string, node: Node): number | undefined {
+  const scanner = createScanner(text, true);
+  scanner.setPosition(endOf(node));
+  scanner.scan();
+  const next = scanner.getTokenOffset();
+  return text[next] === ',' ? next : undefined;
 }
 
 interface Layout {
@@ -80,31 +136,17 @@ function render(key: string, value: unknown, indent: string, { unit, eol }: Layo
   return `${JSON.stringify(key)}: ${JSON.stringify(value, null, unit).replaceAll('\n', eol + indent)}`;
 }
 
-/** The indent of the line on which a place lies. */
+/** The indent of the line that holds this offset. */
 function indentAt(text: string, at: number): string {
   const lineStart = text.lastIndexOf('\n', at - 1) + 1;
   return /^[ \t]*/.exec(text.slice(lineStart, at))?.[0] ?? '';
 }
 
-/** Undefined when something else stands before it on its line. */
+/** Undefined when something else precedes it on its line. */
 function ownLineIndent(text: string, at: number): string | undefined {
   const lineStart = text.lastIndexOf('\n', at - 1) + 1;
   const before = text.slice(lineStart, at);
   return lineStart > 0 && before.trim() === '' ? before : undefined;
-}
-
-/** Where what stands before a place ends, blanks left out. */
-function endOfText(text: string, at: number): number {
-  return text.slice(0, at).trimEnd().length;
-}
-
-function memberOf(node: JsonObject, key: string): JsonMember | undefined {
-  return node.members.findLast((member) => member.key === key);
-}
-
-function asObject(node: JsonNode, what: string): JsonObject {
-  if (node.kind === 'object') return node;
-  throw new JsonTextError(`${what} is not an object`);
 }
 
 function nest(path: readonly string[], value: unknown): unknown {

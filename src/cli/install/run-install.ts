@@ -9,7 +9,7 @@ import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 import { changedLines, lastBackup, readIfThere, removeWithBackup, writeWithBackup } from './change-file.ts';
 import { CLIENTS, type ClientName, type InstallClient } from './clients.ts';
 import type { ConfigFormat } from './config-format.ts';
-import { JsonTextError } from './json-text.ts';
+import { JsonTextError } from './edit-json.ts';
 import { TomlTextError } from './edit-toml.ts';
 
 const BAD_USAGE = 2;
@@ -87,7 +87,7 @@ async function change(
   terminal.write(`${changedLines(before ?? '', after ?? '', paint).join('\n')}\n\n`);
   if (print) return 0;
   if (!yes && !terminal.canAsk) {
-    terminal.write('Nothing was changed: this is no terminal to ask in. Add --yes to change the file.\n');
+    terminal.write('Nothing was changed: not an interactive terminal. Pass --yes to change the file.\n');
     return BAD_USAGE;
   }
   if (!yes && !(await askYesNo(terminal, 'Change the file?'))) {

@@ -1,33 +1,22 @@
-/** Words for a terminal: coloured where colours are shown, plain everywhere else. */
-export interface Paint {
-  readonly bold: (text: string) => string;
-  readonly dim: (text: string) => string;
-  readonly red: (text: string) => string;
-  readonly green: (text: string) => string;
-  readonly yellow: (text: string) => string;
-  readonly cyan: (text: string) => string;
-}
+import { styleText } from 'node:util';
 
-const CODES = {
-  bold: [1, 22],
-  dim: [2, 22],
-  red: [31, 39],
-  green: [32, 39],
-  yellow: [33, 39],
-  cyan: [36, 39],
-} as const;
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+
+/** Styles text for a terminal that shows colours; returns it unchanged for anything else. */
+export type Paint = Readonly<Record<Style, (text: string) => string>>;
 
 export function createPaint(colours: boolean): Paint {
   const style =
-    ([open, close]: readonly [number, number]) =>
+    (format: Style) =>
     (text: string): string =>
-      colours ? `\u001b[${open}m${text}\u001b[${close}m` : text;
+      // Whether to style was decided when the terminal was opened, also for NO_COLOR.
+      colours ? styleText(format, text, { validateStream: false }) : text;
   return {
-    bold: style(CODES.bold),
-    dim: style(CODES.dim),
-    red: style(CODES.red),
-    green: style(CODES.green),
-    yellow: style(CODES.yellow),
-    cyan: style(CODES.cyan),
+    bold: style('bold'),
+    dim: style('dim'),
+    red: style('red'),
+    green: style('green'),
+    yellow: style('yellow'),
+    cyan: style('cyan'),
   };
 }

@@ -19,14 +19,14 @@ export function openTerminal(): Terminal {
   return {
     paint: createPaint(isLive),
     isLive,
-    canAsk: isLive && stdin.isTTY,
+    canAsk: stdin.isTTY && stdout.isTTY,
     get columns() {
       return stdout.columns ?? 80;
     },
     write: (text) => void stdout.write(text),
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });
-      // While it asks, readline takes Ctrl-C for itself; an input that ends would leave the question open for ever.
+      // While it asks, readline takes Ctrl-C for itself; an input that ends would leave the question open forever.
       lines.on('SIGINT', () => {
         process.kill(process.pid, 'SIGINT');
         lines.close();
