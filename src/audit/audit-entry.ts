@@ -9,6 +9,8 @@ export interface AuditEntry {
   readonly time: string;
   readonly kind: 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
   readonly session?: string;
+  /** Who called, or whose session it is. */
+  readonly principal?: string;
   readonly who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
   readonly what: string;
   readonly outcome?: string;

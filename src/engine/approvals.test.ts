@@ -20,7 +20,11 @@ interface TestClient extends ConnectedClient {
 
 function clientOf(owner: Principal, forms: Forms = 'pushed'): TestClient {
   const shown: string[] = [];
-  const showForm = (_: AskingSession, { id }: OpenRequest): void => void shown.push(id);
+  // Its end is reported by the test.
+  const showForm = (_: AskingSession, { id }: OpenRequest): Promise<never> => {
+    shown.push(id);
+    return new Promise(() => undefined);
+  };
   return { principal: owner, showsForms: forms !== 'none', shown, ...(forms === 'pushed' && { showForm }) };
 }
 

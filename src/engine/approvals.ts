@@ -28,11 +28,8 @@ export interface ConnectedClient {
   readonly principal: Principal;
   /** Whether it can show forms at all, be it only while one of its calls waits. */
   readonly showsForms: boolean;
-  /**
-   * Shows the form of a request and reports with `formEnded` what became of it. Missing where only a waiting call can
-   * show a form. Must not throw.
-   */
-  showForm?(session: AskingSession, request: OpenRequest): void;
+  /** Shows the form of a request. Missing where only a waiting call can show one. Must not reject. */
+  showForm?(session: AskingSession, request: OpenRequest): Promise<FormEnd>;
 }
 
 /** What became of a form. */
@@ -178,7 +175,8 @@ export class Approvals {
   #askSomebody(session: AskingSession, request: OpenRequest): boolean {
     const own = session.client && this.#clients.has(session.client) ? [session.client] : [];
     const client = [...own, ...this.#clients].find((one) => this.canAsk(one, session, request));
-    if (client?.showForm && this.beginForm(client, session, request)) client.showForm(session, request);
+    if (client?.showForm && this.beginForm(client, session, request))
+      void client.showForm(session, request).then((end) => this.formEnded(client, session, request, end));
     return client !== undefined;
   }
 

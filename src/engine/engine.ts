@@ -16,7 +16,7 @@ import { LOCAL } from './principal.ts';
 import { Registry } from './registry.ts';
 import { checkMayResume, resumeToken } from './resume-token.ts';
 import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
-import { busy, heldElsewhere, notFound } from './session-errors.ts';
+import { busy, heldElsewhere, notFound, unknownSession } from './session-errors.ts';
 import type { SessionSeed, SessionServices, TranscriptLock } from './session-types.ts';
 import { Session } from './session.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
@@ -100,13 +100,13 @@ export class Engine {
     return this.#services.audit;
   }
 
+  find(id: string): Session | undefined {
+    return this.#registry.find(id);
+  }
+
   session(id: string): Session {
-    const session = this.#registry.find(id);
-    if (!session)
-      throw notFound(
-        id,
-        'It is not known to this server: it may have been forgotten after its rest, or belong to another server.',
-      );
+    const session = this.find(id);
+    if (!session) throw unknownSession(id);
     return session;
   }
 
@@ -183,8 +183,8 @@ export class Engine {
     return listDisk(this.#services.transcripts, this.policy.directories, query);
   }
 
-  async listMachine(query: Omit<DiskQuery, 'offset'>): Promise<ListedSession[]> {
-    return listMachine(this.#services.transcripts, this.policy.directories, this.sessions, query);
+  async listMachine(query: Omit<DiskQuery, 'offset'>, known = this.sessions): Promise<ListedSession[]> {
+    return listMachine(this.#services.transcripts, this.policy.directories, known, query);
   }
 
   /** Everything ends: sessions, processes, timers. Twice is harmless. */

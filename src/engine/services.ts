@@ -53,14 +53,18 @@ export interface DiskSession {
   createdAt?: number | undefined;
 }
 
+export interface AuditRecord {
+  kind: 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
+  session?: string;
+  /** Who called, or whose session it is. */
+  principal?: string;
+  who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
+  what: string;
+  outcome?: string;
+  cost?: number;
+  details?: Record<string, string | number | boolean>;
+}
+
 export interface AuditTrail {
-  record(entry: {
-    kind: 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
-    session?: string;
-    who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
-    what: string;
-    outcome?: string;
-    cost?: number;
-    details?: Record<string, string | number | boolean>;
-  }): void;
+  record(entry: AuditRecord): void;
 }

@@ -10,6 +10,14 @@ export function busy(session: Session): DomainError {
   );
 }
 
+/** Whether it never was, was forgotten or is somebody else's: to whoever asks it is the same. */
+export function unknownSession(sessionId: string): DomainError {
+  return notFound(
+    sessionId,
+    'It is not known to this server: it may have been forgotten after its rest, or belong to another server.',
+  );
+}
+
 export function notFound(sessionId: string, why: string): DomainError {
   return new DomainError('SESSION_NOT_FOUND', `No session ${sessionId}. ${why}`);
 }

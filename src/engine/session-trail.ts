@@ -70,6 +70,7 @@ export class SessionTrail {
     this.#audit.record({
       kind,
       session: session.id,
+      principal: session.owner.id,
       who,
       what,
       ...(outcome !== undefined && { outcome }),

@@ -1,6 +1,6 @@
 import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
 import { digestLine } from '../audit/audit-entry.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import { checkShape } from './argument-shape.ts';
 import { isObject, parseArguments, type Arguments } from './arguments.ts';
@@ -35,9 +35,9 @@ export async function callTool(
 }
 
 /** So that a loop that waits for an end sees it, whatever is wrong with its calls. */
-function knownStatus(engine: Engine, { sessionId }: Arguments): { status?: string } {
+function knownStatus(engine: EngineClient, { sessionId }: Arguments): { status?: string } {
   const session = engine.sessions.find(({ id }) => id === sessionId);
-  return session ? { status: STATUS[engine.settings.toolset](session) } : {};
+  return session ? { status: STATUS[engine.toolset](session) } : {};
 }
 
 const STATUS = { compact: compactStatus, explicit: explicitStatus };
@@ -50,12 +50,11 @@ export function toResult(answer: object): CallToolResult {
   };
 }
 
-function auditCall(engine: Engine, tool: Tool, args: Arguments, answer: object, outcome: string): void {
+function auditCall(engine: EngineClient, tool: Tool, args: Arguments, answer: object, outcome: string): void {
   const { sessionId = args['sessionId'] } = answer as { sessionId?: unknown };
   const action = typeof args['action'] === 'string' ? ` ${args['action'].slice(0, 40)}` : '';
-  engine.audit.record({
+  engine.record({
     kind: 'tool_call',
-    who: 'caller',
     what: `${tool.name}${action}`,
     outcome,
     ...(typeof sessionId === 'string' && sessionId !== '' && { session: sessionId.slice(0, 200) }),

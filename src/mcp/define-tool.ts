@@ -1,13 +1,11 @@
 import type { z } from 'zod';
-import type { ConnectedClient } from '../engine/approvals.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
 import type { Arguments } from './arguments.ts';
 import type { CallForms } from './forms/call-forms.ts';
 
 export interface ToolContext {
-  engine: Engine;
-  /** Who calls. */
-  client: ConnectedClient;
+  /** What this client may use of the engine. */
+  engine: EngineClient;
   /** Aborted when the client cancels the call or goes away. */
   signal: AbortSignal;
   /** Tells a waiting client what goes on; does nothing for one that did not ask. */

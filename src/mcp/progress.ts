@@ -1,5 +1,5 @@
 import { later, msBetween, type Instant } from '../engine/clock.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
 import type { Session } from '../engine/session.ts';
 import { activityLine } from './views/activity-line.ts';
 
@@ -8,7 +8,11 @@ const TELL_EVERY_MS = 4_000;
 const NOT_MORE_OFTEN_THAN_MS = 400;
 
 /** Tells what a session does until told to stop: regularly, and whatever changes as soon as the last word is not too fresh. */
-export function tellProgress(engine: Engine, session: Session, tell: (line: string) => void): () => void {
+export function tellProgress(
+  engine: Pick<EngineClient, 'clock'>,
+  session: Session,
+  tell: (line: string) => void,
+): () => void {
   const { clock } = engine;
   let lastLine = '';
   let soonest: Instant;

@@ -1,5 +1,6 @@
 import { McpServer, type ServerContext, type Tool as ListedTool } from '@modelcontextprotocol/server';
 import type { Settings } from '../config/load-settings.ts';
+import { EngineClient } from '../engine/engine-client.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Principal } from '../engine/principal.ts';
 import { callTool } from './call-tool.ts';
@@ -37,8 +38,8 @@ interface Shared {
   states: ReturnType<typeof createCallStates>;
 }
 
-function createMcpServer({ engine, identity, principal, states }: Shared, era: 'legacy' | 'modern'): McpServer {
-  const { toolset } = engine.settings;
+function createMcpServer({ identity, principal, states, ...shared }: Shared, era: 'legacy' | 'modern'): McpServer {
+  const { toolset } = shared.engine.settings;
   const listFollowsTools = LIST_FOLLOWS_TOOLS[toolset];
   const connection = new McpServer(
     { ...identity, title: 'Claude Code' },
@@ -50,7 +51,8 @@ function createMcpServer({ engine, identity, principal, states }: Shared, era: '
   );
   // The low-level server: `McpServer` would answer a bad argument in its own words and convert schemas at every start.
   const { server } = connection;
-  const client = era === 'modern' ? new ModernClient(principal) : new LegacyClient(principal, server, engine.approvals);
+  const client = era === 'modern' ? new ModernClient(principal) : new LegacyClient(principal, server);
+  const engine = new EngineClient(shared.engine, client);
   const roots = new ConnectionRoots(server);
   server.setRequestHandler('tools/list', async () => ({ tools: await listTools(engine) }));
   server.setRequestHandler('tools/call', async (request, ctx) => {
@@ -58,13 +60,13 @@ function createMcpServer({ engine, identity, principal, states }: Shared, era: '
     const tool = tools.find(({ name }) => name === request.params.name);
     if (!tool) {
       const outcome = 'INVALID_ARGUMENT';
-      engine.audit.record({ kind: 'tool_call', who: 'caller', what: request.params.name.slice(0, 100), outcome });
+      engine.record({ kind: 'tool_call', what: request.params.name.slice(0, 100), outcome });
       return unknownTool(request.params.name, tools);
     }
     // Not before its first call: a probe never makes one.
-    engine.approvals.connect(client);
+    engine.connect();
     if (client instanceof ModernClient) client.calls(ctx);
-    const forms = client instanceof ModernClient ? new CallForms(engine, client, states, ctx) : undefined;
+    const forms = client instanceof ModernClient ? new CallForms(engine, states, ctx) : undefined;
     let defaultDirectory: string | undefined;
     if (wantsDirectory(tool, request.params.arguments, engine) && !forms?.session) {
       const found = era === 'modern' ? rootsOfCall(ctx) : await roots.first();
@@ -72,16 +74,16 @@ function createMcpServer({ engine, identity, principal, states }: Shared, era: '
       defaultDirectory = found.directory;
     }
     const { signal } = ctx.mcpReq;
-    const context: ToolContext = { engine, client, signal, progress: progressTo(ctx), forms, defaultDirectory };
+    const context: ToolContext = { engine, signal, progress: progressTo(ctx), forms, defaultDirectory };
     return callTool(tool, request.params.arguments, context);
   });
-  const unsubscribe = engine.toolsChanged.subscribe(() => {
+  const unsubscribe = engine.onToolsChanged(() => {
     // Before the handshake and on a probe there is nobody to tell.
     if (listFollowsTools) server.sendToolListChanged().catch(() => undefined);
   });
   server.onclose = () => {
     unsubscribe();
-    engine.approvals.disconnect(client);
+    engine.disconnect();
   };
   return connection;
 }
@@ -94,7 +96,7 @@ export async function loadTools(toolset: Settings['toolset']): Promise<readonly 
   return (await toolsets)[toolset];
 }
 
-async function listTools({ settings: { toolset }, tools: knownTools }: Engine): Promise<ListedTool[]> {
+async function listTools({ toolset, tools: knownTools }: EngineClient): Promise<ListedTool[]> {
   const listing = TOOL_LISTING[toolset];
   if (knownTools === undefined || !LIST_FOLLOWS_TOOLS[toolset]) return [...listing];
   const tools = await loadTools(toolset);
@@ -105,9 +107,9 @@ async function listTools({ settings: { toolset }, tools: knownTools }: Engine): 
 function wantsDirectory(
   { directoryParameter }: Tool,
   args: Record<string, unknown> | undefined,
-  { settings }: Engine,
+  { followsRoots }: EngineClient,
 ): boolean {
-  if (directoryParameter === undefined || settings.denyOptions.includes('cwd')) return false;
+  if (directoryParameter === undefined || !followsRoots) return false;
   return (args?.[directoryParameter] ?? undefined) === undefined;
 }
 

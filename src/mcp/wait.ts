@@ -38,9 +38,7 @@ async function waitUntil(session: Session, until: Instant, context: ToolContext)
 
 function hasReason(session: Session, { engine, forms }: ToolContext): boolean {
   if (session.atRest) return true;
-  return session.requests.some(
-    (request) => forms?.canAsk(session, request) === true || !engine.approvals.holdsWait(request),
-  );
+  return session.requests.some((request) => forms?.canAsk(session, request) === true || !engine.holdsWait(request));
 }
 
 function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext): Promise<void> {

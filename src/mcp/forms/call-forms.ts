@@ -9,7 +9,7 @@ import {
 import { randomBytes } from 'node:crypto';
 import type { ConnectedClient } from '../../engine/approvals.ts';
 import type { Instant } from '../../engine/clock.ts';
-import type { Engine } from '../../engine/engine.ts';
+import type { EngineClient } from '../../engine/engine-client.ts';
 import type { Principal } from '../../engine/principal.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
@@ -66,16 +66,14 @@ interface Round {
  * the forms of what is open and is called again, the same arguments and the answers.
  */
 export class CallForms {
-  readonly #engine: Engine;
-  readonly #client: ConnectedClient;
+  readonly #engine: EngineClient;
   readonly #states: RequestStateCodec<CallState>;
   readonly #ctx: ServerContext;
   readonly #earlier: CallState | undefined;
   #round: Round | undefined;
 
-  constructor(engine: Engine, client: ConnectedClient, states: RequestStateCodec<CallState>, ctx: ServerContext) {
+  constructor(engine: EngineClient, states: RequestStateCodec<CallState>, ctx: ServerContext) {
     this.#engine = engine;
-    this.#client = client;
     this.#states = states;
     this.#ctx = ctx;
     this.#earlier = ctx.mcpReq.requestState<CallState>();
@@ -101,20 +99,19 @@ export class CallForms {
       const request = session.findRequest(id);
       if (!request) continue;
       const end = formEnd(formFor(session, request, ABILITIES), this.#returned(id));
-      this.#engine.approvals.formEnded(this.#client, session, request, end);
+      this.#engine.formEnded(session, request, end);
     }
   }
 
   /** Whether this client may ask its user about it now, be it in the next call. */
   canAsk(session: Session, request: OpenRequest): boolean {
-    return this.#engine.approvals.canAsk(this.#client, session, request);
+    return this.#engine.canAsk(session, request);
   }
 
   /** The call will end with the forms of what is open. False if there are none, or none that it may show. */
   ask(session: Session, until: Instant): boolean {
     if ((this.#earlier?.rounds ?? 0) >= MOST_ROUNDS) return false;
-    const { approvals } = this.#engine;
-    const requests = session.requests.filter((request) => approvals.beginForm(this.#client, session, request));
+    const requests = session.requests.filter((request) => this.#engine.beginForm(session, request));
     if (requests.length === 0) return false;
     this.#round = { session, until, requests };
     return true;
@@ -131,8 +128,7 @@ export class CallForms {
       rounds: (this.#earlier?.rounds ?? 0) + 1,
       asked: requests.map(({ id }) => id),
     });
-    if (this.#ctx.mcpReq.signal.aborted)
-      for (const request of requests) this.#engine.approvals.withdrawForm(this.#client, session, request);
+    if (this.#ctx.mcpReq.signal.aborted) for (const request of requests) this.#engine.withdrawForm(session, request);
     const elicitations = requests.map((request) => {
       const { message, requestedSchema } = formFor(session, request, ABILITIES);
       return [request.id, inputRequired.elicit({ message, requestedSchema })] as const;

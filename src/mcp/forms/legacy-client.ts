@@ -1,5 +1,5 @@
 import type { McpServer } from '@modelcontextprotocol/server';
-import type { Approvals, AskingSession, ConnectedClient } from '../../engine/approvals.ts';
+import type { AskingSession, ConnectedClient, FormEnd } from '../../engine/approvals.ts';
 import type { Principal } from '../../engine/principal.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import { messageOf } from '../../errors/errors.ts';
@@ -14,23 +14,19 @@ const NO_TIMEOUT_MS = 2_147_483_647;
 export class LegacyClient implements ConnectedClient {
   readonly principal: Principal;
   readonly #server: McpServer['server'];
-  readonly #approvals: Approvals;
 
-  constructor(principal: Principal, server: McpServer['server'], approvals: Approvals) {
+  constructor(principal: Principal, server: McpServer['server']) {
     this.principal = principal;
     this.#server = server;
-    this.#approvals = approvals;
   }
 
   get showsForms(): boolean {
     return showsForms(handshakeOf(this.#server).capabilities);
   }
 
-  showForm(session: AskingSession, request: OpenRequest): void {
+  async showForm(session: AskingSession, request: OpenRequest): Promise<FormEnd> {
     const form = formFor(session, request, abilitiesOf(handshakeOf(this.#server).version));
-    void this.#ask(form, request).then((returned) =>
-      this.#approvals.formEnded(this, session, request, formEnd(form, returned)),
-    );
+    return formEnd(form, await this.#ask(form, request));
   }
 
   /** Withdrawn, with a notification to the client, as soon as the request is settled elsewhere. */

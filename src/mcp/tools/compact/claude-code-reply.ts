@@ -56,7 +56,6 @@ export const claudeCodeReply = defineTool({
     const session = await context.engine.reply({
       sessionId: args.sessionId,
       prompt: args.prompt,
-      by: context.client,
       fork: args.forkSession ?? false,
       whenBusy: args.whenBusy ?? 'reject',
       model: args.model,

@@ -38,18 +38,18 @@ export const claudeCodeSession = defineTool({
     }),
   failure: (error) => ({ sessions: [], isError: true, error, message: error }),
   async run(args, context) {
-    if (args.includeSensitive === true) context.engine.policy.checkSensitive();
+    if (args.includeSensitive === true) context.engine.checkSensitive();
     switch (args.action) {
       case 'list':
         return list(args, context);
       case 'get':
         return { sessions: [view(args, context)] };
       case 'cancel': {
-        const cancelled = await sessionOf(args, context).cancel('cancelled by the caller', 'caller');
+        const cancelled = await context.engine.cancel(sessionOf(args, context).id);
         return { sessions: [view(args, context)], message: cancelled ? 'Cancelled.' : 'It was cancelled before.' };
       }
       case 'interrupt': {
-        const interrupted = await sessionOf(args, context).interrupt();
+        const interrupted = await context.engine.interrupt(sessionOf(args, context).id);
         return {
           sessions: [view(args, context)],
           message: interrupted ? 'Interrupted; it takes replies.' : 'Nothing was running.',
@@ -70,8 +70,8 @@ async function list(args: Input, { engine }: ToolContext): Promise<object> {
     limit: args.limit ?? 50,
     offset: args.offset ?? 0,
   });
-  const { allowSensitiveSessionDetails } = engine.settings;
-  return { sessions: found.map((session) => diskSessionView(session, engine.sessions, allowSensitiveSessionDetails)) };
+  const { seesDetails } = engine;
+  return { sessions: found.map((session) => diskSessionView(session, engine.sessions, seesDetails)) };
 }
 
 async function rewind(args: Input, context: ToolContext): Promise<object> {

@@ -54,7 +54,6 @@ export const claudeCode = defineTool({
     if (context.forms?.session) return startedView(context.forms.session, wait, context);
     const session = await context.engine.start({
       prompt: text,
-      by: context.client,
       options: flatOptions(options),
       defaults: defined({ permissionMode: 'default' as const, cwd: context.defaultDirectory }),
     });

@@ -54,7 +54,6 @@ export const claudeCreateSession = defineTool({
         options: sessionOptions(given),
         defaults: defined({ cwd: context.defaultDirectory }),
         streamsText: true,
-        by: context.client,
       }));
     const view = (await movedView(session, wait, context)) ?? { sessionId: session.id, status: 'running' };
     return { ...view, effective: effectiveLine(session), ...takeWarnings(session) };

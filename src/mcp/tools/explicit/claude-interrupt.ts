@@ -13,7 +13,7 @@ export const claudeInterrupt = defineTool({
   output: () => briefOutput,
   async run({ sessionId: id }, { engine }) {
     const session = engine.session(id);
-    await session.interrupt();
+    await engine.interrupt(session.id);
     return { sessionId: session.id, status: explicitStatus(session) };
   },
 });

@@ -33,7 +33,7 @@ export const claudeListSessions = defineTool({
   failure: (error) => ({ sessions: [], isError: true, error }),
   async run({ projectDirectory, limit = DEFAULT_LIMIT }, { engine }) {
     const sessions = await engine.listMachine({ projectDirectory, limit });
-    const { allowSensitiveSessionDetails } = engine.settings;
-    return { sessions: sessions.map((session) => listedSessionView(session, allowSensitiveSessionDetails)) };
+    const { seesDetails } = engine;
+    return { sessions: sessions.map((session) => listedSessionView(session, seesDetails)) };
   },
 });

@@ -24,7 +24,6 @@ export const claudeSendMessage = defineTool({
       (await context.engine.reply({
         sessionId: id,
         prompt: message,
-        by: context.client,
         fork,
         whenBusy: 'queue',
         streamsText: true,
