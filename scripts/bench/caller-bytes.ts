@@ -18,6 +18,11 @@ interface Job {
   readonly most: { readonly calls: number; readonly bytes: number };
 }
 
+interface Ended {
+  readonly sessionId: string;
+  readonly status: string;
+}
+
 const allow = (): Answer => ({ decision: 'allow', answers: { [QUESTION]: 'red' } });
 const touch = (name: string): MessageReply => tool('Bash', { command: `touch ${name}`, description: `make ${name}` });
 

@@ -73,38 +73,38 @@ test('a client in this process uses the tools, and closing the server ends every
   expect(await world.survivors()).toEqual([]);
 });
 
-test.each(ERAS)('a form goes to the %s client whose session asks, not to the one that called last', async (era) => {
-  const world = await createWorld();
-  world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
-  const engine = engineIn(world);
-  const people = { owner: new SlowPerson(), other: new SlowPerson() };
-  const connect = async ({ form }: SlowPerson): Promise<Client> => {
-    const [here, there] = InMemoryTransport.createLinkedPair();
-    createServer(engine).connect(there);
-    const client = await connectClient(here, { era, form });
-    onTestFinished(() => client.close());
-    return client;
-  };
-  const [owner, other] = [await connect(people.owner), await connect(people.other)];
-  const call = async (client: Client, name: string, args: Record<string, unknown>): Promise<Json> =>
-    (await client.callTool({ name, arguments: args })).structuredContent;
+test.each(ERAS)(
+  'two %s clients of one engine have sessions of their own, and a form goes to the one whose session asks',
+  async (era) => {
+    const world = await createWorld();
+    world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
+    const engine = engineIn(world);
+    const people = { owner: new SlowPerson(), other: new SlowPerson() };
+    const connect = async ({ form }: SlowPerson): Promise<Client> => {
+      const [here, there] = InMemoryTransport.createLinkedPair();
+      createServer(engine).connect(there);
+      const client = await connectClient(here, { era, form });
+      onTestFinished(() => client.close());
+      return client;
+    };
+    const [owner, other] = [await connect(people.owner), await connect(people.other)];
+    const call = async (client: Client, name: string, args: Record<string, unknown>): Promise<Json> =>
+      (await client.callTool({ name, arguments: args })).structuredContent;
 
-  const { sessionId } = await call(owner, 'claude_code', { prompt: 'make it' });
-  await call(other, 'claude_code_check', { action: 'poll', sessionId });
-  const waits = [owner, other].map((client) =>
-    call(client, 'claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 }),
-  );
-  // Of 2026-07-28 clients only the owner's waiting call can ask; the other may be faster, and is told to answer.
-  const { answer } = await people.owner.nextForm();
-  expect(await call(other, 'claude_code_check', { action: 'wait', sessionId, waitMs: 100 })).toMatchObject({
-    actions: [{ toolName: 'Bash', askedPerson: true }],
-  });
-  answer(allowOnce);
-  expect(await waits[0]).toMatchObject({ status: 'idle', result: { result: 'made' } });
-  await waits[1];
-  expect(people.owner.shown).toHaveLength(1);
-  expect(people.other.shown).toEqual([]);
-});
+    const { sessionId } = await call(owner, 'claude_code', { prompt: 'make it' });
+    const waiting = call(owner, 'claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 });
+    // The other client calls last, and finds nothing: the session is not its own.
+    const look = await call(other, 'claude_code_check', { action: 'poll', sessionId });
+    expect(look.error).toContain('SESSION_NOT_FOUND');
+    expect(await call(other, 'claude_code_session', { action: 'list' })).toMatchObject({ sessions: [] });
+    const { answer } = await people.owner.nextForm();
+    expect((await call(other, 'claude_code_session', { action: 'cancel', sessionId })).error).toContain('NOT_FOUND');
+    answer(allowOnce);
+    expect(await waiting).toMatchObject({ status: 'idle', result: { result: 'made' } });
+    expect(people.owner.shown).toHaveLength(1);
+    expect(people.other.shown).toEqual([]);
+  },
+);
 
 test('a form that goes down with its client leaves the request to the callers that wait', async () => {
   const world = await createWorld();
