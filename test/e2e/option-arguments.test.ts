@@ -125,7 +125,7 @@ const BAD_VALUES: Record<SessionOptionName, readonly unknown[]> = {
   env: [[], { A: 1 }, { '': 'x' }],
   fallbackModel: ['', ['a']],
   forwardSubagentText: ['true'],
-  includeHookEvents: [null],
+  includeHookEvents: ['yes'],
   includePartialMessages: [0],
   maxBudgetUsd: [0, -1, '1'],
   maxTurns: [0, 1.5, '3'],

@@ -237,7 +237,11 @@ async function startWith(prompt: string, group: Group): Promise<Seen> {
     waitMs: 15_000,
     ...options,
   });
-  const start = claude.starts()[before];
+  // Its version may have been asked for first.
+  const start = claude
+    .starts()
+    .slice(before)
+    .find((one) => one.input().length > 0);
   const [request] = h.model.requestsFor(script);
   if (start === undefined || request === undefined) throw new Error(`Nothing was started: ${JSON.stringify(answer)}`);
   const [initialized, message] = start.input();

@@ -162,7 +162,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when a session en
       env: { CLAUDE_CODE_MCP_RUNNING_SESSION_MAX_MS: '8000', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' },
     });
     const { sessionId, cli, command } = await startRunningCommand(h);
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'cancelled', cancelledSource: 'cleanup' });
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', cancelledSource: 'cleanup' });
     await eventually(async () => (await h.processes()).every(({ pid }) => pid !== cli.pid && pid !== command.pid), {
       what: 'its processes are gone',
       within: SHUT_DOWN_MS,

@@ -11,9 +11,10 @@ import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
 
 /** All that a start answers besides the id. */
+const EFFECTIVE: unknown = expect.stringContaining('permissionMode default; cwd /');
 const STARTED: Readonly<Record<Toolset, object>> = {
-  compact: { status: 'running', pollInterval: 3000 },
-  explicit: { status: 'running' },
+  compact: { status: 'running', pollInterval: 3000, nextCursor: expect.any(Number), effective: EFFECTIVE },
+  explicit: { status: 'running', effective: EFFECTIVE },
 };
 
 const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: `make ${file}` });

@@ -40,7 +40,7 @@ verifies('wait.progress', async (variant) => {
   const numbers = seen.map(({ progress }) => progress);
   expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   expect(new Set(numbers).size).toBe(numbers.length);
-  expect(seen[0]?.message).toMatch(/1 tool \(1 Bash\).*\$/);
+  expect(seen[0]?.message).toMatch(/^1 tool \(1 Bash\), now: /);
   const times = [0, ...seen.map(({ at }) => at)];
   // Five seconds are the promise.
   for (const [index, at] of times.entries()) expect(at - (times[index - 1] ?? 0)).toBeLessThan(5_000);

@@ -55,7 +55,16 @@ describe('the world of the server', () => {
     const h = await start({ env: { GIVEN: 'yes' } });
     const environment = await h.ok('environment', {});
     expect(Object.keys(environment).sort()).toEqual(
-      ['PATH', 'HOME', 'TMPDIR', 'XDG_STATE_HOME', 'CLAUDE_CONFIG_DIR', 'CLAUDE_CODE_MCP_TEST', 'GIVEN']
+      [
+        'PATH',
+        'HOME',
+        'TMPDIR',
+        'XDG_STATE_HOME',
+        'CLAUDE_CONFIG_DIR',
+        'CLAUDE_CODE_MCP_TEST',
+        'CLAUDE_CODE_MCP_START_TIMEOUT_MS',
+        'GIVEN',
+      ]
         .concat(Object.keys(h.model.env()))
         .sort(),
     );
