@@ -7,8 +7,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
     pool: 'forks',
-    // Each worker starts real Claude Code processes of about 200 MB.
-    maxWorkers: 2,
+    // Each worker starts real Claude Code processes of about 200 MB. Much of a test is waiting, so that three workers
+    // keep two cores busy; more would starve each other.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 30_000,
     // On a shared machine a real process can be starved for seconds; what fails twice in a row is a defect.
