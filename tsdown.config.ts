@@ -68,7 +68,10 @@ const builds: UserConfig[] = [
       // All that is needed for the first answer, in one file: each further one costs the start a millisecond or two.
       codeSplitting: {
         groups: [
-          { name: 'opening', test: /[\\/](src[\\/](config|errors|cli[\\/]run\.ts|transports[\\/]open)|package\.json)/ },
+          {
+            name: 'opening',
+            test: /[\\/](src[\\/](config|errors|cli[\\/]run\.ts|transports[\\/]open|mcp[\\/]forms[\\/]line-diff)|package\.json)/,
+          },
         ],
       },
     },

@@ -6,9 +6,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Transport } from '@modelcontextprotocol/server';
 import packageJson from '../package.json' with { type: 'json' };
+import { thisHost } from './config/host.ts';
 import { inheritedEnvironment } from './config/inherited-environment.ts';
 import { loadSettings, type SettingsOverrides } from './config/load-settings.ts';
-import { thisHost } from './config/this-host.ts';
 import type { Engine } from './engine/engine.ts';
 import { hostEngine } from './engine/engine-host.ts';
 import { withKnownDenyOptions } from './engine/known-deny-options.ts';

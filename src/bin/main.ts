@@ -1,28 +1,22 @@
 #!/usr/bin/env node
 // Not `node:process`: importing it makes all three standard streams, and the start waits for that.
 import module from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from '../cli/run.ts';
-import { defaultStateDir, type Host } from '../config/host.ts';
+import { defaultStateDir, thisHost, type Host } from '../config/host.ts';
 import { isSupportedNode, NODE_RANGE } from '../config/node-version.ts';
 
 if (!isSupportedNode(process.versions.node)) {
   process.stderr.write(`claude-code-mcp needs Node ${NODE_RANGE}; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else {
-  const host: Host = {
-    env: process.env,
-    cwd: process.cwd(),
-    homedir: os.homedir(),
-    platform: process.platform,
-  };
+  const host = thisHost();
   keepCompiledCode(host);
   process.exitCode = await run({ ...host, argv: process.argv.slice(2), program: fileURLToPath(import.meta.url) });
 }
 
-/** Node 20 has no such cache. Not in the shared temporary directory, where another user could put code of his own. */
+/** Node 20 has no such cache. Not in the shared temporary directory, where another user could put their own code. */
 function keepCompiledCode(host: Host): void {
   const { enableCompileCache } = module as { enableCompileCache?: (directory: string) => unknown };
   enableCompileCache?.(path.join(defaultStateDir(host), 'compiled'));

@@ -64,21 +64,21 @@ async function dispatch(source: CommandSource): Promise<number> {
       const { worktreesDir } = loadSettings(source);
       const { runWorktrees } = await import('./worktrees/run-worktrees.ts');
       const { findGit } = await import('../workspace/git-process.ts');
-      const { openTerminal } = await loadTerminal();
+      const { openTerminal } = await import('./terminal/terminal.ts');
       const git = await findGit(source.env);
       return runWorktrees(rest, { host: git && { git, worktreesDir }, terminal: openTerminal(), now: Date.now() });
     }
     case 'demo': {
       const settings = loadSettings(source);
       const { runDemo } = await import('./demo/run-demo.ts');
-      const { openTerminal, untilInterrupted } = await loadTerminal();
+      const { openTerminal, untilInterrupted } = await import('./terminal/terminal.ts');
       return untilInterrupted((signal) =>
         runDemo(rest, { ...source, version, settings, temporaryDir: tmpdir(), terminal: openTerminal(), signal }),
       );
     }
     case 'doctor': {
       const { runDoctor } = await import('./doctor/run-doctor.ts');
-      const { openTerminal, untilInterrupted } = await loadTerminal();
+      const { openTerminal, untilInterrupted } = await import('./terminal/terminal.ts');
       return untilInterrupted((signal) =>
         runDoctor(rest, {
           ...source,
@@ -96,7 +96,7 @@ async function dispatch(source: CommandSource): Promise<number> {
       // Rules that could not be used would only be noticed when the client starts the server.
       if (command === 'install') await withKnownNames(loadSettings(source));
       const { runInstall } = await import('./install/run-install.ts');
-      const { openTerminal } = await loadTerminal();
+      const { openTerminal } = await import('./terminal/terminal.ts');
       const { execPath } = process;
       return runInstall(command, rest, {
         ...source,
@@ -114,11 +114,4 @@ async function withKnownNames(settings: Settings): Promise<Settings> {
   if (settings.denyOptions.length === 0) return settings;
   const { withKnownDenyOptions } = await import('../engine/known-deny-options.ts');
   return withKnownDenyOptions(settings);
-}
-
-/** For the commands that talk to a person. */
-async function loadTerminal(): Promise<
-  typeof import('./terminal/interruption.ts') & typeof import('./terminal/terminal.ts')
-> {
-  return { ...(await import('./terminal/interruption.ts')), ...(await import('./terminal/terminal.ts')) };
 }

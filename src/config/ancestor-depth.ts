@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { parseProcStat } from './proc-stat.ts';
 import { DEPTH_VARIABLE, depthFrom, type Settings } from './load-settings.ts';
 
 /** More than any real chain; a loop in what is read must not hang the start. */
@@ -27,9 +28,8 @@ function depthVariableOf(pid: number): string | undefined {
 }
 
 function parentOf(pid: number): number | undefined {
-  // The command's name stands in parentheses and may hold any of them itself: count from the last one.
-  const [, parent] = /\) \S (\d+) [^)]*$/.exec(readProc(pid, 'stat')) ?? [];
-  return parent === undefined || parent === '0' ? undefined : Number(parent);
+  const { parent } = parseProcStat(readProc(pid, 'stat'));
+  return parent > 0 ? parent : undefined;
 }
 
 /** Empty for a process that has gone or belongs to somebody else. */

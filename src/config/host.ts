@@ -1,3 +1,4 @@
+import os from 'node:os';
 import path from 'node:path';
 
 /** Everything of the machine that settings depend on, handed in so that tests can be any machine. */
@@ -6,6 +7,11 @@ export interface Host {
   readonly cwd: string;
   readonly homedir: string;
   readonly platform: NodeJS.Platform;
+}
+
+/** The machine and process we run in. */
+export function thisHost(): Host {
+  return { env: process.env, cwd: process.cwd(), homedir: os.homedir(), platform: process.platform };
 }
 
 export function pathsOf(host: Pick<Host, 'platform'>): path.PlatformPath {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadSettings, type Settings } from '../config/load-settings.ts';
-import { thisHost } from '../config/this-host.ts';
+import { thisHost } from '../config/host.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { SandboxHost } from './imposed-sandbox.ts';
 import { imposeRules } from './imposed-settings.ts';

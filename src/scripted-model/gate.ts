@@ -9,24 +9,12 @@ export class Gate {
   /** The request that waits at the gate. */
   readonly arrived: Promise<ModelRequest>;
   readonly released: Promise<void>;
-  readonly arrive: (request: ModelRequest) => void;
-  readonly release: () => void;
+  arrive!: (request: ModelRequest) => void;
+  release!: () => void;
 
   constructor(held: ReplyLike) {
     this.held = held;
-    const arrival = deferred<ModelRequest>();
-    const opening = deferred<void>();
-    this.arrived = arrival.promise;
-    this.arrive = arrival.resolve;
-    this.released = opening.promise;
-    this.release = opening.resolve;
+    this.arrived = new Promise((resolve) => (this.arrive = resolve));
+    this.released = new Promise((resolve) => (this.release = resolve));
   }
-}
-
-function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

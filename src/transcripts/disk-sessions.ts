@@ -2,7 +2,6 @@
 
 import type { SDKSessionInfo } from '@anthropic-ai/claude-agent-sdk';
 import { readLastCostUsd } from './cost-state.ts';
-import { displayText } from './display-text.ts';
 import { fileIncludes } from './search-from-end.ts';
 import { findSessionFile, isSessionId } from './session-files.ts';
 import { placesNewestFirst, type SessionPlace } from './session-places.ts';
@@ -122,4 +121,14 @@ function toDiskSession(info: SDKSessionInfo): DiskSession {
     lastModified: info.lastModified,
     ...(info.createdAt === undefined ? {} : { createdAt: info.createdAt }),
   };
+}
+
+const MAX_DISPLAY_LENGTH = 200;
+
+/** One line that is safe to show in a list: control characters would reach somebody's terminal. */
+export function displayText(text: string): string {
+  const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  if (line.length <= MAX_DISPLAY_LENGTH) return line;
+  const halfOfPair = /[\uD800-\uDBFF]$/;
+  return `${line.slice(0, MAX_DISPLAY_LENGTH - 1).replace(halfOfPair, '')}…`;
 }

@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { parseProcStat } from '../config/proc-stat.ts';
 
 export interface RecordedProcess {
   readonly pid: number;
@@ -35,7 +36,7 @@ export async function isSameProcess(recorded: RecordedProcess, platform = proces
 
 /** Of this process, in the words that `isSameProcess` compares. */
 export async function ownStartTime(platform = process.platform): Promise<string | undefined> {
-  if (platform === 'linux') return statFields(await readFile('/proc/self/stat', 'latin1').catch(() => ''))[19];
+  if (platform === 'linux') return parseProcStat(await readFile('/proc/self/stat', 'latin1').catch(() => '')).startTime;
   return platform === 'darwin' ? startByPs(process.pid) : undefined;
 }
 
@@ -43,15 +44,9 @@ async function isSameOnLinux({ pid, startTime }: RecordedProcess): Promise<boole
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined);
   // Gone, or hidden from us (mounted with hidepid).
   if (stat === undefined) return isAlive(pid);
-  const fields = statFields(stat);
-  const [state] = fields;
-  if (state === 'Z' || state === 'X') return false;
-  return startTime === undefined || !/^\d+$/.test(startTime) || fields[19] === startTime;
-}
-
-/** The command name may hold spaces and parentheses: count from the last one. */
-function statFields(stat: string): string[] {
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const now = parseProcStat(stat);
+  if (now.isDead) return false;
+  return startTime === undefined || !/^\d+$/.test(startTime) || now.startTime === startTime;
 }
 
 async function isSameByPs({ pid, startTime }: RecordedProcess): Promise<boolean> {

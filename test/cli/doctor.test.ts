@@ -1,8 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { checkSandbox } from '../../src/cli/doctor/check-sandbox.ts';
-import { checkGitBash } from '../../src/cli/doctor/check-git-bash.ts';
+import { checkGitBash, checkSandbox } from '../../src/cli/doctor/check-programs.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { runDoctor, type DoctorContext } from '../../src/cli/doctor/run-doctor.ts';
 import { builtServer } from '../harness/built-server.ts';

@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
+import { parseProcStat } from '../../src/config/proc-stat.ts';
 import { WATCHDOG_NAME } from '../../src/driver/process/markers.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -204,8 +205,8 @@ function watchdogsOf(server: number): number[] {
 }
 
 function parentOf(pid: number): number | undefined {
-  const [, state, parent] = /\) (\S) (\d+) /.exec(readProc(pid, 'stat')) ?? [];
-  return parent === undefined || state === 'Z' ? undefined : Number(parent);
+  const { isDead, parent } = parseProcStat(readProc(pid, 'stat'));
+  return isDead ? undefined : parent;
 }
 
 function readProc(pid: number, file: string): string {

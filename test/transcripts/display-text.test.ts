@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { displayText } from '../../src/transcripts/display-text.ts';
+import { displayText } from '../../src/transcripts/disk-sessions.ts';
 
 test.each([
   ['stays as it is', 'Fix the login', 'Fix the login'],

@@ -1,5 +1,6 @@
 import { copyFile, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { lineDiff } from '../../mcp/forms/line-diff.ts';
 import type { Paint } from '../terminal/paint.ts';
 
 /** Undefined when there is no such file. */
@@ -67,29 +68,13 @@ function targetOf(file: string): Promise<string> {
   return realpath(file).catch(() => file);
 }
 
-const CONTEXT = 2;
-
-/** The lines that change, with a few around them. An edit of ours is one piece, so nothing has to be searched for. */
+/** The lines that change, with a few around them. */
 export function changedLines(before: string, after: string, paint: Paint): string[] {
-  const old = linesOf(before);
-  const fresh = linesOf(after);
-  const same = (length: number, matches: (index: number) => boolean): number => {
-    let count = 0;
-    while (count < length && matches(count)) count++;
-    return count;
-  };
-  const shorter = Math.min(old.length, fresh.length);
-  const head = same(shorter, (index) => old[index] === fresh[index]);
-  const tail = same(shorter - head, (index) => old.at(-1 - index) === fresh.at(-1 - index));
+  const diff = lineDiff(before, after);
   return [
-    ...old.slice(Math.max(0, head - CONTEXT), head).map((line) => `    ${line}`),
-    ...old.slice(head, old.length - tail).map((line) => paint.red(`  - ${line}`)),
-    ...fresh.slice(head, fresh.length - tail).map((line) => paint.green(`  + ${line}`)),
-    ...fresh.slice(fresh.length - tail, fresh.length - tail + CONTEXT).map((line) => `    ${line}`),
+    ...diff.before.map((line) => `    ${line}`),
+    ...diff.removed.map((line) => paint.red(`  - ${line}`)),
+    ...diff.added.map((line) => paint.green(`  + ${line}`)),
+    ...diff.after.map((line) => `    ${line}`),
   ];
-}
-
-function linesOf(text: string): string[] {
-  const lines = text.split(/\r?\n/);
-  return lines.at(-1) === '' ? lines.slice(0, -1) : lines;
 }

@@ -5,7 +5,6 @@ import type { Settings } from '../../config/load-settings.ts';
 import { hostEngine } from '../../engine/engine-host.ts';
 import type { Opening } from '../../transports/opening.ts';
 import { serveOverStdio } from '../../transports/stdio.ts';
-import { createLog } from './logger.ts';
 
 export interface ServeContext extends Host {
   version: string;
@@ -15,11 +14,11 @@ export interface ServeContext extends Host {
 }
 
 export interface RunningServer {
-  /** Ends sessions, processes and the connection. Twice is harmless. */
+  /** Ends sessions, processes and the connection. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Puts the parts together and serves until it is closed. */
+/** Wires everything up and serves until closed. */
 export function serve(settings: Settings, context: ServeContext): RunningServer {
   const { version, stderr, opening, ...host } = context;
   const log = createLog(settings.logLevel, stderr);
@@ -39,4 +38,17 @@ export function serve(settings: Settings, context: ServeContext): RunningServer 
     await connection.close();
   };
   return { close: () => (closing ??= close()) };
+}
+
+const RANK = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const;
+
+type LogLevel = Exclude<keyof typeof RANK, 'silent'>;
+
+function createLog(
+  threshold: Settings['logLevel'],
+  write: (text: string) => void,
+): (level: LogLevel, line: string) => void {
+  return (level, line) => {
+    if (RANK[level] >= RANK[threshold]) write(`claude-code-mcp ${level}: ${line}\n`);
+  };
 }

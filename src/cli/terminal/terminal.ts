@@ -41,6 +41,20 @@ export function openTerminal(): Terminal {
   };
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** For work that cleans up after itself: the first signal asks it to stop, a second one kills the process as usual. */
+export async function untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const stop = (): void => controller.abort();
+  for (const signal of SIGNALS) process.once(signal, stop);
+  try {
+    return await work(controller.signal);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, stop);
+  }
+}
+
 export async function askYesNo(terminal: Terminal, question: string): Promise<boolean> {
   return /^(y|yes)$/i.test(await terminal.ask(`${question} [y/N] `));
 }

@@ -1,8 +1,9 @@
+import { parseProcStat } from '../../config/proc-stat.ts';
 import { darwinStartTimes } from './darwin-processes.ts';
 import { thisSystem, type System } from './system.ts';
 import { windowsStartTimes } from './windows-processes.ts';
 
-/** A pid alone may be reused; together with its start time it names one process for ever. */
+/** A pid alone may be reused; together with its start time it identifies one process. */
 export interface ProcessId {
   readonly pid: number;
   /** Opaque: clock ticks since boot on Linux, a UTC date on macOS, .NET ticks on Windows. */
@@ -68,8 +69,6 @@ export function startedSince(startTime: string, since: string | undefined, platf
 export function linuxStartTime(pid: number, system: System): string | undefined {
   const stat = system.stat(pid);
   if (stat === undefined) return undefined;
-  // The command name may hold spaces and parentheses: count from the last one.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [state] = fields;
-  return state === 'Z' || state === 'X' ? undefined : fields[19];
+  const { isDead, startTime } = parseProcStat(stat);
+  return isDead ? undefined : startTime;
 }
