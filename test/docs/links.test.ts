@@ -35,3 +35,20 @@ test.each(pages)('the links of %s lead somewhere', (page) => {
 test.each(pages)('%s sends nobody to the package that has our name on npm', (page) => {
   expect(read(page)).not.toMatch(/npx (-y |--yes )?claude-code-mcp|npm (i|install)( -g)? claude-code-mcp/);
 });
+
+test.each(['AGENTS.md', 'docs/architecture.md', 'docs/decisions.md', 'docs/store.md'])(
+  'every file of src that %s names exists',
+  (page) => {
+    const named = [...read(page).matchAll(/`(src\/[\w./-]+)`/g)].map(([, file = '']) => file);
+    expect(named).not.toEqual([]);
+    expect(named.filter((file) => !existsSync(path.join(root, file)))).toEqual([]);
+  },
+);
+
+test.each(['A prompt', 'A permission'])('the walk "%s" passes at most a dozen places, none twice', (heading) => {
+  const [, walk = ''] = new RegExp(`^## ${heading},.*\\n([^#]*)`, 'm').exec(read('docs/architecture.md')) ?? [];
+  const places = [...walk.matchAll(/^\d+\. `(src\/[\w./-]+)`/gm)].map(([, file = '']) => file);
+  expect(places.length).toBeGreaterThan(5);
+  expect(places.length).toBeLessThanOrEqual(12);
+  expect(new Set(places).size).toBe(places.length);
+});
