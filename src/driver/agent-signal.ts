@@ -17,6 +17,9 @@ export interface AgentResult {
   permissionDenials: unknown[];
 }
 
+/** What was in a file before a tool wrote it, as Claude Code tells: line ends folded, left out where it is long. */
+export type FileBefore = { kind: 'absent' } | { kind: 'text'; text: string } | { kind: 'unknown' };
+
 /** What the engine has to know of a message of Claude Code, apart from the event that is kept. */
 export type AgentSignal =
   | { kind: 'started'; tools: string[]; model: string; permissionMode: PermissionMode; version: string; cwd: string }
@@ -25,6 +28,8 @@ export type AgentSignal =
   | { kind: 'result'; result: AgentResult; answered: string[] | undefined }
   | { kind: 'tool_use'; toolUseId: string; toolName: string; input: Record<string, unknown> }
   | { kind: 'tool_result'; toolUseId: string; isError: boolean; output: string; exitCode: number | undefined }
+  /** By one of Claude Code's own tools. */
+  | { kind: 'file_written'; path: string; before: FileBefore }
   /** By a rule or a hook of the user's settings, or by what else Claude Code goes by: its mode, a classifier. */
   | { kind: 'tool_refused'; toolUseId: string; by: 'settings' | 'policy'; message: string }
   | { kind: 'background_tasks'; count: number }

@@ -1,5 +1,5 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
-import type { AgentSignal, EventType, Translation } from './agent-signal.ts';
+import type { AgentSignal, EventType, FileBefore, Translation } from './agent-signal.ts';
 import { toAgentResult } from './agent-result.ts';
 import { describeRetry, isLoginRefusal } from './api-retry.ts';
 
@@ -152,7 +152,25 @@ function userSignals(message: User): AgentSignal[] {
     const exitCode = exitCodeOf(output, isError);
     signals.push({ kind: 'tool_result', toolUseId: block.tool_use_id, isError, output, exitCode });
   }
-  return signals;
+  return [...signals, ...writtenFile(message.tool_use_result)];
+}
+
+/** What Edit, Write and NotebookEdit (2.1.325) report of the file; the contents before are `null` where they are long. */
+function writtenFile(report: unknown): AgentSignal[] {
+  if (typeof report !== 'object' || report === null) return [];
+  const { type, filePath, originalFile, notebook_path, original_file } = report as Record<string, unknown>;
+  if (typeof notebook_path === 'string') return [written(notebook_path, original_file)];
+  if (typeof filePath !== 'string' || originalFile === undefined) return [];
+  return [
+    type === 'create'
+      ? { kind: 'file_written', path: filePath, before: { kind: 'absent' } }
+      : written(filePath, originalFile),
+  ];
+}
+
+function written(path: string, original: unknown): AgentSignal {
+  const before: FileBefore = typeof original === 'string' ? { kind: 'text', text: original } : { kind: 'unknown' };
+  return { kind: 'file_written', path, before };
 }
 
 const SETTINGS_REASONS: ReadonlySet<string> = new Set(['rule', 'subcommandResults', 'hook']);

@@ -7,10 +7,11 @@ import { Activity } from './activity.ts';
 import { assistantText } from './assistant-text.ts';
 import type { Clock } from './clock.ts';
 import { findEditPlace } from './edit-place.ts';
+import { FileTrail } from './file-trail.ts';
 import { EventLog, type EventLogLimits } from './event-log.ts';
 import { Outbox, type Message } from './outbox.ts';
 import { RequestDesk } from './request-desk.ts';
-import type { OpenRequest, Outcome, Source } from './requests.ts';
+import type { OpenRequest, Outcome, OwnRequest, Source } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { ranInstead } from './shown-request.ts';
 import { SessionSetup } from './session-setup.ts';
@@ -73,6 +74,8 @@ type Ending = { readonly unanswered: Unanswered } & (
   | { readonly how: 'cancel'; readonly cancellation: Cancellation }
 );
 
+const BACK_TO_REST: Partial<Record<State, OwnRequest['backTo']>> = { idle: 'rest', interrupted: 'stop', error: 'fail' };
+
 interface Unanswered {
   readonly message: string;
   readonly interrupt?: true;
@@ -89,6 +92,7 @@ export class Conversation {
   readonly times: SessionTimes;
   readonly outbox = new Outbox();
   readonly requests: RequestDesk;
+  readonly files = new FileTrail();
   readonly #services: ConversationServices;
   #permissionTimeoutMs: number;
   #standing: Standing = { kind: 'starting', result: undefined };
@@ -211,6 +215,17 @@ export class Conversation {
     return decision;
   }
 
+  /** The server itself asks, for a caller. Once it is settled the conversation is at rest again. */
+  async askAtRest(ask: PermissionAsk, opening: string): Promise<Decision> {
+    const backTo = BACK_TO_REST[this.state];
+    if (!backTo) throw new DomainError('SESSION_BUSY', `Session ${this.id} is ${this.state}.`);
+    this.times.callBegins();
+    const own = { opening, backTo };
+    const { decision, request } = this.requests.ask(ask, this.#permissionTimeoutMs, { lastText: '', own });
+    if (request) this.#services.tell({ kind: 'asked', request });
+    return decision;
+  }
+
   #take(signal: AgentSignal): void {
     switch (signal.kind) {
       case 'started':
@@ -223,6 +238,7 @@ export class Conversation {
         return;
       case 'delivery':
         this.outbox.advance(signal.messageId, signal.state);
+        if (signal.state === 'started') this.files.messageTaken(signal.messageId);
         return;
       case 'result':
         this.outbox.answered(signal.answered);
@@ -237,6 +253,9 @@ export class Conversation {
       case 'tool_result':
         this.activity.toolEnded(signal.toolUseId, signal);
         this.#changed();
+        return;
+      case 'file_written':
+        this.files.written(signal.path, signal.before);
         return;
       case 'tool_refused':
         this.activity.toolRefused(signal.toolUseId, signal.by, signal.message);
@@ -269,7 +288,7 @@ export class Conversation {
   }
 
   #opened(request: OpenRequest): void {
-    this.activity.requestOpened(request);
+    if (!request.own) this.activity.requestOpened(request);
     this.#append('permission_request', request);
     this.#apply('asked');
     this.#services.tell({ kind: 'opened', request });
@@ -279,7 +298,7 @@ export class Conversation {
   #settled(request: OpenRequest, outcome: Outcome): void {
     const { decision, source } = outcome;
     const ran = ranInstead(request, decision);
-    this.activity.requestSettled(request, outcome, ran);
+    if (!request.own) this.activity.requestSettled(request, outcome, ran);
     this.#append('permission_result', {
       requestId: request.id,
       toolName: request.ask.toolName,
@@ -289,7 +308,7 @@ export class Conversation {
       ...(decision.behavior === 'deny' && { message: decision.message }),
       ...(ran && { inputChanged: true, input: ran }),
     });
-    if (this.requests.size === 0 && !this.atRest) this.#apply('answered');
+    if (this.requests.size === 0 && !this.atRest) this.#apply(request.own?.backTo ?? 'answered');
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();
   }
@@ -421,8 +440,8 @@ export class Conversation {
     this.log.append(type, data, this.#services.clock.wallTime());
   }
 
-  /** Moves on within a turn, or into one. */
-  #apply(event: Exclude<StateEvent, EndEvent>): boolean {
+  /** Moves on within a turn, into one, or back from a request of the server's own. */
+  #apply(event: Exclude<StateEvent, EndEvent> | OwnRequest['backTo']): boolean {
     const kind = transition(this.state, event);
     if (kind === undefined) return this.#meansNothing(event);
     this.#standing = { kind, result: this.result };

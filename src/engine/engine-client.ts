@@ -1,5 +1,4 @@
 import type { Settings } from '../config/load-settings.ts';
-import type { RewindReport } from '../driver/agent-process.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { Answer } from './answer.ts';
 import type { ConnectedClient, FormEnd } from './approvals.ts';
@@ -7,6 +6,7 @@ import type { Clock } from './clock.ts';
 import type { Engine, ReplyRequest, StartRequest } from './engine.ts';
 import type { Principal } from './principal.ts';
 import type { OpenRequest } from './requests.ts';
+import type { RewindOutcome } from './rewind.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './services.ts';
 import { unknownSession } from './session-errors.ts';
 import type { ListedSession } from './session-listing.ts';
@@ -82,7 +82,7 @@ export class EngineClient {
     return this.session(sessionId).cancel('cancelled by the caller', 'caller');
   }
 
-  rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
+  rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
     return this.#engine.rewind(this.session(sessionId).id, toUserMessage, dryRun);
   }
 

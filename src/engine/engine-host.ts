@@ -8,9 +8,11 @@ import { ProcessOwner } from '../driver/process-owner.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
 import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
+import { isAlive } from '../transcripts/recorded-process.ts';
 import { lockSession } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
 import { Engine } from './engine.ts';
+import { findKeptFiles, rewindCopiesDir } from './kept-files.ts';
 import type { EngineServices } from './services.ts';
 import { startWarnings } from './start-warnings.ts';
 
@@ -61,6 +63,11 @@ export function hostEngine(settings: Settings, { log, ...host }: HostContext): H
     engine,
     sweep() {
       owner.sweep().catch((error: unknown) => warn(String(error)));
+      const elsewhere = (pid: number): boolean => pid !== process.pid && isAlive(pid);
+      findKeptFiles(rewindCopiesDir(settings.stateDir), elsewhere).then(
+        (lines) => lines.forEach(warn),
+        (error: unknown) => warn(String(error)),
+      );
     },
     preload() {
       driver.preload().catch((error: unknown) => log('debug', `preload: ${String(error)}`));

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { childEnvironment } from '../config/child-environment.ts';
 import type { GitBash } from '../config/git-bash.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
-import type { RewindReport } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import { rewindCopiesDir } from './kept-files.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -14,6 +14,7 @@ import { imposeRules } from './imposed-settings.ts';
 import { Policy } from './policy.ts';
 import { LOCAL } from './principal.ts';
 import { Registry } from './registry.ts';
+import type { RewindOrder, RewindOutcome } from './rewind.ts';
 import { checkMayResume, resumeToken } from './resume-token.ts';
 import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
 import { busy, heldElsewhere, notFound, unknownSession } from './session-errors.ts';
@@ -162,7 +163,7 @@ export class Engine {
     return session;
   }
 
-  async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
+  async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
     const session = this.session(sessionId);
     if (session.options.enableFileCheckpointing !== true) {
       throw new DomainError(
@@ -171,11 +172,17 @@ export class Engine {
       );
     }
     if (session.options.cwd !== undefined) this.policy.directories.existing(session.options.cwd, 'cwd');
+    const order: RewindOrder = {
+      toUserMessage,
+      dryRun,
+      askPerson: !this.approvals.callerDecides,
+      copiesDir: rewindCopiesDir(this.settings.stateDir),
+    };
     return session.hasProcess
-      ? session.rewind(toUserMessage, dryRun)
+      ? session.rewind(order)
       : this.#registry.withPlace((place) => {
           place.session = session;
-          return session.rewind(toUserMessage, dryRun);
+          return session.rewind(order);
         });
   }
 

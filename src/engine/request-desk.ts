@@ -4,7 +4,7 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import type { EditPlace } from '../schema/results.ts';
 import { toDecision, type Answer } from './answer.ts';
 import type { Clock } from './clock.ts';
-import { RequestBook, type OpenRequest, type RequestListener } from './requests.ts';
+import { RequestBook, type OpenRequest, type OwnRequest, type RequestListener } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { refusingRule } from './tool-rules.ts';
 import { oneLine } from './tool-summary.ts';
@@ -24,12 +24,12 @@ export class RequestDesk extends RequestBook {
   ask(
     ask: PermissionAsk,
     timeoutMs: number,
-    context: { lastText: string; edit: EditPlace | undefined },
+    context: { lastText: string; edit?: EditPlace | undefined; own?: OwnRequest },
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
-    const { lastText, edit } = context;
+    const { lastText, edit, own } = context;
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
     const said = lastText === '' || lastText === plan ? undefined : oneLine(lastText, SAID_CHARS);
-    const decision = this.open(ask, timeoutMs, { plan, said, cwd: this.#options().cwd, edit });
+    const decision = this.open(ask, timeoutMs, { plan, said, cwd: this.#options().cwd, edit, own });
     const rule = this.refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
       const message = `${rule} is disallowed in this session.`;

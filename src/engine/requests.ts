@@ -14,6 +14,15 @@ export interface RequestContext {
   readonly said?: string | undefined;
   readonly cwd?: string | undefined;
   readonly edit?: EditPlace | undefined;
+  readonly own?: OwnRequest | undefined;
+}
+
+/** A request that the server itself makes for a caller, while the session is at rest. */
+export interface OwnRequest {
+  /** What is asked, in one line for a person. */
+  readonly opening: string;
+  /** Where the session stands again once it is settled. */
+  readonly backTo: 'rest' | 'stop' | 'fail';
 }
 
 export interface OpenRequest extends RequestContext {
@@ -97,6 +106,7 @@ export class RequestBook {
       said: context.said,
       cwd: context.cwd,
       edit: context.edit,
+      own: context.own,
       createdAt,
       expiresAt: timeoutMs === 0 ? undefined : createdAt + timeoutMs,
       settled: settled.signal,

@@ -30,8 +30,8 @@ export class SessionTrail {
     this.#record(session, 'end', 'server', 'start failed', {}, error);
   }
 
-  requested(session: Session, { id, kind, ask }: OpenRequest): void {
-    this.#record(session, 'request', 'claude', ask.toolName, {
+  requested(session: Session, { id, kind, ask, own }: OpenRequest): void {
+    this.#record(session, 'request', own ? 'caller' : 'claude', ask.toolName, {
       request: id,
       kind,
       input: digestLine(JSON.stringify(ask.input)),

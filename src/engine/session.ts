@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AgentListener, RewindReport } from '../driver/agent-process.ts';
+import type { AgentListener } from '../driver/agent-process.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
@@ -15,6 +15,7 @@ import { settledWithin } from './patience.ts';
 import type { Principal } from './principal.ts';
 import { ProcessHolder, type Launched } from './process-holder.ts';
 import type { OpenRequest, Source } from './requests.ts';
+import { rewind, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
 import { withPartialMessages } from './session-setup.ts';
 import type {
@@ -56,6 +57,7 @@ export class Session {
   #lastReply: Promise<void> = Promise.resolve();
   /** Rewinds under way: they need the process although the conversation is at rest. */
   #rewinding = 0;
+  #lastRewind: Promise<RewindOutcome> | undefined;
   #hasAnswered = false;
 
   constructor(seed: SessionSeed, services: SessionServices) {
@@ -333,28 +335,57 @@ export class Session {
     await this.closed();
   }
 
-  async rewind(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
+  /** Kept when it has ended, for a call that is made again to hear of it. */
+  get lastRewind(): Promise<RewindOutcome> | undefined {
+    return this.#lastRewind;
+  }
+
+  rewind(order: RewindOrder): Promise<RewindOutcome> {
+    const outcome = this.#rewind(order);
+    this.#lastRewind = outcome;
+    // Whoever asked may not wait for the person's answer.
+    outcome.then(
+      (told) => {
+        if (!order.dryRun) this.log.append('progress', { type: 'rewind', ...told }, this.now);
+      },
+      () => undefined,
+    );
+    return outcome;
+  }
+
+  async #rewind(order: RewindOrder): Promise<RewindOutcome> {
     if (!this.atRest) throw busy(this);
     this.#rewinding++;
     this.#conversation.times.active();
+    let lock = NOT_LOCKED;
     try {
       await this.#process.settled();
-      if (this.hasProcess) return await this.#rewindFiles(toUserMessage, dryRun);
-      const lock = await this.#launchLocked(undefined, 'again');
-      try {
-        return await this.#rewindFiles(toUserMessage, dryRun);
-      } finally {
-        await lock.release();
-      }
+      if (!this.hasProcess) lock = await this.#launchLocked(undefined, 'again');
+      return await rewind(this.#rewindScene(), order);
     } finally {
       this.#rewinding--;
+      await lock.release();
     }
   }
 
-  async #rewindFiles(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
-    const { live } = this.#process;
-    if (!live) throw new DomainError('INTERNAL', 'Claude Code could not be started.');
-    return live.rewindFiles(toUserMessage, dryRun);
+  #rewindScene(): RewindScene {
+    return {
+      files: this.#conversation.files,
+      rewindFiles: async (toUserMessage, dryRun) => {
+        const { live } = this.#process;
+        if (!live) throw new DomainError('INTERNAL', 'Claude Code has ended, or could not be started; try again.');
+        return live.rewindFiles(toUserMessage, dryRun);
+      },
+      ask: (ask, opening) => this.#conversation.askAtRest(ask, opening),
+      undisturbed: async (action) => {
+        const done = deferred<Awaited<ReturnType<typeof action>>>();
+        await this.oneReplyAtATime(async () => {
+          if (!this.atRest) throw busy(this);
+          done.resolve(await action());
+        });
+        return done.promise;
+      },
+    };
   }
 
   // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────

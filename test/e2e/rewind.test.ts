@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
@@ -59,7 +59,8 @@ async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> =
   expect(await readFile(kept, 'utf8')).toBe('changed twice\n');
   expect(existsSync(made)).toBe(true);
 
-  expect((await rewind({ toUserMessage: second, dryRun: false })).message).toMatch(/^Put back/);
+  const { message } = await rewind({ toUserMessage: second, dryRun: false });
+  expect(message).toBe(`Put back 2 file(s): ${kept}, ${made} (+1 -2).`);
   expect(await readFile(kept, 'utf8')).toBe('changed once\n');
   expect(existsSync(made)).toBe(false);
 
@@ -70,6 +71,33 @@ async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> =
   const done = await h.ok('claude_code_reply', { sessionId, prompt: 'go on', waitMs: 40_000 });
   expect(done).toMatchObject({ status: 'idle', result: { result: 'still here' } });
 }
+
+verifies('session.rewind', { when: 'and leaves what somebody else changed since' }, async (variant) => {
+  const h = await variant.start();
+  const [own, shared, gone] = ['own.txt', 'shared.txt', 'gone.txt'].map((name) => path.join(h.project, name));
+  const write = (file: string) => tool('Write', { file_path: file, content: 'by Claude\n' });
+  h.model.on('write them').reply(write(own!), write(shared!), write(gone!), text('ok'));
+  const { sessionId } = await h.ok('claude_code', {
+    prompt: 'write them',
+    permissionMode: 'acceptEdits',
+    advanced: { enableFileCheckpointing: true },
+  });
+  await h.waitUntilRest(sessionId);
+  const toUserMessage = await lastMessage(h, sessionId);
+  await writeFile(shared!, 'by a person\n', { mode: 0o640 });
+  await rm(gone!);
+  const rewind = { action: 'rewind', sessionId, toUserMessage };
+  const dry: Json = await h.ok('claude_code_session', rewind);
+  expect(dry.message).toContain(
+    `Would put back 1 file(s): ${own}. Would leave 1 as they are: ${shared} (changed since`,
+  );
+  const done: Json = await h.ok('claude_code_session', { ...rewind, dryRun: false });
+  expect(done.message).toContain(`Put back 1 file(s): ${own}. Left 1 as they are: ${shared} (changed since`);
+  expect(existsSync(own!)).toBe(false);
+  expect(await readFile(shared!, 'utf8')).toBe('by a person\n');
+  expect(existsSync(gone!)).toBe(false);
+  expect(await readdir(path.join(h.stateDir, 'claude-code-mcp', 'rewind'))).toEqual([]);
+});
 
 verifies('session.rewind', { when: 'and one that cannot be says why' }, async (variant) => {
   const h = await variant.start();

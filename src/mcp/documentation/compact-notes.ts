@@ -170,7 +170,11 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
         meaning: 'For `rewind`: uuid of the user message to go back to. Required there.',
         default: 'none',
       },
-      dryRun: { meaning: 'For `rewind`: only say what would be put back.', default: '`true`' },
+      dryRun: {
+        meaning:
+          'For `rewind`: only say what would be put back. A file that somebody else, or a command, has changed since is named and left, and so is one that this server did not see the session write. With `APPROVALS=human` a real rewind asks the person; the call waits up to 45 s for the answer.',
+        default: '`true`',
+      },
     },
     returns: {
       status: 'Of a call that failed: the status of the session it was about, if the server knows it.',

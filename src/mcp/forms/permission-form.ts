@@ -21,7 +21,7 @@ const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** May this tool be used? */
-export function permissionForm(asker: Asker, { ask }: OpenRequest): Form {
+export function permissionForm(asker: Asker, { ask, own }: OpenRequest): Form {
   const details = toolDetails(ask);
   const rules = details.cutFrom === undefined ? lastingRules(ask) : [];
   const choices = choicesFor(details, rules);
@@ -30,7 +30,8 @@ export function permissionForm(asker: Asker, { ask }: OpenRequest): Form {
   const content = z.object({ decision, message: z.string().nullish() });
   return {
     message: [
-      `Claude${ask.agentId === undefined ? '' : ' (a sub-agent)'} wants to use ${oneLine(ask.toolName, 100)}.`,
+      own?.opening ??
+        `Claude${ask.agentId === undefined ? '' : ' (a sub-agent)'} wants to use ${oneLine(ask.toolName, 100)}.`,
       details.text,
       ...(ask.decisionReason === undefined ? [] : [field('Asked because', oneLine(ask.decisionReason, 1_000))]),
       ...(ask.blockedPath === undefined ? [] : [field('Path', oneLine(ask.blockedPath, LONGEST_PATH))]),

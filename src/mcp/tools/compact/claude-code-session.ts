@@ -1,7 +1,11 @@
 import { z } from 'zod';
+import { describeRewind } from '../../../engine/rewind.ts';
+import type { OpenRequest } from '../../../engine/requests.ts';
+import type { Session } from '../../../engine/session.ts';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
 import { compactStatus } from '../../../schema/results.ts';
+import { DEFAULT_WAIT_MS, waitForSession } from '../../wait.ts';
 import { diskSessionView, sessionView } from '../../views/session-view.ts';
 
 const input = z.strictObject({
@@ -81,13 +85,35 @@ async function rewind(args: Input, context: ToolContext): Promise<object> {
       'INVALID_ARGUMENT',
       'rewind needs toUserMessage, the uuid of a message: see user_message_uuids of the result events in a poll with responseMode "full".',
     );
-  const dryRun = args.dryRun ?? true;
-  const report = await context.engine.rewind(session.id, args.toUserMessage, dryRun);
-  if (!report.canRewind)
-    throw new DomainError('INVALID_ARGUMENT', `Cannot rewind: ${report.error ?? 'no reason given'}`);
-  const files = report.filesChanged ?? [];
-  const message = `${dryRun ? 'Would put back' : 'Put back'} ${String(files.length)} file(s): ${files.join(', ') || 'none'} (+${String(report.insertions ?? 0)} -${String(report.deletions ?? 0)}).`;
+  const again = context.forms?.session && session.lastRewind;
+  const rewinding = again ?? context.engine.rewind(session.id, args.toUserMessage, args.dryRun ?? true);
+  await settledOrAsked(rewinding, session);
+  if (openRewind(session)) await waitForSession(session, DEFAULT_WAIT_MS, context);
+  const open = openRewind(session);
+  const message = open
+    ? `A person is being asked (request ${open.id}); the files are put back when they allow it. Wait for that with claude_code_check.`
+    : describeRewind(await rewinding);
   return { sessions: [view(args, context)], message };
+}
+
+/** A request of the server's own: a session at rest has no other. */
+function openRewind(session: Session): OpenRequest | undefined {
+  return session.requests.find(({ own }) => own !== undefined);
+}
+
+/** Resolves when the rewind has ended, or somebody has to be asked first. */
+function settledOrAsked(rewinding: Promise<unknown>, session: Session): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      unsubscribe();
+      resolve();
+    };
+    const unsubscribe = session.changed.subscribe(() => {
+      if (openRewind(session)) done();
+    });
+    rewinding.then(done, done);
+    if (openRewind(session)) done();
+  });
 }
 
 function sessionOf(

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import type { RewindReport } from '../driver/agent-process.ts';
+import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import { DomainError } from '../errors/errors.ts';
+import { stateOf, type FileTrail } from './file-trail.ts';
+import { keepFiles } from './kept-files.ts';
+
+export interface LeftFile {
+  readonly path: string;
+  readonly why: string;
+}
+
+export interface RewindOutcome {
+  readonly dryRun: boolean;
+  /** What was put back, or would be. */
+  readonly files: readonly string[];
+  readonly left: readonly LeftFile[];
+  /** Only where all files are put back: Claude Code counts them together. */
+  readonly lines?: { readonly insertions: number; readonly deletions: number } | undefined;
+}
+
+export interface RewindOrder {
+  readonly toUserMessage: string;
+  readonly dryRun: boolean;
+  /** A person has to allow it first. */
+  readonly askPerson: boolean;
+  /** Where files that are to be left alone are copied to meanwhile. */
+  readonly copiesDir: string;
+}
+
+/** What a rewind needs of its session. */
+export interface RewindScene {
+  readonly files: FileTrail;
+  rewindFiles(toUserMessage: string, dryRun: boolean): Promise<RewindReport>;
+  ask(ask: PermissionAsk, opening: string): Promise<Decision>;
+  /** Runs this while no message can be handed over. Throws if the session has gone back to work. */
+  undisturbed<T>(action: () => Promise<T>): Promise<T>;
+}
+
+/** Puts files back, except those that somebody else has changed since; says what it did, not what it was told to do. */
+export async function rewind(scene: RewindScene, order: RewindOrder): Promise<RewindOutcome> {
+  const plan = await preview(scene, order.toUserMessage);
+  if (order.dryRun || plan.files.length === 0) return { ...plan, dryRun: order.dryRun };
+  if (order.askPerson) await askPerson(scene, order, plan);
+  return scene.undisturbed(() => perform(scene, order, new Set(plan.files)));
+}
+
+type Plan = Omit<RewindOutcome, 'dryRun'>;
+
+async function preview(scene: RewindScene, toUserMessage: string): Promise<Plan> {
+  // Only a dry run tells the files (Claude Code 2.1.325).
+  const { filesChanged = [], insertions = 0, deletions = 0 } = checked(await scene.rewindFiles(toUserMessage, true));
+  const files: string[] = [];
+  const left: LeftFile[] = [];
+  for (const file of filesChanged) {
+    const why = await scene.files.whyForeign(file, toUserMessage);
+    if (why === undefined) files.push(file);
+    else left.push({ path: file, why });
+  }
+  return { files, left, lines: left.length === 0 ? { insertions, deletions } : undefined };
+}
+
+/** Time may have passed since it was allowed: what has changed meanwhile, or was not among it, is left alone. */
+async function perform(scene: RewindScene, order: RewindOrder, allowed: ReadonlySet<string>): Promise<RewindOutcome> {
+  const { toUserMessage, copiesDir } = order;
+  const now = await preview(scene, toUserMessage);
+  const wanted = now.files.filter((file) => allowed.has(file));
+  const unasked = now.files
+    .filter((file) => !allowed.has(file))
+    .map((path) => ({ path, why: 'not part of what was allowed' }));
+  const left = [...now.left, ...unasked];
+  const before = await Promise.all(wanted.map(stateOf));
+  const foreign = left.map(({ path }) => path);
+  if (wanted.length > 0)
+    await keepFiles(copiesDir, foreign, async () => checked(await scene.rewindFiles(toUserMessage, false)));
+  const files: string[] = [];
+  for (const [index, file] of wanted.entries()) {
+    if ((await stateOf(file)).bytes === before[index]?.bytes) {
+      left.push({ path: file, why: 'Claude Code did not put it back: a link, or its copy is missing' });
+      continue;
+    }
+    files.push(file);
+    await scene.files.putBack(file);
+  }
+  return { dryRun: false, files, left, lines: left.length === 0 ? now.lines : undefined };
+}
+
+async function askPerson(scene: RewindScene, { toUserMessage }: RewindOrder, { files, left }: Plan): Promise<void> {
+  const id = randomUUID();
+  const ask: PermissionAsk = {
+    requestId: id,
+    toolName: 'Rewind',
+    input: { files, ...(left.length > 0 && { leftAlone: left.map(({ path }) => path) }), toUserMessage },
+    toolUseId: id,
+    agentId: undefined,
+    title: undefined,
+    description: undefined,
+    decisionReason: undefined,
+    blockedPath: undefined,
+    suggestions: undefined,
+    onceOnly: true,
+    withdrawn: new AbortController().signal,
+  };
+  const opening = `The caller wants to rewind ${String(files.length)} file(s) to what they were before an earlier message.`;
+  const decision = await scene.ask(ask, opening);
+  if (decision.behavior === 'deny')
+    throw new DomainError('PERMISSION_DENIED', `Nothing was put back. ${decision.message}`);
+}
+
+function checked(report: RewindReport): RewindReport {
+  if (report.canRewind) return report;
+  throw new DomainError('INVALID_ARGUMENT', `Cannot rewind: ${report.error ?? 'no reason given'}`);
+}
+
+export function describeRewind({ dryRun, files, left, lines }: RewindOutcome): string {
+  const counts = lines ? ` (+${String(lines.insertions)} -${String(lines.deletions)})` : '';
+  const put = `${dryRun ? 'Would put back' : 'Put back'} ${String(files.length)} file(s): ${files.join(', ') || 'none'}${counts}.`;
+  if (left.length === 0) return put;
+  const named = left.map(({ path, why }) => `${path} (${why})`).join(', ');
+  return `${put} ${dryRun ? 'Would leave' : 'Left'} ${String(left.length)} as they are: ${named}.`;
+}
