@@ -6,6 +6,7 @@ import type { AgentLaunch, AgentListener, AgentProcess } from '../../src/driver/
 import { translate } from '../../src/driver/translate.ts';
 import { SystemClock } from '../../src/engine/clock.ts';
 import { Engine } from '../../src/engine/engine.ts';
+import type { EngineServices } from '../../src/engine/services.ts';
 
 const USAGE = { input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
 const TEXT = 'I will read the file first, then change the two lines that matter and run the tests. '.repeat(2);
@@ -105,8 +106,12 @@ export class SyntheticAgent {
   }
 }
 
-/** The real engine over synthetic agents. */
-export function syntheticEngine(shape: TurnShape, argv: readonly string[] = []): Engine {
+/** The real engine over synthetic agents, with other services where they are given. */
+export function syntheticEngine(
+  shape: TurnShape,
+  argv: readonly string[] = [],
+  services: Partial<EngineServices> = {},
+): Engine {
   const cwd = process.cwd();
   const host = { env: {}, cwd, homedir: cwd, platform: process.platform };
   return new Engine(loadSettings({ ...host, argv }), cwd, {
@@ -126,5 +131,6 @@ export function syntheticEngine(shape: TurnShape, argv: readonly string[] = []):
     isTrusted: () => Promise.resolve(true),
     baseEnv: {},
     log: () => undefined,
+    ...services,
   });
 }
