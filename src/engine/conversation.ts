@@ -92,7 +92,8 @@ export class Conversation {
   readonly times: SessionTimes;
   readonly outbox = new Outbox();
   readonly requests: RequestDesk;
-  readonly files = new FileTrail();
+  /** Only where there are checkpoints to rewind to: it reads every file the session writes. */
+  readonly files: FileTrail | undefined;
   readonly #services: ConversationServices;
   #permissionTimeoutMs: number;
   #standing: Standing = { kind: 'starting', result: undefined };
@@ -108,6 +109,7 @@ export class Conversation {
     this.#permissionTimeoutMs = seed.permissionTimeoutMs;
     this.log = new EventLog(seed.eventLimits);
     this.totals = new Totals(seed.inherited);
+    this.files = seed.options.enableFileCheckpointing === true ? new FileTrail() : undefined;
     this.setup = new SessionSetup(seed.options);
     this.times = new SessionTimes(services.clock);
     this.requests = new RequestDesk(services.clock, () => this.setup.options, {
@@ -238,7 +240,7 @@ export class Conversation {
         return;
       case 'delivery':
         this.outbox.advance(signal.messageId, signal.state);
-        if (signal.state === 'started') this.files.messageTaken(signal.messageId);
+        if (signal.state === 'started') this.files?.messageTaken(signal.messageId);
         return;
       case 'result':
         this.outbox.answered(signal.answered);
@@ -255,7 +257,7 @@ export class Conversation {
         this.#changed();
         return;
       case 'file_written':
-        this.files.written(signal.path, signal.before);
+        this.files?.written(signal.path, signal.before);
         return;
       case 'tool_refused':
         this.activity.toolRefused(signal.toolUseId, signal.by, signal.message);

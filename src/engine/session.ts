@@ -10,6 +10,7 @@ import { withBudgetLeft } from './budget.ts';
 import { Conversation, type ConversationEvent } from './conversation.ts';
 import { deferred } from './deferred.ts';
 import type { EventLog } from './event-log.ts';
+import { FileTrail } from './file-trail.ts';
 import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import type { Principal } from './principal.ts';
@@ -370,7 +371,8 @@ export class Session {
 
   #rewindScene(): RewindScene {
     return {
-      files: this.#conversation.files,
+      // One that saw nothing leaves every file alone.
+      files: this.#conversation.files ?? new FileTrail(),
       rewindFiles: async (toUserMessage, dryRun) => {
         const { live } = this.#process;
         if (!live) throw new DomainError('INTERNAL', 'Claude Code has ended, or could not be started; try again.');
