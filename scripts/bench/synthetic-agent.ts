@@ -122,6 +122,7 @@ export function syntheticEngine(
     transcripts: {
       find: async () => undefined,
       lastCostUsd: async () => 0,
+      hasUnwrittenCost: async () => false,
       list: async () => [],
       lock: async () => ({ release: async () => undefined }),
       findHolder: async () => undefined,

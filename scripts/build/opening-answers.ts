@@ -97,7 +97,14 @@ function idleEngine(toolset: Toolset): Engine {
   return new Engine(loadSettings({ ...host, argv: ['--toolset', toolset] }), host.cwd, {
     clock: new SystemClock(),
     driver: { launch: never },
-    transcripts: { find: never, lastCostUsd: never, list: never, lock: never, findHolder: never },
+    transcripts: {
+      find: never,
+      lastCostUsd: never,
+      hasUnwrittenCost: never,
+      list: never,
+      lock: never,
+      findHolder: never,
+    },
     audit: { record: () => undefined },
     configDir: '',
     isTrusted: () => Promise.resolve(true),

@@ -26,6 +26,7 @@ export type AgentSignal =
   | { kind: 'state'; state: 'running' | 'requires_action' | 'idle' }
   | { kind: 'delivery'; messageId: string; state: 'queued' | 'started' | 'ended' }
   | { kind: 'result'; result: AgentResult; answered: string[] | undefined }
+  | { kind: 'model_answered' }
   | { kind: 'tool_use'; toolUseId: string; toolName: string; input: Record<string, unknown> }
   | { kind: 'tool_result'; toolUseId: string; isError: boolean; output: string; exitCode: number | undefined }
   /** By one of Claude Code's own tools. */

@@ -127,7 +127,7 @@ function kept(type: EventType, data: unknown, signals: AgentSignal[] = []): Tran
 }
 
 function assistantSignals(message: Assistant): AgentSignal[] {
-  const signals: AgentSignal[] = [];
+  const signals: AgentSignal[] = [{ kind: 'model_answered' }];
   for (const block of message.message.content) {
     if (block.type !== 'tool_use' || typeof block.id !== 'string' || typeof block.name !== 'string') continue;
     const input = typeof block.input === 'object' && block.input !== null ? block.input : {};

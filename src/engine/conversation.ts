@@ -232,6 +232,7 @@ export class Conversation {
     switch (signal.kind) {
       case 'started':
         this.setup.started(signal);
+        this.totals.spends();
         this.#services.tell({ kind: 'tools', tools: signal.tools });
         this.#apply('started');
         return;
@@ -247,6 +248,9 @@ export class Conversation {
         this.totals.add(signal.result);
         this.#standing = { ...this.#standing, result: signal.result };
         if (this.state === 'interrupting' && this.outbox.waiting && this.#apply('next')) this.#changed();
+        return;
+      case 'model_answered':
+        this.totals.spends();
         return;
       case 'tool_use':
         this.activity.toolUsed(signal, this.requests.refusedBy(signal.toolName, signal.input));
@@ -411,6 +415,7 @@ export class Conversation {
     this.#settleAll(ending.unanswered);
     if ('error' in ending) this.#append('error', ending.error);
     this.activity.endAll();
+    this.totals.endTurn();
     this.#unfinishedText = '';
     // Its rest begins now: counted from its last prompt, a session stopped for its length would be forgotten at once.
     this.times.active();

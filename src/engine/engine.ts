@@ -342,12 +342,13 @@ export class Engine {
     if (!fork) await this.#checkNotHeld(sessionId);
     const at = disk.kind === 'token' ? disk.resumeSessionAt : undefined;
     const spent = await this.#services.transcripts.lastCostUsd(sessionId);
+    const unwritten = await this.#services.transcripts.hasUnwrittenCost(sessionId);
     return this.#launchNew(
       {
         id: fork ? randomUUID() : sessionId,
         options,
         origin: fork ? { kind: 'fork', of: sessionId, at } : { kind: 'resume', at },
-        inherited: { turns: 0, costUsd: spent },
+        inherited: { turns: 0, costUsd: spent, ...(unwritten && { costUnknown: true }) },
         client: request.by,
         streamsText: request.streamsText,
       },

@@ -32,6 +32,8 @@ export interface EngineServices {
 export interface TranscriptReader {
   find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
   lastCostUsd(sessionId: string): Promise<number>;
+  /** Whether it cost more than that, and nobody knows how much. */
+  hasUnwrittenCost(sessionId: string): Promise<boolean>;
   list(query: DiskQuery & { within?: ((directory: string) => boolean) | undefined }): Promise<DiskSession[]>;
   /** Keeps other servers from starting a process for this session until released, or says who already does. */
   lock(sessionId: string): Promise<{ release(): Promise<void> } | { pid: number }>;

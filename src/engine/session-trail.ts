@@ -54,6 +54,7 @@ export class SessionTrail {
     const details = {
       ...(count('failed') > 0 && { toolsFailed: count('failed') }),
       ...(count('denied') > 0 && { toolsDenied: count('denied') }),
+      ...(session.totals.session.costUnknown && { costUnknown: true }),
     };
     this.#record(session, 'end', who, session.state, details, session.result?.errorSubtype);
   }

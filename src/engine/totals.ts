@@ -1,6 +1,8 @@
 export interface Sums {
   turns: number;
   costUsd: number;
+  /** It is more than this by what a turn cost whose process was killed: nobody tells. */
+  costUnknown?: true;
 }
 
 export interface ResultFigures {
@@ -30,6 +32,8 @@ export class Totals {
   /** Of the time of the API; it is a running sum too, but where a resumed process begins is not recorded. */
   #countedApiMs: number | undefined = 0;
   #costKnown: boolean;
+  /** The model is at work on what no result has told the cost of. */
+  #spending = false;
 
   constructor(inherited: Sums = { turns: 0, costUsd: 0 }) {
     this.#session = { ...inherited };
@@ -46,7 +50,19 @@ export class Totals {
     this.#call = emptyCall();
   }
 
+  /** Claude Code has begun to ask the model; only a result tells the cost of it. */
+  spends(): void {
+    this.#spending = true;
+  }
+
+  /** The turn has ended; if it still spends, its process was killed. Prices are in no message but the result. */
+  endTurn(): void {
+    if (this.#spending) this.#session.costUnknown = true;
+    this.#spending = false;
+  }
+
   add(result: ResultFigures): void {
+    this.#spending = false;
     const cost = Math.max(0, result.cumulativeCostUsd - this.#counted);
     this.#counted = result.cumulativeCostUsd;
     this.#session.turns += result.numTurns;

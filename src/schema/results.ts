@@ -101,6 +101,7 @@ export const callResult = z.object({
   totalCostUsd: z.number(),
   sessionTotalTurns: z.number(),
   sessionTotalCostUsd: z.number(),
+  costUnknown: z.literal(true).optional(),
   structuredOutput: z.unknown().optional(),
   stopReason: z.string().optional(),
   errorSubtype: z.string().optional(),
@@ -192,6 +193,7 @@ export const statusAnswer = z.object({
   pendingInputs: z.array(pendingInput),
   toolUseEvents: z.array(toolUseEvent),
   costUsd: z.number().optional(),
+  costUnknown: z.literal(true).optional(),
   turnCount: z.number(),
   error: z.string().optional(),
 });

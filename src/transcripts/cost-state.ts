@@ -3,7 +3,7 @@
  * turn and not when it is killed. A process that resumes or forks the session counts on from the last such entry.
  */
 
-import { linesFromEnd } from './search-from-end.ts';
+import { lastOffsetIn, linesFromEnd } from './search-from-end.ts';
 
 /** 0 when there is no such entry, as for Claude Code itself. */
 export async function readLastCostUsd(transcript: string, sessionId: string): Promise<number> {
@@ -12,6 +12,12 @@ export async function readLastCostUsd(transcript: string, sessionId: string): Pr
     if (cost !== undefined) return cost;
   }
   return 0;
+}
+
+/** Whether Claude has answered since: the process that did was killed, or still runs, and its cost is not written. */
+export async function hasUnwrittenCost(transcript: string): Promise<boolean> {
+  const answered = await lastOffsetIn(transcript, '"type":"assistant"');
+  return answered > (await lastOffsetIn(transcript, '"type":"cost-state"'));
 }
 
 function costIn(line: string, sessionId: string): number | undefined {

@@ -1,7 +1,7 @@
 /** The sessions Claude Code has on this machine: every client's, a terminal's too. */
 
 import type { SDKSessionInfo } from '@anthropic-ai/claude-agent-sdk';
-import { readLastCostUsd } from './cost-state.ts';
+import { hasUnwrittenCost, readLastCostUsd } from './cost-state.ts';
 import { fileIncludes } from './search-from-end.ts';
 import { findSessionFile, isSessionId } from './session-files.ts';
 import { placesNewestFirst, type SessionPlace } from './session-places.ts';
@@ -36,6 +36,7 @@ export interface Transcripts {
   find(sessionId: string): Promise<FoundSession | undefined>;
   /** What a process that resumes or forks the session starts to count from. */
   lastCostUsd(sessionId: string): Promise<number>;
+  hasUnwrittenCost(sessionId: string): Promise<boolean>;
   /** Whether the session can be resumed at this message; Claude Code takes any entry that has a uuid. */
   messageExists(sessionId: string, uuid: string): Promise<boolean>;
 }
@@ -65,6 +66,11 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
       if (file === undefined) return 0;
       // Claude Code cannot read it either, and says so when it resumes.
       return readLastCostUsd(file, sessionId).catch(() => 0);
+    },
+
+    async hasUnwrittenCost(sessionId) {
+      const file = await findSessionFile(configDir, sessionId);
+      return file !== undefined && hasUnwrittenCost(file).catch(() => true);
     },
 
     async messageExists(sessionId, uuid) {

@@ -19,14 +19,19 @@ export async function* linesFromEnd(file: string, text: string): AsyncGenerator<
   }
 }
 
-export async function fileIncludes(file: string, text: string): Promise<boolean> {
+/** Where the last occurrence begins; -1 if there is none. */
+export async function lastOffsetIn(file: string, text: string): Promise<number> {
   const handle = await open(file, 'r');
   try {
-    const first = await offsetsFromEnd(handle, Buffer.from(text)).next();
-    return first.done !== true;
+    const last = await offsetsFromEnd(handle, Buffer.from(text)).next();
+    return last.done === true ? -1 : last.value;
   } finally {
     await handle.close();
   }
+}
+
+export async function fileIncludes(file: string, text: string): Promise<boolean> {
+  return (await lastOffsetIn(file, text)) >= 0;
 }
 
 async function* offsetsFromEnd(handle: FileHandle, needle: Buffer): AsyncGenerator<number> {

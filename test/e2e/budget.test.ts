@@ -1,13 +1,25 @@
 /** A budget is the session's, however many processes it takes. */
 
 import { expect, test } from 'vitest';
-import { text, type MessageReply } from '../../src/scripted-model/reply.ts';
+import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
-import { recordingClaude } from '../harness/recording-claude.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { recordingClaude, type RecordingClaude } from '../harness/recording-claude.ts';
+import { DISK_RESUME } from '../harness/toolsets.ts';
+import { killClaude } from './claude-process.ts';
+import { auditedEntries } from './forms-support.ts';
 
 const priced = (words: string, outputTokens: number): MessageReply =>
   text(words).usage({ input_tokens: 1000, output_tokens: outputTokens });
+
+function budgetsOf(claude: RecordingClaude): number[] {
+  return claude.starts().map(({ argv }) => {
+    const given = argv.find((argument) => argument.startsWith('--max-budget-usd='));
+    return Number(given?.slice('--max-budget-usd='.length));
+  });
+}
 
 test('a process that resumes and a fork get what is left, and nothing starts when it is spent', async () => {
   const h = await startHarness({
@@ -19,11 +31,7 @@ test('a process that resumes and a fork get what is left, and nothing starts whe
     },
   });
   const claude = await recordingClaude(h.project);
-  const budgets = (): number[] =>
-    claude.starts().map(({ argv }) => {
-      const given = argv.find((argument) => argument.startsWith('--max-budget-usd='));
-      return Number(given?.slice('--max-budget-usd='.length));
-    });
+  const budgets = (): number[] => budgetsOf(claude);
   const parked = async (): Promise<void> => {
     await eventually(async () => !(await h.processes()).some(({ command }) => command.includes('stream-json')), {
       what: 'the process is parked',
@@ -48,3 +56,42 @@ test('a process that resumes and a fork get what is left, and nothing starts whe
   expect(message).toContain('budget of $1');
   await h.fails('claude_code_reply', { sessionId, prompt: 'third', forkSession: true }, 'PERMISSION_DENIED');
 });
+
+test('after a crash the budget goes on, and what a killed turn cost is said to be unknown', async () => {
+  const h = await startHarness({
+    env: { ...DISK_RESUME, CLAUDE_CODE_PATH: './recording-claude.mjs', CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1' },
+  });
+  const claude = await recordingClaude(h.project);
+  const held = gate(text('never'));
+  const command = tool('Bash', { command: 'echo on' }).usage({ input_tokens: 1000, output_tokens: 5_000 });
+  h.model.on('first').reply(priced('one', 1_000));
+  h.model.on('killed').reply(command, held);
+  h.model.on('after the crash').reply(priced('two', 1_000));
+  h.model.on('from disk').reply(priced('three', 1_000));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'first', waitMs: 40_000 });
+  const known = h.model.chargedUsd();
+  expect((await session(h, sessionId)).costUnknown).toBeUndefined();
+
+  await h.ok('claude_code_reply', { sessionId, prompt: 'killed' });
+  await held.arrived;
+  await killClaude(h, sessionId);
+  const crashed = await h.waitUntilRest(sessionId);
+  expect(crashed).toMatchObject({ status: 'error', result: { costUnknown: true } });
+  const [end] = await auditedEntries(h, ({ kind, details }) => kind === 'end' && details?.costUnknown);
+  expect(end.what).toBe('error');
+
+  const resumed = await h.ok('claude_code_reply', { sessionId, prompt: 'after the crash', waitMs: 40_000 });
+  expect(resumed).toMatchObject({ status: 'idle', result: { costUnknown: true } });
+  expect(await session(h, sessionId)).toMatchObject({ costUnknown: true });
+  expect(budgetsOf(claude)).toEqual([1, expect.closeTo(1 - known, 5)]);
+
+  // Its cost is written when it leaves the session; killed, it takes that with it.
+  await killClaude(h, sessionId);
+  await h.restartServer();
+  await h.resume(sessionId, 'from disk');
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { costUnknown: true } });
+});
+
+async function session(h: Harness, sessionId: string): Promise<Json> {
+  return (await h.ok('claude_code_session', { action: 'get', sessionId })).sessions[0];
+}

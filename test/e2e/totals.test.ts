@@ -156,4 +156,5 @@ verifies('totals.disk', async (variant) => {
   await h.restartServer();
   await h.resume(sessionId, 'two');
   expect((await h.finish(sessionId)).costUsd).toBeCloseTo(h.model.chargedUsd(), 5);
+  expect(JSON.stringify(await h.waitUntilRest(sessionId))).not.toContain('costUnknown');
 });

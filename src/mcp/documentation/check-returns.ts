@@ -53,6 +53,8 @@ export const CHECK_RETURNS: Readonly<Record<string, string>> = {
   'result.totalCostUsd': 'Cost of this call, in US dollars.',
   'result.sessionTotalTurns': 'Turns of the whole session.',
   'result.sessionTotalCostUsd': 'Cost of the whole session. A fork begins with what it inherited.',
+  'result.costUnknown':
+    '`true` if it cost more than that: a turn whose process was killed never told its cost, and no budget counts it.',
   'result.structuredOutput': 'The answer in the shape of `outputFormat`; left out when it is longer than `maxBytes`.',
   'result.stopReason': 'Why the model stopped.',
   'result.errorSubtype': 'What sort of error, such as `error_max_turns`.',

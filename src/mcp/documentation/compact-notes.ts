@@ -186,6 +186,8 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'sessions[].lastActiveAt': 'When something last happened.',
       'sessions[].totalTurns': 'Turns so far.',
       'sessions[].totalCostUsd': 'Cost so far, in US dollars.',
+      'sessions[].costUnknown':
+        '`true` if it cost more than that: a turn whose process was killed never told its cost, and no budget counts it.',
       'sessions[].model': 'Model in use.',
       'sessions[].permissionMode': 'Permission mode in use.',
       'sessions[].backgroundTasks': 'Tasks that run in the background.',

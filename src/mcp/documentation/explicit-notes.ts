@@ -125,6 +125,8 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       effective: 'From `claude_create_session`: what the session runs under.',
       warnings,
       costUsd: 'Cost of the session so far, in US dollars; left out until it is known.',
+      costUnknown:
+        '`true` if it cost more than that: a turn whose process was killed never told its cost, and no budget counts it.',
       turnCount: 'Turns of the session so far.',
       ...FAILURE,
       error: 'Why the session or the call failed.',

@@ -32,6 +32,7 @@ export function explicitStatusView(session: Session, options: StatusViewOptions)
     })),
     toolUseEvents: toolUseEvents(all ? activity.toolUses : activity.latestToolUses),
     ...(totals.costKnown && { costUsd: roundUsd(totals.session.costUsd) }),
+    ...(totals.session.costUnknown && { costUnknown: true }),
     turnCount: totals.session.turns,
   };
 }

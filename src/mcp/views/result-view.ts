@@ -39,6 +39,7 @@ export function resultView(
       totalCostUsd: roundUsd(totals.call.costUsd),
       sessionTotalTurns: totals.session.turns,
       sessionTotalCostUsd: roundUsd(totals.session.costUsd),
+      ...(totals.session.costUnknown && { costUnknown: true }),
       ...(options.includeStructuredOutput &&
         result.structuredOutput !== undefined && { structuredOutput: result.structuredOutput }),
       ...(result.stopReason !== undefined && { stopReason: result.stopReason }),

@@ -14,6 +14,7 @@ export function sessionView(session: Session, sensitive: boolean): Record<string
     lastActiveAt: new Date(session.lastActiveAt).toISOString(),
     totalTurns: session.totals.session.turns,
     totalCostUsd: roundUsd(session.totals.session.costUsd),
+    ...(session.totals.session.costUnknown && { costUnknown: true }),
     ...shownOptions(session, sensitive),
     ...(session.model !== undefined && { model: session.model }),
     ...(session.permissionMode !== undefined && { permissionMode: session.permissionMode }),
