@@ -1,16 +1,16 @@
-// Drives Claude Code from a program of your own: no MCP client, no second process of this server.
+// Drives Claude Code from your own program: no MCP client, no second server process.
 //
 //   npm run build
 //   node examples/embed.mjs "Add a test for the parser" path/to/project
 //
-// It uses your own Claude Code login. What Claude asks is shown here, and you answer y or n.
+// It uses your Claude Code login. When Claude asks for permission, answer y or n.
 import readline from 'node:readline/promises';
 import { createEngine, untilAttention } from 'claude-code-mcp';
 
 const [prompt = 'Say hello.', cwd = process.cwd()] = process.argv.slice(2);
 const terminal = readline.createInterface({ input: process.stdin, output: process.stderr });
 
-// The settings are those of the command; what is left out comes from the environment or the defaults.
+// The same settings as the command's; those left out come from the environment or the defaults.
 const engine = createEngine({ approvals: 'caller', maxSessions: 1 });
 try {
   const session = await engine.start({ prompt, options: { cwd, permissionMode: 'default' } });

@@ -108,7 +108,7 @@ async function measureAll(): Promise<Results> {
     try {
       await measure();
     } catch (error) {
-      // One part that fails must not take the others' numbers along, and must not look like a success.
+      // One part that fails must not cost us the others' figures, and must not look like a success.
       console.error(`${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
       rows.push({ what: name, target: '', measured: 'failed', reached: false, numbers: {} });
     }

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startScriptedModel, type ScriptedModel } from '../src/scripted-model/scripted-model.ts';
 import { CLIENTS, NODE_24, type Client, type Command, type Place } from './interop/clients.ts';
-import { inWords, readDeciders, readFormRecord, type FormRecord } from './interop/form-record.ts';
+import { describeForms, readDeciders, readFormRecord, type FormRecord } from './interop/form-record.ts';
 import {
   APPROVAL_PROMPT,
   OUTER_TEXT,
@@ -85,7 +85,7 @@ async function attempt(
     calls: seen.calls ?? 0,
     approval: seen.approval ?? deciders.approval,
     question: deciders.question,
-    forms: inWords(record),
+    forms: describeForms(record),
     transcript: seen.transcript ?? [],
     note: seen.note ?? (works ? '' : (seen.error ?? JSON.stringify(seen)).slice(0, 300)),
   };
@@ -255,7 +255,7 @@ function runProgram({
 }
 
 const LIMITS = [
-  '- A client that says it can show forms and turns them down by itself, as Copilot CLI does with `-p`, refuses in the name of a user',
+  '- A client that claims to support forms but declines them on its own, as Copilot CLI does with `-p`, refuses in the name of a user',
   '  whom nobody asked; the server cannot tell the two apart. Set `CLAUDE_CODE_MCP_APPROVALS=caller` for it.',
   '- A client that cancels them, as Claude Code does with `-p`, leaves the request to the tool call. Under `human` that is a denial.',
   '- A client without forms cannot be used under `CLAUDE_CODE_MCP_APPROVALS=human`: everything is denied, with the reason.',

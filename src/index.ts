@@ -1,6 +1,6 @@
 /**
  * claude-code-mcp as a library: sessions of Claude Code in your own process, driven directly or over MCP.
- * Importing it does nothing; `createEngine` is where it begins and `close` where it ends.
+ * Importing it has no side effects: everything starts with `createEngine` and ends with `close`.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -30,12 +30,12 @@ export type { TurnResult } from './engine/turn-result.ts';
 export type { PermissionMode, SessionOptions } from './schema/session-options.ts';
 export type { Connection } from './transports/stdio.ts';
 
-export interface EngineSurroundings {
-  /** Where sessions work when nobody names a directory. By default the working directory of this process. */
+export interface EngineContext {
+  /** Where sessions work when no directory is given. Defaults to the working directory of this process. */
   readonly cwd?: string;
-  /** What Claude Code gets for its environment, and where settings come from. By default that of this process. */
+  /** The environment for Claude Code, and the source of settings. Defaults to that of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Takes what the command would write to stderr. By default warnings become warnings of this process. */
+  /** Receives what the command would write to stderr. By default warnings are emitted as process warnings. */
   readonly log?: EngineServices['log'];
 }
 
@@ -44,15 +44,15 @@ export interface EngineSurroundings {
  * comes from the `CLAUDE_CODE_MCP_` variables and the defaults. A value that cannot be used throws a `SettingsError`.
  * `engine.close()` ends its sessions and every process they started.
  */
-export function createEngine(overrides: SettingsOverrides = {}, surroundings: EngineSurroundings = {}): Engine {
+export function createEngine(overrides: SettingsOverrides = {}, context: EngineContext = {}): Engine {
   const { env, cwd, ...machine } = thisHost();
-  const source = { argv: [], ...machine, env: { ...(surroundings.env ?? env) }, cwd: surroundings.cwd ?? cwd };
+  const source = { argv: [], ...machine, env: { ...(context.env ?? env) }, cwd: context.cwd ?? cwd };
   const settings = withKnownDenyOptions(loadSettings(source, overrides));
   const hosted = hostEngine(settings, {
     ...machine,
     env: inheritedEnvironment(source, settings, overrides),
     cwd: source.cwd,
-    log: surroundings.log ?? warnProcess,
+    log: context.log ?? warnProcess,
   });
   hosted.sweep();
   return hosted.engine;
@@ -61,7 +61,7 @@ export function createEngine(overrides: SettingsOverrides = {}, surroundings: En
 export interface ClaudeCodeServer {
   /** Serves one client over this transport, or over stdin and stdout. May be called again for a further client. */
   connect(transport?: Transport): Connection;
-  /** Ends all connections, and the engine with its sessions and processes. Twice is harmless. */
+  /** Ends all connections, and the engine with its sessions and processes. Idempotent. */
   close(): Promise<void>;
 }
 

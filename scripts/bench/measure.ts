@@ -13,7 +13,7 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - begin;
 }
 
-/** Runs the contestants in turn, each round in another order, so that what the machine does meanwhile hits them alike. */
+/** Runs the contestants in turn, each round in another order, so that other load on the machine affects them alike. */
 export async function interleaved<Name extends string>(
   rounds: number,
   contestants: Readonly<Record<Name, () => Promise<number>>>,

@@ -87,7 +87,7 @@ async function commandOf(name: string, version: string, directory: string): Prom
     file: process.execPath,
     args: [path.join(own, script)],
     isNative: false,
-    note: isAcp ? 'ACP, not MCP: start to the answer of initialize' : 'one tool, a process a call',
+    note: isAcp ? 'ACP, not MCP: start to the answer of initialize' : 'one tool, one process per call',
     ...(isAcp && { opening: ACP_OPENING }),
   };
 }

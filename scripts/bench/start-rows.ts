@@ -15,7 +15,7 @@ export async function startRows(
   candidates: readonly PeerCommand[],
 ): Promise<{ rows: Row[]; peers: Peer[] }> {
   const place = { cwd: home.project, env: home.env() };
-  const peers = await thoseThatStart(candidates, place);
+  const peers = await startablePeers(candidates, place);
   const bytes = new Map<string, number>();
   const listing =
     (name: string, file: string, args: readonly string[], opening?: PeerCommand['opening']) => async () => {
@@ -65,8 +65,8 @@ export async function startRows(
   };
 }
 
-/** A peer that does not start here is said and left out: it must not take the others' figures along. */
-async function thoseThatStart(
+/** A peer that does not start here is reported and left out: it must not cost us the others' figures. */
+async function startablePeers(
   candidates: readonly PeerCommand[],
   place: { cwd: string; env: Record<string, string> },
 ): Promise<PeerCommand[]> {

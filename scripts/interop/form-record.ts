@@ -47,7 +47,7 @@ export function readDeciders(auditLog: string): Deciders {
 const MEANS: Partial<Record<AuditEntry['who'], string>> = { human: 'form', caller: 'tool' };
 
 /** For the table: what the client does with forms. */
-export function inWords({ declared, approval, question }: FormRecord): string {
+export function describeForms({ declared, approval, question }: FormRecord): string {
   if (!declared) return 'none';
   const answers = [...new Set([approval, question].filter((action) => action !== undefined))];
   return answers.length === 0 ? 'declared, none asked for' : answers.map(spoken).join(', ');

@@ -27,12 +27,12 @@ export type NewAuditEntry = Omit<AuditEntry, 'time' | 'dropped'> & { readonly ti
 // A type and not an interface: only then it is accepted among the details of an entry.
 export type Digest = { readonly chars: number; readonly sha256: string };
 
-/** Stands for a prompt or an input, whose text never enters the log. */
+/** Replaces a prompt or an input, whose text is never logged. */
 export function digest(text: string): Digest {
   return { chars: text.length, sha256: createHash('sha256').update(text).digest('hex').slice(0, 16) };
 }
 
-/** As it stands in the details of an entry. */
+/** As it appears in the details of an entry. */
 export function digestLine(text: string): string {
   const { chars, sha256 } = digest(text);
   return `${String(chars)} chars, sha256 ${sha256}`;

@@ -43,7 +43,7 @@ const OWNER_ONLY_DIRECTORY = 0o700;
 /** A lock of this age was left by a server that died: a rotation takes milliseconds. */
 const STALE_LOCK_MS = 10_000;
 
-/** Looking and opening cost more than the write itself, and a busy session writes many times a second. */
+/** Looking and opening cost more than the write itself, and a busy session writes many times per second. */
 const HELD_MS = 1_000;
 
 interface Held {
@@ -98,7 +98,7 @@ export class AuditFile {
   async #takeHold(added: number): Promise<Held> {
     await this.release();
     await (this.#fullFilesClosed ??= this.#closeFullFiles());
-    // A rotation that fails is no reason not to write: the file grows over its limit, and a later batch tries again.
+    // A failed rotation must not stop writing: the file outgrows its limit, and a later batch tries again.
     const size = await this.#rotateIfFull(added).catch(() => 0);
     const held = { handle: await this.#open(), until: performance.now() + HELD_MS, size };
     this.#held = held;

@@ -4,16 +4,16 @@ import { toLine, withDropped, type NewAuditEntry } from './audit-entry.ts';
 import { AuditFile, type AuditFileSystem } from './audit-file.ts';
 
 export interface Audit {
-  /** Takes an entry and returns at once; it never throws. */
+  /** Queues an entry and returns immediately; never throws. */
   record(entry: NewAuditEntry): void;
-  /** Writes what waits, for a bounded time. Later entries are not taken. */
+  /** Flushes the queue, for a limited time. Later entries are dropped. */
   close(): Promise<void>;
 }
 
 export interface AuditOptions {
   /** Where to write, or `off`. */
   readonly path: string;
-  /** Told once when writing begins to fail. */
+  /** Called once when writing starts to fail. */
   readonly warn: (line: string) => void;
   readonly maxBytes?: number;
   /** How many full files are kept beside the current one. */
@@ -26,7 +26,7 @@ export interface AuditOptions {
 }
 
 const GATHER_MS = 20;
-const LARGEST_BATCH_BYTES = 256 * 1024;
+const MAX_BATCH_BYTES = 256 * 1024;
 
 export function openAudit(options: AuditOptions): Audit {
   return options.path === 'off' ? { record: () => undefined, close: () => Promise.resolve() } : new AuditLog(options);
@@ -114,7 +114,7 @@ class AuditLog implements Audit {
     let count = 0;
     for (const line of this.#queue) {
       bytes += Buffer.byteLength(line);
-      if (count > 0 && bytes > LARGEST_BATCH_BYTES) break;
+      if (count > 0 && bytes > MAX_BATCH_BYTES) break;
       count++;
     }
     return { lines: this.#queue.splice(0, count) };
@@ -149,7 +149,7 @@ class AuditLog implements Audit {
   #reportFailure(reason: string): void {
     if (this.#failing) return;
     this.#failing = true;
-    this.#warn(`cannot write to ${this.#options.path}: ${reason}; entries wait in memory and are tried again`);
+    this.#warn(`cannot write to ${this.#options.path}: ${reason}; entries are kept in memory and retried`);
   }
 
   #warn(text: string): void {

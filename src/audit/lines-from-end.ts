@@ -2,10 +2,10 @@ import { openOwnFile } from '../config/own-file.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 /** Longer than any line the log writes: a damaged file without line breaks must not be collected in memory. */
-const LONGEST_LINE_BYTES = 1024 * 1024;
+const MAX_LINE_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** The lines of a file, last one first, read as far as they are asked for. `undefined` stands for a line too long to be one. */
+/** The lines of a file, last one first, read as far as they are asked for. `undefined` for a line too long to be an entry. */
 export async function* linesFromEnd(file: string): AsyncGenerator<string | undefined> {
   const handle = await openOwnFile(file, 'read');
   try {
@@ -39,12 +39,12 @@ class LineFromEnd {
 
   prepend(part: Buffer): void {
     this.#bytes += part.length;
-    if (this.#bytes > LONGEST_LINE_BYTES) this.#parts = [];
+    if (this.#bytes > MAX_LINE_BYTES) this.#parts = [];
     else this.#parts.unshift(part);
   }
 
   take(): string | undefined {
-    const line = this.#bytes > LONGEST_LINE_BYTES ? undefined : Buffer.concat(this.#parts).toString('utf8');
+    const line = this.#bytes > MAX_LINE_BYTES ? undefined : Buffer.concat(this.#parts).toString('utf8');
     this.#parts = [];
     this.#bytes = 0;
     return line;

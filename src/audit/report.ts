@@ -12,7 +12,7 @@ export interface AuditQuery {
 export interface AuditReading {
   /** Oldest first. */
   readonly entries: readonly AuditEntry[];
-  /** Lines met on the way that are no entries. */
+  /** Lines that are not entries. */
   readonly unreadableLines: number;
 }
 
@@ -68,7 +68,7 @@ function isEntry(value: unknown): value is AuditEntry {
 }
 
 const HEADING = ['time', 'session', 'who', 'kind', 'what', 'outcome', 'cost'];
-const WIDEST_COLUMN = 60;
+const MAX_COLUMN_WIDTH = 60;
 
 /** The entries as aligned columns in local time, for people. */
 export function formatAudit(entries: readonly AuditEntry[]): string {
@@ -105,5 +105,5 @@ function localTime(iso: string): string {
 /** Fit for a column. Names in the log come from models and plugins: control characters could rewrite the reader's terminal. */
 function printable(text: string): string {
   const safe = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?');
-  return safe.length > WIDEST_COLUMN ? `${safe.slice(0, WIDEST_COLUMN - 1)}…` : safe;
+  return safe.length > MAX_COLUMN_WIDTH ? `${safe.slice(0, MAX_COLUMN_WIDTH - 1)}…` : safe;
 }

@@ -18,13 +18,13 @@ export async function runAudit(rest: readonly string[], { path, write }: AuditCo
     return 2;
   }
   if (path === 'off') {
-    write('The audit log is off. Set CLAUDE_CODE_MCP_AUDIT_LOG to a path, or to nothing, to record what is done.\n');
+    write('The audit log is off. Unset CLAUDE_CODE_MCP_AUDIT_LOG, or set it to a path, to turn it on.\n');
     return 1;
   }
   try {
     const reading = await readAudit(path, asked);
     write(
-      asked.json ? reading.entries.map((entry) => `${JSON.stringify(entry)}\n`).join('') : forPeople(reading, path),
+      asked.json ? reading.entries.map((entry) => `${JSON.stringify(entry)}\n`).join('') : formatList(reading, path),
     );
     return 0;
   } catch (error) {
@@ -33,7 +33,7 @@ export async function runAudit(rest: readonly string[], { path, write }: AuditCo
   }
 }
 
-function forPeople({ entries, unreadableLines }: AuditReading, path: string): string {
+function formatList({ entries, unreadableLines }: AuditReading, path: string): string {
   const found = entries.length === 0 ? `No entries found in ${path}.\n` : formatAudit(entries);
   return unreadableLines === 0 ? found : `${found}Lines that could not be read: ${unreadableLines}.\n`;
 }

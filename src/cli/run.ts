@@ -13,7 +13,7 @@ import type { Opening } from '../transports/opening.ts';
 const BAD_USAGE = 2;
 
 export interface CommandSource extends SettingsSource {
-  /** The file that node was started with: what a client has to run to get this server. */
+  /** The script that node was started with: what a client has to run to get this server. */
   readonly program: string;
 }
 
@@ -28,7 +28,7 @@ export async function run(source: CommandSource): Promise<number> {
   }
 }
 
-/** Each command is loaded when it is asked for: a server that starts must not pay for the others. */
+/** Commands are loaded on demand: starting the server must not pay for the others. */
 async function dispatch(source: CommandSource): Promise<number> {
   const { command, flags, rest } = parseCommandLine(source.argv);
   const { version } = packageJson;
@@ -93,7 +93,7 @@ async function dispatch(source: CommandSource): Promise<number> {
     }
     case 'install':
     case 'uninstall': {
-      // Rules that could not be used would only be noticed when the client starts the server.
+      // An invalid setting would otherwise only show up when the client starts the server.
       if (command === 'install') await withKnownNames(loadSettings(source));
       const { runInstall } = await import('./install/run-install.ts');
       const { openTerminal } = await import('./terminal/terminal.ts');
@@ -109,7 +109,7 @@ async function dispatch(source: CommandSource): Promise<number> {
   }
 }
 
-/** Before the client is answered: a server with a bad value must not look as if it had started. */
+/** Before the client gets an answer: a server with an invalid setting must not appear to have started. */
 async function withKnownNames(settings: Settings): Promise<Settings> {
   if (settings.denyOptions.length === 0) return settings;
   const { withKnownDenyOptions } = await import('../engine/known-deny-options.ts');

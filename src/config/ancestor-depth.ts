@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs';
 import { parseProcStat } from './proc-stat.ts';
 import { DEPTH_VARIABLE, depthFrom, type Settings } from './load-settings.ts';
 
-/** More than any real chain; a loop in what is read must not hang the start. */
-const MOST_ANCESTORS = 100;
+/** More than any real chain of processes: a loop must not hang the start. */
+const MAX_ANCESTORS = 100;
 
 /**
- * The depth as the processes above tell it. A project's `.mcp.json` may set the variable anew for the server it names,
- * and start servers without end; the environment of the Claude Code that reads it is out of its reach. Linux only.
+ * The depth according to the parent processes. A project's `.mcp.json` could reset the variable for the server it names
+ * and start servers endlessly; it cannot change the environment of the Claude Code that reads it. Linux only.
  */
 export function withDepthOfAncestors(settings: Settings, platform: NodeJS.Platform = process.platform): Settings {
   if (platform !== 'linux') return settings;
   let { depth, maxDepth } = settings;
-  for (let pid: number | undefined = process.ppid, seen = 0; pid !== undefined && seen < MOST_ANCESTORS; seen++) {
+  for (let pid: number | undefined = process.ppid, seen = 0; pid !== undefined && seen < MAX_ANCESTORS; seen++) {
     const above = depthFrom({ [DEPTH_VARIABLE]: depthVariableOf(pid) });
     depth = Math.max(depth, above.depth);
     maxDepth = Math.min(maxDepth, above.limit);

@@ -3,26 +3,26 @@ import { quote, SettingsError } from './settings-error.ts';
 import { flagOf, rowOf, SETTING_KEYS, type SettingKey } from './settings-table.ts';
 
 export const COMMANDS = {
-  serve: 'serve MCP over stdin and stdout (what happens without a command)',
-  doctor: 'check this machine and say in plain words what to fix',
-  demo: 'see a whole task done by a scripted model: no key, no network',
+  serve: 'serve MCP over stdin and stdout (the default)',
+  doctor: 'check this machine and say what to fix',
+  demo: 'run a complete task with a scripted model: no key, no network',
   audit: 'show what was done and who decided it',
   worktrees: 'list the git worktrees of sessions, and prune those that are merged',
   install: 'add this server to the configuration of an MCP client',
-  uninstall: 'take it out again',
+  uninstall: 'remove it again',
 } as const;
 
 export type Command = keyof typeof COMMANDS | 'help' | 'version';
 
 export interface CommandLine {
   readonly command: Command;
-  /** Settings given as flags, as they were written; the last one counts. */
+  /** Settings given as flags, verbatim; the last one wins. */
   readonly flags: ReadonlyMap<SettingKey, string>;
   /** Arguments of a command of its own, untouched; always empty for `serve`. */
   readonly rest: readonly string[];
 }
 
-const ASKS_FOR: Readonly<Record<string, 'help' | 'version'>> = {
+const INFO_FLAGS: Readonly<Record<string, 'help' | 'version'>> = {
   '--help': 'help',
   '-h': 'help',
   '--version': 'version',
@@ -43,7 +43,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     const key = KEY_OF_FLAG.get(name);
     const takesRest = command !== undefined && command !== 'serve';
 
-    if (Object.hasOwn(ASKS_FOR, argument)) return { command: ASKS_FOR[argument] ?? 'help', flags, rest };
+    if (Object.hasOwn(INFO_FLAGS, argument)) return { command: INFO_FLAGS[argument] ?? 'help', flags, rest };
     if (takesRest && argument === '--') {
       rest.push(...argv.slice(index));
       break;
@@ -67,7 +67,7 @@ function splitFlag(argument: string): { name: string; value: string | undefined 
   return { name: argument.slice(0, equals), value: argument.slice(equals + 1) };
 }
 
-/** Without this check `--max-sessions --prewarm` would swallow the second flag. */
+/** Without this check, `--max-sessions --prewarm` would swallow the second flag. */
 function requireValue(key: SettingKey, given: string | undefined, attached: boolean): string {
   if (given !== undefined && (attached || !given.startsWith('--'))) return given;
   throw new SettingsError(`${flagOf(key)} needs a value; it takes ${rowOf(key).kind.accepts}.`);

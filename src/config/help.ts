@@ -20,8 +20,8 @@ export function helpText(): string {
     '',
     ...wrap(
       'Every option is also a variable: --max-sessions 4 is CLAUDE_CODE_MCP_MAX_SESSIONS=4. ' +
-        'A flag wins over a variable, a prefixed variable over a bare one; an empty value counts as not set. ' +
-        'A switch is turned off with =off.',
+        'Flags take precedence over variables, prefixed variables over bare ones; an empty value counts as not set. ' +
+        'Turn a switch off with =off.',
       '',
     ),
     '',

@@ -1,7 +1,7 @@
 import os from 'node:os';
 import path from 'node:path';
 
-/** Everything of the machine that settings depend on, handed in so that tests can be any machine. */
+/** Everything about the machine that settings depend on, passed in so that tests can simulate any machine. */
 export interface Host {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
@@ -25,12 +25,12 @@ export function absolutePath(written: string, host: Host): string {
   return paths.resolve(host.cwd, expanded);
 }
 
-/** Where Claude Code keeps what it knows of this user. */
+/** Where Claude Code keeps its per-user files. */
 export function claudeConfigDir({ env, homedir }: Pick<Host, 'env' | 'homedir'>): string {
   return env['CLAUDE_CONFIG_DIR'] ?? path.join(homedir, '.claude');
 }
 
-/** Where this product keeps its own files, by the custom of each platform. */
+/** Where this server keeps its own files, following the conventions of each platform. */
 export function defaultStateDir(host: Host): string {
   const paths = pathsOf(host);
   return paths.join(stateHome(host, paths), 'claude-code-mcp');

@@ -86,7 +86,7 @@ function override(key: SettingKey, overrides: SettingsOverrides, host: Host): Gi
   return { from: key, text: typeof value === 'string' ? value : rowOf(key).kind.format(value, host) };
 }
 
-/** A misspelt limit must not become no limit. */
+/** A typo in a limit must not remove the limit. */
 function checkNames(overrides: SettingsOverrides): void {
   for (const name of Object.keys(overrides)) {
     if (Object.hasOwn(SETTINGS_TABLE, name)) continue;

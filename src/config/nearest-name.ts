@@ -1,7 +1,7 @@
 /** The candidate a person most likely meant, or undefined when none is close. Case and separators do not count. */
 export function nearestName(given: string, candidates: Iterable<string>): string | undefined {
   const wanted = lettersOf(given);
-  if (wanted.length > LONGEST_NAME) return undefined;
+  if (wanted.length > MAX_NAME_LENGTH) return undefined;
   let best: { name: string; distance: number } | undefined;
   for (const name of candidates) {
     const letters = lettersOf(name);
@@ -12,7 +12,7 @@ export function nearestName(given: string, candidates: Iterable<string>): string
   return best?.name;
 }
 
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 function lettersOf(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');

@@ -11,14 +11,14 @@ const FLAGS = {
 } as const;
 
 /** Windows has neither; there a link needs rights that ordinary users lack. */
-const SAFELY = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+const SAFE_FLAGS = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Opens a file that this server keeps for itself. A link is not followed, since it would read or write somebody else's
  * file; a pipe is refused, since whoever opens it may wait forever; a file that others could read is closed to them.
  */
 export async function openOwnFile(file: string, purpose: keyof typeof FLAGS): Promise<FileHandle> {
-  const handle = await open(file, FLAGS[purpose] | SAFELY, OWNER_ONLY);
+  const handle = await open(file, FLAGS[purpose] | SAFE_FLAGS, OWNER_ONLY);
   try {
     const found = await handle.stat();
     // A device can only have been named by the operator, such as /dev/null.

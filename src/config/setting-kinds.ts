@@ -36,10 +36,10 @@ export function integer(min: number, max: number, placeholder = 'n'): Kind<numbe
 }
 
 /** Node fires a timer at once when its delay does not fit in 31 bits. */
-export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export function milliseconds(min: number): Kind<number> {
-  return integer(min, LONGEST_TIMER_MS, 'ms');
+  return integer(min, MAX_TIMER_MS, 'ms');
 }
 
 export const dollars: Kind<number> = {
@@ -123,7 +123,7 @@ export function findProgram(name: string, host: Omit<Host, 'cwd'>): string | und
     .find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile());
 }
 
-/** Where its installers put it: a client with a window hands on a PATH without them. */
+/** Where its installers put it: desktop apps pass on a PATH without these directories. */
 function placesOfClaudeCode(host: Omit<Host, 'cwd'>): string[] {
   const paths = pathsOf(host);
   const own = ['.local/bin', '.claude/local'].map((directory) => paths.join(host.homedir, directory));
@@ -159,7 +159,7 @@ export const directories: Kind<readonly string[]> = {
   format: (value, host) => value.join(pathsOf(host).delimiter),
 };
 
-/** A comma may also be part of a name: it separates only where the whole is no directory. */
+/** A comma may be part of a name: it only separates if the whole string is not a directory. */
 function directoriesIn(text: string, host: Host): string[] {
   const isDirectory = (part: string): boolean => realDirectory(absolutePath(part.trim(), host)) !== undefined;
   return text

@@ -3,10 +3,10 @@ export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
-const LONGEST_QUOTE = 80;
+const MAX_QUOTE_LENGTH = 80;
 
 /** Quotes operator input for a one-line message: escapes line breaks and cuts what is too long to read. */
 export function quote(text: string): string {
-  const shown = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
+  const shown = text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text;
   return JSON.stringify(shown).replace(/[\u007f-\u009f\u2028\u2029]/g, '?');
 }

@@ -19,9 +19,9 @@ export interface Setting<T, Default extends T | undefined> {
   readonly default: Default;
   /** One sentence for the help and the README. */
   readonly meaning: string;
-  /** What the documents say where there is no literal default. */
+  /** What the documentation says if there is no literal default. */
   readonly defaultInWords?: string;
-  /** Variables read when the prefixed one is not set. */
+  /** Variables to fall back to when the prefixed one is not set. */
   readonly alsoReads?: readonly string[];
 }
 
@@ -37,14 +37,14 @@ export const SETTINGS_TABLE = {
   toolset: setting({
     kind: choice(['compact', 'explicit']),
     default: 'compact',
-    meaning: 'Which tools are offered: four that do much (compact), or six with one verb each (explicit).',
+    meaning: 'Which tools to offer: four versatile ones (compact) or six single-purpose ones (explicit).',
   }),
   executable: setting({
     kind: program,
     default: undefined,
     defaultInWords: 'the one bundled with the Agent SDK',
     alsoReads: ['CLAUDE_CODE_PATH'],
-    meaning: 'The Claude Code to run when a caller names none.',
+    meaning: 'The Claude Code executable to run unless a caller names one.',
   }),
   approvals: setting({
     kind: choice(['auto', 'caller', 'human']),
@@ -56,19 +56,19 @@ export const SETTINGS_TABLE = {
     kind: milliseconds(0),
     default: 300_000,
     alsoReads: ['PERMISSION_TIMEOUT_MS'],
-    meaning: 'How long a request waits for an answer before it is denied; 0 waits for ever.',
+    meaning: 'How long a request waits for an answer before it is denied; 0 means no limit.',
   }),
   allowBypass: setting({
     kind: onOff,
     default: false,
-    meaning: 'Lets callers ask for bypassPermissions and dangerouslySkipPermissions.',
+    meaning: 'Lets callers use bypassPermissions and dangerouslySkipPermissions.',
   }),
   allowedDirs: setting({
     kind: directories,
     default: undefined,
     defaultInWords: 'any',
     meaning:
-      'Directories that all work must lie inside, links resolved; ":" (";" on Windows) or a comma stands between them.',
+      'Directories that all work must be inside, with links resolved; ":" (";" on Windows) or a comma separates them.',
   }),
   sandbox: setting({
     kind: onOff,
@@ -96,7 +96,7 @@ export const SETTINGS_TABLE = {
   allowDiskResume: setting({
     kind: onOff,
     default: false,
-    meaning: 'Lets a reply resume a session that only the disk remembers; needs a resume secret too.',
+    meaning: 'Lets a reply resume a session that exists only on disk; requires a resume secret.',
   }),
   resumeSecret: setting({
     kind: secret,
@@ -107,30 +107,30 @@ export const SETTINGS_TABLE = {
   startTimeoutMs: setting({
     kind: milliseconds(1),
     default: 10_000,
-    meaning: 'How long a session may take to report its start, where the caller gives no sessionInitTimeoutMs.',
+    meaning: 'How long a session may take to start, unless the caller gives sessionInitTimeoutMs.',
   }),
   maxSessions: setting({
     kind: integer(1, 1000),
     default: 10,
     alsoReads: ['MAX_SESSIONS'],
-    meaning: 'How many Claude Code processes may live at once.',
+    meaning: 'How many Claude Code processes may run at once.',
   }),
   maxBudgetUsd: setting({
     kind: dollars,
     default: undefined,
     defaultInWords: 'none',
-    meaning: 'The most a caller may let a session spend, and what it gets when it asks for nothing.',
+    meaning: 'Upper limit and default of what a session may spend.',
   }),
   maxTurns: setting({
     kind: integer(1, 1_000_000),
     default: undefined,
     defaultInWords: 'none',
-    meaning: 'The most turns a caller may ask for, and what it gets when it asks for nothing.',
+    meaning: 'Upper limit and default of the turns of a session.',
   }),
   maxDepth: setting({
     kind: integer(0, 100),
     default: 2,
-    meaning: 'How deep servers may start sessions that start servers.',
+    meaning: 'How deeply sessions may be nested: a session that starts a server that starts sessions.',
   }),
   eventBufferSize: setting({
     kind: integer(1, 1_000_000),
@@ -141,12 +141,12 @@ export const SETTINGS_TABLE = {
   parkAfterMs: setting({
     kind: milliseconds(1),
     default: 300_000,
-    meaning: 'How long a session may rest before its process is closed; the next reply starts it again.',
+    meaning: 'How long a session may be idle before its process is closed; the next reply restarts it.',
   }),
   sessionTtlMs: setting({
     kind: milliseconds(1),
     default: 1_800_000,
-    meaning: 'How long a session may rest before the server forgets it; its transcript stays on disk.',
+    meaning: 'How long a session may be idle before the server forgets it; its transcript stays on disk.',
   }),
   runningSessionMaxMs: setting({
     kind: milliseconds(1),
@@ -156,7 +156,7 @@ export const SETTINGS_TABLE = {
   cleanupIntervalMs: setting({
     kind: milliseconds(10),
     default: 60_000,
-    meaning: 'How often the server looks for sessions to park, forget or stop.',
+    meaning: 'How often the server checks for sessions to park, forget or stop.',
   }),
   prewarm: setting({
     kind: onOff,
@@ -173,7 +173,7 @@ export const SETTINGS_TABLE = {
     kind: filePath,
     default: undefined,
     defaultInWords: 'worktrees in the state directory',
-    meaning: 'Where the git worktrees of sessions lie.',
+    meaning: 'Where git worktrees of sessions are created.',
   }),
   auditLog: setting({
     kind: filePathOrOff,
@@ -182,7 +182,7 @@ export const SETTINGS_TABLE = {
     meaning: 'Where every call, request and decision is recorded.',
   }),
   logLevel: setting({
-    // LOG_LEVEL is often set for other programs: words of their vocabularies must not stop the start.
+    // LOG_LEVEL is often set for other programs: their level names must not stop the server.
     kind: choice(['debug', 'info', 'warn', 'error', 'silent'], {
       all: 'debug',
       trace: 'debug',
@@ -196,14 +196,14 @@ export const SETTINGS_TABLE = {
     }),
     default: 'info',
     alsoReads: ['LOG_LEVEL'],
-    meaning: 'The least important lines that are written to stderr.',
+    meaning: 'The lowest level of log lines written to stderr.',
   }),
   gitBashPath: setting({
     kind: filePath,
     default: undefined,
     defaultInWords: 'looked for in the usual places',
     alsoReads: ['CLAUDE_CODE_GIT_BASH_PATH'],
-    meaning: 'On Windows: where bash.exe is.',
+    meaning: 'On Windows: the path of bash.exe.',
   }),
 } as const;
 

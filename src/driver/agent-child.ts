@@ -9,7 +9,7 @@ import { StderrTail } from './stderr-tail.ts';
 /** How long a process may take to end after its message stream did, before it is ended. */
 const EXIT_GRACE_MS = 2_000;
 
-/** The operating system's side of a Claude Code: a process that carries our mark, its last words, its end. */
+/** The OS side of a Claude Code process: its markers, its last stderr lines, its exit. */
 export class AgentChild {
   readonly runId = randomUUID();
   readonly #owner: ProcessOwner;

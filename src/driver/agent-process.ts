@@ -29,7 +29,7 @@ export interface AgentExit {
   code: number | null;
   signal: NodeJS.Signals | null;
   stderr: string;
-  /** What the SDK said about the end, if it did not take it for a normal one. */
+  /** The SDK's error message, unless it considers the exit a normal one. */
   error: string | undefined;
 }
 
@@ -37,8 +37,8 @@ type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
 export type RewindReport = Awaited<ReturnType<Query['rewindFiles']>>;
 
 /**
- * How long a process may take to answer a control message. The SDK (0.3.325) waits for ever on one that hangs or has
- * died; these can go when its control requests have a time limit of their own.
+ * How long a process may take to answer a control message. The SDK (0.3.325) waits forever on one that hangs or has
+ * died; these can go when its control requests time out by themselves.
  */
 const INTERRUPT_ANSWER_MS = 3_000;
 const CONTROL_ANSWER_MS = 10_000;
@@ -50,7 +50,7 @@ export class AgentProcess {
   readonly #child: AgentChild;
   readonly #input: InputQueue;
   readonly #query: Query;
-  /** Settles when the listener has been told of the end. */
+  /** Settles when the exit has been reported to the listener. */
   readonly gone: Promise<void>;
   #stopping: Promise<void> | undefined;
   #ended = false;
@@ -68,7 +68,7 @@ export class AgentProcess {
     return this.#child.pid;
   }
 
-  /** Takes messages. One that has died is told to the listener only when its whole tree is gone. */
+  /** Whether it accepts messages. An exit is reported to the listener only when the whole process tree is gone. */
   get alive(): boolean {
     return !this.#ended && this.#child.alive;
   }
@@ -83,7 +83,7 @@ export class AgentProcess {
 
   async setModel(model: string): Promise<void> {
     const changed = this.#query.setModel(model).catch((error: unknown) => {
-      throw new DomainError('INVALID_ARGUMENT', `Claude Code does not take the model ${model}: ${messageOf(error)}`);
+      throw new DomainError('INVALID_ARGUMENT', `Claude Code does not accept the model ${model}: ${messageOf(error)}`);
     });
     await answered('a change of model', CONTROL_ANSWER_MS, changed);
   }
@@ -125,7 +125,7 @@ export class AgentProcess {
     const ask = toAsk(toolName, input, askOptions);
     const decision = await this.#listener.onRequest(ask);
     // The SDK (0.3.325) answers on the process's input; once that is gone the answer would be an unhandled rejection.
-    // This can go when it looks first.
+    // Can go when it checks first.
     if (this.#ended) return new Promise<never>(() => undefined);
     return toPermissionResult(ask, decision);
   };
@@ -144,7 +144,7 @@ export class AgentProcess {
   }
 }
 
-/** A message of another version may lack what ours has: then it is kept as it is and means nothing. */
+/** Another version's message may lack fields that ours has: then it is kept verbatim and has no effect. */
 function translated(message: SDKMessage): Translation {
   try {
     return translate(message);

@@ -25,7 +25,7 @@ export function toAgentResult(message: Result): AgentResult {
   };
 }
 
-/** Of an interrupt Claude Code tells only its own notes (`[ede_diagnostic] …`), which say nothing to anybody else. */
+/** After an interrupt Claude Code only reports internal notes (`[ede_diagnostic] …`), which mean nothing to anyone else. */
 function errorText(errors: unknown, interrupted: boolean): string {
   const text = textOf(errors);
   return interrupted && (text === '' || text.startsWith('[ede_diagnostic]')) ? 'The turn was interrupted.' : text;

@@ -10,7 +10,7 @@ import { SpareKeeper } from './spare-keeper.ts';
 const NO_CLAUDE_CODE =
   'There is no Claude Code: this server was installed without the optional package that brings it. Install Claude Code and set its path where the server is set up (CLAUDE_CODE_MCP_EXECUTABLE), or install the server again with optional dependencies; then start it again.';
 
-/** Nobody named a program, and the one that comes with the SDK is not there. */
+/** No executable was configured, and the bundled one is missing. */
 function withoutProgram({ options }: AgentLaunch): boolean {
   return (
     options.pathToClaudeCodeExecutable === undefined &&
@@ -18,7 +18,7 @@ function withoutProgram({ options }: AgentLaunch): boolean {
   );
 }
 
-/** Starts Claude Code processes. The SDK is loaded with the first of them, or earlier when there is time. */
+/** Starts Claude Code processes. Loads the SDK for the first one, or earlier when idle. */
 export class Driver {
   readonly #owner: ProcessOwner;
   #sdk: Promise<typeof import('@anthropic-ai/claude-agent-sdk')> | undefined;

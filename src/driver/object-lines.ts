@@ -5,8 +5,8 @@ const OPENING_BRACE = 0x7b;
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
 
 /**
- * Lets through the lines that begin an object; what else a program prints is told as `stray`. The SDK (0.3.325) passes
- * over what is no JSON, but a line `null` ends its stream, and with it the session; this can go when it does not.
+ * Passes on the lines that start an object; anything else a program prints is reported as `stray`. The SDK (0.3.325)
+ * skips what is not JSON, but a line `null` ends its stream, and with it the session; can go when that is fixed.
  * Works on pieces of lines: one line may be tens of megabytes long.
  */
 export class ObjectLines extends Transform {

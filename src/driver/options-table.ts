@@ -96,7 +96,7 @@ export const SDK_OPTIONS = {
   supportedDialogKinds: refused('dialogs need a screen'),
 } as const satisfies Record<keyof Options, OptionClass>;
 
-/** Options of ours that no SDK key stands behind. */
+/** Our own options, without an SDK counterpart. */
 export const SERVER_OPTIONS = {
   permissionRequestTimeoutMs: plain,
   sessionInitTimeoutMs: plain,

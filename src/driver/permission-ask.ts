@@ -2,7 +2,7 @@ import type { CanUseTool, PermissionResult, PermissionUpdate } from '@anthropic-
 
 export type { PermissionUpdate };
 
-/** One thing Claude Code asks about, as it came. */
+/** A permission request from Claude Code, verbatim. */
 export interface PermissionAsk {
   requestId: string;
   toolName: string;
@@ -14,9 +14,9 @@ export interface PermissionAsk {
   decisionReason: string | undefined;
   blockedPath: string | undefined;
   suggestions: PermissionUpdate[] | undefined;
-  /** Claude Code does not want a lasting rule to be offered. */
+  /** Claude Code does not want a permanent rule to be offered. */
   onceOnly: boolean;
-  /** Aborted when Claude Code takes the question back, as an interrupt does. */
+  /** Aborted when Claude Code withdraws the question, as on an interrupt. */
   withdrawn: AbortSignal;
 }
 

@@ -3,7 +3,7 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import { onlyBundledProgram } from './bundled-claude-code.ts';
 import { EXPOSED_OPTIONS } from './options-table.ts';
 
-/** A question needs an answer, not a permission: were it approved in advance, it would answer itself with nothing. */
+/** A question needs an answer, not a permission: approved in advance, it would be answered with nothing. */
 const NEVER_APPROVED_IN_ADVANCE = new Set(['AskUserQuestion']);
 
 /**

@@ -36,7 +36,7 @@ const LEFT_TO_THE_CLAIM = new Set([
   'sessionInitTimeoutMs',
 ]);
 
-/** One Claude Code, started and waiting, that is no session yet. */
+/** A Claude Code process, started and waiting, that is not a session yet. */
 export class SpareAgent {
   readonly sessionId = randomUUID();
   readonly #template: SpareTemplate;
@@ -61,7 +61,7 @@ export class SpareAgent {
           this.#canUseTool?.(...asked) ?? { behavior: 'deny', message: 'The session has not begun.', interrupt: true },
       },
     });
-    // Told by the claim, if there is one.
+    // Reported by the claim, if there is one.
     this.#process.claimed.catch(() => undefined);
   }
 

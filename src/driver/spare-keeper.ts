@@ -14,7 +14,7 @@ export interface SpareKeeperOptions {
 
 /** A parked spare holds about 250 MB; the session it becomes and its commands need room as well. */
 const ENOUGH_FREE_BYTES = 1_000_000_000;
-const LOOK_AT_MEMORY_EVERY_MS = 30_000;
+const MEMORY_CHECK_INTERVAL_MS = 30_000;
 /** The session that took the last spare is busiest at its beginning; the next spare must not slow it down. */
 const REFILL_AFTER_MS = 1_000;
 
@@ -31,7 +31,7 @@ export class SpareKeeper {
   constructor(options: SpareKeeperOptions) {
     this.#options = options;
     this.#freeMemory = options.freeMemory ?? freemem;
-    this.#memoryWatch = setInterval(() => this.#lookAtMemory(), LOOK_AT_MEMORY_EVERY_MS).unref();
+    this.#memoryWatch = setInterval(() => this.#lookAtMemory(), MEMORY_CHECK_INTERVAL_MS).unref();
     this.#fill();
   }
 
@@ -46,7 +46,7 @@ export class SpareKeeper {
     return spare.sessionId;
   }
 
-  /** Undefined when there is none for this session or it was refused: then a process is started as ever. */
+  /** Undefined when there is none for this session or it was refused: then a process is started as usual. */
   async claim({ sessionId, history, options }: AgentLaunch): Promise<ClaimedSpare | undefined> {
     const spare = this.#reserved.get(sessionId);
     if (!spare || history.kind !== 'new') return undefined;

@@ -1,7 +1,7 @@
 const MAX_CHARS = 8_000;
 const MAX_LINES = 12;
 
-/** What looks like a secret in a program's last words. */
+/** What looks like a secret in a program's stderr. */
 const SECRETS = [
   /\bsk-[A-Za-z0-9_-]{8,}/g,
   /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi,

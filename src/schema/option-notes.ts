@@ -39,7 +39,7 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
     default: 'Claude Code’s own',
   },
   permissionRequestTimeoutMs: {
-    meaning: 'How long a request waits for an answer before it is denied; 0 waits for ever.',
+    meaning: 'How long a request waits for an answer before it is denied; 0 means no limit.',
     default: 'the server’s `PERMISSION_TIMEOUT_MS`',
   },
 

@@ -1,4 +1,4 @@
-/** The requests that the CLI makes by itself, how they are recognised, and the answer that keeps it content. */
+/** The requests that the CLI makes on its own, how they are recognised, and the answers that satisfy it. */
 
 import type { AuxiliaryPurpose, ModelRequest, UnclassifiedRequest } from './model-request.ts';
 import { text, type MessageReply } from './reply.ts';

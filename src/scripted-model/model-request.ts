@@ -10,7 +10,7 @@ export interface ToolResult {
   readonly isError: boolean;
 }
 
-/** What the CLI asks by itself, beside the conversation. */
+/** Requests that the CLI makes on its own, outside the conversation. */
 export type AuxiliaryPurpose =
   'token-count' | 'title' | 'suggestion' | 'permission-check' | 'compaction' | 'progress-summary';
 
@@ -36,7 +36,7 @@ export interface ModelRequest {
   /** Names of the tools that are offered. Deferred ones are only in the reminders. */
   readonly tools: readonly string[];
   readonly purpose: 'conversation' | AuxiliaryPurpose;
-  /** Whether the CLI asks by itself: such a request uses up no script. */
+  /** Whether the CLI made the request on its own: such requests consume no script. */
   readonly auxiliary: boolean;
   readonly at: number;
 }

@@ -148,7 +148,7 @@ export class HttpErrors extends ReplySequence {
     return new HttpErrors(this.#error, count);
   }
 
-  /** Being called `then` makes this a thenable: `await` passes two functions, and would otherwise wait for ever. */
+  /** Being called `then` makes this a thenable: `await` passes two functions, and would otherwise wait forever. */
   then(next: ReplyLike, ...awaited: unknown[]): ReplySequence {
     if (awaited.length > 0) throw new TypeError('httpError(…) is a reply, not a promise: do not await it');
     return new ReplySequence([...this.steps, next]);

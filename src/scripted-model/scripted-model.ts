@@ -29,7 +29,7 @@ export interface ScriptedModel {
    * matches takes the request, the latest registered among several. A string matches a text that includes it.
    */
   on(match: Match): Script;
-  /** Takes the place of the automatic answer to what the CLI asks by itself, until it is used up. */
+  /** Replaces the automatic answer to requests that the CLI makes on its own, until it is used up. */
   onAuxiliary(purpose: AuxiliaryPurpose): Script;
   readonly requests: readonly ModelRequest[];
   requestsFor(script: Script): readonly ModelRequest[];
@@ -63,7 +63,7 @@ class ScriptedModelServer implements ScriptedModel {
   constructor({ record = 'all' }: ScriptedModelOptions) {
     this.#ledger = new Ledger(record === 'all');
     this.#server.on('request', (incoming, response) => {
-      // A client that goes away is no fault of the model.
+      // A client that disconnects is not the model's fault.
       this.#serve(incoming, response).catch(() => response.destroy());
     });
   }

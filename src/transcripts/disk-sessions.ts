@@ -8,7 +8,7 @@ import { placesNewestFirst, type SessionPlace } from './session-places.ts';
 
 export interface DiskSession {
   readonly sessionId: string;
-  /** The session's own word, not checked: the directory may be gone, or not be the one that was asked for. */
+  /** As the session reports it, unverified: the directory may be gone, or not the one that was asked for. */
   readonly projectDirectory: string | undefined;
   readonly displayText: string;
   readonly lastModified: number;
@@ -31,10 +31,10 @@ export interface ListRequest {
 }
 
 export interface Transcripts {
-  /** Newest first. What is skipped by `offset` is read too: about 2.5 ms a session. */
+  /** Newest first. What is skipped by `offset` is read too: about 2.5 ms per session. */
   list(request: ListRequest): Promise<DiskSession[]>;
   find(sessionId: string): Promise<FoundSession | undefined>;
-  /** What a process that resumes or forks the session starts to count from. */
+  /** Where a process that resumes or forks the session starts counting. */
   lastCostUsd(sessionId: string): Promise<number>;
   hasUnwrittenCost(sessionId: string): Promise<boolean>;
   /** Whether the session can be resumed at this message; Claude Code takes any entry that has a uuid. */
@@ -82,7 +82,7 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
 }
 
 /** As many as the SDK reads at a time. */
-const AT_A_TIME = 32;
+const BATCH_SIZE = 32;
 
 /** Only what will be shown is read whole: where thousands of sessions lie outside, the SDK would take seconds to list. */
 async function listWithin(
@@ -101,14 +101,14 @@ async function listWithin(
   for await (const place of placesNewestFirst(configDir)) {
     if (!within(place.directory)) continue;
     batch.push(place);
-    if (batch.length >= Math.min(AT_A_TIME, end - found.size)) await readBatch();
+    if (batch.length >= Math.min(BATCH_SIZE, end - found.size)) await readBatch();
     if (found.size >= end) break;
   }
   await readBatch();
   return [...found.values()].slice(offset, end);
 }
 
-/** Told the directory, the SDK need not look through those of all projects; under a link it has to. */
+/** Given the directory, the SDK does not have to search all projects; for a symlinked one it does. */
 async function read({ sessionId, directory }: SessionPlace): Promise<DiskSession | undefined> {
   const { getSessionInfo } = await import('@anthropic-ai/claude-agent-sdk');
   const info = (await getSessionInfo(sessionId, { dir: directory })) ?? (await getSessionInfo(sessionId));

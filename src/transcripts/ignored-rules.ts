@@ -1,4 +1,4 @@
-/** Rules of a project that Claude Code leaves out because nobody has trusted the project. */
+/** Project rules that Claude Code ignores because the project has not been trusted. */
 
 import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';

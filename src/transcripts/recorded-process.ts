@@ -1,4 +1,4 @@
-/** Whether a process that Claude Code wrote down still runs, or its pid has gone to another. */
+/** Whether a process that Claude Code recorded is still running, or its pid was reused. */
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** In doubt yes: two processes that write one transcript do more harm than a session that is called busy. */
+/** If in doubt, yes: two processes that write one transcript do more harm than a session wrongly reported as busy. */
 export async function isSameProcess(recorded: RecordedProcess, platform = process.platform): Promise<boolean> {
   switch (platform) {
     case 'linux':
@@ -34,7 +34,7 @@ export async function isSameProcess(recorded: RecordedProcess, platform = proces
   }
 }
 
-/** Of this process, in the words that `isSameProcess` compares. */
+/** Of this process, in the format that `isSameProcess` compares. */
 export async function ownStartTime(platform = process.platform): Promise<string | undefined> {
   if (platform === 'linux') return parseProcStat(await readFile('/proc/self/stat', 'latin1').catch(() => '')).startTime;
   return platform === 'darwin' ? startByPs(process.pid) : undefined;

@@ -2,8 +2,8 @@
  * Keeps servers apart that reach for one session in the same instant, before the process that either starts is
  * registered. A lock is a file that names its holder; one whose holder is dead counts for nothing.
  *
- * A dead lock is never taken away by whoever finds it, since it could have become another's meanwhile: the next one is
- * made under the next number, which only one can do.
+ * A stale lock is never removed by those who find it, since somebody else may own it by then: the next lock is created
+ * under the next number, and only one process can do that.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -20,7 +20,7 @@ interface Numbered {
   readonly number: number;
 }
 
-/** How often others may come first before this gives up. */
+/** How many times others may win the race before this gives up. */
 const ATTEMPTS = 5;
 
 export async function lockSession(directory: string, sessionId: string): Promise<SessionLock | { pid: number }> {

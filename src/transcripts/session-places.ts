@@ -1,4 +1,4 @@
-/** Which session lies in which directory, read in passing: titles and all cost the Agent SDK 1 to 2 ms a session. */
+/** Which session belongs to which directory, read cheaply: with titles it costs the Agent SDK 1 to 2 ms per session. */
 
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { isSessionId } from './session-files.ts';
 
 export interface SessionPlace {
   readonly sessionId: string;
-  /** Its own word, not checked. */
+  /** As the session reports it, unverified. */
   readonly directory: string;
 }
 
@@ -23,7 +23,7 @@ const REACH_BYTES = 64 * 1024;
 /** Thousands of small reads cost the thread pool ten times as much; so they are made here, and others get their turn. */
 const SLICE_MS = 5;
 
-/** Newest first; sessions that do not tell their directory are left out. */
+/** Newest first; sessions that do not record their directory are left out. */
 export async function* placesNewestFirst(configDir: string): AsyncGenerator<SessionPlace> {
   const pace = new Pace();
   const transcripts: TranscriptFile[] = [];

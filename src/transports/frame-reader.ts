@@ -1,8 +1,8 @@
 const NEWLINE = 0x0a;
 
 /**
- * Cuts a stream into lines. A line over the limit is passed over whole, so that one mad frame costs neither the memory
- * nor the connection; pieces are joined once, so that a large one costs no more than its size.
+ * Splits a stream into lines. A line over the limit is skipped, so that one huge frame costs neither memory nor the
+ * connection; chunks are joined once, so that a large frame is not copied repeatedly.
  */
 export class FrameReader {
   readonly #maxBytes: number;

@@ -12,9 +12,9 @@ const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
 /**
- * JSON-RPC over two pipes, one frame a line. In place of the SDK's transport (2.4.0), which goes deaf at a frame of
- * 10 MB, without ending the server or its sessions, and leaves what is no JSON-RPC without an answer, so that a client
- * waits for ever. This can go when that does neither.
+ * JSON-RPC over two pipes, one frame per line. Replaces the SDK's transport (2.4.0), which stops reading after a frame
+ * of 10 MB without ending the server or its sessions, and never answers what is not JSON-RPC, so that the client waits
+ * forever. Can go when the SDK fixes both.
  */
 export class FrameTransport implements Transport {
   onclose?: () => void;
@@ -47,7 +47,7 @@ export class FrameTransport implements Transport {
     await this.#write(serializeMessage(message));
   }
 
-  /** The error listeners stay: a pipe may break after its use, and that is no news. */
+  /** Keeps the error listeners: a pipe that breaks after close must not throw. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -86,7 +86,7 @@ export class FrameTransport implements Transport {
     }
   }
 
-  /** Without an id where none can be known: `null`, which JSON-RPC would have, is no id in MCP. */
+  /** Without an id if none can be determined: JSON-RPC would send `null`, which MCP does not allow. */
   #refuse(code: number, message: string, id: string | number | undefined): void {
     this.onerror?.(new Error(message));
     const refusal = { jsonrpc: '2.0', ...(id !== undefined && { id }), error: { code, message } };
@@ -110,8 +110,8 @@ function idOf(line: string): string | number | undefined {
 }
 
 /**
- * The protocol library drops an argument named `__proto__` without a word, and what a caller writes is never silently
- * dropped: under this name it comes through to be refused as unknown.
+ * The protocol library silently drops an argument named `__proto__`, but nothing a caller writes may be ignored: under
+ * this name it gets through and is refused as unknown.
  */
 function keepProtoKey(message: JSONRPCMessage): void {
   const params = 'params' in message ? message.params : undefined;

@@ -2,15 +2,15 @@ import type { Readable, Writable } from 'node:stream';
 import type { OpeningAnswers } from './opening-answers.ts';
 import { OpeningBook, type Opening } from './opening.ts';
 
-/** How long a client may take to its next request before the rest of the server is loaded while it thinks. */
+/** How long to wait for the client's next request before loading the rest of the server. */
 const PATIENCE_MS = 250;
 const NEWLINE = 0x0a;
-/** No opening request is longer; what is, is left to the library before it has to be put together here. */
-const LONGEST_OPENING = 256 * 1024;
+/** No opening request is longer; anything longer is left to the library. */
+const MAX_OPENING_BYTES = 256 * 1024;
 
 /**
- * Answers what opens a connection, until the list of tools is out or something comes that is not for here. What the
- * library still has to see is put back on `input`. Resolves with undefined when the client has gone already.
+ * Answers the requests that open a connection, until the tools are listed or something else arrives. What the library
+ * still has to see is pushed back onto `input`. Resolves with undefined if the client has already disconnected.
  */
 export function openStdio(answers: OpeningAnswers, input: Readable, output: Writable): Promise<Opening | undefined> {
   const book = new OpeningBook(answers);
@@ -47,8 +47,8 @@ export function openStdio(answers: OpeningAnswers, input: Readable, output: Writ
         else hasListed = true;
         output.write(`${JSON.stringify({ jsonrpc: '2.0', id: message['id'], result: reply.result })}\n`);
       }
-      // The answer is on its way; whatever else was in the pipe is read by the library.
-      if (hasListed || unread.length > LONGEST_OPENING) finish(false);
+      // The answer is out; the library reads whatever else is in the pipe.
+      if (hasListed || unread.length > MAX_OPENING_BYTES) finish(false);
     };
     const timer = setTimeout(() => finish(false), PATIENCE_MS);
     input.on('data', onData);
@@ -56,7 +56,7 @@ export function openStdio(answers: OpeningAnswers, input: Readable, output: Writ
   });
 }
 
-/** What is no message is nothing that could be answered here. */
+/** Anything that is not a message cannot be answered here. */
 function parse(line: Buffer): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(line.toString('utf8'));

@@ -2,8 +2,8 @@ import type { OpeningAnswers } from './opening-answers.ts';
 
 /*
  * Loading the protocol library and building its schemas takes longer than starting Node. The requests that every client
- * opens with have always the same answers, so they are given from the build's record, and the library is loaded after
- * them. Whatever is not exactly such a request is left to the library, with all that it has to know of what went before.
+ * opens with always have the same answers, so they come from a record made at build time, and the library is loaded
+ * afterwards. Anything else is left to the library, along with what it needs to know about the requests before.
  */
 
 export interface Opening {
@@ -24,7 +24,7 @@ type Reply = { kind: 'answer'; result: object; replay: boolean } | { kind: 'sile
 const LEAVE: Reply = { kind: 'leave' };
 const META = 'io.modelcontextprotocol/';
 
-/** The state of a connection that is only being opened. */
+/** The state of a connection that is being opened. */
 export class OpeningBook {
   readonly #answers: OpeningAnswers;
   #initialized = false;

@@ -13,7 +13,7 @@ export interface Connection {
 
 export interface StdioEvents {
   onError: (error: Error) => void;
-  /** The client has its first answer: what was put off for its sake can be done. */
+  /** The client has its first answer: deferred work can be done now. */
   onFirstAnswer: () => void;
 }
 
@@ -38,7 +38,7 @@ export function serveOver(
   return serveStdio(factory, { transport, onerror: onError });
 }
 
-/** Keeps back the answers that the opening has already given. */
+/** Suppresses answers that the opening has already given. */
 class OpenedTransport extends FrameTransport {
   readonly #answered: Set<unknown>;
   #onFirstAnswer: (() => void) | undefined;

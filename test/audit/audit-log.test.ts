@@ -123,7 +123,7 @@ describe('a file system that fails', () => {
     state.fault = 'EROFS';
     await recordAndSettle('one');
     await recordAndSettle('two');
-    expect(warnings).toEqual([`audit log: cannot write to ${file}: EROFS; entries wait in memory and are tried again`]);
+    expect(warnings).toEqual([`audit log: cannot write to ${file}: EROFS; entries are kept in memory and retried`]);
     state.fault = undefined;
     audit.record(entry('three'));
     await vi.waitFor(() => expect(entriesIn(file)).toHaveLength(3));

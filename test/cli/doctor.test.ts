@@ -74,7 +74,7 @@ test(
     expect(stdout).toMatch(/^✓ Claude Code {11}\d+\.\d+\.\d+, bundled$/m);
     expect(stdout).toMatch(/^✓ Login {17}api_key, ANTHROPIC_API_KEY/m);
     expect(stdout).toMatch(/^✓ A real start {10}Claude Code answered through the server in \d+\.\d s$/m);
-    expect(stdout).toContain('Everything is in order.');
+    expect(stdout).toContain('Everything looks good.');
     expect(stdout).not.toContain('\u001b');
     expect(code).toBe(0);
   },
@@ -91,7 +91,7 @@ test(
       {
         check: 'Login',
         status: 'problem',
-        found: 'nobody is logged in, and there is no key',
+        found: 'not logged in, and no API key is set',
         remedy: expect.stringMatching(/^Run ".+[\\/]claude(\.exe)?" auth login, or set ANTHROPIC_API_KEY/),
       },
     ]);

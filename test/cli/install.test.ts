@@ -141,7 +141,7 @@ describe.each(NAMES)('%s', (name) => {
     const file = client.file({ env: {}, cwd: '/', homedir: place.home, platform: 'linux' });
     const { code, text: said } = await run('uninstall', [name, '--yes']);
     expect(code).toBe(0);
-    expect(said).toContain('(removed: nothing else is in it)');
+    expect(said).toContain('(removed: nothing else in it)');
     expect(said).not.toContain('shows the server');
     expect(existsSync(file)).toBe(false);
     expect(await run('install', [name, '--yes'])).toMatchObject({ code: 0 });

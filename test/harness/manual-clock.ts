@@ -1,4 +1,4 @@
-/** A clock that stands still until it is told to go on. */
+/** A clock that stands still until it is advanced. */
 
 import { later, type Clock, type Instant } from '../../src/engine/clock.ts';
 

@@ -12,7 +12,7 @@ export interface MarkedProcess {
 
 export const TEST_MARKER = 'CLAUDE_CODE_MCP_TEST';
 
-const LOOK_EVERY_MS = 25;
+const POLL_INTERVAL_MS = 25;
 
 /** Zombies do not count: they have no environment left. On Windows nothing is found. */
 export async function markedProcesses(marker: string): Promise<MarkedProcess[]> {
@@ -30,7 +30,7 @@ export async function survivors(marker: string, withinMs: number): Promise<Marke
     // Twice, because a process has no environment for a moment while it replaces its program.
     if (emptyLooks === 2) return [];
     if (found.length > 0 && performance.now() >= deadline) return found;
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
@@ -45,7 +45,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended by itself.
+    // It has already exited.
   }
 }
 
@@ -60,7 +60,7 @@ function readProc(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
-    // Gone meanwhile, or another user's.
+    // Already gone, or another user's.
     return '';
   }
 }

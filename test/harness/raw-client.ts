@@ -1,4 +1,4 @@
-/** Frames on the server's pipe without a client library: what no client would send, and thousands a second. */
+/** Frames on the server's pipe without a client library: what no client would send, and thousands per second. */
 
 import type { Json } from './json.ts';
 import type { ServerProcess } from './server-process.ts';

@@ -10,7 +10,7 @@ export interface RecordedStart {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** What came on stdin so far, one message a line: the initialize request first. */
+  /** What came on stdin so far, one message per line: the initialize request first. */
   input(): Json[];
 }
 

@@ -25,7 +25,7 @@ export async function startRunningCommand(
   return { sessionId, ...(await runningProcesses(h, sessionId, name)) };
 }
 
-/** A model's call of Bash that never ends by itself. */
+/** A Bash call that never ends on its own. */
 export function endlessCommand(name: string): ReturnType<typeof tool> {
   return tool('Bash', { command: `until [ -f never-${name} ]; do sleep 1; done`, description: 'wait' });
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isAlive, signalSame, startedSince, startTimeOf } from '../../src/driver/process/process-identity.ts';
+import { isAlive, signalIfSame, startedSince, startTimeOf } from '../../src/driver/process/process-identity.ts';
 import { thisSystem } from '../../src/driver/process/system.ts';
 import { alive, fakeSystem, start, startInnocent, until } from './support.ts';
 
@@ -47,11 +47,11 @@ describe('identity of a process', () => {
     const child = startInnocent();
     const pid = Number(child.pid);
     const startTime = String(await startTimeOf(pid));
-    expect(await signalSame({ pid, startTime: String(Number(startTime) - 1) }, 'SIGKILL')).toBe(false);
+    expect(await signalIfSame({ pid, startTime: String(Number(startTime) - 1) }, 'SIGKILL')).toBe(false);
     expect(await alive(pid)).toBe(true);
-    expect(await signalSame({ pid, startTime }, 'SIGTERM')).toBe(true);
+    expect(await signalIfSame({ pid, startTime }, 'SIGTERM')).toBe(true);
     await until('it is gone', async () => !(await alive(pid)));
-    expect(await signalSame({ pid: process.pid, startTime: String(await startTimeOf(process.pid)) }, 'SIGKILL')).toBe(
+    expect(await signalIfSame({ pid: process.pid, startTime: String(await startTimeOf(process.pid)) }, 'SIGKILL')).toBe(
       false,
     );
   });

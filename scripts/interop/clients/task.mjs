@@ -1,5 +1,5 @@
 // The task every client is driven through: start, wait, an approval, a question, the result.
-// Reads its surroundings from INTEROP, writes one line of JSON with what was seen.
+// Reads its configuration from INTEROP, writes one line of JSON with the results.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export const { server, project, prompt } = JSON.parse(process.env.INTEROP);

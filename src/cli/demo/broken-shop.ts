@@ -46,7 +46,7 @@ export class BrokenShop {
     await mkdir(path.dirname(this.#proof), { recursive: true });
     await writeFile(path.join(this.directory, 'cart.mjs'), PROGRAM);
     await writeFile(path.join(this.directory, 'cart.test.mjs'), test('./cart.mjs'));
-    // Out of Claude's reach: a test that was bent until it passed proves nothing.
+    // Out of Claude's reach: a test that was edited until it passed proves nothing.
     await writeFile(this.#proof, test('../shop/cart.mjs'));
     await this.#git('init', '--quiet');
     await this.#git('add', '.');

@@ -6,7 +6,7 @@ import { TEST_COMMAND } from './demo-script.ts';
 
 export interface Verdict {
   readonly decision: 'allow' | 'deny';
-  /** In words, for the screen. */
+  /** A description for the screen. */
   readonly words: string;
   readonly permissionOptions?: Readonly<Record<string, unknown>>;
 }

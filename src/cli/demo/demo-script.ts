@@ -24,7 +24,7 @@ const QUESTION = {
 const LAST_TEST = 'quantity: 10 }]), 900));\n';
 const NEW_TEST = `test('so are eleven', () => assert.equal(total([{ price: 100, quantity: 11 }]), 990));\n`;
 
-/** Pauses, so that a person can follow; none where nobody watches. */
+/** Pauses so that people can follow; none when nobody is watching. */
 export function scriptDemo(model: ScriptedModel, project: string, paceMs: number): void {
   const program = path.join(project, 'cart.mjs');
   const tests = path.join(project, 'cart.test.mjs');

@@ -4,7 +4,7 @@ import type { Action, CheckAnswer, ServerClient } from '../rehearsal/server-clie
 import type { Screen } from './screen.ts';
 import { eventLines } from './tell-events.ts';
 
-/** How long a look may wait: what happens meanwhile is drawn this much later. */
+/** How long a poll may wait; events are drawn with at most this delay. */
 const LOOK_MS = 250;
 
 export interface Following {
@@ -17,7 +17,7 @@ export interface Following {
   readonly signal: AbortSignal;
 }
 
-/** Draws a session until it is at rest, and has answered whatever it asks. Resolves with its last state. */
+/** Draws a session until it is at rest, and has its requests answered. Resolves with its last state. */
 export async function followSession(following: Following): Promise<CheckAnswer> {
   const { client, sessionId, project, screen, paint, signal } = following;
   let cursor: number | undefined;
@@ -42,7 +42,7 @@ export async function followSession(following: Following): Promise<CheckAnswer> 
 
 async function answer(action: Action, { client, sessionId, screen, paint, decide, signal }: Following): Promise<void> {
   for (const line of askedLines(action, paint)) screen.line(line);
-  // A person types where the moving line would be drawn.
+  // The user types where the status line would be drawn.
   screen.now('');
   const { decision, words, permissionOptions } = await decide(action);
   signal.throwIfAborted();

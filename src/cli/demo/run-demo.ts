@@ -1,4 +1,4 @@
-/** The `demo` command: a whole task, from a failing test to a passing one, through a real client and a real server. */
+/** The `demo` command: a complete task, from a failing test to a passing one, through a real client and a real server. */
 
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
@@ -19,7 +19,7 @@ const BAD_USAGE = 2;
 const INTERRUPTED = 130;
 /** Patient, because a first start on a busy machine is slow. */
 const START_WITHIN_MS = 50_000;
-/** Between two steps, where a person watches. */
+/** Between steps, when somebody is watching. */
 const PACE_MS = 250;
 
 export interface DemoContext {
@@ -30,7 +30,7 @@ export interface DemoContext {
   readonly settings: RehearsalSettings;
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
-  /** Another model's answers, to see what becomes of the demo when they are wrong. */
+  /** Other model answers, to test the demo with wrong ones. */
   readonly script?: typeof scriptDemo;
 }
 
@@ -48,7 +48,9 @@ export async function runDemo(rest: readonly string[], context: DemoContext): Pr
     return BAD_USAGE;
   }
   if (choice.live && !choice.yes && !terminal.canAsk) {
-    terminal.write('The live demo asks you before Claude acts, and this is no terminal; add --yes to allow it all.\n');
+    terminal.write(
+      'The live demo asks before Claude acts, and this is not an interactive terminal; pass --yes to allow everything.\n',
+    );
     return BAD_USAGE;
   }
   const world = await createWorld(context.env, context.temporaryDir);
@@ -140,7 +142,7 @@ function figures({ result }: CheckAnswer, ms: number, scripted: boolean): string
   return `${result.numTurns} turns, ${cost}, ${(result.durationMs / 1000).toFixed(1)} s of Claude, ${all}`;
 }
 
-/** The names of the failed tests, out of what the test runner says of them. */
+/** The names of the failed tests, from the output of the test runner. */
 function failedTests(output: string): string {
   const names = [...output.matchAll(/✖ (.+?) \([\d.]+m?s\)/g)].map(([, name]) => `✖ ${name ?? ''}`);
   return [...new Set(names)].join('\n    ') || output.trim().slice(-400);

@@ -4,7 +4,7 @@ const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const FRAME_MS = 90;
 const CLEAR_LINE = '\r\u001b[2K';
 
-/** Lines that stay, and below them one that tells what goes on now. Without a live terminal there are only the lines. */
+/** Permanent lines, and below them a status line. Without a live terminal there is no status line. */
 export class Screen {
   readonly #terminal: Terminal;
   #now = '';
@@ -21,7 +21,7 @@ export class Screen {
     this.#draw();
   }
 
-  /** What goes on now; an empty text takes the line away. */
+  /** Sets the status line; an empty text clears it. */
   now(text: string): void {
     this.#now = text;
     if (!this.#terminal.isLive) return;

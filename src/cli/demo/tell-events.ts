@@ -28,7 +28,7 @@ function outputLines({ role, text, tools = [], results = [] }: Output, project: 
   ];
 }
 
-/** A diff as people know it. */
+/** A unified-style diff. */
 export function diffLines(diff: string, paint: Paint): string[] {
   return diff
     .trimEnd()

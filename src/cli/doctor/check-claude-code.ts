@@ -20,7 +20,7 @@ const LOGIN = 'Login';
 const ANSWER_WITHIN_MS = 20_000;
 const REINSTALL = 'Install this package again with optional dependencies (npm install --include=optional)';
 
-/** Whether there is a Claude Code, whether it runs, and whether it is one that the Agent SDK knows to talk to. */
+/** Whether Claude Code is there, whether it runs, and whether the Agent SDK supports its version. */
 export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding> {
   const { executable, bundled } = source;
   if (bundled === undefined) return problem(CHECK, 'the Claude Agent SDK is not installed', `${REINSTALL}.`);
@@ -76,8 +76,8 @@ export async function checkLogin(source: ClaudeCodeSource): Promise<Finding> {
   if (status.loggedIn !== true) {
     return problem(
       LOGIN,
-      'nobody is logged in, and there is no key',
-      // By its path: who has Claude Code from this package alone has no command of that name.
+      'not logged in, and no API key is set',
+      // By its path: users who have Claude Code only from this package have no such command.
       `Run "${programOf(source)}" auth login, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN where the server is started.`,
     );
   }
@@ -85,7 +85,7 @@ export async function checkLogin(source: ClaudeCodeSource): Promise<Finding> {
   return ok(LOGIN, how.join(', '));
 }
 
-/** A patch may be behind: they come several times a week. */
+/** An older patch release is fine: they come out several times a week. */
 function isOlderRelease(version: string, wanted: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [wantedMajor = 0, wantedMinor = 0] = wanted.split('.').map(Number);
@@ -112,7 +112,7 @@ function runClaudeCode(source: ClaudeCodeSource, args: string[]): Promise<Answer
   const file = programOf(source);
   return new Promise((resolve) => {
     const answered = (error: (Error & { code?: unknown }) | null, stdout: string, stderr: string): void =>
-      // An exit code is an answer; anything else means that it did not run.
+      // An exit code is an answer; anything else means it did not run.
       resolve({ stdout, stderr, failure: error && typeof error.code !== 'number' ? error.message : undefined });
     try {
       execFile(file, args, { cwd: homedir, env, timeout: ANSWER_WITHIN_MS, windowsHide: true }, answered);

@@ -26,7 +26,7 @@ export async function checkWorkingDirectory(cwd: string, { allowedDirs }: Settin
   return ok(check, cwd);
 }
 
-/** Writes as the server will: permissions alone do not tell of full disks and read-only mounts. */
+/** Writes like the server will: permissions alone do not reveal full disks and read-only mounts. */
 export async function checkStateDirectory({ stateDir, auditLog }: Settings): Promise<Finding> {
   const check = 'State directory';
   const directories = auditLog === 'off' ? [stateDir] : [stateDir, path.dirname(auditLog)];
@@ -45,7 +45,7 @@ export async function checkStateDirectory({ stateDir, auditLog }: Settings): Pro
   return ok(check, stateDir);
 }
 
-/** Claude Code keeps its login and transcripts there. It is not made here: that is for Claude Code to do. */
+/** Claude Code keeps its login and transcripts there. Not created here: that is up to Claude Code. */
 export async function checkConfigDirectory(configDir: string): Promise<Finding> {
   const check = 'Claude Code directory';
   try {

@@ -7,7 +7,7 @@ import { ok, problem, type Finding } from './finding.ts';
 
 const CHECK = 'Settings';
 
-/** The finding, and settings to go on with: the defaults when the real ones cannot be used. */
+/** The finding, and settings to continue with: the defaults if the real ones are invalid. */
 export function checkSettings(source: SettingsSource): { finding: Finding; settings: Settings } {
   try {
     const settings = withKnownDenyOptions(loadSettings(source));

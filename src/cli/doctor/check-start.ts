@@ -50,7 +50,7 @@ async function oneTurn({ program, version, settings, env, temporaryDir }: StartC
     });
     let sessionId: string | undefined;
     try {
-      // The machine may be slow where somebody calls the doctor.
+      // People run the doctor on machines that are slow.
       const advanced = { sessionInitTimeoutMs: ANSWER_WITHIN_MS };
       const state = await client.call('claude_code', { prompt: PROMPT, cwd, waitMs: ANSWER_WITHIN_MS, advanced });
       ({ sessionId } = state);

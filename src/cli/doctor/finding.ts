@@ -1,4 +1,4 @@
-/** What one check found, in plain words, and what to do about it. */
+/** What one check found, in plain language, and what to do about it. */
 export interface Finding {
   readonly check: string;
   readonly status: 'ok' | 'problem' | 'skipped';

@@ -1,4 +1,4 @@
-/** The `doctor` command: checks this machine and says in plain words what to fix. */
+/** The `doctor` command: checks this machine and says what to fix. */
 
 import { parseArgs } from 'node:util';
 import { childEnvironment } from '../../config/child-environment.ts';
@@ -54,7 +54,7 @@ export async function runDoctor(rest: readonly string[], context: DoctorContext)
   return problems === 0 ? 0 : 1;
 }
 
-/** One check after the other: each is told as soon as it is done, and the last ones need the first. */
+/** One check at a time: each is printed as soon as it is done, and later ones depend on earlier ones. */
 async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
   const { nodeVersion, env, cwd, homedir, platform, configDir } = context;
   const needs = `this server needs ${NODE_RANGE}`;
@@ -84,24 +84,24 @@ async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
   const claudeCode = await checkClaudeCode(source);
   yield claudeCode;
   if (claudeCode.status !== 'ok') {
-    yield skipped('Login', 'not looked at without a Claude Code');
-    yield skipped('A real start', 'not tried without a Claude Code');
+    yield skipped('Login', 'not checked without Claude Code');
+    yield skipped('A real start', 'not tried without Claude Code');
     return;
   }
   yield await checkLogin(source);
   yield await checkStart({ ...context, settings });
 }
 
-const WIDEST_NAME = 21;
+const NAME_WIDTH = 21;
 
 function lines({ check, status, found, remedy }: Finding, { paint }: Terminal): string {
   const mark = { ok: paint.green('✓'), problem: paint.red('✗'), skipped: paint.dim('-') }[status];
   const shown = status === 'problem' ? paint.red(found) : paint.dim(found);
-  const indent = ' '.repeat(WIDEST_NAME + 3);
-  return `${mark} ${check.padEnd(WIDEST_NAME)} ${shown}\n${remedy === undefined ? '' : `${indent}${paint.bold('→')} ${remedy}\n`}`;
+  const indent = ' '.repeat(NAME_WIDTH + 3);
+  return `${mark} ${check.padEnd(NAME_WIDTH)} ${shown}\n${remedy === undefined ? '' : `${indent}${paint.bold('→')} ${remedy}\n`}`;
 }
 
 function summary(problems: number, { paint }: Terminal): string {
-  if (problems === 0) return `\n${paint.green('Everything is in order.')}\n`;
-  return `\n${paint.red(`${problems} ${problems === 1 ? 'thing has' : 'things have'} to be fixed.`)}\n`;
+  if (problems === 0) return `\n${paint.green('Everything looks good.')}\n`;
+  return `\n${paint.red(`${problems} ${problems === 1 ? 'problem' : 'problems'} to fix.`)}\n`;
 }

@@ -4,7 +4,7 @@ import { lineDiff } from '../../mcp/forms/line-diff.ts';
 import type { Paint } from '../terminal/paint.ts';
 
 /** Undefined when there is no such file. */
-export async function readIfThere(file: string): Promise<string | undefined> {
+export async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
@@ -13,7 +13,7 @@ export async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** Writes whole or not at all, and keeps what was there beside it. Returns where that is. */
+/** Writes atomically and keeps a backup beside the file. Returns the path of the backup. */
 export async function writeWithBackup(file: string, text: string, now: Date): Promise<string | undefined> {
   const target = await targetOf(file);
   await mkdir(path.dirname(target), { recursive: true });
@@ -25,7 +25,7 @@ export async function writeWithBackup(file: string, text: string, now: Date): Pr
   if (backup !== undefined) await copyFile(target, backup);
   const fresh = `${target}.new-${stampOf(now)}`;
   try {
-    // Such files hold keys: nobody else gets to read a new one.
+    // These files hold keys: a new one must not be readable by others.
     await writeFile(fresh, text, { mode: mode ?? 0o600, flag: 'wx' });
     await rename(fresh, target);
   } catch (error) {
@@ -35,7 +35,7 @@ export async function writeWithBackup(file: string, text: string, now: Date): Pr
   return backup;
 }
 
-/** Takes a file away that would have nothing in it. Returns where it is kept. */
+/** Removes a file that would end up empty. Returns the path of its backup. */
 export async function removeWithBackup(file: string, now: Date): Promise<string> {
   const target = await targetOf(file);
   const backup = `${target}${BACKUP}${stampOf(now)}`;
@@ -44,14 +44,14 @@ export async function removeWithBackup(file: string, now: Date): Promise<string>
   return backup;
 }
 
-/** The file as it was kept last before something was true of it; undefined when no such copy is there. */
-export async function lastBackup(file: string, isBefore: (text: string) => boolean): Promise<string | undefined> {
+/** The newest backup that passes the check; undefined if there is none. */
+export async function lastBackup(file: string, accepts: (text: string) => boolean): Promise<string | undefined> {
   const target = await targetOf(file);
   const names = await readdir(path.dirname(target)).catch(() => []);
   const stamped = names.filter((name) => name.startsWith(`${path.basename(target)}${BACKUP}`));
   for (const name of stamped.sort().reverse()) {
-    const text = await readIfThere(path.join(path.dirname(target), name));
-    if (text !== undefined && isBefore(text)) return text;
+    const text = await readIfExists(path.join(path.dirname(target), name));
+    if (text !== undefined && accepts(text)) return text;
   }
   return undefined;
 }
@@ -63,7 +63,7 @@ function stampOf(now: Date): string {
   return now.toISOString().replace(/[:.]/g, '-');
 }
 
-/** People keep such files as links into a repository of their own; the link has to stay one. */
+/** People symlink such files into their dotfiles; the link has to stay a link. */
 function targetOf(file: string): Promise<string> {
   return realpath(file).catch(() => file);
 }

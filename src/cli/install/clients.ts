@@ -1,4 +1,4 @@
-/** The clients that can be set up, where each keeps its servers, and in which form. */
+/** The supported clients, where each keeps its servers, and in which format. */
 
 import { existsSync } from 'node:fs';
 import { pathsOf, type Host } from '../../config/host.ts';
@@ -8,10 +8,10 @@ import { readMember } from './edit-json.ts';
 export interface InstallClient {
   readonly title: string;
   readonly format: ConfigFormat;
-  /** The file that holds for all projects of this person. */
+  /** The user-level configuration file. */
   file(host: Host): string;
-  /** What has to happen before the client knows. */
-  readonly afterwards: string;
+  /** What the user has to do for the client to pick it up. */
+  readonly nextStep: string;
 }
 
 const mcpServers = (): readonly string[] => ['mcpServers'];
@@ -19,58 +19,58 @@ const mcpServers = (): readonly string[] => ['mcpServers'];
 export const CLIENTS = {
   'claude-code': {
     title: 'Claude Code',
-    format: jsonFormat({ servers: mcpServers, besides: { type: 'stdio' } }),
+    format: jsonFormat({ servers: mcpServers, extraFields: { type: 'stdio' } }),
     // Beside the configuration directory, unless that was moved.
     file: (host) => join(host, given(host, 'CLAUDE_CONFIG_DIR') ?? host.homedir, '.claude.json'),
-    afterwards: 'Start a new session; /mcp shows the server.',
+    nextStep: 'Start a new session; /mcp shows the server.',
   },
   'claude-desktop': {
     title: 'Claude Desktop',
     format: jsonFormat({ servers: mcpServers }),
     file: (host) => join(host, applicationData(host), 'Claude', 'claude_desktop_config.json'),
-    afterwards: 'Quit Claude Desktop and start it again.',
+    nextStep: 'Quit and reopen Claude Desktop.',
   },
   cursor: {
     title: 'Cursor',
-    format: jsonFormat({ servers: mcpServers, besides: { type: 'stdio' } }),
+    format: jsonFormat({ servers: mcpServers, extraFields: { type: 'stdio' } }),
     file: (host) => join(host, host.homedir, '.cursor', 'mcp.json'),
-    afterwards: 'Cursor asks to enable the new server, or see Settings, MCP.',
+    nextStep: 'Cursor asks to enable the new server, or see Settings, MCP.',
   },
   vscode: {
     title: 'VS Code',
-    format: jsonFormat({ servers: () => ['servers'], besides: { type: 'stdio' } }),
+    format: jsonFormat({ servers: () => ['servers'], extraFields: { type: 'stdio' } }),
     file: (host) => join(host, applicationData(host), 'Code', 'User', 'mcp.json'),
-    afterwards: 'Run "MCP: List Servers" and start it there.',
+    nextStep: 'Run "MCP: List Servers" and start it there.',
   },
   codex: {
     title: 'Codex',
     format: tomlFormat('mcp_servers'),
     file: (host) => join(host, given(host, 'CODEX_HOME') ?? join(host, host.homedir, '.codex'), 'config.toml'),
-    afterwards: 'Start Codex again; /mcp shows the server.',
+    nextStep: 'Restart Codex; /mcp shows the server.',
   },
   gemini: {
     title: 'Gemini CLI',
     format: jsonFormat({ servers: mcpServers }),
     file: (host) => join(host, host.homedir, '.gemini', 'settings.json'),
-    afterwards: 'Start Gemini CLI again; /mcp shows the server.',
+    nextStep: 'Restart Gemini CLI; /mcp shows the server.',
   },
   copilot: {
     title: 'Copilot CLI',
-    format: jsonFormat({ servers: mcpServers, besides: { type: 'local', tools: ['*'] } }),
+    format: jsonFormat({ servers: mcpServers, extraFields: { type: 'local', tools: ['*'] } }),
     file: (host) => join(host, given(host, 'COPILOT_HOME') ?? join(host, host.homedir, '.copilot'), 'mcp-config.json'),
-    afterwards: 'Start Copilot again; /mcp show lists the server.',
+    nextStep: 'Restart Copilot CLI; /mcp show lists the server.',
   },
   opencode: {
     title: 'opencode',
     format: jsonFormat({
       // Version 2 has the servers one level deeper; a file that has them there says which it is.
       servers: (text) => (isObject(readMember(text, ['mcp', 'servers'])) ? ['mcp', 'servers'] : ['mcp']),
-      oneList: true,
-      besides: { type: 'local', enabled: true },
-      begin: '{\n  "$schema": "https://opencode.ai/config.json"\n}\n',
+      commandIsList: true,
+      extraFields: { type: 'local', enabled: true },
+      initialText: '{\n  "$schema": "https://opencode.ai/config.json"\n}\n',
     }),
     file: (host) => firstExisting(host, ['opencode.jsonc', 'opencode.json']),
-    afterwards: 'Start opencode again; opencode mcp list shows the server.',
+    nextStep: 'Restart opencode; opencode mcp list shows the server.',
   },
 } as const satisfies Record<string, InstallClient>;
 
@@ -85,7 +85,7 @@ function given({ env }: Host, variable: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-/** Where programs with windows keep what belongs to a person. */
+/** Where desktop apps keep per-user data. */
 function applicationData(host: Host): string {
   switch (host.platform) {
     case 'win32':
@@ -97,7 +97,7 @@ function applicationData(host: Host): string {
   }
 }
 
-/** opencode keeps to the same place on every platform. */
+/** opencode uses the same path on every platform. */
 function firstExisting(host: Host, names: readonly string[]): string {
   const directory = join(host, given(host, 'XDG_CONFIG_HOME') ?? join(host, host.homedir, '.config'), 'opencode');
   const files = names.map((name) => join(host, directory, name));

@@ -1,4 +1,4 @@
-/** How the clients write down their servers. */
+/** How clients store their servers. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { readMember, removeMember, setMember } from './edit-json.ts';
@@ -8,34 +8,34 @@ import { commandLine, isOurs, type ServerEntry } from './server-entry.ts';
 export type Owner = 'nobody' | 'us' | 'others';
 
 export interface ConfigFormat {
-  /** Whose the entry of this name is. */
+  /** Who owns the entry of this name. */
   owner(text: string, name: string): Owner;
   add(text: string, name: string, entry: ServerEntry): string;
   /**
-   * Also takes out a section that is empty then, unless `before`, the text before the entry was added, had it.
-   * Undefined, for no file, when only the beginning of a new file is left and there was none before.
+   * Also removes a section that becomes empty, unless it was already in `before`, the text before the entry was added.
+   * Returns undefined to delete the file: there was none before, and nothing but its initial text is left.
    */
   remove(text: string, name: string, before: string | undefined): string | undefined;
 }
 
 interface JsonLayout {
-  /** Where the servers stand. */
+  /** Path of the servers in the file. */
   readonly servers: (text: string) => readonly string[];
-  /** Whether the command and its arguments are one list. */
-  readonly oneList?: true;
-  /** What an entry needs besides them. */
-  readonly besides?: Readonly<Record<string, unknown>>;
-  /** What a new file begins with. */
-  readonly begin?: string;
+  /** Whether the command and its arguments form a single list. */
+  readonly commandIsList?: true;
+  /** Other fields that an entry needs. */
+  readonly extraFields?: Readonly<Record<string, unknown>>;
+  /** Initial text of a new file. */
+  readonly initialText?: string;
 }
 
-/** The command line of an entry, whichever way it is written. */
+/** The command line of an entry, in either notation. */
 function commandOf(entry: unknown): unknown[] {
   const { command, args } = Object(entry) as { command?: unknown; args?: unknown };
   return [command, args].flat().filter((part) => part !== undefined);
 }
 
-export function jsonFormat({ servers, oneList, besides = {}, begin = '' }: JsonLayout): ConfigFormat {
+export function jsonFormat({ servers, commandIsList, extraFields = {}, initialText = '' }: JsonLayout): ConfigFormat {
   return {
     owner(text, name) {
       const entry = readMember(text, [...servers(text), name]);
@@ -43,14 +43,14 @@ export function jsonFormat({ servers, oneList, besides = {}, begin = '' }: JsonL
       return isOurs(commandOf(entry)) ? 'us' : 'others';
     },
     add(text, name, entry) {
-      const from = text.trim() === '' ? begin : text;
+      const from = text.trim() === '' ? initialText : text;
       const path = [...servers(from), name];
       const earlier = readMember(from, path);
       const [command, ...args] = commandLine(entry, commandOf(earlier));
-      const run = oneList ? { command: [command, ...args] } : { command, args };
-      // What a person added to the entry (variables, time-outs) stays.
+      const run = commandIsList ? { command: [command, ...args] } : { command, args };
+      // Keep what the user added to the entry (variables, timeouts).
       const kept = typeof earlier === 'object' && earlier !== null ? earlier : {};
-      const fresh = { ...besides, ...kept, ...run };
+      const fresh = { ...extraFields, ...kept, ...run };
       return isDeepStrictEqual(fresh, earlier) ? text : setMember(from, path, fresh);
     },
     remove(text, name, before) {
@@ -62,7 +62,8 @@ export function jsonFormat({ servers, oneList, besides = {}, begin = '' }: JsonL
         if (!isOurs || !isDeepStrictEqual(readMember(left, path), {})) break;
         left = removeMember(left, path);
       }
-      const isNew = before === undefined && isDeepStrictEqual(readMember(left, []), readMember(begin || '{}', []));
+      const isNew =
+        before === undefined && isDeepStrictEqual(readMember(left, []), readMember(initialText || '{}', []));
       return isNew ? undefined : left;
     },
   };
@@ -72,7 +73,7 @@ const TOML_STRING = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'/g;
 const COMMAND_LINE = /^([ \t]*command[ \t]*=[ \t]*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')/m;
 const ARGS = /^([ \t]*args[ \t]*=[ \t]*)\[[^\]]*\]/m;
 
-/** Codex: a table for each server. */
+/** Codex: one table per server. */
 export function tomlFormat(root: string): ConfigFormat {
   return {
     owner(text, name) {

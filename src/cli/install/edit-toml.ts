@@ -1,4 +1,4 @@
-/** Adds, changes and removes one table of a TOML text, and refuses whatever it is not sure of. */
+/** Adds, changes and removes one table of a TOML text, and refuses whatever it does not recognise. */
 
 export class TomlTextError extends Error {
   override readonly name = 'TomlTextError';
@@ -7,7 +7,7 @@ export class TomlTextError extends Error {
 interface Table {
   readonly path: readonly string[];
   readonly start: number;
-  /** Behind its last line that is neither blank nor a comment. */
+  /** Just after its last line that is neither blank nor a comment. */
   readonly end: number;
 }
 
@@ -42,7 +42,7 @@ export function removeTable(text: string, path: readonly string[]): string {
   );
 }
 
-/** A table written in another way would be there twice, which is not TOML. */
+/** A table that is already defined in another notation would be defined twice, which is invalid TOML. */
 function refuseOtherForms(text: string, path: readonly string[]): void {
   const [root = '', name = ''] = path;
   const quoted = (key: string): string => `["']?${key.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}["']?`;
@@ -74,7 +74,7 @@ function tablesOf(text: string): Table[] {
   return tables;
 }
 
-/** Lines, where those that an array or a long string spans count as one. */
+/** Logical lines: a multi-line array or string counts as one. */
 function* statementsOf(text: string): Generator<{ line: string; start: number; end: number }> {
   let start = 0;
   while (start < text.length) {
@@ -113,7 +113,7 @@ function bareOrQuoted(key: string): string {
   return /^[\w-]+$/.test(key) ? key : JSON.stringify(key);
 }
 
-/** What JSON escapes in a string, TOML reads the same way. */
+/** TOML reads JSON's string escapes the same way. */
 export function tomlValue(value: unknown): string {
   return Array.isArray(value) ? `[${value.map(tomlValue).join(', ')}]` : JSON.stringify(value);
 }

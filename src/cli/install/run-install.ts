@@ -6,7 +6,7 @@ import type { Host } from '../../config/host.ts';
 import { flagOf, rowOf, type SettingKey } from '../../config/settings-table.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
-import { changedLines, lastBackup, readIfThere, removeWithBackup, writeWithBackup } from './change-file.ts';
+import { changedLines, lastBackup, readIfExists, removeWithBackup, writeWithBackup } from './change-file.ts';
 import { CLIENTS, type ClientName, type InstallClient } from './clients.ts';
 import type { ConfigFormat } from './config-format.ts';
 import { JsonTextError } from './edit-json.ts';
@@ -19,7 +19,7 @@ export interface InstallContext extends Host {
   /** The Node and the file that a client has to run, both absolute. */
   readonly command: string;
   readonly program: string;
-  /** Settings that the server shall be started with. */
+  /** Settings to start the server with. */
   readonly flags: ReadonlyMap<SettingKey, string>;
   readonly terminal: Terminal;
   readonly now: Date;
@@ -34,7 +34,7 @@ interface Choice {
   readonly yes: boolean;
 }
 
-/** A reason to change nothing, in words for the person. */
+/** A reason not to change anything, worded for the user. */
 class Refusal extends Error {}
 
 /** Returns the exit code. */
@@ -72,7 +72,7 @@ async function change(
 ): Promise<number> {
   const { terminal, now } = context;
   const { paint } = terminal;
-  const before = await readIfThere(file);
+  const before = await readIfExists(file);
   const after =
     direction === 'install'
       ? added(before ?? '', name, client, context)
@@ -82,7 +82,7 @@ async function change(
     terminal.write(`${paint.green('✓')} ${client.title} ${state}: ${file}\n`);
     return 0;
   }
-  const fate = before === undefined ? ' (new)' : after === undefined ? ' (removed: nothing else is in it)' : '';
+  const fate = before === undefined ? ' (new)' : after === undefined ? ' (removed: nothing else in it)' : '';
   terminal.write(`${paint.bold(client.title)}  ${file}${fate}\n\n`);
   terminal.write(`${changedLines(before ?? '', after ?? '', paint).join('\n')}\n\n`);
   if (print) return 0;
@@ -95,15 +95,15 @@ async function change(
     return 1;
   }
   const backup = after === undefined ? await removeWithBackup(file, now) : await writeWithBackup(file, after, now);
-  terminal.write(`${paint.green('✓')} Done.${backup === undefined ? '' : ` What was there is in ${backup}`}\n`);
-  const next = direction === 'install' ? client.afterwards : `${client.title} forgets it when it is started again.`;
+  terminal.write(`${paint.green('✓')} Done.${backup === undefined ? '' : ` The previous version is in ${backup}`}\n`);
+  const next = direction === 'install' ? client.nextStep : `${client.title} drops it when restarted.`;
   terminal.write(`  ${next}\n`);
   return 0;
 }
 
 function added(text: string, name: string, { format, title }: InstallClient, context: InstallContext): string {
   if (format.owner(text, name) === 'others') {
-    throw new Refusal(`${title} has another server named ${name}; choose a name for this one with --name.`);
+    throw new Refusal(`${title} already has a different server named ${name}; choose another name with --name.`);
   }
   const { command, program, flags } = context;
   return format.add(text, name, { command, program, flags: flags.size === 0 ? undefined : flagArguments(context) });
@@ -117,16 +117,16 @@ async function removed(
 ): Promise<string | undefined> {
   switch (format.owner(text, name)) {
     case 'us':
-      return format.remove(text, name, await lastBackup(file, (kept) => isWithout(format, kept, name)));
+      return format.remove(text, name, await lastBackup(file, (kept) => hasNoEntry(format, kept, name)));
     case 'others':
-      throw new Refusal(`The server named ${name} in ${title} is another one; it stays.`);
+      throw new Refusal(`The server named ${name} in ${title} is a different one; it was left alone.`);
     case 'nobody':
       return text;
   }
 }
 
-/** A copy that cannot be read tells nothing. */
-function isWithout(format: ConfigFormat, text: string, name: string): boolean {
+/** An unreadable backup proves nothing. */
+function hasNoEntry(format: ConfigFormat, text: string, name: string): boolean {
   try {
     return format.owner(text, name) === 'nobody';
   } catch {
@@ -134,12 +134,14 @@ function isWithout(format: ConfigFormat, text: string, name: string): boolean {
   }
 }
 
-/** With the values as this machine reads them here: the client starts the server in another directory. */
+/** With values resolved here: the client will start the server in another directory. */
 function flagArguments({ flags, ...host }: InstallContext): string[] {
   return [...flags].map(([key, written]) => {
     const { kind } = rowOf(key);
     if (kind.isSecret) {
-      throw new Refusal(`${flagOf(key)} would stand in the open in the client's file; set it as a variable instead.`);
+      throw new Refusal(
+        `${flagOf(key)} would end up in the client's file in plain text; set it as an environment variable instead.`,
+      );
     }
     const parsed = kind.parse(written, host);
     return `${flagOf(key)}=${'value' in parsed ? kind.format(parsed.value, host) : written}`;

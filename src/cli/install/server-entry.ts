@@ -1,14 +1,14 @@
-/** What a client has to run: this very Node with this very file, and never a package by its name. */
+/** What a client has to run: this Node with this file, never a package by name. */
 export interface ServerEntry {
   readonly command: string;
   readonly program: string;
-  /** Flags behind the program; undefined keeps those that an earlier entry has. */
+  /** Flags after the program; undefined keeps those of an existing entry. */
   readonly flags: readonly string[] | undefined;
 }
 
-/** What this command writes points at its file, wherever it was installed. */
+/** Entries written by `install` point at the installed file. */
 const PROGRAM = /[\\/]dist[\\/]main\.mjs$/;
-/** What a person writes by hand names the command. Behind `npx` it would be a package of that name: somebody else's. */
+/** Entries written by hand name the command. After `npx` it would be the npm package of that name, which is not ours. */
 const COMMAND = /(?:^|[\\/])claude-code-mcp(?:\.cmd)?$/;
 
 /** Whether a command line starts this product. */
@@ -16,14 +16,14 @@ export function isOurs(line: readonly unknown[]): boolean {
   return programAt(line) >= 0;
 }
 
-/** Where in a command line the program stands; below 0 when it is another one. */
+/** Index of the program in a command line; negative if it is a different one. */
 function programAt(line: readonly unknown[]): number {
   const [command] = line;
   if (typeof command === 'string' && COMMAND.test(command)) return 0;
   return line.findIndex((argument) => typeof argument === 'string' && PROGRAM.test(argument));
 }
 
-/** The command line for an entry, with what a person added behind the program before. */
+/** The command line for an entry, keeping the arguments that the user added after the program. */
 export function commandLine({ command, program, flags }: ServerEntry, earlier: readonly unknown[]): string[] {
   const at = programAt(earlier);
   const added = at < 0 ? [] : earlier.slice(at + 1).map(String);

@@ -2,7 +2,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import { flagOf } from '../../config/settings-table.ts';
 import { ServerClient } from './server-client.ts';
 
-/** Where programs are; all other rules of the operator are for real work. */
+/** Where programs are; the operator's other rules are for real work. */
 export type RehearsalSettings = Pick<Settings, 'executable' | 'gitBashPath'>;
 
 export interface Rehearsal {

@@ -90,7 +90,7 @@ export class ServerClient {
     throw new Error((first?.type === 'text' ? errorOf(first.text) : `${name} failed`) + (said && `\n${said}`));
   }
 
-  /** Sessions first: a client that goes gives its server two seconds, which ending a running command may take. */
+  /** Sessions first: a closing client gives its server two seconds, and ending a running command may take that long. */
   async close(sessionId: string | undefined): Promise<void> {
     if (sessionId !== undefined) {
       await this.call('claude_code_session', { action: 'cancel', sessionId }).catch(() => undefined);

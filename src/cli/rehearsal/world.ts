@@ -1,4 +1,4 @@
-/** Where a rehearsal happens: directories of its own, and an environment that knows nothing of the person's. */
+/** Where a rehearsal runs: its own directories, and an environment isolated from the user's. */
 
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -37,7 +37,7 @@ export async function createWorld(env: NodeJS.ProcessEnv, parent: string): Promi
   };
 }
 
-/** The person's own environment without the operator's rules: a rule for real work must not decide how a rehearsal ends. */
+/** The user's environment without the operator's rules: those are for real work and must not change the outcome of a rehearsal. */
 export function liveEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   const rules = new Set(SETTING_KEYS.map(variableOf));
   return pick(env, (name) => !rules.has(name.toUpperCase()));

@@ -3,31 +3,31 @@ import type { Settings } from '../../config/load-settings.ts';
 import { serve, type ServeContext } from './serve.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** Shut-down promises five seconds; whatever hangs then must not hold the process. */
-const LAST_MOMENT_MS = 4_800;
+/** Shutdown takes at most five seconds: whatever hangs by then must not keep the process alive. */
+const FORCE_EXIT_MS = 4_800;
 
-/** Serves until the client goes or somebody says stop; then nothing is left behind. */
+/** Serves until the client disconnects or a signal arrives, then cleans up and exits. */
 export async function serveUntilDone(settings: Settings, context: ServeContext): Promise<number> {
   quietWarnings();
   const server = serve(settings, context);
   let exitCode = 0;
   await new Promise<void>((resolve) => {
     const stop = (): void => {
-      setTimeout(() => process.exit(exitCode), LAST_MOMENT_MS).unref();
+      setTimeout(() => process.exit(exitCode), FORCE_EXIT_MS).unref();
       server.close().then(resolve, resolve);
     };
     for (const signal of SIGNALS) process.on(signal, stop);
     process.stdin.once('end', stop);
     process.stdin.once('close', stop);
     process.stdout.on('error', stop);
-    // A client that does not read our log must not end us with it.
+    // A client that closes our stderr must not bring the server down.
     process.stderr.on('error', () => undefined);
     process.on('uncaughtException', (error) => {
       exitCode = 1;
       context.stderr(`claude-code-mcp error: stopping after an unexpected error: ${error.stack ?? error.message}\n`);
       stop();
     });
-    // The SDK lets promises of a dying process fall; that is no reason to take the other sessions down.
+    // The SDK drops promises of a dying process; that must not take the other sessions down.
     process.on('unhandledRejection', (reason) => {
       if (settings.logLevel === 'debug')
         context.stderr(`claude-code-mcp debug: a promise was dropped: ${String(reason)}\n`);
@@ -36,7 +36,7 @@ export async function serveUntilDone(settings: Settings, context: ServeContext):
   process.exit(exitCode);
 }
 
-/** Node prints warnings of libraries on stderr, where a user would take them for trouble of ours. */
+/** Node prints library warnings on stderr, where users would mistake them for errors of this server. */
 function quietWarnings(): void {
   process.removeAllListeners('warning');
   process.on('warning', () => undefined);

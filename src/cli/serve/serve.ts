@@ -9,7 +9,7 @@ import { serveOverStdio } from '../../transports/stdio.ts';
 export interface ServeContext extends Host {
   version: string;
   stderr: (text: string) => void;
-  /** How far the client was answered before all of this was loaded. */
+  /** What the client was already told before the rest of the server was loaded. */
   opening?: Opening | undefined;
 }
 

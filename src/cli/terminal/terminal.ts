@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline/promises';
 import { createPaint, type Paint } from './paint.ts';
 
-/** What a command for people writes to and asks. */
+/** What interactive commands write to and ask on. */
 export interface Terminal {
   readonly paint: Paint;
-  /** Whether lines can be drawn over. */
+  /** Whether lines can be redrawn. */
   readonly isLive: boolean;
   readonly columns: number;
-  /** Whether somebody can answer. */
+  /** Whether someone can answer. */
   readonly canAsk: boolean;
   write(text: string): void;
   ask(question: string): Promise<string>;
@@ -26,7 +26,7 @@ export function openTerminal(): Terminal {
     write: (text) => void stdout.write(text),
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });
-      // While it asks, readline takes Ctrl-C for itself; an input that ends would leave the question open forever.
+      // While asking, readline swallows Ctrl-C; without the close handler, an input that ends would leave the question open forever.
       lines.on('SIGINT', () => {
         process.kill(process.pid, 'SIGINT');
         lines.close();

@@ -8,7 +8,7 @@ import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 const USAGE = `Usage: claude-code-mcp worktrees [list] [--json]
        claude-code-mcp worktrees prune [--yes]`;
 
-/** A session may be at work in what was written to a moment ago. */
+/** A session may still be working in a worktree that changed recently. */
 export const REST_MS = 60 * 60 * 1000;
 
 export interface WorktreesContext {
@@ -32,23 +32,23 @@ export async function runWorktrees(rest: readonly string[], context: WorktreesCo
   }
   const listed = await listWorktrees(host);
   if (asked.action === 'prune') return prune(listed, { ...context, host }, asked.yes);
-  terminal.write(asked.json ? `${JSON.stringify(listed, null, 2)}\n` : forPeople(listed, host));
+  terminal.write(asked.json ? `${JSON.stringify(listed, null, 2)}\n` : formatList(listed, host));
   return 0;
 }
 
-function forPeople(listed: readonly (WorktreeState | Unreadable)[], host: WorktreeHost): string {
+function formatList(listed: readonly (WorktreeState | Unreadable)[], host: WorktreeHost): string {
   if (listed.length === 0) return `There are no worktrees in ${host.worktreesDir}.\n`;
   return listed
     .map((one) =>
       'problem' in one
         ? `${one.id}  ${one.problem}\n`
-        : `${one.branch}  ${inWords(one)}\n    ${one.path}\n    of ${one.repository}, from ${one.base}\n`,
+        : `${one.branch}  ${describeState(one)}\n    ${one.path}\n    of ${one.repository}, from ${one.base}\n`,
     )
     .join('');
 }
 
-export function inWords(state: WorktreeState): string {
-  if (state.state === 'unfinished') return 'cut off; the next operation on it goes on';
+export function describeState(state: WorktreeState): string {
+  if (state.state === 'unfinished') return 'interrupted; the next operation resumes it';
   const parts = [
     ...(state.state === 'missing' ? ['directory gone'] : []),
     ...(state.unmergedCommits > 0 ? [`${state.unmergedCommits} unmerged commit(s)`] : []),
@@ -74,13 +74,13 @@ async function prune(
 ): Promise<number> {
   const chosen = prunable(listed, now);
   if (chosen.length === 0) {
-    terminal.write('Nothing to prune: only merged worktrees that rested for an hour are.\n');
+    terminal.write('Nothing to prune: only merged worktrees that have been idle for an hour are removed.\n');
     return 0;
   }
-  for (const one of chosen) terminal.write(`${one.branch}  ${inWords(one)}\n    ${one.path}\n`);
+  for (const one of chosen) terminal.write(`${one.branch}  ${describeState(one)}\n    ${one.path}\n`);
   if (!yes) {
     if (!terminal.canAsk) {
-      terminal.write('Not an interactive terminal: add --yes to remove them.\n');
+      terminal.write('Not an interactive terminal: pass --yes to remove them.\n');
       return 1;
     }
     if (!(await askYesNo(terminal, `Remove ${chosen.length === 1 ? 'it' : `these ${chosen.length}`}?`))) return 1;

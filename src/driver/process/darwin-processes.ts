@@ -25,7 +25,7 @@ export async function darwinMarked(
   wanted: (markers: { owner: string; run: string }) => boolean,
   system: System,
 ): Promise<ProcessIdentity[]> {
-  // Two listings, because `ps -E` does not say where the arguments end: text in an argument is no proof.
+  // Two listings, because `ps -E` does not say where the arguments end: text in an argument proves nothing.
   const [plain, withEnvironment] = await Promise.all([
     system.run('ps', ['-A', '-ww', '-o', COLUMNS]).then(parse),
     system.run('ps', ['-A', '-E', '-ww', '-o', COLUMNS]).then(parse),

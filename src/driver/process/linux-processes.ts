@@ -6,7 +6,7 @@ import type { System } from './system.ts';
 const READERS = 16;
 const OWNER_BYTES = Buffer.from(`${OWNER_MARKER}=`);
 
-/** Every process that carries a marker, whoever's. */
+/** Every process that carries a marker, of any owner. */
 export async function linuxMarked(system: System): Promise<ProcessIdentity[]> {
   const queue = (await system.pids()).filter((pid) => pid !== system.pid);
   const found: ProcessIdentity[] = [];
@@ -24,7 +24,7 @@ async function identify(pid: number, system: System): Promise<ProcessIdentity | 
   if (!readMarkers(await system.environ(pid))) return undefined;
   const startTime = linuxStartTime(pid, system);
   if (startTime === undefined) return undefined;
-  // Read again: the pid may have changed hands between the first read and the start time.
+  // Read again: the pid may have been reused between the first read and the start time.
   const markers = readMarkers(await system.environ(pid));
   return markers && linuxStartTime(pid, system) === startTime ? { pid, startTime, ...markers } : undefined;
 }

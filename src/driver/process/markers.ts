@@ -2,7 +2,7 @@
 export const OWNER_MARKER = 'CLAUDE_CODE_MCP_OWNER';
 export const RUN_MARKER = 'CLAUDE_CODE_MCP_SESSION';
 
-/** `$0` of the watchdog: on macOS it is told from a session's processes by this, since its environment cannot be read. */
+/** `$0` of the watchdog: tells it apart from a session's processes on macOS, where its environment cannot be read. */
 export const WATCHDOG_NAME = 'claude-code-mcp-watchdog';
 
 /** Ids travel through file names, a shell script and `ps` output, none of which quote. */
@@ -12,7 +12,7 @@ export function isPlainId(id: string): boolean {
   return PLAIN_ID.test(id);
 }
 
-/** What to merge into a session's environment. Ids must never be used again, so make them with `randomUUID()`. */
+/** Variables to merge into a session's environment. Ids must never be reused: create them with `randomUUID()`. */
 export function markerEnv(ownerId: string, runId: string): Record<string, string> {
   for (const id of [ownerId, runId]) {
     if (!isPlainId(id)) throw new TypeError(`Not usable as a process marker: ${JSON.stringify(id)}`);

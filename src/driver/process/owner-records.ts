@@ -8,13 +8,13 @@ import { isPlainId } from './markers.ts';
 import { startTimeOf, type ProcessId } from './process-identity.ts';
 import { thisSystem, type System } from './system.ts';
 
-/** Which server an owner id belongs to, for whoever finds its processes after its end. */
+/** Which server an owner id belongs to, for those who find its processes after it has died. */
 export interface OwnerRecord extends ProcessId {
   readonly ownerId: string;
   readonly place: Place;
   /** When it was written, in milliseconds. */
   readonly at: number;
-  /** Windows only, where nothing else leads to them: the processes that the sessions began with. */
+  /** Windows only, where nothing else identifies them: the root processes of the sessions. */
   readonly roots: readonly ProcessId[];
 }
 
@@ -28,7 +28,7 @@ export interface Place {
 }
 
 /** A record is a few hundred bytes, and on Windows some for each session. */
-const LARGEST_RECORD_BYTES = 1024 * 1024;
+const MAX_RECORD_BYTES = 1024 * 1024;
 
 export function thisPlace(): Place {
   const ask = (read: () => string): string => {
@@ -98,7 +98,7 @@ export async function readOwner(stateDir: string, ownerId: string): Promise<Owne
   const path = recordPath(stateDir, ownerId);
   const found = await lstat(path);
   if (found.isDirectory()) throw new Error(`${path} is a directory`);
-  if (!found.isFile() || found.size > LARGEST_RECORD_BYTES) return 'corrupt';
+  if (!found.isFile() || found.size > MAX_RECORD_BYTES) return 'corrupt';
   const file = await openOwnFile(path, 'read');
   const text = await file.readFile('utf8').finally(() => file.close());
   try {

@@ -35,8 +35,8 @@ export async function isAlive(identity: ProcessId, system: System = thisSystem):
   return (await startTimeOf(identity.pid, system)) === identity.startTime;
 }
 
-/** Those of them that live; with one command where asking takes a command. */
-export async function onlyAlive<T extends ProcessId>(all: readonly T[], system: System = thisSystem): Promise<T[]> {
+/** The ones that are alive, with a single command on platforms that need one. */
+export async function filterAlive<T extends ProcessId>(all: readonly T[], system: System = thisSystem): Promise<T[]> {
   if (all.length === 0) return [];
   if (system.platform === 'linux') return all.filter(({ pid, startTime }) => linuxStartTime(pid, system) === startTime);
   const pids = all.map(({ pid }) => pid);
@@ -45,7 +45,7 @@ export async function onlyAlive<T extends ProcessId>(all: readonly T[], system: 
 }
 
 /** Signals the process only if the pid still belongs to it. */
-export async function signalSame(
+export async function signalIfSame(
   identity: ProcessId,
   signal: NodeJS.Signals,
   system: System = thisSystem,
@@ -57,7 +57,7 @@ export async function signalSame(
   return (await isAlive(identity, system)) && system.kill(identity.pid, signal);
 }
 
-/** Nothing can carry a marker that was not made yet. Unknown times prove nothing. */
+/** A process cannot carry a marker that did not exist yet. Unknown times prove nothing. */
 export function startedSince(startTime: string, since: string | undefined, platform: NodeJS.Platform): boolean {
   if (since === undefined) return true;
   if (platform === 'linux' || platform === 'win32') {

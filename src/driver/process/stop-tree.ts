@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { findMarked } from './find-processes.ts';
-import { onlyAlive, signalSame, startTimeOf, type ProcessId } from './process-identity.ts';
+import { filterAlive, signalIfSame, startTimeOf, type ProcessId } from './process-identity.ts';
 import { stopWindowsTree } from './stop-windows-tree.ts';
 import { thisSystem, type System } from './system.ts';
 
@@ -27,7 +27,7 @@ export interface StopOptions {
 }
 
 export interface StopResult {
-  /** Ended when asked, or by themselves meanwhile. */
+  /** Ended when asked, or on their own. */
   readonly stopped: number;
   /** Ended only when killed. */
   readonly forced: number;
@@ -84,7 +84,7 @@ export async function stopTree(
       live = await living(known, system);
       if (force && system.platform !== 'linux' && live.length > 0) {
         // A killed parent leads to nothing that it started since: hold them all, look again, then kill.
-        for (const process of live) await signalSame(process, 'SIGSTOP', system).catch(() => false);
+        for (const process of live) await signalIfSame(process, 'SIGSTOP', system).catch(() => false);
         found = await find();
         live = await living(known, system);
       }
@@ -98,7 +98,7 @@ export async function stopTree(
       if (process.sent === 'kill' || (!force && process.sent === 'request')) continue;
       if (rootOnly && !isRoot(process)) continue;
       process.sent = force ? 'kill' : 'request';
-      await signalSame(process, force ? 'SIGKILL' : (options.signal ?? 'SIGTERM'), system).catch(() => false);
+      await signalIfSame(process, force ? 'SIGKILL' : (options.signal ?? 'SIGTERM'), system).catch(() => false);
     }
     await pause(poll);
   }
@@ -109,8 +109,8 @@ export async function stopTree(
   return { stopped: gone.length - forced, forced, left: left.size };
 }
 
-/** A question that fails is no answer: then all stay on the list. */
+/** If the system cannot be queried, all of them stay on the list. */
 function living(known: ReadonlyMap<string, Tracked>, system: System): Promise<Tracked[]> {
   const all = [...known.values()];
-  return onlyAlive(all, system).catch(() => all);
+  return filterAlive(all, system).catch(() => all);
 }

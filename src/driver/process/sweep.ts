@@ -9,7 +9,7 @@ import {
   type OwnerRecord,
   type Place,
 } from './owner-records.ts';
-import { isAlive, onlyAlive } from './process-identity.ts';
+import { isAlive, filterAlive } from './process-identity.ts';
 import { stopTree, type StopOptions, type StopTarget } from './stop-tree.ts';
 import { thisSystem, type System } from './system.ts';
 
@@ -43,7 +43,7 @@ export async function sweep(options: SweepOptions, system: System = thisSystem):
   async function sweepOwner(ownerId: string): Promise<void> {
     const record = await readOwner(stateDir, ownerId);
     if (record === 'corrupt') {
-      // Whether its server lives cannot be known, so nothing is stopped; the file would only be reported for ever.
+      // Whether its server lives cannot be known, so nothing is stopped; the file would be reported forever.
       problems.push({ path: recordPath(stateDir, ownerId), problem: 'not a record of an owner; removed' });
     } else {
       const fate = await fateOf(record, place, system);
@@ -92,6 +92,6 @@ async function targetsOf(record: OwnerRecord, system: System): Promise<StopTarge
   const owner = record.ownerId;
   if (system.platform !== 'win32') return [{ owner, since: record.startTime }];
   // Only roots that live: below a dead one, what somebody else with its pid has started cannot be told apart.
-  const roots = await onlyAlive(record.roots, system);
+  const roots = await filterAlive(record.roots, system);
   return roots.map(({ pid, startTime }) => ({ owner, rootPid: pid, rootStartTime: startTime }));
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile, readFileSync, readdir } from 'node:fs';
 
-/** What this folder needs of the operating system; tests put another one in its place. */
+/** What this folder needs from the operating system; replaced in tests. */
 export interface System {
   readonly platform: NodeJS.Platform;
   /** This process: never found, never signalled. A nested server carries the marker of the one around it. */
@@ -18,7 +18,7 @@ export interface System {
   kill(pid: number, signal: NodeJS.Signals): boolean;
 }
 
-/** Fixed, so that what we run does not depend on the user's shell set-up; the last one is NixOS. */
+/** Fixed, so that what we run does not depend on the user's shell setup; the last entry is for NixOS. */
 export const TOOL_PATH = '/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/current-system/sw/bin';
 
 /** On Windows libuv adds PATH, SYSTEMROOT and the like by itself. C and UTC make `ps` print dates that compare. */

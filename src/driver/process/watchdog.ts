@@ -15,7 +15,7 @@ export interface Watchdog {
 export interface WatchdogOptions {
   readonly ownerId: string;
   readonly system?: System | undefined;
-  /** Told when nobody watches any more; the server goes on, the next one sweeps. */
+  /** Called when the watchdog is gone; the server carries on, and the next one sweeps. */
   readonly onProblem?: ((problem: string) => void) | undefined;
 }
 
@@ -94,7 +94,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
   });
 }
 
-/** It must never be what keeps the server running, except while the server waits for its end. */
+/** It must never keep the server running, except while the server waits for it to exit. */
 function keepAlive(child: ChildProcess, keep: boolean): void {
   const handles = [child, ...(child.stdin instanceof Socket ? [child.stdin] : [])];
   for (const handle of handles) {
