@@ -188,7 +188,7 @@ describe('live', () => {
 
 test.each([
   { args: ['--fast'], says: "Unknown option '--fast'" },
-  { args: ['--live'], says: 'add --yes' },
+  { args: ['--live'], says: 'pass --yes' },
 ])('demo $args is bad usage', async ({ args, says }) => {
   const { code, stdout } = await runCommand(['demo', ...args], { env: place.env() });
   expect(stdout).toContain(says);

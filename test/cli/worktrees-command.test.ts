@@ -25,7 +25,7 @@ test('lists worktrees and prunes the merged ones after asking', async () => {
   const [, listed] = await run(['list']);
   expect(listed).toMatch(/claude\/busy {2}1 uncommitted file\(s\)\n[^]*claude\/done {2}merged\n/);
   expect(await run(['prune'], [], Date.now())).toEqual([0, expect.stringContaining('Nothing to prune')]);
-  expect(await run(['prune'])).toEqual([1, expect.stringContaining('add --yes')]);
+  expect(await run(['prune'])).toEqual([1, expect.stringContaining('pass --yes')]);
   expect((await run(['prune'], ['n']))[0]).toBe(1);
   expect(await run(['prune'], ['y'])).toEqual([0, expect.stringMatching(/Removed .*done/)]);
   expect(await scene.git('branch', '--format=%(refname:short)')).toBe('claude/busy\nmain');
