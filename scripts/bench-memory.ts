@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ranSession, rest } from './bench/engine-rows.ts';
 import { syntheticEngine } from './bench/synthetic-agent.ts';
 
-/** `--check` does the same in small. */
+/** `--check` does the same on a small scale. */
 const small = process.argv.includes('--check');
 const SESSIONS = small ? 2 : 1_000;
 /** A turn of 16 steps makes 50 events: init, 16 × 3, result. */
@@ -32,7 +32,7 @@ const rssAtFirst = process.memoryUsage().rss;
 for (let index = 0; index < SESSIONS; index++) await (await ranSession(manySessions)).park();
 const full = heap();
 const events = manySessions.sessions.reduce((sum, { log }) => sum + log.length, 0);
-// The system gets its pages back a moment after they were freed.
+// Freed pages are returned to the system with a delay.
 await sleep(2_000);
 collect();
 const { rss } = process.memoryUsage();

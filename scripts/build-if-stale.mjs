@@ -31,12 +31,12 @@ export async function buildIfStale(name) {
     const startedAt = new Date();
     const { status } = spawnSync(process.execPath, [tsdown, '--logLevel', 'warn', ...outputs[name].args], {
       cwd: root,
-      // Commands whose output is read by programs build first: all build talk goes to stderr.
+      // Programs read the output of commands that build first: all build output goes to stderr.
       stdio: ['ignore', 2, 2],
     });
     if (status !== 0) throw new Error(`the build of ${name} failed`);
     writeFileSync(stamp, '');
-    // A source edited while the build ran is not in the output: what counts is when the build started.
+    // A source edited during the build is not in the output: the start of the build counts.
     utimesSync(stamp, startedAt, startedAt);
   });
 }

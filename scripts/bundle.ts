@@ -1,5 +1,5 @@
 /**
- * Makes the MCPB bundle: `npm run bundle` writes .build/claude-code-mcp-<version>.mcpb.
+ * Builds the MCPB bundle: `npm run bundle` writes .build/claude-code-mcp-<version>.mcpb.
  * With `-- --repository <owner>/<name>` also .build/server.json, the entry for the MCP registry.
  */
 

@@ -55,7 +55,7 @@ function withVersion(file: string): string {
 
 function isCurrent(file: string, wanted: string): boolean {
   const target = path.join(root, file);
-  // A checkout on Windows may have other line ends.
+  // A checkout on Windows may have different line endings.
   return existsSync(target) && readFileSync(target, 'utf8').replaceAll('\r\n', '\n') === wanted;
 }
 

@@ -47,7 +47,7 @@ const TIMEOUT_MS = 90_000;
 
 const base = mkdtempSync(path.join(os.tmpdir(), 'interop-'));
 
-/** A client that turns forms down without asking anybody is driven once more, with answers by tool call alone. */
+/** A client that declines forms without asking anyone is run again, with answers by tool call only. */
 async function tryClient(client: Client): Promise<Outcome> {
   const { outcome, record } = await attempt(client, {});
   if (outcome.works || record.approval !== 'decline') return outcome;
@@ -327,7 +327,7 @@ async function run(words: readonly string[]): Promise<void> {
   process.exitCode = outcomes.every(({ works }) => works) ? 0 : 1;
 }
 
-// At the end of the file, where everything above has its value. `--check` drives nobody and writes nothing.
+// At the end of the file, when everything above is initialised. `--check` runs no client and writes nothing.
 const wanted = process.argv.slice(2).map((name) => name.toLowerCase());
 try {
   if (wanted.includes('--check')) page([SAMPLE]);

@@ -1,5 +1,5 @@
 // Runs on `npm install` and `npm ci`, in a checkout, in CI, and when npm installs the package from git.
-// Development tools may be absent (`--omit=dev`), .git and the sources too: none of that is a reason to fail an install.
+// Development tools (`--omit=dev`), .git and the sources may be missing: none of that must fail an install.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';

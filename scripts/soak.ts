@@ -1,4 +1,4 @@
-// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; with --check it is one short session. Fails with the first thing that is not as it must be.
+// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; with --check it is one short session. Fails on the first violation.
 import { parseArgs } from 'node:util';
 import { openHarness } from '../test/harness/open-harness.ts';
 import { soak, soakHarness } from '../test/soak/soak.ts';

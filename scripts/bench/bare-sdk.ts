@@ -40,7 +40,7 @@ export class BareSession {
   }
 }
 
-/** A turn that pays for a process of its own, as servers do that keep none. */
+/** A turn that pays for its own process, as in servers that keep none. */
 export async function resumedTurn(sessionId: string, text: string, { cwd, env }: Place): Promise<void> {
   const resumed = query({ prompt: text, options: { cwd, env: { ...env }, ...sameOptions, resume: sessionId } });
   try {

@@ -8,7 +8,7 @@ import type { Row } from './row.ts';
 const SESSIONS = 5_000;
 const AT_ONCE = 100;
 
-/** What a person with years of sessions on the machine waits for the newest fifty. */
+/** How long a user with years of sessions waits for the newest fifty. */
 export async function listingRow(rounds: number): Promise<Row> {
   const harness = await openHarness({ toolset: 'explicit' });
   try {
@@ -34,7 +34,7 @@ export async function listingRow(rounds: number): Promise<Row> {
   }
 }
 
-/** Copies of one real transcript under ids of their own. */
+/** Copies of one real transcript, each with its own id. */
 async function fillDisk(harness: Harness): Promise<void> {
   harness.model.on('one of many').reply('done');
   const created = (await harness.ok('claude_create_session', {

@@ -37,7 +37,7 @@ export async function installPeers(): Promise<Peers> {
   const commands: PeerCommand[] = [claudeServe()];
   const problems: string[] = [];
   for (const [index, [name, version]] of Object.entries(PINNED).entries()) {
-    // Each in a place of its own: npm removes what the one before it brought.
+    // Each in its own directory: npm would remove the packages of the previous one.
     const place = path.join(directory, String(index));
     try {
       await mkdir(place);
@@ -55,7 +55,7 @@ export async function installPeers(): Promise<Peers> {
   };
 }
 
-/** Also what asks for a newer Node than this one: it may run all the same. */
+/** Includes packages that ask for a newer Node: they may run anyway. */
 async function npm(cwd: string, spec: string): Promise<void> {
   const args = [
     'install',
@@ -92,7 +92,7 @@ async function commandOf(name: string, version: string, directory: string): Prom
   };
 }
 
-/** The Claude Code that the Agent SDK brings. */
+/** The Claude Code bundled with the Agent SDK. */
 function claudeServe(): PeerCommand {
   const require = createRequire(import.meta.url);
   const sdk = createRequire(require.resolve('@anthropic-ai/claude-agent-sdk'));

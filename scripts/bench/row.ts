@@ -3,7 +3,7 @@ export interface Row {
   readonly what: string;
   readonly target: string;
   readonly measured: string;
-  /** Undefined where there is nothing to reach. */
+  /** Undefined if there is no target. */
   readonly reached: boolean | undefined;
   /** The numbers behind it, for those who want to work with them. */
   readonly numbers: Readonly<Record<string, number>>;

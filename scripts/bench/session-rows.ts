@@ -23,7 +23,7 @@ export async function sessionRows(rounds: number, harness: Harness, place: Place
   harness.model.on(PROMPT).always('Done.');
   const bare: Side = { first: [], second: [], resumed: [] };
   const ours: Side = { first: [], second: [], resumed: [] };
-  // The very first process of a machine reads its program from disk; nobody is to pay for that here.
+  // The very first process of a machine reads its program from disk; that must not be charged to anyone.
   await bareSide(place, { first: [], second: [], resumed: [] });
   await ourSide(harness, { first: [], second: [], resumed: [] });
   await interleaved(rounds, {

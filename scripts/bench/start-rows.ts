@@ -8,7 +8,7 @@ import { startToEnd, startToList } from './stdio-start.ts';
 const OURS = 'claude-code-mcp';
 const BARE = 'node -e 0';
 
-/** All of them in the same environment: what Node itself reads from it (certificates, options) costs everybody. */
+/** All of them in the same environment: what Node itself reads from it (certificates, options) costs all of them. */
 export async function startRows(
   rounds: number,
   home: IsolatedHome,

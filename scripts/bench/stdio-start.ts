@@ -49,7 +49,7 @@ export async function startToList({ file, args, cwd, env, opening }: Command): P
     throw new Error(`${file} ${args.join(' ')} ended without an answer`);
   } finally {
     child.stdin.end();
-    // Peers do not all end with their input; what is measured has been measured.
+    // Not all peers exit when their input ends; the measurement is already done.
     const patience = setTimeout(() => child.kill('SIGKILL'), 3_000);
     await exited;
     clearTimeout(patience);

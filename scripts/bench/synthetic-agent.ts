@@ -1,4 +1,4 @@
-/** A Claude Code that is none: says what the real one says, so that the engine alone is measured. */
+/** A fake Claude Code that says what the real one says, so that only the engine is measured. */
 
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import { loadSettings } from '../../src/config/load-settings.ts';
@@ -19,7 +19,7 @@ export interface TurnShape {
   readonly partials: number;
 }
 
-/** How many messages a turn is made of. */
+/** Messages per turn. */
 export function messagesIn({ steps, partials }: TurnShape): number {
   return 2 + steps * (3 + (partials > 0 ? partials + 1 : 0)) + 2;
 }

@@ -1,4 +1,4 @@
-/** Asks the real server, while building, what it answers to the first requests of a connection. */
+/** Asks the real server at build time for its answers to the first requests of a connection. */
 
 import { InMemoryTransport, type JSONRPCMessage } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
@@ -88,7 +88,7 @@ function connect(toolset: Toolset): Connection {
   };
 }
 
-/** Knows its settings and nothing else: listing tools asks for no more. */
+/** Has settings and nothing else: listing tools needs no more. */
 function idleEngine(toolset: Toolset): Engine {
   const host = { env: {}, cwd: process.cwd(), homedir: process.cwd(), platform: process.platform };
   const never = (): never => {

@@ -5,14 +5,14 @@ import { Rolldown, type TsdownPlugin } from 'tsdown';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What is worked out while building: a module of the product, and the module whose export of the same name fills it. */
+/** A value computed at build time: a module of the product, and the module whose export of the same name fills it. */
 export interface Precomputed {
   readonly module: string;
   readonly exportName: string;
   readonly from: string;
 }
 
-/** Ships a value in place of the code that makes it: a server that starts does not make it again. */
+/** Ships a value instead of the code that computes it, so that the server does not compute it at every start. */
 export function precomputed(values: readonly Precomputed[]): TsdownPlugin {
   const byModule = new Map(values.map((value) => [path.join(root, value.module), value]));
   return {

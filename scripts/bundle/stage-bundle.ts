@@ -1,11 +1,11 @@
-/** Puts together what goes into the MCPB bundle: the server and the Agent SDK, without the Claude Code binary. */
+/** Assembles the MCPB bundle: the server and the Agent SDK, without the Claude Code binary. */
 
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 const SDK = 'node_modules/@anthropic-ai/claude-agent-sdk';
 
-/** The binaries lie in packages of their own beside the SDK, so leaving them out is not copying them. */
+/** The binaries are separate packages beside the SDK, so they are simply not copied. */
 export function stageBundle(root: string, target: string): void {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });

@@ -1,4 +1,4 @@
-/** Generated parts inside pages that people write: between `<!-- gen:NAME -->` and `<!-- /gen -->`. */
+/** Generated parts of hand-written pages: between `<!-- gen:NAME -->` and `<!-- /gen -->`. */
 
 const PART = /(<!-- gen:([\w-]+) -->\n)[^]*?(<!-- \/gen -->)/g;
 

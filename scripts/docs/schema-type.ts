@@ -1,8 +1,8 @@
-/** A JSON Schema in the few words of a table cell. */
+/** A JSON Schema, short enough for a table cell. */
 
 import type { JsonSchema } from '../../src/mcp/documentation/documented-tool.ts';
 
-/** Beyond these a bound says nothing but "a number". */
+/** Larger bounds say no more than "a number". */
 const NO_BOUND = 2_147_483_647;
 const MOST_CHOICES = 4;
 
@@ -57,7 +57,7 @@ function objectInWords(schema: JsonSchema): string {
   const names = Object.entries(properties).map(([name, property]) =>
     'const' in property ? `${name}: ${JSON.stringify(property['const'])}` : required.includes(name) ? name : `${name}?`,
   );
-  // Objects with much in them have rows of their own.
+  // Large objects have their own rows.
   return names.length > 6 ? 'object' : `\`{${names.join(', ')}}\``;
 }
 

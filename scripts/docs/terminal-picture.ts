@@ -1,4 +1,4 @@
-/** Lines of a terminal as an SVG, so that a page can show a session as text that was really written. */
+/** Terminal output as an SVG, so that a page can show a real session. */
 
 const COLUMNS = 106;
 const LINE_HEIGHT = 18;
@@ -35,7 +35,7 @@ export function terminalPicture(text: string, title: string): string {
   ].join('\n');
 }
 
-/** What goes on in the next line keeps the colour of the first. */
+/** Wrapped text keeps its colour. */
 function wrapped(line: string): { words: string; colour: string }[] {
   const colour = COLOURS.find(([pattern]) => pattern.test(line))?.[1] ?? PLAIN;
   const pieces: string[] = [];

@@ -1,4 +1,4 @@
-/** A real client, pinned, and how a whole task is driven through it. */
+/** A real client, pinned, and how to drive a complete task through it. */
 export interface Client {
   name: string;
   package: string | undefined;

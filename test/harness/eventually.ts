@@ -8,7 +8,7 @@ export interface Patience {
   readonly within?: number;
   /** Milliseconds between two looks. */
   readonly every?: number;
-  /** What is waited for, as it should read in the failure. */
+  /** What is being waited for, for the failure message. */
   readonly what: string;
 }
 

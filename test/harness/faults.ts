@@ -1,4 +1,4 @@
-/** What no test may end with, whatever it asserted itself. */
+/** Faults that fail every test, whatever it asserts itself. */
 
 import type { ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import type { MarkedProcess } from './marked-processes.ts';

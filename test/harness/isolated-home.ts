@@ -1,4 +1,4 @@
-/** A home and a project directory of a test's own, so that nothing of the person who runs it is read or changed. */
+/** A home and a project directory for one test, so that nothing of the user who runs it is read or changed. */
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ export interface IsolatedHome {
   readonly project: string;
   readonly configDir: string;
   readonly stateDir: string;
-  /** The variables that make a program live here, and the PATH; nothing else of this process's environment. */
+  /** The variables that point a program here, and the PATH; nothing else from this process's environment. */
   env(): Record<string, string>;
   remove(): Promise<void>;
 }

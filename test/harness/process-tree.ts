@@ -1,4 +1,4 @@
-/** What runs below a process, by parents: the only thing that every platform tells. */
+/** What runs below a process, by parent pids: the only thing that every platform reports. */
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 export interface TreeProcess {
   readonly pid: number;
   readonly parent: number;
-  /** With the pid it names a process for good. */
+  /** With the pid, it identifies a process. */
   readonly started: string;
   readonly command: string;
 }

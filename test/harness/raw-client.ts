@@ -7,7 +7,7 @@ const NEWLINE = Buffer.from('\n');
 const ANSWER_MS = 15_000;
 
 export class RawClient {
-  /** Errors of the protocol that name no request. */
+  /** Protocol errors without a request id. */
   readonly refusals: Json[] = [];
   readonly #server: ServerProcess;
   readonly #waiting = new Map<string, (answer: Json) => void>();

@@ -1,6 +1,6 @@
 /**
  * The client's end of the server's pipes. Not the SDK's own transport: that one hands its parent's variables to the
- * server, signals it when it is slow to end, and passes over what is no JSON-RPC on stdout.
+ * server, signals it when it is slow to exit, and ignores what is not JSON-RPC on stdout.
  */
 
 import {
@@ -26,7 +26,7 @@ export class ServerTransport implements Transport {
     void server.drained.then(() => this.#delivered).then(() => this.#end());
   }
 
-  /** What the server wrote on stdout that is no JSON-RPC. */
+  /** What the server wrote on stdout that is not JSON-RPC. */
   foreignOutput(): string[] {
     const { partialLine } = this.#server;
     return partialLine === '' ? [...this.#foreignLines] : [...this.#foreignLines, partialLine];

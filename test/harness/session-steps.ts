@@ -1,6 +1,6 @@
 /**
- * Steps that most tests take with a session, in either toolset. What returns a view is told in the same words by both;
- * what returns JSON is as the toolset tells it.
+ * Steps that most tests take with a session, in either toolset. Methods that return a view return the same for both;
+ * those that return JSON return it as the toolset does.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,14 +20,14 @@ import {
 export interface Wait {
   /** Milliseconds. */
   readonly within?: number;
-  /** What is waited for, as it should read in the failure. */
+  /** What is being waited for, for the failure message. */
   readonly what?: string;
 }
 
 type Ok = (tool: string, args: Record<string, unknown>) => Promise<Json>;
 
 const WITHIN_MS = 45_000;
-/** A `wait` ends early only for a request or at rest: any other condition is looked at this often. */
+/** A `wait` ends early only for a request or at rest: any other condition is polled this often. */
 const WATCH_MS = 200;
 /** While a request is open every `wait` answers at once. */
 const PAUSE_MS = 20;

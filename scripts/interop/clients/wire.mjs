@@ -1,5 +1,5 @@
-// Stands between a client and the server and notes what they say about forms: `node wire.mjs <log> <command> [arguments]`.
-// What a client shows its user is seen here alone: most report nothing of it, and none in the same way.
+// Sits between a client and the server and records what they say about forms: `node wire.mjs <log> <command> [arguments]`.
+// Only the wire shows what a client shows its user: most do not report it, and no two in the same way.
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
