@@ -28,7 +28,15 @@ export type AgentSignal =
   | { kind: 'result'; result: AgentResult; answered: string[] | undefined }
   | { kind: 'model_answered' }
   | { kind: 'tool_use'; toolUseId: string; toolName: string; input: Record<string, unknown> }
-  | { kind: 'tool_result'; toolUseId: string; isError: boolean; output: string; exitCode: number | undefined }
+  | {
+      kind: 'tool_result';
+      toolUseId: string;
+      isError: boolean;
+      output: string;
+      exitCode: number | undefined;
+      /** What the tool returned beside its text, in the tool's own shape. */
+      returned?: unknown;
+    }
   /** By one of Claude Code's own tools. */
   | { kind: 'file_written'; path: string; before: FileBefore }
   /** By a rule or a hook of the user's settings, or by what else Claude Code goes by: its mode, a classifier. */

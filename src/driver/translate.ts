@@ -145,12 +145,21 @@ function userSignals(message: User): AgentSignal[] {
   const content = message.message.content;
   if (typeof content === 'string') return [];
   const signals: AgentSignal[] = [];
+  const isOnly = content.filter(({ type }) => type === 'tool_result').length === 1;
   for (const block of content) {
     if (block.type !== 'tool_result') continue;
     const isError = block.is_error === true;
     const output = toolOutput(block.content);
     const exitCode = exitCodeOf(output, isError);
-    signals.push({ kind: 'tool_result', toolUseId: block.tool_use_id, isError, output, exitCode });
+    const returned = message.tool_use_result;
+    signals.push({
+      kind: 'tool_result',
+      toolUseId: block.tool_use_id,
+      isError,
+      output,
+      exitCode,
+      ...(returned !== undefined && isOnly && { returned }),
+    });
   }
   return [...signals, ...writtenFile(message.tool_use_result)];
 }

@@ -37,13 +37,14 @@ test('problems are the last five of this call, however many tools came after the
     activity.toolUsed({ toolUseId: `good${String(index)}`, toolName: 'Read', input: { file_path: 'a' } });
     activity.toolEnded(`good${String(index)}`, ended(false));
   }
-  const { problems = [], ...commands } = activity.work ?? {};
-  expect(commands).toEqual({ commandsRun: 7, commandsFailed: 7 });
+  const { problems } = activity;
+  expect(activity.log.ofTurn.map(({ failed }) => failed)).toEqual(Array.from({ length: 7 }, () => true));
   expect(problems.map(({ what }) => what)).toEqual(['bad 2', 'bad 3', 'bad 4', 'bad 5', 'bad 6']);
   for (const { tail } of problems) expect(tail.length).toBeLessThanOrEqual(200);
   expect(problems.at(-1)?.tail).toMatch(/^….* end 6$/);
   activity.begin();
-  expect(activity.work).toBeUndefined();
+  expect(activity).toMatchObject({ problems: [], log: { ofTurn: [] } });
+  expect(activity.log.all).toHaveLength(7);
 });
 
 test.each([
@@ -56,11 +57,8 @@ test.each([
     if (errorFirst) activity.toolEnded('a', ended(true, 'denied'));
     activity.toolRefused('a', 'settings', 'denied');
     if (!errorFirst) activity.toolEnded('a', ended(true, 'denied'));
-    expect(activity.work).toEqual({
-      commandsRun: 0,
-      commandsFailed: 0,
-      problems: [{ tool: 'Bash', what: 'curl x', outcome: 'denied', by, tail: 'denied' }],
-    });
+    expect(activity.problems).toEqual([{ tool: 'Bash', what: 'curl x', outcome: 'denied', by, tail: 'denied' }]);
+    expect(activity.log.all).toEqual([]);
   }
 });
 

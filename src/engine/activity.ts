@@ -1,7 +1,8 @@
-import type { DeniedBy, ToolStatus, Work } from '../schema/results.ts';
+import type { DeniedBy, Problem, ToolStatus } from '../schema/results.ts';
+import { CallLog } from './call-log.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from './requests.ts';
 import { cutAt, summarizeTool } from './tool-summary.ts';
-import { countCommand, isProblem, outputTail, workOf, type CommandCounts } from './work.ts';
+import { isProblem, outputTail, problemsOf } from './work.ts';
 
 export interface ToolUse {
   readonly id: string;
@@ -33,6 +34,8 @@ export interface ToolOutcome {
   isError: boolean;
   output: string;
   exitCode: number | undefined;
+  /** What the tool returned beside its text. */
+  returned?: unknown;
 }
 
 const MAX_TOOL_USES = 200;
@@ -41,8 +44,8 @@ const MAX_LINE = 200;
 /** What was done since the prompt and what goes on now. */
 export class Activity {
   readonly #uses = new Map<string, ToolUse>();
+  readonly #log = new CallLog();
   #counts = new Map<string, number>();
-  #commands: CommandCounts = { commandsRun: 0, commandsFailed: 0 };
   #call = 0;
   #message = 0;
   #note: string | undefined;
@@ -51,7 +54,7 @@ export class Activity {
   begin(): void {
     this.#call++;
     this.#counts = new Map();
-    this.#commands = { commandsRun: 0, commandsFailed: 0 };
+    this.#log.begin();
     this.#note = undefined;
   }
 
@@ -66,6 +69,7 @@ export class Activity {
     this.#note = undefined;
     this.#lastToolUseId = id;
     this.#counts.set(toolName, (this.#counts.get(toolName) ?? 0) + 1);
+    this.#log.used(id, toolName, input);
     const summary = summarizeTool(toolName, input, 120);
     const [call, message] = [this.#call, this.#message];
     this.#uses.set(id, { id, toolName, status: 'running', summary, call, message, refusingRule });
@@ -73,7 +77,7 @@ export class Activity {
   }
 
   /** A denial stays a denial when its error result comes in. */
-  toolEnded(id: string, { isError, output, exitCode }: ToolOutcome): void {
+  toolEnded(id: string, { isError, output, exitCode, returned }: ToolOutcome): void {
     const use = this.#uses.get(id);
     if (use?.status !== 'running' && use?.status !== 'awaiting_permission') return;
     // A tool that is disallowed as a whole does not exist for Claude Code, which says only that.
@@ -82,7 +86,7 @@ export class Activity {
     use.exitCode = exitCode;
     use.requestId = undefined;
     if (isError) use.tail = outputTail(output);
-    if (use.call === this.#call) countCommand(this.#commands, use);
+    this.#log.ended(id, { failed: isError, exitCode, returned });
   }
 
   requestOpened({ id, ask }: Pick<OpenRequest, 'id' | 'ask'>): void {
@@ -106,6 +110,7 @@ export class Activity {
     use.status = 'running';
     use.requestId = undefined;
     if (!ran) return;
+    this.#log.changed(id, ran);
     use.inputChanged = true;
     use.summary = summarizeTool(use.toolName, ran, 120);
   }
@@ -120,7 +125,7 @@ export class Activity {
   #denied(id: string, by: DeniedBy | undefined, message: string): void {
     const use = this.#uses.get(id);
     if (!use || use.status === 'completed' || use.status === 'denied') return;
-    if (use.call === this.#call) countCommand(this.#commands, use, -1);
+    this.#log.denied(id);
     use.status = 'denied';
     use.deniedBy = by;
     use.requestId = undefined;
@@ -160,8 +165,14 @@ export class Activity {
     return this.#uses.get(id);
   }
 
-  get work(): Work | undefined {
-    return workOf(this.callToolUses, this.#commands);
+  /** The last of the present call that failed or were denied. */
+  get problems(): Problem[] {
+    return problemsOf(this.callToolUses);
+  }
+
+  /** Commands and edits that ran to their end. */
+  get log(): Pick<CallLog, 'ofTurn' | 'all'> {
+    return this.#log;
   }
 
   get toolCount(): number {

@@ -34,6 +34,8 @@ export type ConversationEvent =
   /** A request that somebody has to answer. */
   | { kind: 'asked'; request: OpenRequest }
   | { kind: 'settled'; request: OpenRequest; outcome: Outcome }
+  /** A turn begins after a rest. */
+  | { kind: 'began' }
   | { kind: 'rested' };
 
 export interface ConversationSeed {
@@ -98,6 +100,7 @@ export class Conversation {
   #permissionTimeoutMs: number;
   #standing: Standing = { kind: 'starting', result: undefined };
   #backgroundTasks = 0;
+  #hadBackgroundTasks = false;
   #lastText = '';
   #unfinishedText = '';
   #lastMessageAt = 1;
@@ -142,6 +145,11 @@ export class Conversation {
 
   get backgroundTasks(): number {
     return this.#backgroundTasks;
+  }
+
+  /** Something may have run in this turn. */
+  get acted(): boolean {
+    return this.#hadBackgroundTasks || this.activity.toolCount > 0;
   }
 
   /** One line on what it is about: its first message. */
@@ -268,6 +276,7 @@ export class Conversation {
         return;
       case 'background_tasks':
         this.#backgroundTasks = signal.count;
+        this.#hadBackgroundTasks ||= signal.count > 0;
         // Claude Code is about to wake and tell of the end.
         this.times.active();
         return;
@@ -328,6 +337,7 @@ export class Conversation {
     this.totals.beginCall();
     this.activity.begin();
     this.#lastText = '';
+    this.#services.tell({ kind: 'began' });
     this.#changed();
   }
 

@@ -51,6 +51,13 @@ export function hostEngine(settings: Settings, { log, ...host }: HostContext): H
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
     findGitBash: () => findGitBash(host, settings.gitBashPath),
     startWarnings: (options) => startWarnings(options, host),
+    workspaces: once(async () => {
+      const { Workspaces } = await import('../workspace/workspace.ts');
+      const { fullWork, workReport } = await import('../workspace/work-report.ts');
+      const snapshotsDir = path.join(settings.stateDir, 'snapshots');
+      const workspaces = new Workspaces({ env: host.env, worktreesDir: settings.worktreesDir, snapshotsDir });
+      return { workspaces, fullWork, workReport };
+    }),
     baseEnv: host.env,
     log,
     async release() {
@@ -78,4 +85,9 @@ export function hostEngine(settings: Settings, { log, ...host }: HostContext): H
       }
     },
   };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
 }

@@ -206,8 +206,10 @@ export class Engine {
   }
 
   async #closeSession(session: Session): Promise<void> {
-    if (session.atRest) await session.dispose();
-    else await session.cancel('the server shuts down', 'shutdown', 'shutdown');
+    if (session.atRest || session.reporting) {
+      await session.dispose();
+      await session.reported();
+    } else await session.cancel('the server shuts down', 'shutdown', 'shutdown');
   }
 
   #checkOpen(): void {
@@ -395,9 +397,23 @@ export class Engine {
       onRequest: (session, request) => this.approvals.requested(session, request),
       isAskingPerson: (request) => this.approvals.isAskingPerson(request),
       onSettled: (session, request, outcome) => this.#trail.settled(session, request, outcome),
-      onRest: (session) => this.#trail.rested(session),
+      ...this.#workServices(),
+      onRest: (session, turn) => this.#trail.rested(session, turn),
       onTools: (tools) => this.#learnTools(tools),
       debug: (line) => log('debug', line),
+    };
+  }
+
+  #workServices(): Pick<SessionServices, 'openWorkspace' | 'othersWorked'> {
+    const load = this.#services.workspaces;
+    if (!load) return {};
+    return {
+      openWorkspace: async ({ id, options }) => {
+        const { workspaces, ...words } = await load();
+        return { ...words, workspace: await workspaces.openDirectory(id, options.cwd ?? this.policy.directories.own) };
+      },
+      othersWorked: (session, root, since) =>
+        this.#registry.all.some((other) => other !== session && other.workedIn(root, since)),
     };
   }
 

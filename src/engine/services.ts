@@ -2,7 +2,9 @@ import type { GitBash } from '../config/git-bash.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
+import type { Workspaces } from '../workspace/workspace.ts';
 import type { Clock } from './clock.ts';
+import type { OpenedWorkspace } from './session-work.ts';
 
 /** What the engine needs of the world; each is one thing that tests and embedders can replace. */
 export interface EngineServices {
@@ -22,11 +24,17 @@ export interface EngineServices {
   findGitBash?: () => GitBash;
   /** What a caller should know before it relies on a session started with these options. */
   startWarnings?: (options: SessionOptions) => Promise<string[]>;
+  /** Loaded when the first session starts; without it nothing is reported of files. */
+  workspaces?: () => Promise<WorkspaceModule>;
   /** The environment a Claude Code gets before the caller's own variables. */
   baseEnv: NodeJS.ProcessEnv;
   log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;
   /** Ends the services themselves, when the last session has gone. */
   release?: () => Promise<void>;
+}
+
+export interface WorkspaceModule extends Omit<OpenedWorkspace, 'workspace'> {
+  readonly workspaces: Workspaces;
 }
 
 export interface TranscriptReader {

@@ -1,9 +1,9 @@
 import { digestLine } from '../audit/audit-entry.ts';
-import type { ToolStatus } from '../schema/results.ts';
+import type { ToolStatus, Work } from '../schema/results.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';
 import type { AuditTrail } from './services.ts';
 import type { Session } from './session.ts';
-import type { SessionOrigin } from './session-types.ts';
+import type { RestedTurn, SessionOrigin } from './session-types.ts';
 import { ranInstead } from './shown-request.ts';
 import { oneLine } from './tool-summary.ts';
 import { roundUsd } from './totals.ts';
@@ -47,16 +47,16 @@ export class SessionTrail {
     this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior);
   }
 
-  rested(session: Session): void {
-    const who = session.state === 'cancelled' ? 'cancel' : 'claude';
-    const uses = session.activity.callToolUses;
-    const count = (status: ToolStatus): number => uses.filter((use) => use.status === status).length;
+  rested(session: Session, { state, errorSubtype, toolUses, work }: RestedTurn): void {
+    const who = state === 'cancelled' ? 'cancel' : 'claude';
+    const count = (status: ToolStatus): number => toolUses.filter((use) => use.status === status).length;
     const details = {
+      ...workDetails(work),
       ...(count('failed') > 0 && { toolsFailed: count('failed') }),
       ...(count('denied') > 0 && { toolsDenied: count('denied') }),
       ...(session.totals.session.costUnknown && { costUnknown: true }),
     };
-    this.#record(session, 'end', who, session.state, details, session.result?.errorSubtype);
+    this.#record(session, 'end', who, state, details, errorSubtype);
   }
 
   #record(
@@ -79,6 +79,24 @@ export class SessionTrail {
       ...(Object.keys(details).length > 0 && { details }),
     });
   }
+}
+
+/** Counts, and which check: names of files are not for the log. */
+function workDetails(work: Work | undefined): Record<string, string | number | boolean> {
+  const { filesChanged, insertions, deletions, commandsRun, commandsFailed, lastCheck, shared, incomplete } = work ?? {};
+  const told = {
+    filesChanged,
+    insertions,
+    deletions,
+    commandsRun,
+    commandsFailed,
+    ...(lastCheck && { lastCheckExitCode: lastCheck.exitCode, lastCheckAfterLastEdit: lastCheck.afterLastEdit }),
+    shared,
+    ...(incomplete !== undefined && { workIncomplete: true }),
+  };
+  return Object.fromEntries(
+    Object.entries(told).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
 
 /** Names of tools come from MCP servers, words of errors from anywhere: what is written stays one line. */

@@ -1,11 +1,15 @@
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { Work } from '../schema/results.ts';
+import type { ToolUse } from './activity.ts';
 import type { ConnectedClient } from './approvals.ts';
 import type { Clock } from './clock.ts';
 import type { EventLogLimits } from './event-log.ts';
 import type { Principal } from './principal.ts';
 import type { OpenRequest, Outcome } from './requests.ts';
 import type { Session } from './session.ts';
+import type { OpenedWorkspace } from './session-work.ts';
+import type { State } from './state.ts';
 import type { Sums } from './totals.ts';
 
 export type SessionOrigin = AgentLaunch['history'];
@@ -29,9 +33,21 @@ export interface SessionServices {
   /** Whether a form about it is on a person's screen. */
   isAskingPerson(request: OpenRequest): boolean;
   onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
-  onRest(session: Session): void;
+  /** Where the session works; without one there is no report of files. */
+  openWorkspace?(session: Session): Promise<OpenedWorkspace>;
+  /** Whether another session worked in this checkout at some time since. */
+  othersWorked?(session: Session, root: string, since: number): boolean;
+  onRest(session: Session, rest: RestedTurn): void;
   onTools(tools: string[]): void;
   debug(line: string): void;
+}
+
+/** A turn that has ended, as the audit log tells of it. */
+export interface RestedTurn {
+  readonly state: State;
+  readonly errorSubtype: string | undefined;
+  readonly toolUses: readonly ToolUse[];
+  readonly work: Work | undefined;
 }
 
 export interface TranscriptLock {

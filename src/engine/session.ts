@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AgentListener } from '../driver/agent-process.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
+import type { Work } from '../schema/results.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Activity } from './activity.ts';
 import type { Answer } from './answer.ts';
@@ -19,6 +20,7 @@ import type { OpenRequest, Source } from './requests.ts';
 import { rewind, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
 import { withPartialMessages } from './session-setup.ts';
+import { SessionWork, type OpenedWorkspace } from './session-work.ts';
 import type {
   Cancellation,
   SessionOrigin,
@@ -28,9 +30,10 @@ import type {
   TranscriptLock,
 } from './session-types.ts';
 import { ChangeSignal } from './signal.ts';
-import type { State } from './state.ts';
+import { isAtRest, type State } from './state.ts';
 import type { Totals } from './totals.ts';
 import type { TurnResult } from './turn-result.ts';
+import { workOf } from './work.ts';
 
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
@@ -54,6 +57,7 @@ export class Session {
   readonly #conversation: Conversation;
   readonly #process: ProcessHolder;
   readonly #streamsText: boolean;
+  readonly #work: SessionWork | undefined;
   #initTimeoutMs: number;
   #lastReply: Promise<void> = Promise.resolve();
   /** Rewinds under way: they need the process although the conversation is at rest. */
@@ -73,8 +77,17 @@ export class Session {
       { ...seed, eventLimits: services.eventLimits, inherited: seed.inherited },
       { clock: services.clock, tell: (event) => this.#told(event), debug: (line) => services.debug(line) },
     );
+    this.#work =
+      services.openWorkspace &&
+      new SessionWork({
+        clock: services.clock,
+        open: async () => (await services.openWorkspace?.(this)) as OpenedWorkspace,
+        othersWorked: (root, since) => services.othersWorked?.(this, root, since) === true,
+        debug: (line) => services.debug(line),
+      });
     this.#process = new ProcessHolder(services.clock, {
       onMessage: (translation) => {
+        if (translation.signals.some(({ kind }) => kind === 'tool_use')) this.#work?.toolUsed();
         this.#hasAnswered ||= translation.signals.some(({ kind }) => kind === 'result');
         this.#conversation.heard(translation);
       },
@@ -97,12 +110,40 @@ export class Session {
     return this.#conversation.totals;
   }
 
+  /** A turn that has ended counts as running until it is known what it did; a cancelled session waits for nothing. */
   get state(): State {
-    return this.#conversation.state;
+    const { state } = this.#conversation;
+    return this.reporting && state !== 'cancelled' ? 'running' : state;
   }
 
   get atRest(): boolean {
-    return this.#conversation.atRest;
+    return isAtRest(this.state);
+  }
+
+  /** Its turn has ended, and what it did is being looked up. */
+  get reporting(): boolean {
+    return this.#conversation.atRest && this.#work?.isReporting === true;
+  }
+
+  /** Resolves when the report of a turn that has ended is there. */
+  async reported(): Promise<void> {
+    await this.#work?.reported();
+  }
+
+  /** Evidence of what the last call did. */
+  get work(): Work | undefined {
+    const { problems } = this.activity;
+    return this.#work ? this.#work.short(problems) : workOf(undefined, problems);
+  }
+
+  /** The same with every file and command. */
+  get fullWork(): Work | undefined {
+    return this.#work ? this.#work.full(this.activity.problems) : this.work;
+  }
+
+  /** Whether it worked in this checkout since then. */
+  workedIn(root: string, since: number): boolean {
+    return this.#work?.overlaps(root, since) === true;
   }
 
   get options(): SessionOptions {
@@ -236,6 +277,7 @@ export class Session {
     const message = { id: randomUUID(), text };
     const isFirst = this.state === 'starting';
     this.#conversation.say(message);
+    if (isFirst) this.#work?.turnBegins();
     try {
       await this.#process.settled();
       if (this.hasProcess) this.#process.send(message);
@@ -305,6 +347,7 @@ export class Session {
       this.#close();
       this.#conversation.stoppedByForce();
     }
+    await this.reported();
     return true;
   }
 
@@ -472,9 +515,23 @@ export class Session {
         return this.#services.onRequest(this, event.request);
       case 'settled':
         return this.#services.onSettled(this, event.request, event.outcome);
+      case 'began':
+        return this.#work?.turnBegins();
       case 'rested':
-        return this.#services.onRest(this);
+        return this.#rested();
     }
+  }
+
+  #rested(): void {
+    const { state, result, activity, acted } = this.#conversation;
+    const turn = { state, errorSubtype: result?.errorSubtype, toolUses: activity.callToolUses };
+    const { problems } = activity;
+    if (!this.#work) return this.#services.onRest(this, { ...turn, work: workOf(undefined, problems) });
+    const work = this.#work;
+    work.turnEnds({ calls: activity.log.ofTurn, acted }, () => {
+      this.#services.onRest(this, { ...turn, work: work.short(problems) });
+      this.changed.notify();
+    });
   }
 
   /** Resolves when an interrupt has had its effect. */

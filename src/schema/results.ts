@@ -26,8 +26,28 @@ export type Problem = z.infer<typeof problem>;
 
 /** Evidence of what a call did, whatever the answer claims. */
 export const work = z.object({
+  filesChanged: z.number().optional(),
+  insertions: z.number().optional(),
+  deletions: z.number().optional(),
+  files: z
+    .array(
+      z.object({
+        path: z.string(),
+        insertions: z.number(),
+        deletions: z.number(),
+        status: z.enum(['added', 'modified', 'deleted', 'renamed', 'type-changed']),
+        isBinary: z.boolean().optional(),
+      }),
+    )
+    .optional(),
   commandsRun: z.number().optional(),
   commandsFailed: z.number().optional(),
+  commands: z
+    .array(z.object({ command: z.string(), exitCode: z.number().optional(), failed: z.boolean() }))
+    .optional(),
+  lastCheck: z.object({ command: z.string(), exitCode: z.number(), afterLastEdit: z.boolean() }).optional(),
+  shared: z.literal(true).optional(),
+  incomplete: z.string().optional(),
   problems: z.array(problem).optional(),
 });
 export type Work = z.infer<typeof work>;

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { checkIn } from './check-command.ts';
 import type { FileChange } from './compare.ts';
 import { sum } from './diff.ts';
+import { COMMAND_TOOLS, EDIT_TOOLS } from './tool-kinds.ts';
 
 /** A tool call that ran to its end; what was denied did not. */
 export interface ToolCall {
@@ -58,8 +59,6 @@ export interface FullWork extends Omit<WorkReport, 'files'> {
 
 const MOST_BYTES = 600;
 const LONGEST_COMMAND = 100;
-const COMMAND_TOOLS = new Set(['Bash', 'PowerShell']);
-const EDIT_TOOLS = new Set(['Edit', 'MultiEdit', 'Write', 'NotebookEdit']);
 /** File systems and clocks are not finer than this together. */
 const CLOCK_MS = 20;
 

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
@@ -37,6 +37,10 @@ export interface DiffCursor {
 /** Where one session works. */
 export interface Workspace {
   readonly cwd: string;
+  /** The checkout that work is counted in, or the directory itself. */
+  readonly root: string;
+  /** How everything was when the session began; only of a directory. */
+  readonly begun?: Mark;
   /** The checkout whose project settings count; only with a worktree. */
   readonly projectConfigRoot?: string;
   /** As answers name it. */
@@ -46,7 +50,7 @@ export interface Workspace {
   /** How everything is now. */
   mark(): Promise<Mark>;
   /** What git saw happen since the mark, and the calls, as the work report takes them. */
-  evidence(since: Mark, calls: readonly ToolCall[], shared: boolean): Promise<Evidence>;
+  evidence(since: Mark, calls: readonly ToolCall[], shared: boolean): Promise<Evidence & { readonly now: Mark }>;
   /** The session's work: against its base, or since the session began. Hand the cursor back for the next page. */
   diff(
     page: PageOptions,
@@ -79,7 +83,7 @@ export class Workspaces {
 
   /** A session in a directory. Costs nothing where there is no git. */
   async openDirectory(sessionId: string, cwd: string): Promise<Workspace> {
-    const git = await this.git();
+    const git = (await hasRepositoryAbove(cwd)) ? await this.git() : undefined;
     const found = git && (await findCheckout(git, cwd).catch(() => undefined));
     if (!git || !found) return directoryWithoutGit(cwd);
     const scratch = path.join(this.#options.snapshotsDir, sessionId);
@@ -88,6 +92,7 @@ export class Workspaces {
     const begun = await takeSnapshot(seal);
     return {
       ...common(seal, cwd, async () => begun),
+      begun,
       close: () => rm(scratch, { recursive: true, force: true }),
     };
   }
@@ -107,6 +112,17 @@ export class Workspaces {
   async reopenWorktree(id: string): Promise<Workspace> {
     const host = await this.host();
     return worktreeOf(host, await settleApply(host, await requireRecord(host, id)), []);
+  }
+}
+
+/** A look at the directories above costs no process. */
+async function hasRepositoryAbove(cwd: string): Promise<boolean> {
+  let directory = await realpath(cwd).catch(() => cwd);
+  for (;;) {
+    if (await lstat(path.join(directory, '.git')).catch(() => undefined)) return true;
+    const parent = path.dirname(directory);
+    if (parent === directory) return false;
+    directory = parent;
   }
 }
 
@@ -146,14 +162,15 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
 function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<Workspace, 'close'> {
   return {
     cwd,
+    root: seal.checkout.workTree,
     notes: [],
     mark: () => takeSnapshot(seal),
     async evidence(since, calls, shared) {
-      if (since === undefined) return { calls, changes: undefined, lastWrite: 0, shared };
+      if (since === undefined) return { calls, changes: undefined, lastWrite: 0, shared, now: undefined };
       const now = await takeSnapshot(seal);
       const changes = await changedFiles(seal, await compareSnapshots(seal, since, now));
       const unseen = await unseenEdits(seal, changes, calls);
-      return { calls, changes: [...changes, ...unseen], lastWrite: now.lastWrite, shared };
+      return { calls, changes: [...changes, ...unseen], lastWrite: now.lastWrite, shared, now };
     },
     async diff(page, _calls, cursor) {
       const comparison = cursor?.comparison ?? (await compareSnapshots(seal, await start(), await takeSnapshot(seal)));
@@ -199,9 +216,10 @@ async function ignoredAmong(seal: Seal, names: readonly string[]): Promise<Set<s
 function directoryWithoutGit(cwd: string): Workspace {
   return {
     cwd,
+    root: path.resolve(cwd),
     notes: [],
     mark: async () => undefined,
-    evidence: async (_, calls, shared) => ({ calls, changes: undefined, lastWrite: 0, shared }),
+    evidence: async (_, calls, shared) => ({ calls, changes: undefined, lastWrite: 0, shared, now: undefined }),
     async diff(page, calls, cursor) {
       const patch = cursor?.patch ?? reportedPatch(calls);
       const files = editedFiles(calls.filter((call) => editedPath(call) !== undefined));

@@ -100,6 +100,10 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
         meaning: '`result.structuredOutput`, if the session has an `outputFormat`.',
         default: '`true`',
       },
+      'pollOptions.includeWork': {
+        meaning: '`full`: `result.work` lists every file and command of the call.',
+        default: '`short`: counts, and as many files as fit into 600 bytes',
+      },
       'pollOptions.includeTerminalEvents': {
         meaning: 'Events that end a call, of type `result` and `error`.',
         default: 'only in `full`',

@@ -25,6 +25,7 @@ export interface CheckViewOptions {
   includeUsage: boolean;
   includeModelUsage: boolean;
   includeStructuredOutput: boolean;
+  includeWork: 'short' | 'full';
   includeTerminalEvents: boolean;
   includeProgressEvents: boolean;
   resultOffset: number;
@@ -98,7 +99,7 @@ function resultFields(session: Session, options: CheckViewOptions, truncated: Se
   const structured = options.includeStructuredOutput ? session.result?.structuredOutput : undefined;
   // It is of use only whole. The answer holds it as text, which can be read on.
   const fits = byteLength(structured) <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
-  const besides = (fits ? byteLength(structured) : 0) + byteLength(session.activity.work);
+  const besides = (fits ? byteLength(structured) : 0) + byteLength(session.work);
   const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES - besides);
   const offset = options.toolUseID === undefined ? options.resultOffset : 0;
   const shown = resultView(session, {

@@ -18,13 +18,13 @@ export interface StatusViewOptions {
 
 /** What `claude_get_status` answers. */
 export function explicitStatusView(session: Session, options: StatusViewOptions): StatusAnswer {
-  const { activity, atRest, now, requests, totals } = session;
+  const { activity, atRest, now, requests, totals, work } = session;
   const all = options.turn === 'all';
   return {
     sessionId: session.id,
     status: explicitStatus(session),
     ...outcome(session),
-    ...(atRest && activity.work && { work: activity.work }),
+    ...(atRest && work && { work }),
     recentOutput: recentOutput(session, options.outputLines, all ? 0 : session.lastMessageAt),
     pendingInputs: requests.map((request) => ({
       ...pendingInputView(request, { now, whole: request.id === options.wholeInputId }),

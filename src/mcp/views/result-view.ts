@@ -9,6 +9,7 @@ export interface ResultViewOptions {
   includeUsage: boolean;
   includeModelUsage: boolean;
   includeStructuredOutput: boolean;
+  includeWork: 'short' | 'full';
   /** Where to read on in a long answer, and how much of it. */
   offset: number;
   maxChars: number;
@@ -25,7 +26,7 @@ export function resultView(
   const text = rest.length > options.maxChars ? cutAt(rest, Math.max(1, options.maxChars)) : rest;
   const cut = text.length < rest.length || options.offset > 0;
   const denials = denialsOf(result.permissionDenials, activity.callToolUses, options.includeModelUsage);
-  const { work } = activity;
+  const work = options.includeWork === 'full' ? session.fullWork : session.work;
   return {
     cut: text.length < rest.length,
     result: {

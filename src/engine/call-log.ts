@@ -1,0 +1,107 @@
+import { COMMAND_TOOLS, EDIT_TOOLS } from '../workspace/tool-kinds.ts';
+import type { ToolCall } from '../workspace/work-report.ts';
+import { sizeOf } from './size-of.ts';
+
+interface LoggedCall extends ToolCall {
+  readonly turn: number;
+  readonly bytes: number;
+}
+
+type Input = Readonly<Record<string, unknown>>;
+
+const MOST_CALLS = 5_000;
+/** What a session keeps of patches; the oldest go first. */
+const MOST_BYTES = 4_000_000;
+
+/** The commands and edits of a session, for the report of its work. */
+export class CallLog {
+  readonly #running = new Map<string, Pick<LoggedCall, 'tool' | 'input' | 'startedAt' | 'turn'>>();
+  readonly #ended = new Map<string, LoggedCall>();
+  readonly #now: () => number;
+  #turn = 0;
+  #bytes = 0;
+
+  /** File times are compared with it. */
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  begin(): void {
+    this.#turn++;
+  }
+
+  used(id: string, tool: string, input: Input): void {
+    if (!COMMAND_TOOLS.has(tool) && !EDIT_TOOLS.has(tool)) return;
+    this.#running.set(id, { tool, input: named(input), startedAt: this.#now(), turn: this.#turn });
+  }
+
+  /** Somebody let it run with another input. */
+  changed(id: string, input: Input): void {
+    const call = this.#running.get(id);
+    if (call) this.#running.set(id, { ...call, input: named(input) });
+  }
+
+  ended(id: string, { failed, exitCode, returned }: Pick<ToolCall, 'failed' | 'exitCode'> & { returned?: unknown }): void {
+    const call = this.#running.get(id);
+    if (!call) return;
+    this.#running.delete(id);
+    const result = patchOf(returned);
+    const bytes = sizeOf(result);
+    this.#ended.set(id, { ...call, failed, exitCode, endedAt: this.#now(), result, bytes });
+    this.#bytes += bytes;
+    if (this.#ended.size > MOST_CALLS) this.#drop(oldestOf(this.#ended));
+    if (this.#bytes > MOST_BYTES) this.#dropPatches();
+  }
+
+  /** It never ran. */
+  denied(id: string): void {
+    this.#running.delete(id);
+    this.#drop(id);
+  }
+
+  get ofTurn(): ToolCall[] {
+    return this.all.filter(({ turn }) => turn === this.#turn);
+  }
+
+  get all(): LoggedCall[] {
+    return [...this.#ended.values()];
+  }
+
+  /** The calls themselves are still counted. */
+  #dropPatches(): void {
+    for (const [id, call] of this.#ended) {
+      if (this.#bytes <= MOST_BYTES / 2) return;
+      this.#bytes -= call.bytes;
+      this.#ended.set(id, { ...call, result: undefined, bytes: 0 });
+    }
+  }
+
+  #drop(id: string): void {
+    this.#bytes -= this.#ended.get(id)?.bytes ?? 0;
+    this.#ended.delete(id);
+  }
+}
+
+function oldestOf(calls: ReadonlyMap<string, unknown>): string {
+  return calls.keys().next().value ?? '';
+}
+
+/** Which command, which file: contents are in the patch. */
+function named(input: Input): Input {
+  return Object.fromEntries(
+    ['command', 'file_path', 'notebook_path'].flatMap((name) => (name in input ? [[name, input[name]]] : [])),
+  );
+}
+
+/** An edit also returns the whole file as it was. */
+function patchOf(returned: unknown): unknown {
+  if (typeof returned !== 'object' || returned === null) return undefined;
+  const { type, structuredPatch, gitDiff, content } = returned as Input;
+  const { additions, deletions } = (gitDiff ?? {}) as Input;
+  return {
+    type,
+    structuredPatch,
+    ...(additions !== undefined && { gitDiff: { additions, deletions } }),
+    ...(type === 'create' && { content }),
+  };
+}
