@@ -41,7 +41,10 @@ export class CallLog {
     if (call) this.#running.set(id, { ...call, input: named(input) });
   }
 
-  ended(id: string, { failed, exitCode, returned }: Pick<ToolCall, 'failed' | 'exitCode'> & { returned?: unknown }): void {
+  ended(
+    id: string,
+    { failed, exitCode, returned }: Pick<ToolCall, 'failed' | 'exitCode'> & { returned?: unknown },
+  ): void {
     const call = this.#running.get(id);
     if (!call) return;
     this.#running.delete(id);

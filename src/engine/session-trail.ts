@@ -83,7 +83,8 @@ export class SessionTrail {
 
 /** Counts, and which check: names of files are not for the log. */
 function workDetails(work: Work | undefined): Record<string, string | number | boolean> {
-  const { filesChanged, insertions, deletions, commandsRun, commandsFailed, lastCheck, shared, incomplete } = work ?? {};
+  const { filesChanged, insertions, deletions, commandsRun, commandsFailed, lastCheck, shared, incomplete } =
+    work ?? {};
   const told = {
     filesChanged,
     insertions,

@@ -42,9 +42,7 @@ export const work = z.object({
     .optional(),
   commandsRun: z.number().optional(),
   commandsFailed: z.number().optional(),
-  commands: z
-    .array(z.object({ command: z.string(), exitCode: z.number().optional(), failed: z.boolean() }))
-    .optional(),
+  commands: z.array(z.object({ command: z.string(), exitCode: z.number().optional(), failed: z.boolean() })).optional(),
   lastCheck: z.object({ command: z.string(), exitCode: z.number(), afterLastEdit: z.boolean() }).optional(),
   shared: z.literal(true).optional(),
   incomplete: z.string().optional(),

@@ -241,7 +241,7 @@ verifies(['check.include-switches', 'check.available-tools', 'check.result-field
     stopReason: 'end_turn',
     usage: expect.objectContaining({ input_tokens: 200, output_tokens: 40 }),
     modelUsage: expect.any(Object),
-    work: { commandsRun: 1, commandsFailed: 0 },
+    work: { filesChanged: 0, insertions: 0, deletions: 0, commandsRun: 1, commandsFailed: 0 },
   });
 });
 

@@ -37,7 +37,7 @@ verifies(['status.whole', 'list.active'], async (variant) => {
     result: 'I made it.\nIt is empty.',
     recentOutput: ['I made it.', 'It is empty.'],
     pendingInputs: [],
-    work: { commandsRun: 1, commandsFailed: 0 },
+    work: { filesChanged: 0, insertions: 0, deletions: 0, commandsRun: 1, commandsFailed: 0 },
     toolUseEvents: [{ toolName: 'Bash', status: 'completed', input: command }],
     costUsd: expect.closeTo(h.model.chargedUsd(), 6),
     turnCount: 2,

@@ -58,6 +58,8 @@ export const { requirements, verifies } = defineRequirements({
     'request.updated-input': 'updatedInput is what runs',
     'caller.one-call-per-decision':
       'a job with one question and three permissions takes five calls that follow the texts',
+    'work.report':
+      'a result reports the files that changed, by git, the commands, the last check and whether an edit came after it',
     'caller.evidence':
       'at rest the answer tells which tool calls failed or were denied, by whom, whatever Claude claims',
     'caller.input-changed': 'what updatedInput changed is told in the activity or tools, the event and the audit log',

@@ -1,0 +1,98 @@
+/** What a result reports of the work: evidence that git and the tools gave. */
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import { auditedEntries } from './forms-support.ts';
+import { verifies } from './requirements.ts';
+import { check } from './steps.ts';
+
+const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { command, description: 'run' });
+
+verifies('work.report', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.start({ git: true });
+  writeFileSync(join(h.project, 'mine.txt'), 'what the user had not committed\n');
+  const write = tool('Write', { file_path: join(h.project, 'new.txt'), content: 'one\ntwo\n' });
+  h.model.on('work on it').reply(write, bash('echo three > moved.txt'), bash('make test'), text('All tests pass.'));
+  const sessionId = await h.begin('work on it', { allowedTools: ['Bash', 'Write'] });
+  const done = await h.waitUntilRest(sessionId);
+  const { work } = variant.toolset === 'compact' ? done.result : done;
+  expect(work).toMatchObject({
+    filesChanged: 2,
+    insertions: 3,
+    deletions: 0,
+    files: [
+      { path: 'new.txt', insertions: 2, deletions: 0, status: 'added' },
+      { path: 'moved.txt', insertions: 1, deletions: 0, status: 'added' },
+    ],
+    commandsRun: 2,
+    commandsFailed: 1,
+    lastCheck: { command: 'make test', exitCode: 2, afterLastEdit: true },
+    problems: [{ tool: 'Bash', what: 'make test', outcome: 'failed' }],
+  });
+  expect(work).not.toHaveProperty('shared');
+  const { problems: _, ...report } = work;
+  expect(Buffer.byteLength(JSON.stringify(report))).toBeLessThanOrEqual(600);
+  const ended = await auditedEntries(h, ({ kind }) => kind === 'end');
+  expect(ended).toMatchObject([
+    { details: { filesChanged: 2, insertions: 3, commandsRun: 2, commandsFailed: 1, lastCheckExitCode: 2 } },
+  ]);
+});
+
+it('counts for each call what this call changed, and lists everything when asked', async () => {
+  const h = await startHarness({ git: true });
+  const names = Array.from({ length: 30 }, (_, index) => `file-with-a-long-name-${String(index)}.txt`);
+  h.model.on('many').reply(bash(`for f in ${names.join(' ')}; do echo x > $f; done`), text('made'));
+  h.model.on('one more').reply(bash(`rm ${names[0]} && echo y >> ${names[1]}`), text('done'));
+  h.model.on('only talk').reply(text('talked'));
+  const first = await h.ok('claude_code', { prompt: 'many', allowedTools: ['Bash'], waitMs: 40_000 });
+  const { sessionId } = first;
+  expect(first.result.work).toMatchObject({ filesChanged: 30, insertions: 30, commandsRun: 1 });
+  expect(first.result.work.files.length).toBeLessThan(10);
+  const full = await check(h, { action: 'wait', sessionId, pollOptions: { includeWork: 'full' } });
+  expect(full.result.work.files).toHaveLength(30);
+  expect(full.result.work.commands).toMatchObject([{ failed: false }]);
+
+  const second = await h.ok('claude_code_reply', { sessionId, prompt: 'one more', waitMs: 40_000 });
+  expect(second.result.work).toMatchObject({ filesChanged: 2, insertions: 1, deletions: 1, commandsRun: 1 });
+  writeFileSync(join(h.project, 'by-hand.txt'), 'x');
+  const third = await h.ok('claude_code_reply', { sessionId, prompt: 'only talk', waitMs: 40_000 });
+  expect(third.result.work).toEqual({
+    filesChanged: 0,
+    insertions: 0,
+    deletions: 0,
+    commandsRun: 0,
+    commandsFailed: 0,
+  });
+});
+
+it('says that another session worked in the checkout meanwhile', async () => {
+  const h = await startHarness({ git: true });
+  mkdirSync(join(h.project, 'sub'));
+  const held = gate(text('slow is done'));
+  h.model.on('slow').reply(bash('echo slow > slow.txt'), held);
+  h.model.on('quick').reply(bash('echo quick > quick.txt'), text('quick is done'));
+  const allowed = { allowedTools: ['Bash'] };
+  const slow = await h.begin('slow', allowed);
+  await held.arrived;
+  const quick = await h.ok('claude_code', { prompt: 'quick', cwd: join(h.project, 'sub'), waitMs: 40_000, ...allowed });
+  expect(quick.result.work).toMatchObject({ filesChanged: 1, shared: true });
+  held.release();
+  expect((await h.waitUntilRest(slow)).result.work).toMatchObject({ filesChanged: 2, shared: true });
+});
+
+it('reports what the file tools say where there is no git', async () => {
+  const h = await startHarness();
+  const file = join(h.project, 'new.txt');
+  h.model.on('write').reply(tool('Write', { file_path: file, content: 'one\ntwo\n' }), text('written'));
+  const done = await h.ok('claude_code', { prompt: 'write', allowedTools: ['Write'], waitMs: 40_000 });
+  expect(done.result.work).toMatchObject({
+    filesChanged: 1,
+    insertions: 2,
+    files: [{ path: file, insertions: 2, deletions: 0, status: 'added' }],
+  });
+  expect(execFileSync('ls', ['-A', h.project], { encoding: 'utf8' })).toBe('new.txt\n');
+});
