@@ -100,6 +100,7 @@ export const SDK_OPTIONS = {
 export const SERVER_OPTIONS = {
   permissionRequestTimeoutMs: plain,
   sessionInitTimeoutMs: plain,
+  workspace: plain,
 } as const satisfies Record<string, OptionClass>;
 
 type ExposedName<T> = { [K in keyof T]: T[K] extends { kind: 'exposed' } ? K : never }[keyof T];

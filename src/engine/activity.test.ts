@@ -5,7 +5,7 @@ import { Activity } from './activity.ts';
 const ended = (isError: boolean, output = '') => ({ isError, output, exitCode: undefined });
 
 function begun(): Activity {
-  const activity = new Activity();
+  const activity = new Activity(() => 0);
   activity.begin();
   activity.messageGiven();
   return activity;

@@ -44,12 +44,17 @@ const MAX_LINE = 200;
 /** What was done since the prompt and what goes on now. */
 export class Activity {
   readonly #uses = new Map<string, ToolUse>();
-  readonly #log = new CallLog();
+  readonly #log: CallLog;
   #counts = new Map<string, number>();
   #call = 0;
   #message = 0;
   #note: string | undefined;
   #lastToolUseId: string | undefined;
+
+  /** Time of day. */
+  constructor(now: () => number) {
+    this.#log = new CallLog(now);
+  }
 
   begin(): void {
     this.#call++;

@@ -21,8 +21,8 @@ export class CallLog {
   #turn = 0;
   #bytes = 0;
 
-  /** File times are compared with it. */
-  constructor(now: () => number = Date.now) {
+  /** Time of day: file times are compared with it. */
+  constructor(now: () => number) {
     this.#now = now;
   }
 

@@ -88,7 +88,7 @@ interface Unanswered {
 export class Conversation {
   readonly id: string;
   readonly log: EventLog;
-  readonly activity = new Activity();
+  readonly activity: Activity;
   readonly totals: Totals;
   readonly setup: SessionSetup;
   readonly times: SessionTimes;
@@ -110,6 +110,7 @@ export class Conversation {
     this.id = seed.id;
     this.#services = services;
     this.#permissionTimeoutMs = seed.permissionTimeoutMs;
+    this.activity = new Activity(() => services.clock.wallTime());
     this.log = new EventLog(seed.eventLimits);
     this.totals = new Totals(seed.inherited);
     this.files = seed.options.enableFileCheckpointing === true ? new FileTrail() : undefined;

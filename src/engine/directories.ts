@@ -9,7 +9,7 @@ export class Directories {
   /** The server's own, where a relative path begins unless a session's directory is given. */
   readonly own: string;
 
-  /** `stateDir`, where given, is out of bounds but for the worktrees in it. */
+  /** `stateDir`, where given, is out of bounds. A session's own worktree in it is not checked here. */
   constructor(allowed: readonly string[] | undefined, own: string, stateDir?: string) {
     this.#allowed = allowed;
     this.own = own;
@@ -71,11 +71,10 @@ export class Directories {
     );
   }
 
-  /** A directory that a session works in can be written to by its commands; worktrees are made for that. */
+  /** A directory that a session works in can be written to by its commands. */
   #checkNotState(directory: string, what: string): void {
     const absolute = path.resolve(this.own, directory);
     if (this.#stateDir === undefined || !liesIn([realPath(this.#stateDir)], absolute)) return;
-    if (liesIn([realPath(path.join(this.#stateDir, 'worktrees'))], absolute)) return;
     throw new DomainError(
       'PERMISSION_DENIED',
       `${what}: the server keeps its own files there; name another directory.`,

@@ -6,6 +6,7 @@ import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import { rewindCopiesDir } from './kept-files.ts';
+import type { Workspace } from '../workspace/workspace.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -24,7 +25,17 @@ import { listDisk, listMachine, type ListedSession } from './session-listing.ts'
 import { impose } from './session-limits.ts';
 import { withPartialMessages } from './session-setup.ts';
 import { SessionTrail } from './session-trail.ts';
+import type { OpenedWorkspace } from './session-work.ts';
+import {
+  inCheckout,
+  inWorktree,
+  isInside,
+  ownWorktree,
+  requireWorktree,
+  SessionWorktrees,
+} from './session-worktrees.ts';
 import { ChangeSignal } from './signal.ts';
+import { WorkspaceActions } from './workspace-actions.ts';
 
 export interface StartRequest {
   prompt: string;
@@ -70,6 +81,9 @@ export class Engine {
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   readonly #trail: SessionTrail;
+  readonly #worktrees: SessionWorktrees;
+  /** What can be done with the work of a session. */
+  readonly work: WorkspaceActions;
   readonly #resuming = new Map<string, Promise<Session>>();
   #tools: string[] | undefined;
   #closing: Promise<void> | undefined;
@@ -82,6 +96,13 @@ export class Engine {
     this.#trail = new SessionTrail(services.audit, (line) => services.log('info', line));
     this.#registry = new Registry(settings.maxSessions);
     this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock);
+    this.#worktrees = new SessionWorktrees(services.workspaces, settings);
+    this.work = new WorkspaceActions({
+      worktrees: this.#worktrees,
+      approvals: this.approvals,
+      directories: this.policy.directories,
+      findSession: (id) => this.#registry.find(id),
+    });
   }
 
   get sessions(): Session[] {
@@ -119,7 +140,9 @@ export class Engine {
     this.#checkOpen();
     this.policy.checkDepth();
     const admitted = await this.policy.admit(options, defaults);
-    return this.#launchNew({ options: admitted, origin: { kind: 'new' }, streamsText, client: by }, prompt);
+    const worktree =
+      admitted.workspace && ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, admitted));
+    return this.#launchNew({ options: admitted, origin: { kind: 'new' }, streamsText, client: by, worktree }, prompt);
   }
 
   /** How a session is launched whose caller asks for nothing special. */
@@ -171,7 +194,7 @@ export class Engine {
         'The session keeps no checkpoints; start it with advanced.enableFileCheckpointing.',
       );
     }
-    if (session.options.cwd !== undefined) this.policy.directories.existing(session.options.cwd, 'cwd');
+    this.#checkDirectory(session);
     const order: RewindOrder = {
       toUserMessage,
       dryRun,
@@ -219,18 +242,27 @@ export class Engine {
   // ── ways into a conversation ───────────────────────────────────────────────────────────────────────────────────
 
   async #launchNew(
-    seed: Pick<SessionSeed, 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & { id?: string },
+    seed: Pick<SessionSeed, 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & {
+      id?: string;
+      /** How the session gets its worktree, where it gets one. */
+      worktree?: ((id: string) => Promise<OpenedWorkspace>) | undefined;
+    },
     prompt: string,
   ): Promise<Session> {
-    const { options } = seed;
-    const launched = seed.streamsText === true ? withPartialMessages(options) : options;
     return this.#registry.withPlace(async (place) => {
-      const { launch } = await this.#planLaunch(launched);
+      // A spare process has another directory and an id already.
+      const own = seed.worktree && (seed.id ?? randomUUID());
+      const worktree = own === undefined ? undefined : await seed.worktree?.(own);
+      const options = worktree ? inWorktree(seed.options, worktree.workspace) : seed.options;
+      const launched = seed.streamsText === true ? withPartialMessages(options) : options;
+      const { launch } = await this.#planLaunch(launched, worktree?.workspace);
       const session = new Session(
         {
           ...seed,
+          options,
+          worktree,
           owner: seed.client?.principal ?? LOCAL,
-          id: seed.id ?? this.#services.driver.newSessionId?.(launch) ?? randomUUID(),
+          id: own ?? seed.id ?? this.#services.driver.newSessionId?.(launch) ?? randomUUID(),
           permissionTimeoutMs: options.permissionRequestTimeoutMs ?? this.settings.permissionTimeoutMs,
           initTimeoutMs: options.sessionInitTimeoutMs ?? this.settings.startTimeoutMs,
         },
@@ -244,10 +276,12 @@ export class Engine {
       const withoutBash = missingBash(this.#services.findGitBash?.());
       try {
         await session.prompt(prompt);
-        session.warnings.push(...withoutBash, ...((await warnings) ?? []));
+        session.warnings.push(...withoutBash, ...((await warnings) ?? []), ...(worktree?.workspace.notes ?? []));
         return session;
       } catch (error) {
         void this.#registry.forget(session);
+        // Nothing was done in it; what holds something all the same is kept.
+        if (seed.origin.kind !== 'resume') await worktree?.workspace.discard().catch(() => undefined);
         const failure = withReason(error, withoutBash);
         this.#trail.startFailed(session, formatError(failure));
         throw failure;
@@ -275,7 +309,7 @@ export class Engine {
       );
     }
     this.policy.checkDepth();
-    if (session.options.cwd !== undefined) this.policy.directories.existing(session.options.cwd, 'cwd');
+    this.#checkDirectory(session);
     // A process that is on its way out is still registered, and would look like somebody else's.
     await session.closed();
     await this.#checkNotHeld(session.id);
@@ -293,11 +327,13 @@ export class Engine {
       );
     this.policy.checkDepth();
     const options = withOverrides(parent.options, request);
-    if (options.cwd !== undefined) this.policy.directories.existing(options.cwd, 'cwd');
+    const original = parent.worktree;
+    if (!original) this.#checkDirectory(parent);
     return this.#launchNew(
       {
         id: randomUUID(),
         options,
+        worktree: original && ((id) => this.#worktrees.fork(id, original)),
         origin: { kind: 'fork', of: parent.id },
         inherited: parent.totals.session,
         client: request.by,
@@ -336,7 +372,10 @@ export class Engine {
         'INVALID_ARGUMENT',
         'The transcript does not tell the directory of the session: give its cwd if the tool takes one, or start a new session there.',
       );
-    const recorded = found.cwd === undefined ? {} : { cwd: found.cwd };
+    const worktree = disk.options.cwd === undefined ? await this.#worktreeOf(sessionId, found.cwd) : undefined;
+    // The checkout is what has to be allowed; the worktree is the session's own.
+    const directory = worktree ? inCheckout(worktree.workspace) : found.cwd;
+    const recorded = directory === undefined ? {} : { cwd: directory };
     const admitted = await this.policy.admit(withOverrides(disk.options, request), { ...disk.defaults, ...recorded });
     const options = withFreshSystemPrompt(admitted);
     this.policy.checkDepth();
@@ -349,6 +388,7 @@ export class Engine {
       {
         id: fork ? randomUUID() : sessionId,
         options,
+        worktree: worktree && (async (id) => (fork ? this.#worktrees.fork(id, worktree.workspace) : worktree)),
         origin: fork ? { kind: 'fork', of: sessionId, at } : { kind: 'resume', at },
         inherited: { turns: 0, costUsd: spent, ...(unwritten && { costUnknown: true }) },
         client: request.by,
@@ -356,6 +396,16 @@ export class Engine {
       },
       request.prompt,
     );
+  }
+
+  async #worktreeOf(sessionId: string, directory: string | undefined): Promise<OpenedWorkspace | undefined> {
+    const isWorktree = directory !== undefined && isInside(this.settings.worktreesDir, directory);
+    return isWorktree ? this.#worktrees.find(sessionId) : undefined;
+  }
+
+  #checkDirectory({ options, worktree }: Session): void {
+    if (worktree) requireWorktree(worktree);
+    else if (options.cwd !== undefined) this.policy.directories.existing(options.cwd, 'cwd');
   }
 
   async #checkNotHeld(sessionId: string): Promise<void> {
@@ -385,8 +435,8 @@ export class Engine {
       eventLimits: { maxEvents: this.settings.eventBufferSize, maxBytes: EVENT_BYTES },
       launch: async (asked, listener) => {
         if (this.settings.sandbox) checkSandboxPackages(this.#services.baseEnv);
-        const { launch, warnings } = await this.#planLaunch(asked.options);
         const session = this.#registry.find(asked.sessionId);
+        const { launch, warnings } = await this.#planLaunch(asked.options, session?.worktree);
         session?.warnings.push(...warnings);
         return driver.launch({ ...asked, ...launch }, listener);
       },
@@ -418,10 +468,17 @@ export class Engine {
   }
 
   /** Made anew for every process: a directory may have lost its trust since the session began. */
-  async #planLaunch(admitted: SessionOptions): Promise<{ launch: SpareTemplate; warnings: readonly string[] }> {
+  async #planLaunch(
+    admitted: SessionOptions,
+    worktree?: Workspace,
+  ): Promise<{ launch: SpareTemplate; warnings: readonly string[] }> {
     const trusted = await this.#isTrusted(admitted);
     const limited = impose(this.settings, admitted, { trusted, configDir: this.#services.configDir });
-    const { options, managedSettings, env } = imposeRules(this.settings, limited.options);
+    const { options, managedSettings, env } = imposeRules(
+      this.settings,
+      limited.options,
+      ownWorktree(worktree, this.settings),
+    );
     const launch = {
       options: withoutEnv(options),
       ...(managedSettings && { managedSettings }),

@@ -70,10 +70,22 @@ export function checkSandboxPackages(env: NodeJS.ProcessEnv): void {
   );
 }
 
+/** A worktree that a session works in, and what its commands need of the repository to commit. */
+export interface OwnWorktree {
+  readonly path: string;
+  readonly repository: string;
+  readonly writable: readonly string[];
+  /** Below what is writable. */
+  readonly readOnly: readonly string[];
+  /** What the server keeps beside it. */
+  readonly besides: readonly string[];
+}
+
 /** What a caller may say about the sandbox where the operator switched it on: only what makes it tighter. */
-export function sandboxFor(rules: Settings, asked: Fields, host: SandboxHost): Fields {
+export function sandboxFor(rules: Settings, asked: Fields, host: SandboxHost, own?: OwnWorktree): Fields {
   const network = fields(asked['network']);
   const filesystem = fields(asked['filesystem']);
+  const closed = own?.besides ?? [rules.stateDir];
   return {
     enabled: true,
     failIfUnavailable: true,
@@ -94,10 +106,14 @@ export function sandboxFor(rules: Settings, asked: Fields, host: SandboxHost): F
     },
     filesystem: {
       disabled: false,
-      denyRead: [...deniedDirectories(host), rules.stateDir, ...strings(filesystem['denyRead'])],
-      denyWrite: [rules.stateDir, ...strings(filesystem['denyWrite'])],
-      allowRead: [...READ_IN_HOME.map((name) => `~/${name}`), ...proxySockets(host)],
-      allowWrite: [],
+      denyRead: [...deniedDirectories(host), ...closed, ...strings(filesystem['denyRead'])],
+      denyWrite: [...closed, ...(own?.readOnly ?? []), ...strings(filesystem['denyWrite'])],
+      allowRead: [
+        ...READ_IN_HOME.map((name) => `~/${name}`),
+        ...proxySockets(host),
+        ...(own ? [own.path, own.repository] : []),
+      ],
+      allowWrite: [...(own?.writable ?? [])],
     },
   };
 }

@@ -52,7 +52,7 @@ test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', 
     network: { deniedDomains: ['x'], allowedDomains: ['y'] },
     filesystem: { denyRead: ['/usr/local'] },
   };
-  const launch = imposeRules(sandboxed, { sandbox, settings: { sandbox: { enabled: false } } }, () => HOST);
+  const launch = imposeRules(sandboxed, { sandbox, settings: { sandbox: { enabled: false } } }, undefined, () => HOST);
   expect(launch.options.sandbox).toEqual(launch.managedSettings?.['sandbox']);
   expect(launch.options.settings).not.toHaveProperty('sandbox');
   expect(launch.options.sandbox).toMatchObject({
@@ -72,13 +72,34 @@ test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', 
 
 test('SANDBOX keeps file tools in the directories of the session, and out of the server’s own', () => {
   const settings = { permissions: { deny: ['WebFetch'] } };
-  expect(imposeRules(sandboxed, { settings }, () => HOST).options.settings).toEqual({
+  expect(imposeRules(sandboxed, { settings }, undefined, () => HOST).options.settings).toEqual({
     permissions: {
       ...BLOCKED,
       blockReadsExemptPaths: [],
       deny: ['WebFetch', 'Read(//home/me/state/**)', 'Edit(//home/me/state/**)'],
     },
   });
+});
+
+test('SANDBOX leaves a session its own worktree, and what it needs of the repository to commit', () => {
+  const own = {
+    path: '/home/me/state/worktrees/shop/1',
+    repository: '/home/me/shop/.git',
+    writable: ['/home/me/shop/.git/objects'],
+    readOnly: ['/home/me/shop/.git/objects/info'],
+    besides: ['/home/me/state/audit.jsonl', '/home/me/state/worktrees/.records'],
+  };
+  const { options } = imposeRules(sandboxed, {}, own, () => HOST);
+  expect(options.sandbox).toMatchObject({
+    filesystem: {
+      denyRead: ['~', '/home', '/tmp', '/work', ...own.besides],
+      denyWrite: [...own.besides, ...own.readOnly],
+      allowRead: expect.arrayContaining([own.path, own.repository]),
+      allowWrite: own.writable,
+    },
+  });
+  expect(JSON.stringify(options.settings)).toContain('Edit(//home/me/state/audit.jsonl)');
+  expect(JSON.stringify(options.settings)).not.toContain('(//home/me/state/**)');
 });
 
 test('without SANDBOX a sandbox of the caller’s own stays as it was asked for', () => {

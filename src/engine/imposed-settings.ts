@@ -1,6 +1,6 @@
 import type { Settings } from '../config/load-settings.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
-import { sandboxFor, thisSandboxHost, type SandboxHost } from './imposed-sandbox.ts';
+import { sandboxFor, thisSandboxHost, type OwnWorktree, type SandboxHost } from './imposed-sandbox.ts';
 
 /*
  * What the operator's rules add to every process of Claude Code, whatever its caller asked for. Pure: the rules and the
@@ -25,13 +25,17 @@ export interface ImposedLaunch {
 export function imposeRules(
   rules: Settings,
   options: SessionOptions,
+  own?: OwnWorktree,
   host: () => SandboxHost = thisSandboxHost,
 ): ImposedLaunch {
   if (!imposesSettings(rules)) return { options, env: {} };
   const { sandbox: inSettings, ...asked } = settingsOf(options);
   const given = { ...fields(inSettings), ...options.sandbox };
-  const sandbox = rules.sandbox ? sandboxFor(rules, given, host()) : undefined;
-  const permissions = { ...BLOCKED, ...(rules.sandbox && stateDirectoryRules(rules)) };
+  const sandbox = rules.sandbox ? sandboxFor(rules, given, host(), own) : undefined;
+  const permissions = {
+    ...BLOCKED,
+    ...(rules.sandbox && closedTo(own?.besides.flatMap((place) => [place, `${place}/**`]) ?? [`${rules.stateDir}/**`])),
+  };
   const askedPermissions = fields(asked['permissions']);
   const settings = {
     ...asked,
@@ -58,8 +62,8 @@ function imposesSettings({ allowedDirs, sandbox }: Settings): boolean {
 const BLOCKED: Fields = { blockReadsOutsideWorkingDirectories: true, blockWritesOutsideWorkingDirectories: true };
 
 /** A session may work in a directory above the server's own files. */
-function stateDirectoryRules({ stateDir }: Settings): Fields {
-  return { deny: ['Read', 'Edit'].map((tool) => `${tool}(/${stateDir}/**)`) };
+function closedTo(places: readonly string[]): Fields {
+  return { deny: ['Read', 'Edit'].flatMap((tool) => places.map((place) => `${tool}(/${place})`)) };
 }
 
 /** A text that is left here is inline JSON: the policy has read what was a file. */

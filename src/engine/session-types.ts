@@ -3,7 +3,7 @@ import type { PermissionMode, SessionOptions } from '../schema/session-options.t
 import type { Work } from '../schema/results.ts';
 import type { ToolUse } from './activity.ts';
 import type { ConnectedClient } from './approvals.ts';
-import type { Clock } from './clock.ts';
+import type { Clock, Instant } from './clock.ts';
 import type { EventLogLimits } from './event-log.ts';
 import type { Principal } from './principal.ts';
 import type { OpenRequest, Outcome } from './requests.ts';
@@ -36,7 +36,7 @@ export interface SessionServices {
   /** Where the session works; without one there is no report of files. */
   openWorkspace?(session: Session): Promise<OpenedWorkspace>;
   /** Whether another session worked in this checkout at some time since. */
-  othersWorked?(session: Session, root: string, since: number): boolean;
+  othersWorked?(session: Session, root: string, since: Instant): boolean;
   onRest(session: Session, rest: RestedTurn): void;
   onTools(tools: string[]): void;
   debug(line: string): void;
@@ -65,6 +65,8 @@ export interface SessionSeed {
   permissionTimeoutMs: number;
   initTimeoutMs: number;
   inherited?: Sums;
+  /** The worktree that was made for it. */
+  worktree?: OpenedWorkspace | undefined;
   /** Shows text while it is written. */
   streamsText?: boolean | undefined;
 }

@@ -2,7 +2,7 @@ import { messageOf } from '../errors/errors.ts';
 import type { Problem, Work } from '../schema/results.ts';
 import type { Evidence, FullWork, ToolCall, WorkReport } from '../workspace/work-report.ts';
 import type { Mark, Workspace } from '../workspace/workspace.ts';
-import type { Clock } from './clock.ts';
+import type { Clock, Instant } from './clock.ts';
 import { settledWithin } from './patience.ts';
 import { workOf } from './work.ts';
 
@@ -20,7 +20,7 @@ export interface WorkServices {
   readonly clock: Clock;
   open(): Promise<OpenedWorkspace>;
   /** Whether another session worked in this checkout at some time since. */
-  othersWorked(root: string, since: number): boolean;
+  othersWorked(root: string, since: Instant): boolean;
   debug(line: string): void;
 }
 
@@ -31,8 +31,8 @@ export interface TurnFacts {
 }
 
 interface Turn {
-  readonly from: number;
-  to: number | undefined;
+  readonly from: Instant;
+  to: Instant | undefined;
   readonly mark: Promise<Mark>;
   /** Its first tool was heard of when the mark was not yet taken. */
   overtaken: boolean;
@@ -54,8 +54,17 @@ export class SessionWork {
   #report: Report | undefined;
   #reporting: Promise<void> | undefined;
 
-  constructor(services: WorkServices) {
+  /** `opened`: a worktree that was made for the session. */
+  constructor(services: WorkServices, opened?: OpenedWorkspace) {
     this.#services = services;
+    this.#opened = opened;
+    this.#opening = opened && Promise.resolve(opened);
+  }
+
+  /** The worktree it works in, where it has one. */
+  get worktree(): Workspace | undefined {
+    const { workspace } = this.#opened ?? {};
+    return workspace?.worktree && workspace;
   }
 
   /** The report of the last turn is not complete yet. */
@@ -73,9 +82,9 @@ export class SessionWork {
 
   /** Nothing waits for it: the prompt is on its way meanwhile. */
   turnBegins(): void {
-    const isFirst = this.#opening === undefined;
+    const isFirst = this.#turn === undefined;
     const mark = isFirst ? this.opened().then(({ workspace }) => workspace.begun ?? workspace.mark()) : this.#mark();
-    const turn: Turn = { from: Date.now(), to: undefined, mark, overtaken: false, marked: false };
+    const turn: Turn = { from: this.#services.clock.instant(), to: undefined, mark, overtaken: false, marked: false };
     this.#turn = turn;
     this.#report = undefined;
     this.#reporting = undefined;
@@ -96,7 +105,7 @@ export class SessionWork {
   turnEnds(facts: TurnFacts, done: () => void): void {
     const turn = this.#turn;
     if (!turn) return done();
-    turn.to = Date.now();
+    turn.to = this.#services.clock.instant();
     const collected = this.#collect(turn, facts);
     const reporting = this.#within(collected, turn, facts).then(() => {
       if (this.#reporting === reporting) this.#reporting = undefined;
@@ -116,7 +125,7 @@ export class SessionWork {
   }
 
   /** Whether it worked in this checkout since then. */
-  overlaps(root: string, since: number): boolean {
+  overlaps(root: string, since: Instant): boolean {
     const { workspace } = this.#opened ?? {};
     return workspace?.root === root && this.#turn !== undefined && (this.#turn.to ?? Infinity) >= since;
   }

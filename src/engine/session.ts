@@ -4,10 +4,12 @@ import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { Work } from '../schema/results.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { Workspace } from '../workspace/workspace.ts';
 import type { Activity } from './activity.ts';
 import type { Answer } from './answer.ts';
 import type { ConnectedClient } from './approvals.ts';
 import { withBudgetLeft } from './budget.ts';
+import type { Instant } from './clock.ts';
 import { Conversation, type ConversationEvent } from './conversation.ts';
 import { deferred } from './deferred.ts';
 import type { EventLog } from './event-log.ts';
@@ -20,7 +22,7 @@ import type { OpenRequest, Source } from './requests.ts';
 import { rewind, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
 import { withPartialMessages } from './session-setup.ts';
-import { SessionWork, type OpenedWorkspace } from './session-work.ts';
+import { SessionWork } from './session-work.ts';
 import type {
   Cancellation,
   SessionOrigin,
@@ -77,14 +79,18 @@ export class Session {
       { ...seed, eventLimits: services.eventLimits, inherited: seed.inherited },
       { clock: services.clock, tell: (event) => this.#told(event), debug: (line) => services.debug(line) },
     );
+    const { openWorkspace } = services;
     this.#work =
-      services.openWorkspace &&
-      new SessionWork({
-        clock: services.clock,
-        open: async () => (await services.openWorkspace?.(this)) as OpenedWorkspace,
-        othersWorked: (root, since) => services.othersWorked?.(this, root, since) === true,
-        debug: (line) => services.debug(line),
-      });
+      openWorkspace &&
+      new SessionWork(
+        {
+          clock: services.clock,
+          open: () => openWorkspace(this),
+          othersWorked: (root, since) => services.othersWorked?.(this, root, since) === true,
+          debug: (line) => services.debug(line),
+        },
+        seed.worktree,
+      );
     this.#process = new ProcessHolder(services.clock, {
       onMessage: (translation) => {
         if (translation.signals.some(({ kind }) => kind === 'tool_use')) this.#work?.toolUsed();
@@ -130,6 +136,17 @@ export class Session {
     await this.#work?.reported();
   }
 
+  /** The worktree it works in, where it was given one. */
+  get worktree(): Workspace | undefined {
+    return this.#work?.worktree;
+  }
+
+  /** Where it works. */
+  async workspace(): Promise<Workspace> {
+    if (!this.#work) throw new DomainError('INTERNAL', 'This engine was set up without workspaces.');
+    return (await this.#work.opened()).workspace;
+  }
+
   /** Evidence of what the last call did. */
   get work(): Work | undefined {
     const { problems } = this.activity;
@@ -142,7 +159,7 @@ export class Session {
   }
 
   /** Whether it worked in this checkout since then. */
-  workedIn(root: string, since: number): boolean {
+  workedIn(root: string, since: Instant): boolean {
     return this.#work?.overlaps(root, since) === true;
   }
 

@@ -140,4 +140,11 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
     meaning: 'Prompts are taken as written: no `@file` mentions, no slash commands.',
     default: '`false`',
   },
+  workspace: {
+    meaning:
+      '`{type: "worktree", base?, branch?}` gives the session a git worktree of the repository of `cwd`, on a branch of its own that begins at `base` (a branch, tag or commit). ' +
+      'What is not committed in `cwd` stays there. Take the work with `claude_code_session` and `diff`, `apply` or `discard`.',
+    default:
+      'none: the session works in `cwd` itself; `base` is what is checked out there, `branch` is `claude/<short id>`',
+  },
 };

@@ -154,6 +154,7 @@ export const checkAnswer = z.object({
   resumeToken: z.string().optional(),
   effective: z.string().optional(),
   warnings: z.array(z.string()).optional(),
+  workspace: z.object({ path: z.string(), branch: z.string(), base: z.string() }).optional(),
   events: z.array(event).optional(),
   nextCursor: z.number(),
   cursorResetTo: z.number().optional(),

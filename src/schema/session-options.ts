@@ -108,6 +108,11 @@ export const advancedOptions = {
   projectConfigRoot: z.string().min(1),
   promptSuggestions: z.boolean(),
   verbatimPrompts: z.boolean(),
+  workspace: z.strictObject({
+    type: z.literal('worktree'),
+    base: z.string().min(1).optional(),
+    branch: z.string().min(1).optional(),
+  }),
 } as const;
 
 export const COMMON_OPTION_NAMES = Object.keys(commonOptions) as (keyof typeof commonOptions)[];

@@ -16,6 +16,8 @@ export interface WorktreeRequest extends PinOptions {
   /** Branch, tag or commit; what is checked out in `cwd` unless told. */
   readonly base?: string | undefined;
   readonly branch?: string | undefined;
+  /** A worktree to go on from: its branch's last commit, counted from its base. */
+  readonly of?: WorktreeRecord;
 }
 
 export interface CreatedWorktree {
@@ -33,7 +35,9 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   if (!found)
     throw new DomainError('INVALID_ARGUMENT', `A worktree needs a git repository, and ${request.cwd} is in none.`);
   await checkGitVersion(git, found.workTree);
-  const base = await resolveBase(host, found, request.base);
+  const { of } = request;
+  const base = of?.base ?? (await resolveBase(host, found, request.base));
+  const commit = of ? await tipOf(host, of) : base.commit;
   const branch = await chooseBranch(host, found.commonDir, request);
   await mkdir(worktreesDir, { recursive: true, mode: 0o700 });
   const id = await freeId(host, found.commonDir, shortId(request.sessionId));
@@ -50,19 +54,19 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
     prefix: found.prefix,
     branch,
     base,
-    begun: base.commit,
+    begun: of?.begun ?? base.commit,
     state: 'creating',
-    pinned: await pinSettings(git, found, request),
+    pinned: of?.pinned ?? (await pinSettings(git, found, request)),
   });
   await checkpoint(host, 'add');
   await mkdir(path.dirname(record.path), { recursive: true, mode: 0o700 });
   const add = ['worktree', 'add', '--quiet', '--no-checkout', '--no-track', '-b', shortBranch(branch)];
-  await gitIn(git, found.gitDir)([...add, '--', record.path, base.commit]);
+  await gitIn(git, found.gitDir)([...add, '--', record.path, commit]);
   await checkpoint(host, 'record-entry');
   const entry = (await gitAt(git, record.path)(['rev-parse', '--absolute-git-dir'])).replace(/\n$/, '');
   record = await saveRecord(host, { ...record, entry: path.basename(entry) });
   await checkpoint(host, 'check-out');
-  await checkOutFiles(host, record);
+  await checkOutFiles(host, record, commit);
   const cwd = path.join(record.path, record.prefix);
   await mkdir(cwd, { recursive: true });
   await checkpoint(host, 'ready');
@@ -70,12 +74,17 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   return { record, cwd, notes: await notesOn(record) };
 }
 
-/** Also how an unfinished worktree gets its files. */
-async function checkOutFiles(host: WorktreeHost, record: WorktreeRecord): Promise<void> {
+async function tipOf({ git }: WorktreeHost, { commonDir, branch }: WorktreeRecord): Promise<string> {
+  const tip = await resolveCommit(git, commonDir, branch);
+  if (tip !== undefined) return tip;
+  throw new DomainError('INVALID_ARGUMENT', `The branch ${shortBranch(branch)} that the fork begins at is gone.`);
+}
+
+async function checkOutFiles(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<void> {
   const seal = sealOf(host, record);
   const index = path.join(seal.checkout.gitDir, 'index');
-  await sealed(seal, { head: record.begun, objects: 'repository', index, files: true }, (git) =>
-    git(['-c', 'checkout.workers=0', 'read-tree', '--reset', '-u', record.begun], { timeoutMs: 600_000 }),
+  await sealed(seal, { head: commit, objects: 'repository', index, files: true }, (git) =>
+    git(['-c', 'checkout.workers=0', 'read-tree', '--reset', '-u', commit], { timeoutMs: 600_000 }),
   );
 }
 

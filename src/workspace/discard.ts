@@ -46,6 +46,13 @@ export async function discardWork(
   return remove(host, await saveRecord(host, { ...record, journal }), { deleteBranchAt, keptBranches, nested });
 }
 
+/** Refuses what only `force` would remove. */
+export async function checkDiscardable(host: WorktreeHost, given: WorktreeRecord): Promise<void> {
+  if (given.state === 'creating' || given.journal?.operation === 'discard') return;
+  const state = await worktreeState(host, await settleApply(host, given));
+  if (!isDone(state)) throw refusal(unmergedWork(state));
+}
+
 function unmergedWork(state: WorktreeState): string {
   const parts = [
     ...(state.unmergedCommits > 0

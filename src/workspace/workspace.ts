@@ -7,7 +7,7 @@ import { findCheckout, shortBranch, treeOf } from './checkout.ts';
 import { changedFiles, compareSnapshots, type Comparison, type FileChange } from './compare.ts';
 import { createWorktree, type WorktreeRequest } from './create-worktree.ts';
 import { cutPage, diffPage, sum, type DiffPage, type PageOptions } from './diff.ts';
-import { discardWork, type DiscardOutcome } from './discard.ts';
+import { checkDiscardable, discardWork, type DiscardOutcome } from './discard.ts';
 import { findGit, type GitHost } from './git-process.ts';
 import { zeroSeparated } from './git.ts';
 import { pinSettings } from './pinned-settings.ts';
@@ -15,6 +15,7 @@ import { sandboxWrites, type RepositoryWrites } from './sandbox-paths.ts';
 import { sealed, type Seal } from './sealed.ts';
 import { snapshotOfTree, takeSnapshot, type Snapshot } from './snapshot.ts';
 import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './work-report.ts';
+import { listWorktrees, worktreeState, type WorktreeState } from './worktree-state.ts';
 import { listRecordIds, loadRecord, recordDir, requireRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
 export interface WorkspacesOptions {
@@ -45,6 +46,8 @@ export interface Workspace {
   readonly projectConfigRoot?: string;
   /** As answers name it. */
   readonly worktree?: { readonly id: string; readonly path: string; readonly branch: string; readonly base: string };
+  /** The repository's own directory; only with a worktree. */
+  readonly repository?: string;
   readonly notes: readonly string[];
   readonly sandbox?: RepositoryWrites;
   /** How everything is now. */
@@ -58,6 +61,8 @@ export interface Workspace {
     cursor?: DiffCursor,
   ): Promise<DiffPage & { readonly cursor: DiffCursor }>;
   apply(options: ApplyOptions): Promise<ApplyOutcome>;
+  /** Refuses as `discard` without force would. */
+  checkDiscardable(): Promise<void>;
   discard(options?: { readonly force?: boolean }): Promise<DiscardOutcome>;
   /** Frees what only this server needs; never the worktree. */
   close(): Promise<void>;
@@ -108,6 +113,31 @@ export class Workspaces {
     }
   }
 
+  /** A worktree of its own that goes on from the last commit of another one's branch. */
+  async forkWorktree(sessionId: string, { worktree }: Pick<Workspace, 'worktree'>): Promise<Workspace> {
+    const host = await this.host();
+    const of = await requireRecord(host, worktree?.id ?? '');
+    const { dirty } = await worktreeState(host, of);
+    const opened = await this.openWorktree({ sessionId, cwd: path.join(of.origin, of.prefix), of });
+    if (dirty.length === 0) return opened;
+    const left = `The fork begins at the last commit of ${shortBranch(of.branch)}: what is not committed in the original's worktree (${String(dirty.length)} file(s)) is not in its own.`;
+    return { ...opened, notes: [...opened.notes, left] };
+  }
+
+  /** The worktree that was made for a session; undefined where there is none. */
+  async findWorktree(sessionId: string): Promise<Workspace | undefined> {
+    const host = await this.host();
+    for (const id of await listRecordIds(host)) {
+      const record = await loadRecord(host, id).catch(() => undefined);
+      if (record?.sessionId === sessionId && record.state === 'ready') return this.reopenWorktree(id);
+    }
+    return undefined;
+  }
+
+  async worktrees(): Promise<WorktreeState[]> {
+    return (await listWorktrees(await this.host())).filter((listed) => 'sessionId' in listed);
+  }
+
   /** A worktree that was made before, perhaps by another process. */
   async reopenWorktree(id: string): Promise<Workspace> {
     const host = await this.host();
@@ -145,6 +175,7 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
   return {
     ...common(sealOf(host, first), path.join(directory, first.prefix), start),
     projectConfigRoot: first.origin,
+    repository: commonDir,
     worktree: {
       id,
       path: directory,
@@ -154,6 +185,7 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
     notes,
     ...(sandbox && { sandbox }),
     apply: async (options) => applyWork(host, await current(), options),
+    checkDiscardable: async () => checkDiscardable(host, await current()),
     discard: async (options) => discardWork(host, await current(), options),
     close: async () => rm(path.join(recordDir(host, id), 'objects'), { recursive: true, force: true }),
   };
@@ -177,6 +209,7 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
       return { ...(await diffPage(seal, comparison, page)), cursor: { comparison } };
     },
     apply: () => Promise.reject(withoutWorktree('apply')),
+    checkDiscardable: () => Promise.reject(withoutWorktree('discard')),
     discard: () => Promise.reject(withoutWorktree('discard')),
   };
 }
@@ -233,6 +266,7 @@ function directoryWithoutGit(cwd: string): Workspace {
       };
     },
     apply: () => Promise.reject(withoutWorktree('apply')),
+    checkDiscardable: () => Promise.reject(withoutWorktree('discard')),
     discard: () => Promise.reject(withoutWorktree('discard')),
     close: async () => undefined,
   };

@@ -155,6 +155,7 @@ const BAD_VALUES: Record<SessionOptionName, readonly unknown[]> = {
   toolConfig: ['x', []],
   tools: ['Bash', [1], { type: 'preset' }],
   verbatimPrompts: ['x'],
+  workspace: ['worktree', {}, { type: 'clone' }, { type: 'worktree', base: '' }, { type: 'worktree', path: '/' }],
 };
 
 describe('values that do not fit', () => {

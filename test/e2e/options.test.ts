@@ -186,7 +186,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
 };
 
 /** Options of the server's own: no argument of Claude Code stands behind them. */
-const OF_THE_SERVER: readonly SessionOptionName[] = ['permissionRequestTimeoutMs', 'sessionInitTimeoutMs'];
+const OF_THE_SERVER: readonly SessionOptionName[] = ['permissionRequestTimeoutMs', 'sessionInitTimeoutMs', 'workspace'];
 
 const ALL_OPTIONS: readonly SessionOptionName[] = [...COMMON_OPTION_NAMES, ...ADVANCED_OPTION_NAMES];
 

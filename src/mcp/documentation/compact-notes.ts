@@ -9,6 +9,20 @@ const waitMs = {
   default: '0: answer at once',
 };
 
+function worktreeReturns(field: string): Record<string, string> {
+  const fields = {
+    path: 'With `includeSensitive`: where it lies.',
+    repository: 'With `includeSensitive`: the checkout it was made from.',
+    branch: 'Its branch.',
+    base: 'What it began at, and where `apply` goes.',
+    state:
+      '`merged`: nothing is lost with it; `unmerged`; `unfinished`: a step was cut off, the next one goes on; `missing`; `removed`.',
+    uncommittedFiles: 'Files in it that are not committed.',
+    unmergedCommits: 'Commits that no other branch holds and nobody has taken.',
+  };
+  return Object.fromEntries(Object.entries(fields).map(([name, meaning]) => [`${field}.${name}`, meaning]));
+}
+
 const started = { returnsLike: 'claude_code_check', returns: {} };
 
 export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
@@ -155,7 +169,7 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
     parameters: {
       action: {
         meaning:
-          '`list` sessions, `get` one, `interrupt` its turn (it takes replies afterwards), `cancel` it for good, or `rewind` its files.',
+          '`list` sessions, `get` one, `interrupt` its turn (it takes replies afterwards), `cancel` it for good, or `rewind` its files. `diff` shows its work: against the base of its worktree, or since the session began. `apply` takes the work of its worktree to the base, or changes nothing and says what is in the way. `discard` removes its worktree.',
       },
       sessionId: { meaning: 'The session; needed for everything but `list`.', default: 'none' },
       includeSensitive: {
@@ -169,7 +183,22 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
       },
       projectDirectory: { meaning: 'For `list` with `disk`: only sessions of this directory.', default: 'all' },
       limit: { meaning: 'For `list` with `disk`: the most sessions.', default: '50' },
-      offset: { meaning: 'For `list` with `disk`: how many to skip.', default: '0' },
+      offset: {
+        meaning: 'For `list` with `disk`: how many to skip. For `diff`: the `nextOffset` of the page before.',
+        default: '0',
+      },
+      maxBytes: { meaning: 'For `diff`: about how long a page may be.', default: '24000' },
+      mode: {
+        meaning:
+          'For `apply`: `merge` the branch into its base, `squash` it into one commit there, or leave a `patch`: uncommitted changes in the checkout it began in. What is not committed in the worktree is committed to its branch first.',
+        default: '`merge`',
+      },
+      message: { meaning: 'For `apply`: of the commits that it makes.', default: 'names the session' },
+      force: {
+        meaning:
+          'For `discard`: also with work that nobody has taken; it is committed, and the branch is kept and named.',
+        default: '`false`',
+      },
       toUserMessage: {
         meaning: 'For `rewind`: uuid of the user message to go back to. Required there.',
         default: 'none',
@@ -199,6 +228,25 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'sessions[].cancelledSource': 'Who cancelled it.',
       'sessions[].displayText': 'On disk: its title or first words.',
       'sessions[].projectDirectory': 'On disk: its directory.',
+      'sessions[].workspace': 'Of a session with a worktree.',
+      ...worktreeReturns('sessions[].workspace'),
+      worktrees: 'For `list`: worktrees of sessions that the server does not know any more.',
+      'worktrees[].sessionId': 'Id of the session; `diff`, `apply` and `discard` take it.',
+      ...worktreeReturns('worktrees[]'),
+      diff: 'For `diff`: one page of it.',
+      'diff.filesChanged': 'How many files are different.',
+      'diff.insertions': 'Lines added.',
+      'diff.deletions': 'Lines removed.',
+      'diff.files': 'On the first page: every file.',
+      'diff.files[].path': 'From the top of the checkout.',
+      'diff.files[].oldPath': 'Of a renamed file.',
+      'diff.files[].status': '`added`, `modified`, `deleted`, `renamed` or `type-changed`.',
+      'diff.files[].insertions': 'Lines added.',
+      'diff.files[].deletions': 'Lines removed.',
+      'diff.files[].isBinary': 'There are no lines to count or show.',
+      'diff.diff': 'Unified diff.',
+      'diff.totalBytes': 'Of all pages together.',
+      'diff.nextOffset': 'Where the next page begins; left out after the last.',
       'sessions[].<option>':
         'The options it was started with, except those that can hold secrets (`env`, `mcpServers`, `settings`).',
       message: 'What was done, in words.',

@@ -1,3 +1,4 @@
+import { workReturns } from './work-returns.ts';
 import type { ToolNotes } from './tool-notes.ts';
 
 const FAILURE = {
@@ -114,14 +115,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
         'Who denied it: `caller`, `human`, `disallowedTools`, `settings` (rules or hooks of the user), `timeout` or `policy` (the operator, the permission mode).',
       'toolUseEvents[].inputId': 'While it waits: which of `pendingInputs` it is.',
       work: 'At rest: evidence of what was done, whatever the result claims.',
-      'work.commandsRun': 'Commands that were run.',
-      'work.commandsFailed': 'Of which these failed.',
-      'work.problems': 'The last five tool calls that failed or were denied.',
-      'work.problems[].tool': 'The tool.',
-      'work.problems[].what': 'What it was called with, in one line.',
-      'work.problems[].outcome': '`failed` or `denied`.',
-      'work.problems[].by': 'Who denied it, as in `toolUseEvents`.',
-      'work.problems[].tail': 'The end of its output, or what Claude was told; at most 200 characters.',
+      ...workReturns('work'),
       effective: 'From `claude_create_session`: what the session runs under.',
       warnings,
       costUsd: 'Cost of the session so far, in US dollars; left out until it is known.',

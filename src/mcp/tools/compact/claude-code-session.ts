@@ -4,23 +4,32 @@ import type { OpenRequest } from '../../../engine/requests.ts';
 import type { Session } from '../../../engine/session.ts';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
+import type { ListedWorktree } from '../../../engine/session-worktrees.ts';
+import { unlisted } from '../../list-schema.ts';
 import { compactStatus } from '../../../schema/results.ts';
 import { DEFAULT_WAIT_MS, waitForSession } from '../../wait.ts';
 import { diskSessionView, sessionView } from '../../views/session-view.ts';
+import { appliedMessage, discardedMessage, worktreeView } from '../../views/workspace-view.ts';
+
+const DIFF_BYTES = 24_000;
 
 const input = z.strictObject({
   action: z
-    .enum(['list', 'get', 'cancel', 'interrupt', 'rewind'])
+    .enum(['list', 'get', 'cancel', 'interrupt', 'rewind', 'diff', 'apply', 'discard'])
     .describe(
-      'interrupt: stop its turn, it takes replies; cancel: for good; rewind: put files back (needs enableFileCheckpointing)',
+      'interrupt: stop its turn, it takes replies; cancel: for good; rewind: put files back (needs enableFileCheckpointing); diff: its work; apply: take the work of its worktree to the base; discard: remove the worktree',
     ),
   sessionId: z.string().min(1).describe('for all but list').optional(),
   includeSensitive: z.boolean().describe('also cwd, systemPrompt, agents').optional(),
   scope: z.enum(['server', 'disk']).describe('of list: server (default) or all on this machine').optional(),
   projectDirectory: z.string().min(1).describe('only its sessions, with disk').optional(),
   limit: z.int().positive().max(10_000).describe('default 50').optional(),
-  offset: z.int().min(0).describe('of list').optional(),
+  offset: z.int().min(0).describe('of list, or nextOffset of diff').optional(),
   toUserMessage: z.string().min(1).describe('uuid to rewind to').optional(),
+  maxBytes: unlisted(z.int().min(1).max(1_000_000).optional()),
+  mode: z.enum(['merge', 'squash', 'patch']).describe('of apply; default merge').optional(),
+  message: unlisted(z.string().min(1).max(10_000).optional()),
+  force: z.boolean().describe('discard unmerged work; its branch is kept').optional(),
   dryRun: z.boolean().describe('of rewind; default true').optional(),
 });
 
@@ -28,14 +37,15 @@ type Input = z.infer<typeof input>;
 
 export const claudeCodeSession = defineTool({
   name: 'claude_code_session',
-  title: 'List, stop or rewind sessions',
-  describe: () => 'List the sessions of this server or of this machine, look at one, stop or rewind it.',
+  title: 'Manage sessions and their work',
+  describe: () => 'List the sessions of this server or of this machine, look at one, stop or rewind it, take its work.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: () => input,
   output: () =>
     z.looseObject({
       sessions: z.array(z.looseObject({ sessionId: z.string() })),
       message: z.string().optional(),
+      diff: z.looseObject({ diff: z.string() }).optional(),
       status: compactStatus.optional(),
       isError: z.boolean().optional(),
       error: z.string().optional(),
@@ -47,7 +57,7 @@ export const claudeCodeSession = defineTool({
       case 'list':
         return list(args, context);
       case 'get':
-        return { sessions: [view(args, context)] };
+        return { sessions: await known(args, context) };
       case 'cancel': {
         const cancelled = await context.engine.cancel(sessionOf(args, context).id);
         return { sessions: [view(args, context)], message: cancelled ? 'Cancelled.' : 'It was cancelled before.' };
@@ -61,13 +71,36 @@ export const claudeCodeSession = defineTool({
       }
       case 'rewind':
         return rewind(args, context);
+      case 'diff': {
+        const page = { maxBytes: args.maxBytes ?? DIFF_BYTES, offset: args.offset ?? 0 };
+        const diff = await context.engine.work.diff(idOf(args), page);
+        return { sessions: await known(args, context), diff };
+      }
+      case 'apply': {
+        const options = { mode: args.mode ?? 'merge', message: args.message };
+        const outcome = await context.engine.work.apply(idOf(args), options);
+        return { sessions: await known(args, context), message: appliedMessage(outcome) };
+      }
+      case 'discard': {
+        const outcome = await context.engine.work.discard(idOf(args), { force: args.force === true });
+        return { sessions: await known(args, context), message: discardedMessage(outcome) };
+      }
     }
   },
 });
 
 async function list(args: Input, { engine }: ToolContext): Promise<object> {
+  const sensitive = args.includeSensitive === true;
   if (args.scope !== 'disk') {
-    return { sessions: engine.sessions.map((session) => sessionView(session, args.includeSensitive === true)) };
+    const worktrees = await engine.work.list();
+    const others = worktrees.filter(({ sessionId }) => !engine.sessions.some(({ id }) => id === sessionId));
+    return {
+      sessions: engine.sessions.map((session) => viewWith(session, worktrees, sensitive)),
+      // Their sessions are forgotten; their work is not.
+      ...(others.length > 0 && {
+        worktrees: others.map((one) => ({ sessionId: one.sessionId, ...worktreeView(one, sensitive) })),
+      }),
+    };
   }
   const found = await engine.listDisk({
     projectDirectory: args.projectDirectory,
@@ -116,12 +149,27 @@ function settledOrAsked(rewinding: Promise<unknown>, session: Session): Promise<
   });
 }
 
-function sessionOf(
-  { sessionId, action }: Input,
-  { engine }: ToolContext,
-): ReturnType<ToolContext['engine']['session']> {
+function idOf({ sessionId, action }: Input): string {
   if (sessionId === undefined) throw new DomainError('INVALID_ARGUMENT', `${action} needs sessionId.`);
-  return engine.session(sessionId);
+  return sessionId;
+}
+
+function sessionOf(args: Input, { engine }: ToolContext): Session {
+  return engine.session(idOf(args));
+}
+
+/** The session with its worktree; none where only the worktree is left of it. */
+async function known(args: Input, { engine }: ToolContext): Promise<object[]> {
+  const session =
+    args.action === 'get' ? engine.session(idOf(args)) : engine.sessions.find(({ id }) => id === idOf(args));
+  if (!session) return [];
+  return [viewWith(session, session.worktree ? await engine.work.list() : [], args.includeSensitive === true)];
+}
+
+function viewWith(session: Session, worktrees: readonly ListedWorktree[], sensitive: boolean): object {
+  const own = worktrees.find(({ sessionId }) => sessionId === session.id);
+  const workspace = own ? worktreeView(own, sensitive) : session.worktree && { state: 'removed' };
+  return { ...sessionView(session, sensitive), ...(workspace && { workspace }) };
 }
 
 function view(args: Input, context: ToolContext): object {

@@ -42,6 +42,10 @@ const listedOptions = {
     ...NAMES,
     description: 'settings and CLAUDE.md to load: user, project, local (default all); [] isolates',
   }),
+  workspace: listedAs(advancedOptions.workspace, {
+    ...OBJECT,
+    description: '{type: "worktree", base?, branch?}: a git worktree and branch of its own',
+  }),
   tools: listedAs(advancedOptions.tools, { ...NAMES, description: 'the only tools there are; [] for none' }),
 };
 

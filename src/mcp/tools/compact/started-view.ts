@@ -3,6 +3,7 @@ import type { CheckAnswer } from '../../../schema/results.ts';
 import type { ToolContext } from '../../define-tool.ts';
 import { checkView } from '../../views/check-view.ts';
 import { effectiveLine } from '../../views/effective.ts';
+import { startedWorkspace } from '../../views/workspace-view.ts';
 import { waitForSession } from '../../wait.ts';
 import { takeWarnings } from '../warnings.ts';
 import { viewOptions } from './view-options.ts';
@@ -16,6 +17,7 @@ export async function startedView(
   const token = context.engine.resumeTokenFor(session.id);
   const started = {
     effective: effectiveLine(session),
+    ...startedWorkspace(session),
     ...(token !== undefined && { resumeToken: token }),
     ...takeWarnings(session),
   };

@@ -1,0 +1,138 @@
+import { lstat } from 'node:fs/promises';
+import { readdirSync, realpathSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { Settings } from '../config/load-settings.ts';
+import { DomainError } from '../errors/errors.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import type { Workspace } from '../workspace/workspace.ts';
+import type { WorktreeState } from '../workspace/worktree-state.ts';
+import type { OwnWorktree } from './imposed-sandbox.ts';
+import type { WorkspaceModule } from './services.ts';
+import type { OpenedWorkspace } from './session-work.ts';
+
+/** A worktree whose record cannot be read has no more than a problem to tell. */
+export type ListedWorktree = WorktreeState;
+
+/** The worktrees of sessions: made at a start, found again later, never removed by the engine itself. */
+export class SessionWorktrees {
+  readonly #load: (() => Promise<WorkspaceModule>) | undefined;
+  readonly #worktreesDir: string;
+  /** Of sessions that the server does not know any more. */
+  readonly #reopened = new Map<string, OpenedWorkspace>();
+
+  constructor(load: (() => Promise<WorkspaceModule>) | undefined, { worktreesDir }: Pick<Settings, 'worktreesDir'>) {
+    this.#load = load;
+    this.#worktreesDir = worktreesDir;
+  }
+
+  /** What a session that asks for a worktree gets. */
+  async create(sessionId: string, { cwd = '', workspace }: SessionOptions): Promise<OpenedWorkspace> {
+    const { workspaces, ...words } = await this.#module();
+    const { base, branch } = workspace ?? {};
+    return { ...words, workspace: await workspaces.openWorktree({ sessionId, cwd, base, branch }) };
+  }
+
+  /** A fork goes on from the last commit of the original, on a branch and in a worktree of its own. */
+  async fork(sessionId: string, original: Workspace): Promise<OpenedWorkspace> {
+    const { workspaces, ...words } = await this.#module();
+    return { ...words, workspace: await workspaces.forkWorktree(sessionId, original) };
+  }
+
+  /** The worktree that was made for this session, perhaps by another server. */
+  async find(sessionId: string): Promise<OpenedWorkspace | undefined> {
+    const known = this.#reopened.get(sessionId);
+    if (known) return known;
+    if (!(await this.#areThere())) return undefined;
+    const { workspaces, ...words } = await this.#module();
+    const workspace = await workspaces.findWorktree(sessionId);
+    if (!workspace) return undefined;
+    const opened = { ...words, workspace };
+    this.#reopened.set(sessionId, opened);
+    return opened;
+  }
+
+  forget(sessionId: string): void {
+    this.#reopened.delete(sessionId);
+  }
+
+  async list(): Promise<ListedWorktree[]> {
+    if (!(await this.#areThere())) return [];
+    const { workspaces } = await this.#module();
+    return workspaces.worktrees();
+  }
+
+  #module(): Promise<WorkspaceModule> {
+    if (this.#load) return this.#load();
+    throw new DomainError('INVALID_ARGUMENT', 'This engine was set up without workspaces.');
+  }
+
+  /** A server that never made one does not load the module to find that out. */
+  async #areThere(): Promise<boolean> {
+    return (await lstat(path.join(this.#worktreesDir, '.records')).catch(() => undefined)) !== undefined;
+  }
+}
+
+/** The options of a session that works in a worktree: its project settings come from the checkout that people trust. */
+export function inWorktree(options: SessionOptions, { cwd, projectConfigRoot }: Workspace): SessionOptions {
+  return { projectConfigRoot, ...options, cwd };
+}
+
+/** The directory that the session was started for. */
+export function inCheckout({ cwd, projectConfigRoot = cwd, worktree }: Workspace): string {
+  return path.join(projectConfigRoot, path.relative(worktree?.path ?? cwd, cwd));
+}
+
+export function requireWorktree({ cwd }: Workspace): void {
+  if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  throw new DomainError(
+    'INVALID_ARGUMENT',
+    `The worktree of this session is gone: ${cwd} does not exist. Start a new session.`,
+  );
+}
+
+/** What the sandbox of a session has to leave open for its worktree. */
+export function ownWorktree(workspace: Workspace | undefined, { stateDir }: Settings): OwnWorktree | undefined {
+  const { worktree, repository, sandbox } = workspace ?? {};
+  if (!worktree || repository === undefined) return undefined;
+  return {
+    path: worktree.path,
+    repository,
+    writable: sandbox?.allow ?? [],
+    readOnly: sandbox?.deny ?? [],
+    besides: besidesPath(stateDir, worktree.path),
+  };
+}
+
+/** Links resolved where they can be: a recorded directory may be gone. */
+export function isInside(directory: string, place: string): boolean {
+  const way = path.relative(realOrWritten(directory), realOrWritten(place));
+  return way !== '' && way.split(path.sep)[0] !== '..' && !path.isAbsolute(way);
+}
+
+function realOrWritten(place: string): string {
+  try {
+    return realpathSync.native(place);
+  } catch {
+    return place;
+  }
+}
+
+/** Everything in a directory but the way to one place in it; the directory itself where the place lies elsewhere. */
+function besidesPath(directory: string, place: string): string[] {
+  if (!isInside(directory, place)) return [directory];
+  const way = path.relative(realOrWritten(directory), realOrWritten(place)).split(path.sep);
+  return way.flatMap((step, depth) => {
+    const parent = path.join(directory, ...way.slice(0, depth));
+    return entriesOf(parent)
+      .filter((name) => name !== step)
+      .map((name) => path.join(parent, name));
+  });
+}
+
+function entriesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}

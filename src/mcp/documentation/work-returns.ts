@@ -1,0 +1,35 @@
+/** What both toolsets tell of the work of a call, below the field that holds it. */
+export function workReturns(field: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(FIELDS).map(([name, meaning]) => [`${field}.${name}`, meaning]));
+}
+
+const FIELDS: Readonly<Record<string, string>> = {
+  filesChanged:
+    'Files that are different from before, in the whole checkout; without git, those that the file tools changed.',
+  insertions: 'Lines added.',
+  deletions: 'Lines removed.',
+  files: 'The most changed files first, as many as fit; all of them with `includeWork: "full"`.',
+  'files[].path': 'From the top of the checkout; absolute outside of it.',
+  'files[].insertions': 'Lines added.',
+  'files[].deletions': 'Lines removed.',
+  'files[].status': '`added`, `modified`, `deleted`, `renamed` or `type-changed`.',
+  'files[].isBinary': 'With `includeWork: "full"`: there are no lines to count.',
+  commandsRun: 'Commands that were run.',
+  commandsFailed: 'Of which these failed.',
+  commands: 'With `includeWork: "full"`: every command.',
+  'commands[].command': 'As it was run.',
+  'commands[].exitCode': 'Of a command that failed.',
+  'commands[].failed': 'Whether it failed.',
+  lastCheck: 'The last command that looks like a test, a build, a linter or a type check.',
+  'lastCheck.command': 'The part of the command that is the check.',
+  'lastCheck.exitCode': 'As Claude Code saw it.',
+  'lastCheck.afterLastEdit': '`false`: files were changed after it.',
+  shared: '`true`: another session worked in the same checkout meanwhile; some of it may be its work.',
+  incomplete: 'Why git could not be asked; the files are then those that the file tools reported.',
+  problems: 'The last five tool calls that failed or were denied.',
+  'problems[].tool': 'The tool.',
+  'problems[].what': 'What it was called with, in one line.',
+  'problems[].outcome': '`failed` or `denied`.',
+  'problems[].by': 'Who denied it, as in `permissionDenials`.',
+  'problems[].tail': 'The end of its output, or what Claude was told; at most 200 characters.',
+};

@@ -1,0 +1,46 @@
+import type { ListedWorktree } from '../../engine/session-worktrees.ts';
+import type { Session } from '../../engine/session.ts';
+import type { CheckAnswer } from '../../schema/results.ts';
+import type { ApplyOutcome } from '../../workspace/apply.ts';
+import type { DiscardOutcome } from '../../workspace/discard.ts';
+
+/** What the answer of a start tells of the worktree that was made. */
+export function startedWorkspace({ worktree }: Session): Pick<CheckAnswer, 'workspace'> {
+  if (!worktree?.worktree) return {};
+  const { path, branch, base } = worktree.worktree;
+  return { workspace: { path, branch, base } };
+}
+
+/** A worktree and how far its work is taken; `sensitive` shows where it lies. */
+export function worktreeView(listed: ListedWorktree, sensitive: boolean): Record<string, unknown> {
+  const { path, repository, branch, base, state, dirty, unmergedCommits } = listed;
+  return {
+    ...(sensitive && { path, repository }),
+    branch,
+    base,
+    state: state === 'ready' ? (isTaken(listed) ? 'merged' : 'unmerged') : state,
+    uncommittedFiles: dirty.length,
+    unmergedCommits,
+  };
+}
+
+function isTaken({ dirty, unmergedCommits, looseHead }: ListedWorktree): boolean {
+  return dirty.length === 0 && unmergedCommits === 0 && looseHead === undefined;
+}
+
+export function appliedMessage(outcome: ApplyOutcome): string {
+  if (outcome.outcome === 'nothing-to-apply') return 'There is nothing to apply.';
+  const { mode, branch, commit, checkout } = outcome;
+  if (mode === 'patch') return `Applied as uncommitted changes in ${checkout ?? 'the checkout'}.`;
+  const where = checkout === undefined ? '' : ` and its checkout ${checkout}`;
+  return `Applied (${mode}) to ${branch ?? 'the base'}${where}, now at ${commit?.slice(0, 10) ?? ''}. The session can go on.`;
+}
+
+export function discardedMessage({ path, deletedBranch, keptBranches, keptDirectory }: DiscardOutcome): string {
+  return [
+    `Removed the worktree ${path}.`,
+    ...(deletedBranch === undefined ? [] : [`Its branch ${deletedBranch} held nothing of its own and is gone too.`]),
+    ...(keptBranches.length === 0 ? [] : [`Kept: ${keptBranches.join(', ')}.`]),
+    ...(keptDirectory === undefined ? [] : [`Repositories inside it were moved to ${keptDirectory}.`]),
+  ].join(' ');
+}
