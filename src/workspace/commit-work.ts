@@ -23,7 +23,7 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
     await copyFile(index, temporary, constants.COPYFILE_EXCL);
     const use = { head: tip, objects: 'repository', index: temporary, files: true } as const;
     const commit = await sealed(sealOf(host, record), use, async (git) => {
-      const status = await readStatus(git);
+      const status = await readStatus(git, record.path);
       if (status.length === 0) return undefined;
       await requireKnownFilters(host, record, git, status);
       await stage(git, status);

@@ -49,7 +49,7 @@ export async function takeSnapshot(seal: Seal): Promise<Snapshot> {
   const tree = isBorn && headTree !== undefined ? headTree : EMPTY_TREE[isSha256 ? 'sha256' : 'sha1'];
   const index = path.join(checkout.gitDir, 'index');
   return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
-    const status = await readStatus(git);
+    const status = await readStatus(git, checkout.workTree);
     const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status);
     const changed = status.map((entry) => ({ path: entry.path, head: entry.head, now: now.get(entry.path) ?? null }));
     return { head, tree, changed, lastWrite };
@@ -70,7 +70,8 @@ export interface StatusEntry {
   readonly isUnmerged: boolean;
 }
 
-export async function readStatus(git: Git): Promise<StatusEntry[]> {
+/** What is not as HEAD has it, without what only a running sandbox put there. */
+export async function readStatus(git: Git, workTree: string): Promise<StatusEntry[]> {
   const text = await git([
     'status',
     '--porcelain=v2',
@@ -79,8 +80,25 @@ export async function readStatus(git: Git): Promise<StatusEntry[]> {
     '--no-renames',
     '--ignore-submodules=dirty',
   ]);
-  return parseStatus(text);
+  const entries = parseStatus(text);
+  const isReal = await Promise.all(entries.map(async (entry) => !(await isMountPoint(entry, workTree))));
+  return entries.filter((_, index) => isReal[index]);
 }
+
+/**
+ * While a command runs in the sandbox of Claude Code (2.1.325), names that it must not write and that do not exist are
+ * empty files in the working directory. Nobody made them, and they go with the command.
+ */
+async function isMountPoint({ path: name, head, mode }: StatusEntry, workTree: string): Promise<boolean> {
+  if (head !== null || mode !== undefined || !SANDBOX_MOUNTS.has(path.posix.basename(name))) return false;
+  const stats = await lstat(path.join(workTree, name)).catch(() => undefined);
+  return stats !== undefined && !stats.isSymbolicLink() && stats.size === 0;
+}
+
+const SANDBOX_MOUNTS: ReadonlySet<string> = new Set([
+  ...['.bashrc', '.bash_profile', '.profile', '.zshrc', '.zprofile', '.gitconfig', '.gitmodules', '.ripgreprc'],
+  ...['.mcp.json', '.vscode', '.idea', 'settings.json', 'settings.local.json', 'commands', 'agents', 'skills'],
+]);
 
 export function parseStatus(text: string): StatusEntry[] {
   const entries = new Map<string, StatusEntry>();

@@ -201,7 +201,7 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
       if (since === undefined) return { calls, changes: undefined, lastWrite: 0, shared, now: undefined };
       const now = await takeSnapshot(seal);
       const changes = await changedFiles(seal, await compareSnapshots(seal, since, now));
-      const unseen = await unseenEdits(seal, changes, calls);
+      const unseen = await unseenEdits(seal, cwd, changes, calls);
       return { calls, changes: [...changes, ...unseen], lastWrite: now.lastWrite, shared, now };
     },
     async diff(page, _calls, cursor) {
@@ -215,12 +215,17 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
 }
 
 /** Edits of files that git does not look at: outside of the checkout, or ignored. */
-async function unseenEdits(seal: Seal, seen: readonly FileChange[], calls: readonly ToolCall[]): Promise<FileChange[]> {
+async function unseenEdits(
+  seal: Seal,
+  cwd: string,
+  seen: readonly FileChange[],
+  calls: readonly ToolCall[],
+): Promise<FileChange[]> {
   const { workTree } = seal.checkout;
   const known = new Set(seen.flatMap((change) => [change.path, change.oldPath]));
   const edits = editedFiles(calls).map((edit) => ({
     edit,
-    inside: path.relative(workTree, edit.path).split(path.sep).join('/'),
+    inside: path.relative(workTree, path.resolve(cwd, edit.path)).split(path.sep).join('/'),
   }));
   const isOutside = (inside: string): boolean => inside.startsWith('../') || path.isAbsolute(inside);
   const maybeIgnored = edits.filter(({ inside }) => !isOutside(inside) && !known.has(inside));

@@ -88,7 +88,9 @@ async function headOf({ git }: WorktreeHost, record: WorktreeRecord): Promise<st
 async function dirtyFiles(host: WorktreeHost, record: WorktreeRecord, head: string): Promise<string[]> {
   const index = path.join(checkoutOfRecord(record).gitDir, 'index');
   const use = { head, objects: 'scratch', index, files: true } as const;
-  return sealed(sealOf(host, record), use, async (git) => (await readStatus(git)).map((entry) => entry.path));
+  return sealed(sealOf(host, record), use, async (git) =>
+    (await readStatus(git, record.path)).map((entry) => entry.path),
+  );
 }
 
 /** Whether another ref holds the commit. */

@@ -1,0 +1,187 @@
+/** Sessions in git worktrees, and how their work is taken or left. */
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { missingSandboxPackages } from '../../src/config/sandbox-programs.ts';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
+
+const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { command, description: 'run' });
+const WORKTREE = { advanced: { workspace: { type: 'worktree' } } };
+const ALLOWED = { allowedTools: ['Bash'], waitMs: 40_000 };
+
+async function withRepository(options: HarnessOptions = {}): Promise<Harness & { git(...args: string[]): string }> {
+  const h = await startHarness({ git: true, ...options });
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: h.project, encoding: 'utf8', env: { ...process.env, HOME: h.home } }).trim();
+  git('config', 'user.name', 'Test');
+  git('config', 'user.email', 'test@example.invalid');
+  writeFileSync(join(h.project, 'a.txt'), 'one\n');
+  git('add', '--all');
+  git('commit', '--quiet', '--message', 'first');
+  return Object.assign(h, { git });
+}
+
+const manage = (h: Harness, action: string, sessionId: string, args: object = {}): Promise<Json> =>
+  h.ok('claude_code_session', { action, sessionId, ...args });
+
+it('sessions side by side touch neither each other nor the checkout, and one is applied, one discarded', async () => {
+  const h = await withRepository();
+  writeFileSync(join(h.project, 'a.txt'), 'one\nwhat the user is writing\n');
+  const before = h.git('status', '--porcelain');
+  h.model.on('first way').reply(bash('echo first > b.txt && cat a.txt'), text('done'));
+  h.model.on('second way').reply(bash('echo second > b.txt && git add b.txt && git commit -qm two'), text('done'));
+  h.model.on('go on').reply(bash('cat b.txt && echo more >> b.txt'), text('went on'));
+  const [one, two] = await Promise.all(
+    ['first way', 'second way'].map((prompt) => h.ok('claude_code', { prompt, ...ALLOWED, ...WORKTREE })),
+  );
+  expect(one.workspace).toEqual({
+    path: expect.stringContaining(join('worktrees', 'project-')),
+    branch: `claude/${one.sessionId.slice(0, 8)}`,
+    base: h.git('branch', '--show-current'),
+  });
+  expect(one.effective).toContain(one.workspace.path);
+  expect(readFileSync(join(one.workspace.path, 'a.txt'), 'utf8')).toBe('one\n');
+  for (const { result } of [one, two]) expect(result.work).toMatchObject({ filesChanged: 1, insertions: 1 });
+  expect(one.result.work).not.toHaveProperty('shared');
+  expect(h.git('status', '--porcelain')).toBe(before);
+
+  const shown = await manage(h, 'diff', one.sessionId);
+  expect(shown.diff).toMatchObject({ filesChanged: 1, files: [{ path: 'b.txt', status: 'added' }] });
+  expect(shown.diff.diff).toContain('+first');
+  const page = await manage(h, 'diff', one.sessionId, { maxBytes: 30 });
+  const rest = await manage(h, 'diff', one.sessionId, { offset: page.diff.nextOffset });
+  expect(page.diff.diff + rest.diff.diff).toBe(shown.diff.diff);
+
+  const applied = await manage(h, 'apply', one.sessionId, { mode: 'squash', message: 'take the first way' });
+  expect(applied.message).toContain('Applied (squash)');
+  expect(readFileSync(join(h.project, 'b.txt'), 'utf8')).toBe('first\n');
+  expect(readFileSync(join(h.project, 'a.txt'), 'utf8')).toContain('what the user is writing');
+  expect(h.git('log', '-1', '--format=%s')).toBe('take the first way');
+  expect(applied.sessions[0].workspace).toMatchObject({ state: 'merged' });
+  const after = await h.ok('claude_code_reply', { sessionId: one.sessionId, prompt: 'go on', waitMs: 40_000 });
+  expect(after.result).toMatchObject({ result: 'went on', work: { filesChanged: 1, insertions: 1 } });
+
+  const { sessions } = await h.ok('claude_code_session', { action: 'list' });
+  const byId = (id: string): Json => sessions.find(({ sessionId }: Json) => sessionId === id).workspace;
+  expect([byId(one.sessionId), byId(two.sessionId)]).toMatchObject([
+    { state: 'unmerged', uncommittedFiles: 1 },
+    { state: 'unmerged', unmergedCommits: 1 },
+  ]);
+  const refused = { action: 'discard', sessionId: two.sessionId };
+  expect(await h.fails('claude_code_session', refused, 'INVALID_ARGUMENT')).toContain('1 commit(s)');
+  const gone = await manage(h, 'discard', two.sessionId, { force: true });
+  expect(gone.message).toContain(`Kept: ${two.workspace.branch}`);
+  expect(gone.sessions[0].workspace).toEqual({ state: 'removed' });
+  expect(existsSync(two.workspace.path)).toBe(false);
+  expect(h.git('show', `${two.workspace.branch}:b.txt`)).toBe('second');
+  const reply = { sessionId: two.sessionId, prompt: 'go on' };
+  expect(await h.fails('claude_code_reply', reply, 'INVALID_ARGUMENT')).toContain('worktree of this session is gone');
+});
+
+it('a start that cannot have its worktree leaves nothing behind', async () => {
+  const h = await withRepository();
+  const asked = { prompt: 'never', advanced: { workspace: { type: 'worktree', base: 'no-such-branch' } } };
+  expect(await h.fails('claude_code', asked, 'INVALID_ARGUMENT')).toContain('no-such-branch');
+  const broken = { ...WORKTREE.advanced, pathToClaudeCodeExecutable: process.execPath, sessionInitTimeoutMs: 300 };
+  await h.ok('claude_code_session', { action: 'list' });
+  expect(await h.call('claude_code', { prompt: 'never', advanced: broken })).toMatchObject({ isError: true });
+  expect(h.git('worktree', 'list').split('\n')).toHaveLength(1);
+  expect(h.git('branch', '--list', 'claude/*')).toBe('');
+});
+
+it('a fork works in a worktree of its own that begins at the same commit', async () => {
+  const h = await withRepository();
+  h.model
+    .on('begin')
+    .reply(bash('echo x > b.txt && git add b.txt && git commit -qm b && echo y > c.txt'), text('begun'));
+  h.model.on('and then').reply(bash('cat b.txt; echo z > d.txt; ls'), text('forked'));
+  const original = await h.ok('claude_code', { prompt: 'begin', ...ALLOWED, ...WORKTREE });
+  const { sessionId } = original;
+  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'and then', forkSession: true, waitMs: 40_000 });
+  expect(fork).toMatchObject({ status: 'idle', result: { result: 'forked', work: { filesChanged: 1 } } });
+  expect(fork.workspace).toMatchObject({ base: original.workspace.base });
+  expect(fork.workspace.path).not.toBe(original.workspace.path);
+  expect(fork.warnings.join()).toContain('is not in its own');
+  expect(existsSync(join(original.workspace.path, 'd.txt'))).toBe(false);
+  expect((await manage(h, 'diff', fork.sessionId)).diff.files.map(({ path }: Json) => path)).toEqual([
+    'b.txt',
+    'd.txt',
+  ]);
+});
+
+it('the worktree outlives the session, and a resume from disk finds it, inside ALLOWED_DIRS', async () => {
+  const env = { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' };
+  const h = await withRepository({ env });
+  mkdirSync(join(h.project, 'sub'));
+  await h.restartServer({ env, args: ['--allowed-dirs', h.project] });
+  h.model.on('begin').reply(bash('echo x > b.txt && pwd'), text('begun'));
+  h.model.on('go on').reply(tool('Read', { file_path: 'b.txt' }), bash('cat b.txt'), text('went on'));
+  const begun = await h.ok('claude_code', { prompt: 'begin', ...ALLOWED, ...WORKTREE });
+  const { sessionId, resumeToken, workspace } = begun;
+  // Only its own session works there.
+  await h.fails('claude_code', { prompt: 'never', cwd: workspace.path }, 'PERMISSION_DENIED');
+  await h.restartServer({ env, args: ['--allowed-dirs', h.project] });
+  const { sessions, worktrees } = await h.ok('claude_code_session', { action: 'list' });
+  expect(sessions).toEqual([]);
+  expect(worktrees).toMatchObject([{ sessionId, branch: workspace.branch, state: 'unmerged', uncommittedFiles: 1 }]);
+  expect((await manage(h, 'diff', sessionId)).diff.diff).toContain('+x');
+  const resumed = await h.ok('claude_code_reply', { sessionId, resumeToken, prompt: 'go on', ...ALLOWED });
+  expect(resumed).toMatchObject({
+    status: 'idle',
+    workspace,
+    result: { result: 'went on', work: { commandsFailed: 0 } },
+  });
+});
+
+it('under human the work is a person’s to take', async () => {
+  const h = await withRepository({ args: ['--approvals', 'human'] });
+  h.model.on('begin').reply(text('begun'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'begin', waitMs: 40_000, ...WORKTREE });
+  for (const args of [{ action: 'apply' }, { action: 'discard', force: true }])
+    await h.fails('claude_code_session', { sessionId, ...args }, 'PERMISSION_DENIED');
+  await manage(h, 'diff', sessionId);
+  await manage(h, 'discard', sessionId);
+});
+
+const canSandbox = process.platform === 'linux' && missingSandboxPackages(process).length === 0;
+
+describe.skipIf(!canSandbox)('in the sandbox', () => {
+  it('a session works and commits in its worktree, and reaches neither config nor the server’s own files', async () => {
+    const h = await withRepository();
+    await h.restartServer({ args: ['--sandbox', '--allow-bypass'] });
+    const state = join(h.stateDir, 'claude-code-mcp');
+    const script = h.model
+      .on('commit')
+      .reply(
+        tool('Write', { file_path: 'b.txt', content: 'written\n' }),
+        bash('cat a.txt && git add b.txt && git commit -qm inside && git log -1 --format=%s'),
+        bash('git config user.name evil'),
+        bash(`echo x > ${join(h.project, '.git', 'hooks', 'post-commit')}`),
+        bash(`cat ${join(state, 'audit.jsonl')}`),
+        text('tried'),
+      );
+    const options = { permissionMode: 'bypassPermissions', ...WORKTREE };
+    const { sessionId, workspace } = await h.ok('claude_code', { prompt: 'commit', ...options });
+    for (;;) {
+      const now = await h.waitFor(sessionId, ({ status }) => status !== 'running');
+      if (now.status !== 'waiting_permission') break;
+      await h.allow(sessionId);
+    }
+    const results = h.model
+      .requestsFor(script)
+      .slice(1)
+      .flatMap(({ toolResults }) => toolResults);
+    expect(results.map(({ isError }) => isError)).toEqual([false, false, true, true, true]);
+    expect(results[1]?.text).toContain('inside');
+    expect(h.git('log', '-1', '--format=%s', workspace.branch)).toBe('inside');
+    const done = await h.ok('claude_code_check', { action: 'wait', sessionId, pollOptions: { includeWork: 'full' } });
+    expect(done.result.work.files.map(({ path }: Json) => path)).toEqual(['b.txt']);
+    await manage(h, 'apply', sessionId);
+    expect(h.git('show', '--stat', '--format=', 'HEAD')).toContain('b.txt');
+  });
+});
