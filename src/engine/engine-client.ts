@@ -1,5 +1,8 @@
 import type { Settings } from '../config/load-settings.ts';
 import { DomainError } from '../errors/errors.ts';
+import type { ApplyOptions, ApplyOutcome } from '../workspace/apply.ts';
+import type { DiffPage, PageOptions } from '../workspace/diff.ts';
+import type { DiscardOutcome } from '../workspace/discard.ts';
 import type { Answer } from './answer.ts';
 import type { ConnectedClient, FormEnd } from './approvals.ts';
 import type { Clock } from './clock.ts';
@@ -10,6 +13,7 @@ import type { RewindOutcome } from './rewind.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './services.ts';
 import { unknownSession } from './session-errors.ts';
 import type { ListedSession } from './session-listing.ts';
+import type { ListedWorktree } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -84,6 +88,37 @@ export class EngineClient {
 
   rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
     return this.#engine.rewind(this.session(sessionId).id, toUserMessage, dryRun);
+  }
+
+  // ── their work ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async diff(sessionId: string, page: PageOptions): Promise<DiffPage> {
+    return this.#engine.work.diff(this.#workOf(sessionId), page);
+  }
+
+  async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome> {
+    return this.#engine.work.apply(this.#workOf(sessionId), options);
+  }
+
+  async discard(sessionId: string, options: { readonly force: boolean }): Promise<DiscardOutcome> {
+    return this.#engine.work.discard(this.#workOf(sessionId), options);
+  }
+
+  /** Worktrees of its sessions, also of those that are forgotten. */
+  async worktrees(): Promise<ListedWorktree[]> {
+    const listed = await this.#engine.work.list();
+    return listed.filter(({ sessionId }) => {
+      const session = this.#engine.find(sessionId);
+      return session ? this.#owns(session) : SEES_DISK[this.principal.kind];
+    });
+  }
+
+  /** A session of its own, or one that only its worktree is left of. */
+  #workOf(sessionId: string): string {
+    const known = this.#engine.find(sessionId);
+    if (known && !this.#owns(known)) throw unknownSession(sessionId);
+    if (!known) this.#checkSeesDisk(() => unknownSession(sessionId));
+    return sessionId;
   }
 
   async listDisk(query: DiskQuery): Promise<DiskSession[]> {

@@ -1,4 +1,4 @@
-import { messageOf } from '../errors/errors.ts';
+import { DomainError, messageOf } from '../errors/errors.ts';
 import type { Problem, Work } from '../schema/results.ts';
 import type { Evidence, FullWork, ToolCall, WorkReport } from '../workspace/work-report.ts';
 import type { Mark, Workspace } from '../workspace/workspace.ts';
@@ -42,6 +42,10 @@ interface Turn {
 interface Report {
   readonly evidence: Evidence;
   readonly incomplete?: string;
+}
+
+export function withoutWorkspaces(): DomainError {
+  return new DomainError('INTERNAL', 'This engine was set up without workspaces.');
 }
 
 /** Where a session works, and what it did there in its last turn. */

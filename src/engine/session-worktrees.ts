@@ -8,7 +8,7 @@ import type { Workspace } from '../workspace/workspace.ts';
 import type { WorktreeState } from '../workspace/worktree-state.ts';
 import type { OwnWorktree } from './imposed-sandbox.ts';
 import type { WorkspaceModule } from './services.ts';
-import type { OpenedWorkspace } from './session-work.ts';
+import { withoutWorkspaces, type OpenedWorkspace } from './session-work.ts';
 
 /** A worktree whose record cannot be read has no more than a problem to tell. */
 export type ListedWorktree = WorktreeState;
@@ -63,7 +63,7 @@ export class SessionWorktrees {
 
   #module(): Promise<WorkspaceModule> {
     if (this.#load) return this.#load();
-    throw new DomainError('INVALID_ARGUMENT', 'This engine was set up without workspaces.');
+    throw withoutWorkspaces();
   }
 
   /** A server that never made one does not load the module to find that out. */

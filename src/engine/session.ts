@@ -22,7 +22,7 @@ import type { OpenRequest, Source } from './requests.ts';
 import { rewind, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
 import { withPartialMessages } from './session-setup.ts';
-import { SessionWork } from './session-work.ts';
+import { SessionWork, withoutWorkspaces } from './session-work.ts';
 import type {
   Cancellation,
   SessionOrigin,
@@ -61,7 +61,7 @@ export class Session {
   readonly #streamsText: boolean;
   readonly #work: SessionWork | undefined;
   #initTimeoutMs: number;
-  #lastReply: Promise<void> = Promise.resolve();
+  #lastReply: Promise<unknown> = Promise.resolve();
   /** Rewinds under way: they need the process although the conversation is at rest. */
   #rewinding = 0;
   #lastRewind: Promise<RewindOutcome> | undefined;
@@ -79,13 +79,12 @@ export class Session {
       { ...seed, eventLimits: services.eventLimits, inherited: seed.inherited },
       { clock: services.clock, tell: (event) => this.#told(event), debug: (line) => services.debug(line) },
     );
-    const { openWorkspace } = services;
     this.#work =
-      openWorkspace &&
+      services.openWorkspace &&
       new SessionWork(
         {
           clock: services.clock,
-          open: () => openWorkspace(this),
+          open: () => services.openWorkspace?.(this) ?? Promise.reject(withoutWorkspaces()),
           othersWorked: (root, since) => services.othersWorked?.(this, root, since) === true,
           debug: (line) => services.debug(line),
         },
@@ -143,7 +142,7 @@ export class Session {
 
   /** Where it works. */
   async workspace(): Promise<Workspace> {
-    if (!this.#work) throw new DomainError('INTERNAL', 'This engine was set up without workspaces.');
+    if (!this.#work) throw withoutWorkspaces();
     return (await this.#work.opened()).workspace;
   }
 
@@ -312,7 +311,7 @@ export class Session {
   }
 
   /** Replies that come together are handed over one after the other, so that the second finds the session at work. */
-  oneReplyAtATime(handOver: () => Promise<void>): Promise<void> {
+  oneReplyAtATime<T>(handOver: () => Promise<T>): Promise<T> {
     const turn = this.#lastReply.then(handOver);
     this.#lastReply = turn.catch(() => undefined);
     return turn;

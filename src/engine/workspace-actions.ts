@@ -68,12 +68,10 @@ export class WorkspaceActions {
     const place = await this.#place(sessionId);
     const { session } = place;
     if (!session) return work(place);
-    let outcome: { readonly value: T } | undefined;
-    await session.oneReplyAtATime(async () => {
+    return session.oneReplyAtATime(async () => {
       if (!session.atRest) throw busy(session);
-      outcome = { value: await work(place) };
+      return work(place);
     });
-    return (outcome as { readonly value: T } | undefined)!.value;
   }
 
   async #place(sessionId: string): Promise<Place> {

@@ -20,7 +20,7 @@ export async function filesInTheWay(seal: Seal, { from, to, index }: CheckoutUpd
   return sealed(seal, { head: from, objects: 'repository', index, files: true }, async (git) => {
     const touched = new Map((await diffRaw(git, from, to)).map((pair) => [pair.path, pair]));
     const inTheWay = new Set<string>();
-    for (const { path: name } of await readStatus(git)) {
+    for (const { path: name } of await readStatus(git, seal.checkout.workTree)) {
       const isBelow = name.endsWith('/') && [...touched.keys()].some((file) => file.startsWith(name));
       if (touched.has(name) || isBelow) inTheWay.add(name);
     }

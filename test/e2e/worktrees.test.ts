@@ -55,7 +55,7 @@ it('sessions side by side touch neither each other nor the checkout, and one is 
   expect(shown.diff.diff).toContain('+first');
   const page = await manage(h, 'diff', one.sessionId, { maxBytes: 30 });
   const rest = await manage(h, 'diff', one.sessionId, { offset: page.diff.nextOffset });
-  expect(page.diff.diff + rest.diff.diff).toBe(shown.diff.diff);
+  expect(`${page.diff.diff}${rest.diff.diff}`).toBe(shown.diff.diff);
 
   const applied = await manage(h, 'apply', one.sessionId, { mode: 'squash', message: 'take the first way' });
   expect(applied.message).toContain('Applied (squash)');

@@ -73,16 +73,16 @@ export const claudeCodeSession = defineTool({
         return rewind(args, context);
       case 'diff': {
         const page = { maxBytes: args.maxBytes ?? DIFF_BYTES, offset: args.offset ?? 0 };
-        const diff = await context.engine.work.diff(idOf(args), page);
+        const diff = await context.engine.diff(idOf(args), page);
         return { sessions: await known(args, context), diff };
       }
       case 'apply': {
         const options = { mode: args.mode ?? 'merge', message: args.message };
-        const outcome = await context.engine.work.apply(idOf(args), options);
+        const outcome = await context.engine.apply(idOf(args), options);
         return { sessions: await known(args, context), message: appliedMessage(outcome) };
       }
       case 'discard': {
-        const outcome = await context.engine.work.discard(idOf(args), { force: args.force === true });
+        const outcome = await context.engine.discard(idOf(args), { force: args.force === true });
         return { sessions: await known(args, context), message: discardedMessage(outcome) };
       }
     }
@@ -92,7 +92,7 @@ export const claudeCodeSession = defineTool({
 async function list(args: Input, { engine }: ToolContext): Promise<object> {
   const sensitive = args.includeSensitive === true;
   if (args.scope !== 'disk') {
-    const worktrees = await engine.work.list();
+    const worktrees = await engine.worktrees();
     const others = worktrees.filter(({ sessionId }) => !engine.sessions.some(({ id }) => id === sessionId));
     return {
       sessions: engine.sessions.map((session) => viewWith(session, worktrees, sensitive)),
@@ -163,7 +163,7 @@ async function known(args: Input, { engine }: ToolContext): Promise<object[]> {
   const session =
     args.action === 'get' ? engine.session(idOf(args)) : engine.sessions.find(({ id }) => id === idOf(args));
   if (!session) return [];
-  return [viewWith(session, session.worktree ? await engine.work.list() : [], args.includeSensitive === true)];
+  return [viewWith(session, session.worktree ? await engine.worktrees() : [], args.includeSensitive === true)];
 }
 
 function viewWith(session: Session, worktrees: readonly ListedWorktree[], sensitive: boolean): object {
