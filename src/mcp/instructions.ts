@@ -8,6 +8,7 @@ export const INSTRUCTIONS: Record<Settings['toolset'], string> = {
     '(a question: decision "allow" with permissionOptions.answers); the answer holds what comes next. With askedPerson a person is deciding: wait again. ' +
     'Status "running": claude_code_check {action: "wait", sessionId}. Status "idle": result.result is what Claude claims, result.work what happened; ' +
     'look at work.problems (failed and denied tool calls) before you believe it. ' +
+    'Several attempts side by side: start each with advanced.workspace {type: "worktree"}, compare result.work and claude_code_session {action: "diff"}, then apply one and discard the others. ' +
     'Continue: claude_code_reply {sessionId, prompt, waitMs: 45000}. An unanswered request is denied when it expires. Nothing is lost when a call times out: wait again.',
   explicit:
     'Drives Claude Code as an autonomous coding agent; one call per decision. Start: claude_create_session {prompt, workingDirectory, waitMs: 45000}. ' +

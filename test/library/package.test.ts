@@ -83,3 +83,28 @@ test('the example runs a task, asks, and leaves nothing', async () => {
   expect(await readdir(world.place.project)).toEqual(['made.txt']);
   expect(await world.survivors()).toEqual([]);
 });
+
+test('the example with worktrees takes the smallest of three changes', async () => {
+  const world = await createWorld();
+  const { project } = world.place;
+  const git = (...args: string[]): Promise<{ stdout: string }> => run('git', args, { cwd: project, env: world.env });
+  await git('init', '--quiet', '--initial-branch', 'main');
+  await git('config', 'user.name', 'Test');
+  await git('config', 'user.email', 'test@example.invalid');
+  await git('commit', '--quiet', '--allow-empty', '--message', 'begin');
+  const write = (content: string): ReturnType<typeof tool> => tool('Write', { file_path: 'made.txt', content });
+  world.model.on('few changes').reply(write('one\n'), text('done'));
+  world.model.on('readable way').reply(write('one\ntwo\n'), text('done'));
+  world.model.on('fastest way').reply(write('one\ntwo\nthree\n'), text('done'));
+  const { stdout } = await run(process.execPath, [path.join(root, 'examples', 'worktrees.mjs'), 'Make it', project], {
+    cwd: root,
+    env: world.env,
+  });
+  expect(stdout).toContain('Make it, in the fastest way: 1 file(s), +3 -0, nothing checked');
+  expect(stdout).toContain('Make it, with as few changes as possible: applied');
+  expect((await git('log', '--format=%s')).stdout).toBe('Make it\nbegin\n');
+  expect((await git('show', 'HEAD:made.txt')).stdout).toBe('one\n');
+  expect((await git('worktree', 'list')).stdout.trim().split('\n')).toHaveLength(1);
+  expect((await git('branch', '--list', 'claude/*')).stdout.trim().split('\n')).toHaveLength(3);
+  expect(await world.survivors()).toEqual([]);
+});

@@ -17,19 +17,19 @@ const input = z.strictObject({
   action: z
     .enum(['list', 'get', 'cancel', 'interrupt', 'rewind', 'diff', 'apply', 'discard'])
     .describe(
-      'interrupt: stop its turn, it takes replies; cancel: for good; rewind: put files back (needs enableFileCheckpointing); diff: its work; apply: take the work of its worktree to the base; discard: remove the worktree',
+      'interrupt: stop its turn, it takes replies; cancel: for good; rewind: put files back (needs enableFileCheckpointing); diff: its work; of a worktree: apply to its base, discard',
     ),
   sessionId: z.string().min(1).describe('for all but list').optional(),
   includeSensitive: z.boolean().describe('also cwd, systemPrompt, agents').optional(),
-  scope: z.enum(['server', 'disk']).describe('of list: server (default) or all on this machine').optional(),
-  projectDirectory: z.string().min(1).describe('only its sessions, with disk').optional(),
-  limit: z.int().positive().max(10_000).describe('default 50').optional(),
-  offset: z.int().min(0).describe('of list, or nextOffset of diff').optional(),
+  scope: z.enum(['server', 'disk']).describe('of list; disk: all on this machine').optional(),
+  projectDirectory: unlisted(z.string().min(1).optional()),
+  limit: unlisted(z.int().positive().max(10_000).optional()),
+  offset: z.int().min(0).describe('of list or diff').optional(),
   toUserMessage: z.string().min(1).describe('uuid to rewind to').optional(),
   maxBytes: unlisted(z.int().min(1).max(1_000_000).optional()),
   mode: z.enum(['merge', 'squash', 'patch']).describe('of apply; default merge').optional(),
   message: unlisted(z.string().min(1).max(10_000).optional()),
-  force: z.boolean().describe('discard unmerged work; its branch is kept').optional(),
+  force: z.boolean().describe('discard unmerged work').optional(),
   dryRun: z.boolean().describe('of rewind; default true').optional(),
 });
 

@@ -20,15 +20,11 @@ const describedOptions = {
   permissionMode: commonOptions.permissionMode.describe(
     'default: asks before risky tools; acceptEdits: lets edits pass; plan: plans, then asks to begin; dontAsk: denies what is not allowed; auto: a model decides; bypassPermissions: asks nothing (operator must allow)',
   ),
-  maxTurns: commonOptions.maxTurns.describe('stop after so many model turns'),
-  model: commonOptions.model.describe('name or alias'),
   systemPrompt: listedAs(commonOptions.systemPrompt, {
     anyOf: [{ type: 'string' }, { type: 'object' }],
     description: 'replaces; {type: "preset", preset: "claude_code", append} adds',
   }),
-  permissionRequestTimeoutMs: commonOptions.permissionRequestTimeoutMs.describe(
-    'a request is denied after this, 0: never; default 300000',
-  ),
+  permissionRequestTimeoutMs: commonOptions.permissionRequestTimeoutMs.describe('deny requests after this; 0: never'),
 };
 
 export const claudeCode = defineTool({

@@ -44,7 +44,7 @@ const listedOptions = {
   }),
   workspace: listedAs(advancedOptions.workspace, {
     ...OBJECT,
-    description: '{type: "worktree", base?, branch?}: a git worktree and branch of its own',
+    description: '{type: "worktree", base?, branch?}: a git worktree of its own',
   }),
   tools: listedAs(advancedOptions.tools, { ...NAMES, description: 'the only tools there are; [] for none' }),
 };

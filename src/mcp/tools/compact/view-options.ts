@@ -8,15 +8,15 @@ export const pollOptions = z
     includeTools: unlisted(z.boolean()),
     includeActions: unlisted(z.boolean()),
     includeResult: unlisted(z.boolean()),
-    includeUsage: z.boolean().describe('tokens'),
+    includeUsage: unlisted(z.boolean()),
     includeModelUsage: unlisted(z.boolean()),
     includeStructuredOutput: unlisted(z.boolean()),
     includeTerminalEvents: unlisted(z.boolean()),
     includeProgressEvents: unlisted(z.boolean()),
     includeWork: unlisted(z.enum(['short', 'full'])),
     toolUseID: z.string().min(1).describe('this tool call whole: input, output, outcome'),
-    maxBytes: z.int().min(1).describe('of the answer, default 24000'),
-    resultOffset: z.int().min(0).describe('read a long result or output on from here'),
+    maxBytes: z.int().min(1).describe('default 24000'),
+    resultOffset: z.int().min(0).describe('read a long result on from here'),
   })
   .partial();
 
