@@ -61,7 +61,8 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   await checkpoint(host, 'add');
   await mkdir(path.dirname(record.path), { recursive: true, mode: 0o700 });
   const add = ['worktree', 'add', '--quiet', '--no-checkout', '--no-track', '-b', shortBranch(branch)];
-  await gitIn(git, found.gitDir)([...add, '--', record.path, commit]);
+  const { oneAtATime = (work) => work() } = host;
+  await oneAtATime(() => gitIn(git, found.gitDir)([...add, '--', record.path, commit]));
   await checkpoint(host, 'record-entry');
   const entry = (await gitAt(git, record.path)(['rev-parse', '--absolute-git-dir'])).replace(/\n$/, '');
   record = await saveRecord(host, { ...record, entry: path.basename(entry) });

@@ -71,6 +71,7 @@ export interface Workspace {
 export class Workspaces {
   readonly #options: WorkspacesOptions;
   #git: Promise<GitHost | undefined> | undefined;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
@@ -83,7 +84,13 @@ export class Workspaces {
   async host(): Promise<WorktreeHost> {
     const git = await this.git();
     if (!git) throw new DomainError('INVALID_ARGUMENT', 'A worktree needs git, and none is on the PATH.');
-    return { git, worktreesDir: this.#options.worktreesDir };
+    return { git, worktreesDir: this.#options.worktreesDir, oneAtATime: (work) => this.#oneAtATime(work) };
+  }
+
+  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    this.#last = turn.catch(() => undefined);
+    return turn;
   }
 
   /** A session in a directory. Costs nothing where there is no git. */

@@ -10,6 +10,8 @@ import type { Seal } from './sealed.ts';
 export interface WorktreeHost {
   readonly git: GitHost;
   readonly worktreesDir: string;
+  /** One after the other: git fails on an entry that another git is still making. */
+  readonly oneAtATime?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Called before each step that changes something; tests stop the work there. */
   readonly checkpoint?: (step: string) => void | Promise<void>;
 }

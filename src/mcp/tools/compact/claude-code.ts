@@ -20,6 +20,8 @@ const describedOptions = {
   permissionMode: commonOptions.permissionMode.describe(
     'default: asks before risky tools; acceptEdits: lets edits pass; plan: plans, then asks to begin; dontAsk: denies what is not allowed; auto: a model decides; bypassPermissions: asks nothing (operator must allow)',
   ),
+  maxTurns: commonOptions.maxTurns.describe('of the model'),
+  model: commonOptions.model.describe('or alias'),
   systemPrompt: listedAs(commonOptions.systemPrompt, {
     anyOf: [{ type: 'string' }, { type: 'object' }],
     description: 'replaces; {type: "preset", preset: "claude_code", append} adds',

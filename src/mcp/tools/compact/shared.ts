@@ -16,14 +16,14 @@ const OBJECT = { type: 'object' };
 const NAMES = { type: 'array', items: { type: 'string' } };
 
 const listedOptions = {
-  additionalDirectories: advancedOptions.additionalDirectories.describe('further directories to work in'),
+  additionalDirectories: advancedOptions.additionalDirectories.describe('to work in too'),
   agents: listedAs(advancedOptions.agents, {
     ...OBJECT,
     description: '{"<name>": {description, prompt, tools?, model?}}',
   }),
   effort: advancedOptions.effort.describe('of thinking'),
   enableFileCheckpointing: advancedOptions.enableFileCheckpointing.describe('needed for rewind'),
-  env: listedAs(advancedOptions.env, { ...OBJECT, description: 'added to the environment' }),
+  env: listedAs(advancedOptions.env, { ...OBJECT, description: 'added' }),
   maxBudgetUsd: advancedOptions.maxBudgetUsd.describe('stop at this cost'),
   mcpServers: listedAs(advancedOptions.mcpServers, {
     ...OBJECT,

@@ -14,7 +14,7 @@ export const pollOptions = z
     includeTerminalEvents: unlisted(z.boolean()),
     includeProgressEvents: unlisted(z.boolean()),
     includeWork: unlisted(z.enum(['short', 'full'])),
-    toolUseID: z.string().min(1).describe('this tool call whole: input, output, outcome'),
+    toolUseID: z.string().min(1).describe('show this tool call whole'),
     maxBytes: z.int().min(1).describe('default 24000'),
     resultOffset: z.int().min(0).describe('read a long result on from here'),
   })
