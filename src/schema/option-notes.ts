@@ -17,11 +17,11 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
   },
   allowedTools: {
     meaning:
-      'Tools that may be used without asking. Rules with an argument work too: `Bash(git diff *)`; a tool of an MCP server is `mcp__<server>__<tool>`.',
+      'Tools that may be used without asking. Rules with an argument work too: `Bash(git diff *)`, with at most 5 wildcards; a tool of an MCP server is `mcp__<server>__<tool>`.',
     default: 'none',
   },
   disallowedTools: {
-    meaning: 'Tools that are refused, whatever `allowedTools` or a later answer says.',
+    meaning: 'Tools that are refused, whatever `allowedTools` or a later answer says. Rules as there.',
     default: 'none',
   },
   permissionMode: {

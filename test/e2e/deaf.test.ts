@@ -1,8 +1,11 @@
 /** One call must not keep the server from answering the others. */
 
+import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
@@ -54,4 +57,53 @@ test('more rules than can be held against every call are refused', async () => {
   const h = await startHarness();
   const disallowedTools = Array.from({ length: 5_000 }, (_, at) => `Bash(rule ${at})`);
   await h.fails('claude_code', { prompt: 'x', disallowedTools }, 'INVALID_ARGUMENT');
+});
+
+/** While this goes on, others are answered at once. */
+async function answersMeanwhile<T>(h: Harness, call: Promise<T>): Promise<T> {
+  const begun = performance.now();
+  await h.ok('claude_code_session', { action: 'list' });
+  expect(performance.now() - begun).toBeLessThan(2_000);
+  return call;
+}
+
+test('settings that are a pipe or have no end are refused, and hold up nobody', async () => {
+  const h = await startHarness();
+  const pipe = join(h.project, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  for (const settings of [pipe, '/dev/zero']) {
+    const refusal = h.fails('claude_code', { prompt: 'x', advanced: { settings } }, 'INVALID_ARGUMENT');
+    expect(await answersMeanwhile(h, refusal)).toContain('is not a regular file');
+  }
+});
+
+test.each([
+  ['dots', '.'.repeat(200_000)],
+  ['mentions', '@a '.repeat(100_000)],
+])('a prompt of very many %s holds up nobody', async (_, prompt) => {
+  const h = await startHarness({ env: { CLAUDE_CODE_MCP_ALLOWED_DIRS: tmpdir() } });
+  h.model.on(prompt.slice(0, 100)).reply('read');
+  const started = await answersMeanwhile(h, h.ok('claude_code', { prompt, cwd: h.project }));
+  expect(await answersMeanwhile(h, h.waitUntilRest(started.sessionId))).toMatchObject({ result: { result: 'read' } });
+});
+
+/** What Claude Code (2.1.325) takes hours to hold against a command of 80 letters. */
+const ENDLESS = `Bash(true ${'a*'.repeat(30)}b)`;
+
+test('a rule that Claude Code itself would not finish with is refused', async () => {
+  const h = await startHarness();
+  for (const name of ['disallowedTools', 'allowedTools'])
+    expect(await h.fails('claude_code', { prompt: 'x', [name]: [ENDLESS] }, 'INVALID_ARGUMENT')).toContain('wildcards');
+});
+
+test('a Claude Code that hangs holds up nobody, and can be cancelled', async () => {
+  const h = await startHarness();
+  const command = `true ${'a'.repeat(80)}`;
+  h.model.on('hang').reply(tool('Bash', { command, description: 'x' }), text('never'));
+  const settings = { permissions: { deny: [ENDLESS] } };
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hang', advanced: { settings } });
+  const isHanging = ({ activity }: Json): boolean => activity?.includes(`now: ${command.slice(0, 20)}`);
+  await answersMeanwhile(h, h.waitFor(sessionId, isHanging, { what: 'the command is being looked at' }));
+  const cancelled = h.ok('claude_code_session', { action: 'cancel', sessionId });
+  expect(await answersMeanwhile(h, cancelled)).toMatchObject({ sessions: [{ status: 'cancelled' }] });
 });
