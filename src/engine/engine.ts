@@ -442,6 +442,7 @@ export class Engine {
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       lockTranscript: (id) => this.#lockTranscript(id),
+      registered: (id) => transcripts.registered(id),
       hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
       onOpened: (session, request) => this.#trail.requested(session, request),
       onRequest: (session, request) => this.approvals.requested(session, request),

@@ -452,8 +452,9 @@ export class Session {
   // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #launch(first: Message, occasion: Occasion): Promise<void> {
-    const launched = await this.#launchLocked(first, occasion);
-    await launched.release();
+    const lock = await this.#launchLocked(first, occasion);
+    if (lock !== NOT_LOCKED) await this.#services.registered(this.id);
+    await lock.release();
   }
 
   /** Until it is released no other server can start a process on this transcript: ours is not registered at once. */
