@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Translation } from '../../src/driver/agent-signal.ts';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import { LOCAL } from '../../src/engine/principal.ts';
 import { Session } from '../../src/engine/session.ts';
 import { tellProgress } from '../../src/mcp/progress.ts';
@@ -56,7 +55,7 @@ async function workingSession(): Promise<Stage> {
 
 function told({ clock, session }: Stage): { lines: string[]; stop: () => void } {
   const lines: string[] = [];
-  const stop = tellProgress({ clock } as unknown as Engine, session, (line) => void lines.push(line));
+  const stop = tellProgress({ clock }, session, (line) => void lines.push(line));
   return { lines, stop };
 }
 
