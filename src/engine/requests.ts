@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import type { DeniedBy, EditPlace } from '../schema/results.ts';
 import type { Clock } from './clock.ts';
@@ -155,4 +156,23 @@ export class RequestBook {
       'It was not refused by anybody: go on without it if you can, or say what you need and stop.';
     this.settle(id, { behavior: 'deny', message }, 'timeout');
   }
+}
+
+/** A request of the server's own, as Claude Code would make one. */
+export function ownAsk(toolName: string, input: Record<string, unknown>): PermissionAsk {
+  const id = randomUUID();
+  return {
+    requestId: id,
+    toolName,
+    input,
+    toolUseId: id,
+    agentId: undefined,
+    title: undefined,
+    description: undefined,
+    decisionReason: undefined,
+    blockedPath: undefined,
+    suggestions: undefined,
+    onceOnly: true,
+    withdrawn: new AbortController().signal,
+  };
 }

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { RewindReport } from '../driver/agent-process.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import { stateOf, type FileTrail } from './file-trail.ts';
 import { keepFiles } from './kept-files.ts';
+import { ownAsk } from './requests.ts';
 
 export interface LeftFile {
   readonly path: string;
@@ -86,23 +86,9 @@ async function perform(scene: RewindScene, order: RewindOrder, allowed: Readonly
 }
 
 async function askPerson(scene: RewindScene, { toUserMessage }: RewindOrder, { files, left }: Plan): Promise<void> {
-  const id = randomUUID();
-  const ask: PermissionAsk = {
-    requestId: id,
-    toolName: 'Rewind',
-    input: { files, ...(left.length > 0 && { leftAlone: left.map(({ path }) => path) }), toUserMessage },
-    toolUseId: id,
-    agentId: undefined,
-    title: undefined,
-    description: undefined,
-    decisionReason: undefined,
-    blockedPath: undefined,
-    suggestions: undefined,
-    onceOnly: true,
-    withdrawn: new AbortController().signal,
-  };
+  const input = { files, ...(left.length > 0 && { leftAlone: left.map(({ path }) => path) }), toUserMessage };
   const opening = `The caller wants to rewind ${String(files.length)} file(s) to what they were before an earlier message.`;
-  const decision = await scene.ask(ask, opening);
+  const decision = await scene.ask(ownAsk('Rewind', input), opening);
   if (decision.behavior === 'deny')
     throw new DomainError('PERMISSION_DENIED', `Nothing was put back. ${decision.message}`);
 }

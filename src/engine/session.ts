@@ -18,7 +18,7 @@ import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import type { Principal } from './principal.ts';
 import { ProcessHolder, type Launched } from './process-holder.ts';
-import type { OpenRequest, Source } from './requests.ts';
+import { ownAsk, type OpenRequest, type Source } from './requests.ts';
 import { rewind, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
 import { withPartialMessages } from './session-setup.ts';
@@ -350,6 +350,13 @@ export class Session {
   /** As `respond`, with a decision already made. Throws if the request had its outcome. */
   decide(requestId: string, decision: Decision, source: Source): void {
     this.#conversation.decide(requestId, decision, source);
+  }
+
+  /** Throws unless a person allows it; only at rest. */
+  async askPerson(toolName: string, input: Record<string, unknown>, opening: string): Promise<void> {
+    const decision = await this.#conversation.askAtRest(ownAsk(toolName, input), opening);
+    if (decision.behavior === 'deny')
+      throw new DomainError('PERMISSION_DENIED', `Nothing was changed. ${decision.message}`);
   }
 
   /** Escape: the turn stops, the session stays. Resolves when it has stopped; a message that waited is taken up then. */

@@ -42,20 +42,26 @@ export class WorkspaceActions {
   }
 
   async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome> {
-    this.#checkMayDecide('apply');
-    return this.#atRest(sessionId, ({ workspace }) => workspace.apply(options));
+    const outcome = await this.#decided(sessionId, 'Apply', { mode: options.mode }, ({ workspace }) =>
+      workspace.apply(options),
+    );
+    this.#log(sessionId, 'apply', outcome.outcome);
+    return outcome;
   }
 
   async discard(sessionId: string, { force }: { readonly force: boolean }): Promise<DiscardOutcome> {
-    if (force) this.#checkMayDecide('discard with force');
-    return this.#atRest(sessionId, async ({ session, workspace }) => {
+    const discard = async ({ session, workspace }: Place): Promise<DiscardOutcome> => {
       // Refused or not, is known before the process goes: it may have tasks in the background.
       if (!force) await workspace.checkDiscardable();
       await session?.dispose();
       const outcome = await workspace.discard({ force });
       this.#context.worktrees.forget(sessionId);
       return outcome;
-    });
+    };
+    if (!force) return this.#atRest(sessionId, discard);
+    const outcome = await this.#decided(sessionId, 'Discard', { force }, discard);
+    this.#log(sessionId, 'discard', `kept ${outcome.keptBranches.join(', ') || 'no branch'}`);
+    return outcome;
   }
 
   /** Those of directories that callers may use. */
@@ -85,11 +91,44 @@ export class WorkspaceActions {
     return { session: undefined, workspace: opened.workspace, calls: [] };
   }
 
-  #checkMayDecide(what: string): void {
-    if (this.#context.approvals.callerDecides) return;
-    throw new DomainError(
-      'PERMISSION_DENIED',
-      `${what} changes the person’s own branches, and here only a person may decide that (CLAUDE_CODE_MCP_APPROVALS=human): ask them to merge the branch that the session’s workspace names.`,
-    );
+  /** Where only a person decides, they are asked first, and see what it is about. */
+  async #decided<T>(
+    sessionId: string,
+    toolName: 'Apply' | 'Discard',
+    input: Record<string, unknown>,
+    work: (place: Place) => Promise<T>,
+  ): Promise<T> {
+    if (this.#context.approvals.callerDecides) return this.#atRest(sessionId, work);
+    const { session, workspace, calls } = await this.#place(sessionId);
+    const { worktree } = workspace;
+    // What cannot be done at all is refused without a question.
+    if (!worktree) return this.#atRest(sessionId, work);
+    if (!session) throw nobodyToAsk(sessionId);
+    if (!session.atRest) throw busy(session);
+    const { filesChanged, insertions, deletions, files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, calls);
+    const { branch, base, path } = worktree;
+    const lines = `+${String(insertions)} -${String(deletions)}`;
+    const shown = files.slice(0, MOST_FILES_SHOWN).map((file) => `${file.status} ${file.path}`);
+    const opening =
+      toolName === 'Apply'
+        ? `The caller wants to apply the work of a session (${String(filesChanged)} file(s), ${lines}) to ${base}.`
+        : `The caller wants to remove a worktree with work that nobody has taken (${String(filesChanged)} file(s), ${lines}). Its branch is kept.`;
+    await session.askPerson(toolName, { ...input, branch, base, worktree: path, filesChanged, files: shown }, opening);
+    return this.#atRest(sessionId, work);
   }
+
+  /** Whoever asked may not have waited for the person's answer. */
+  #log(sessionId: string, type: 'apply' | 'discard', outcome: string): void {
+    const session = this.#context.findSession(sessionId);
+    session?.log.append('progress', { type, outcome }, session.now);
+  }
+}
+
+const MOST_FILES_SHOWN = 200;
+
+function nobodyToAsk(sessionId: string): DomainError {
+  return new DomainError(
+    'PERMISSION_DENIED',
+    `Only a person may decide this (CLAUDE_CODE_MCP_APPROVALS=human), and session ${sessionId} is not running here to ask them: reply to it first.`,
+  );
 }

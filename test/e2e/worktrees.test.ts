@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { missingSandboxPackages } from '../../src/config/sandbox-programs.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { ERAS } from '../harness/connect-client.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
+import { allowOnce, auditedEntries, decline, SlowPerson } from './forms-support.ts';
 
 const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { command, description: 'run' });
 const WORKTREE = { advanced: { workspace: { type: 'worktree' } } };
@@ -138,12 +140,37 @@ it('the worktree outlives the session, and a resume from disk finds it, inside A
   });
 });
 
-it('under human the work is a person’s to take', async () => {
+it.each(ERAS)('under human the work is a person’s to take, asked by a %s client', async (era) => {
+  const person = new SlowPerson();
+  const settings = { permissions: { allow: ['Bash'] } };
+  const h = await withRepository({ args: ['--approvals', 'human'], era, form: person.form, settings });
+  h.model.on('begin').reply(bash('echo x > b.txt'), text('begun'));
+  const { sessionId, workspace } = await h.ok('claude_code', { prompt: 'begin', waitMs: 40_000, ...WORKTREE });
+  const refusing = h.fails('claude_code_session', { action: 'discard', sessionId, force: true }, 'PERMISSION_DENIED');
+  (await person.nextForm()).answer(decline);
+  expect(await refusing).toContain('Nothing was changed');
+  expect(existsSync(workspace.path)).toBe(true);
+  const applying = manage(h, 'apply', sessionId);
+  const { request, answer } = await person.nextForm(1);
+  expect(request.message).toContain('wants to apply the work of a session (1 file(s), +1 -0)');
+  expect(request.message).toContain('added b.txt');
+  expect(existsSync(join(h.project, 'b.txt'))).toBe(false);
+  answer(allowOnce);
+  expect(await applying).toMatchObject({ message: expect.stringContaining('Applied (merge)') });
+  expect(readFileSync(join(h.project, 'b.txt'), 'utf8')).toBe('x\n');
+  const decisions = await auditedEntries(h, ({ what }) => what === 'Apply' || what === 'Discard');
+  expect(decisions.filter(({ kind }) => kind === 'decision')).toMatchObject([
+    { who: 'human', what: 'Discard', outcome: 'deny' },
+    { who: 'human', what: 'Apply', outcome: 'allow' },
+  ]);
+});
+
+it('under human nobody takes the work where nobody can be asked', async () => {
   const h = await withRepository({ args: ['--approvals', 'human'] });
   h.model.on('begin').reply(text('begun'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'begin', waitMs: 40_000, ...WORKTREE });
   for (const args of [{ action: 'apply' }, { action: 'discard', force: true }])
-    await h.fails('claude_code_session', { sessionId, ...args }, 'PERMISSION_DENIED');
+    expect(await h.fails('claude_code_session', { sessionId, ...args }, 'PERMISSION_DENIED')).toContain('form');
   await manage(h, 'diff', sessionId);
   await manage(h, 'discard', sessionId);
 });

@@ -169,7 +169,7 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
     parameters: {
       action: {
         meaning:
-          '`list` sessions, `get` one, `interrupt` its turn (it takes replies afterwards), `cancel` it for good, or `rewind` its files. `diff` shows its work: against the base of its worktree, or since the session began. `apply` takes the work of its worktree to the base, or changes nothing and says what is in the way. `discard` removes its worktree.',
+          '`list` sessions, `get` one, `interrupt` its turn (it takes replies afterwards), `cancel` it for good, or `rewind` its files. `diff` shows its work: against the base of its worktree, or since the session began. `apply` takes the work of its worktree to the base, or changes nothing and says what is in the way. `discard` removes its worktree. With `APPROVALS=human`, `apply` and a forced `discard` ask the person.',
       },
       sessionId: { meaning: 'The session; needed for everything but `list`.', default: 'none' },
       includeSensitive: {

@@ -78,12 +78,11 @@ export const claudeCodeSession = defineTool({
       }
       case 'apply': {
         const options = { mode: args.mode ?? 'merge', message: args.message };
-        const outcome = await context.engine.apply(idOf(args), options);
-        return { sessions: await known(args, context), message: appliedMessage(outcome) };
+        return decided(args, context, () => context.engine.apply(idOf(args), options), appliedMessage);
       }
       case 'discard': {
-        const outcome = await context.engine.discard(idOf(args), { force: args.force === true });
-        return { sessions: await known(args, context), message: discardedMessage(outcome) };
+        const options = { force: args.force === true };
+        return decided(args, context, () => context.engine.discard(idOf(args), options), discardedMessage);
       }
     }
   },
@@ -121,16 +120,40 @@ async function rewind(args: Input, context: ToolContext): Promise<object> {
   const again = context.forms?.session && session.lastRewind;
   const rewinding = again ?? context.engine.rewind(session.id, args.toUserMessage, args.dryRun ?? true);
   await settledOrAsked(rewinding, session);
-  if (openRewind(session)) await waitForSession(session, DEFAULT_WAIT_MS, context);
-  const open = openRewind(session);
+  if (ownRequest(session)) await waitForSession(session, DEFAULT_WAIT_MS, context);
+  const open = ownRequest(session);
   const message = open
     ? `A person is being asked (request ${open.id}); the files are put back when they allow it. Wait for that with claude_code_check.`
     : describeRewind(await rewinding);
   return { sessions: [view(args, context)], message };
 }
 
+/** Kept for a call that is made again, with the answer of a form, to hear of it. */
+const underWay = new WeakMap<Session, Promise<unknown>>();
+
+/** An action that a person may have to allow first; the call waits for them as long as a wait does. */
+async function decided<T>(
+  args: Input,
+  context: ToolContext,
+  begin: () => Promise<T>,
+  describe: (outcome: T) => string,
+): Promise<object> {
+  const session = context.engine.sessions.find(({ id }) => id === args.sessionId);
+  if (!session) return { sessions: [], message: describe(await begin()) };
+  const again = context.forms?.session && (underWay.get(session) as Promise<T> | undefined);
+  const acting = again ?? begin();
+  underWay.set(session, acting);
+  await settledOrAsked(acting, session);
+  if (ownRequest(session)) await waitForSession(session, DEFAULT_WAIT_MS, context);
+  const open = ownRequest(session);
+  const message = open
+    ? `A person is being asked (request ${open.id}); it is done when they allow it. Wait for that with claude_code_check.`
+    : describe(await acting);
+  return { sessions: await known(args, context), message };
+}
+
 /** A request of the server's own: a session at rest has no other. */
-function openRewind(session: Session): OpenRequest | undefined {
+function ownRequest(session: Session): OpenRequest | undefined {
   return session.requests.find(({ own }) => own !== undefined);
 }
 
@@ -142,10 +165,10 @@ function settledOrAsked(rewinding: Promise<unknown>, session: Session): Promise<
       resolve();
     };
     const unsubscribe = session.changed.subscribe(() => {
-      if (openRewind(session)) done();
+      if (ownRequest(session)) done();
     });
     rewinding.then(done, done);
-    if (openRewind(session)) done();
+    if (ownRequest(session)) done();
   });
 }
 
