@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { childEnvironment } from '../config/child-environment.ts';
-import type { GitBash } from '../config/git-bash.ts';
-import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
+import type { Settings } from '../config/load-settings.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import { rewindCopiesDir } from './kept-files.ts';
-import type { Workspace } from '../workspace/workspace.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { Housekeeping } from './housekeeping.ts';
-import { checkSandboxPackages } from './imposed-sandbox.ts';
-import { imposeRules } from './imposed-settings.ts';
+import { LaunchPlanner, withReason } from './launch-plan.ts';
 import { Policy } from './policy.ts';
 import { LOCAL } from './principal.ts';
 import { Registry } from './registry.ts';
@@ -22,18 +18,10 @@ import { busy, heldElsewhere, notFound, unknownSession } from './session-errors.
 import type { SessionSeed, SessionServices, TranscriptLock } from './session-types.ts';
 import { Session } from './session.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
-import { impose } from './session-limits.ts';
 import { withPartialMessages } from './session-setup.ts';
 import { SessionTrail } from './session-trail.ts';
 import type { OpenedWorkspace } from './session-work.ts';
-import {
-  inCheckout,
-  inWorktree,
-  isInside,
-  ownWorktree,
-  requireWorktree,
-  SessionWorktrees,
-} from './session-worktrees.ts';
+import { inCheckout, inWorktree, isInside, requireWorktree, SessionWorktrees } from './session-worktrees.ts';
 import { ChangeSignal } from './signal.ts';
 import { WorkspaceActions } from './workspace-actions.ts';
 
@@ -81,6 +69,7 @@ export class Engine {
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   readonly #trail: SessionTrail;
+  readonly #launches: LaunchPlanner;
   readonly #worktrees: SessionWorktrees;
   /** What can be done with the work of a session. */
   readonly work: WorkspaceActions;
@@ -93,6 +82,7 @@ export class Engine {
     this.approvals = new Approvals(settings.approvals, services.clock);
     this.policy = new Policy(settings, this.approvals, cwd);
     this.#services = services;
+    this.#launches = new LaunchPlanner(settings, services, this.policy.directories);
     this.#trail = new SessionTrail(services.audit, (line) => services.log('info', line));
     this.#registry = new Registry(settings.maxSessions);
     this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock);
@@ -148,7 +138,7 @@ export class Engine {
   /** How a session is launched whose caller asks for nothing special. */
   async plainLaunch(): Promise<SpareTemplate> {
     const options = await this.policy.admit({});
-    const { launch } = await this.#planLaunch(
+    const { launch } = await this.#launches.plan(
       this.settings.toolset === 'explicit' ? withPartialMessages(options) : options,
     );
     return launch;
@@ -255,7 +245,7 @@ export class Engine {
       const worktree = own === undefined ? undefined : await seed.worktree?.(own);
       const options = worktree ? inWorktree(seed.options, worktree.workspace) : seed.options;
       const launched = seed.streamsText === true ? withPartialMessages(options) : options;
-      const { launch } = await this.#planLaunch(launched, worktree?.workspace);
+      const { launch } = await this.#launches.plan(launched, worktree?.workspace);
       const session = new Session(
         {
           ...seed,
@@ -273,16 +263,20 @@ export class Engine {
       this.#housekeeping.wake();
       this.#trail.started(session, seed.origin, prompt);
       const warnings = this.#services.startWarnings?.(launch.options).catch(() => []);
-      const withoutBash = missingBash(this.#services.findGitBash?.());
+      const { missing } = this.#launches;
       try {
         await session.prompt(prompt);
-        session.warnings.push(...withoutBash, ...((await warnings) ?? []), ...(worktree?.workspace.notes ?? []));
+        session.warnings.push(
+          ...(missing === undefined ? [] : [missing]),
+          ...((await warnings) ?? []),
+          ...(worktree?.workspace.notes ?? []),
+        );
         return session;
       } catch (error) {
         void this.#registry.forget(session);
         // Nothing was done in it; what holds something all the same is kept.
         if (seed.origin.kind !== 'resume') await worktree?.workspace.discard().catch(() => undefined);
-        const failure = withReason(error, withoutBash);
+        const failure = withReason(error, missing);
         this.#trail.startFailed(session, formatError(failure));
         throw failure;
       }
@@ -434,9 +428,9 @@ export class Engine {
       clock,
       eventLimits: { maxEvents: this.settings.eventBufferSize, maxBytes: EVENT_BYTES },
       launch: async (asked, listener) => {
-        if (this.settings.sandbox) checkSandboxPackages(this.#services.baseEnv);
+        this.#launches.checkSandbox();
         const session = this.#registry.find(asked.sessionId);
-        const { launch, warnings } = await this.#planLaunch(asked.options, session?.worktree);
+        const { launch, warnings } = await this.#launches.plan(asked.options, session?.worktree);
         session?.warnings.push(...warnings);
         return driver.launch({ ...asked, ...launch }, listener);
       },
@@ -468,46 +462,6 @@ export class Engine {
     };
   }
 
-  /** Made anew for every process: a directory may have lost its trust since the session began. */
-  async #planLaunch(
-    admitted: SessionOptions,
-    worktree?: Workspace,
-  ): Promise<{ launch: SpareTemplate; warnings: readonly string[] }> {
-    const trusted = await this.#isTrusted(admitted);
-    const limited = impose(this.settings, admitted, { trusted, configDir: this.#services.configDir });
-    const { options, managedSettings, env } = imposeRules(
-      this.settings,
-      limited.options,
-      ownWorktree(worktree, this.settings),
-    );
-    const launch = {
-      options: withoutEnv(options),
-      ...(managedSettings && { managedSettings }),
-      env: { ...this.#childEnv(options), ...limited.env, ...env },
-    };
-    return { launch, warnings: limited.warnings };
-  }
-
-  /** Only where rights are a person's to grant does a directory need trust: elsewhere it is used as in the terminal. */
-  async #isTrusted({ cwd, projectConfigRoot }: SessionOptions): Promise<boolean> {
-    const { directories } = this.policy;
-    const directory = projectConfigRoot ?? cwd;
-    if (this.settings.approvals !== 'human' || directory === undefined) return true;
-    if (directories.isOwn(directory)) return true;
-    return directories.limited ? directories.isInside(directory) : this.#services.isTrusted(directory);
-  }
-
-  #childEnv(options: SessionOptions): Record<string, string> {
-    const { gitBashPath } = this.settings;
-    const bash = this.#services.findGitBash?.();
-    const found = bash?.kind === 'found' && { CLAUDE_CODE_GIT_BASH_PATH: bash.file };
-    return {
-      ...childEnvironment({ ...this.#services.baseEnv, ...found }, options.env ?? {}),
-      ...(gitBashPath !== undefined && { CLAUDE_CODE_GIT_BASH_PATH: gitBashPath }),
-      [DEPTH_VARIABLE]: depthForChildren(this.settings),
-    };
-  }
-
   #learnTools(tools: string[]): void {
     // A session that was given few tools must not make the others look as if they were not there.
     const known = [...new Set([...(this.#tools ?? []), ...tools])];
@@ -517,23 +471,8 @@ export class Engine {
   }
 }
 
-function missingBash(bash: GitBash | undefined): string[] {
-  return bash?.kind === 'missing' ? [`Git Bash: ${bash.problem}, so Claude has no Bash tool. ${bash.remedy}`] : [];
-}
-
-/** A start that failed where something was missing: most likely for that reason. */
-function withReason(error: unknown, [missing]: string[]): unknown {
-  if (missing === undefined || !(error instanceof DomainError)) return error;
-  return new DomainError(error.code, `${error.message} ${missing}`, { cause: error });
-}
-
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
   if (!session.atRest && whenBusy !== 'queue') throw busy(session);
-}
-
-/** `env` is merged into the child's whole environment, which the driver is given apart. */
-function withoutEnv({ env: _merged, ...options }: SessionOptions): SessionOptions {
-  return options;
 }
 
 /**

@@ -1,0 +1,89 @@
+import { childEnvironment } from '../config/child-environment.ts';
+import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
+import type { SpareTemplate } from '../driver/spare-agent.ts';
+import { DomainError } from '../errors/errors.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import type { Workspace } from '../workspace/workspace.ts';
+import type { Directories } from './directories.ts';
+import { checkSandboxPackages } from './imposed-sandbox.ts';
+import { imposeRules } from './imposed-settings.ts';
+import type { EngineServices } from './services.ts';
+import { impose } from './session-limits.ts';
+import { ownWorktree } from './session-worktrees.ts';
+
+export interface LaunchPlan {
+  readonly launch: SpareTemplate;
+  /** What a caller should know about it, one line each. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * How a process of Claude Code is launched: what its caller asked for, what the operator's rules impose on it, and its
+ * environment. Planned anew for every process: a directory may have lost its trust since the session began.
+ */
+export class LaunchPlanner {
+  readonly #settings: Settings;
+  readonly #services: EngineServices;
+  readonly #directories: Directories;
+
+  constructor(settings: Settings, services: EngineServices, directories: Directories) {
+    this.#settings = settings;
+    this.#services = services;
+    this.#directories = directories;
+  }
+
+  async plan(admitted: SessionOptions, worktree?: Workspace): Promise<LaunchPlan> {
+    const place = { trusted: await this.#isTrusted(admitted), configDir: this.#services.configDir };
+    const limited = impose(this.#settings, admitted, place);
+    const own = ownWorktree(worktree, this.#settings);
+    const { options, managedSettings, env } = imposeRules(this.#settings, limited.options, own);
+    const launch = {
+      options: withoutEnv(options),
+      ...(managedSettings && { managedSettings }),
+      env: { ...this.#childEnv(options), ...limited.env, ...env },
+    };
+    return { launch, warnings: limited.warnings };
+  }
+
+  /** Throws where the sandbox that the operator wants cannot be had. */
+  checkSandbox(): void {
+    if (this.#settings.sandbox) checkSandboxPackages(this.#services.baseEnv);
+  }
+
+  /** What is missing on this machine that Claude Code would have use for. */
+  get missing(): string | undefined {
+    const bash = this.#services.findGitBash?.();
+    if (bash?.kind !== 'missing') return undefined;
+    return `Git Bash: ${bash.problem}, so Claude has no Bash tool. ${bash.remedy}`;
+  }
+
+  /** Only where rights are a person's to grant does a directory need trust: elsewhere it is used as in the terminal. */
+  async #isTrusted({ cwd, projectConfigRoot }: SessionOptions): Promise<boolean> {
+    const directory = projectConfigRoot ?? cwd;
+    if (this.#settings.approvals !== 'human' || directory === undefined) return true;
+    if (this.#directories.isOwn(directory)) return true;
+    return this.#directories.limited ? this.#directories.isInside(directory) : this.#services.isTrusted(directory);
+  }
+
+  #childEnv(options: SessionOptions): Record<string, string> {
+    const { gitBashPath } = this.#settings;
+    const bash = this.#services.findGitBash?.();
+    const found = bash?.kind === 'found' && { CLAUDE_CODE_GIT_BASH_PATH: bash.file };
+    return {
+      ...childEnvironment({ ...this.#services.baseEnv, ...found }, options.env ?? {}),
+      ...(gitBashPath !== undefined && { CLAUDE_CODE_GIT_BASH_PATH: gitBashPath }),
+      [DEPTH_VARIABLE]: depthForChildren(this.#settings),
+    };
+  }
+}
+
+/** A start that failed where something was missing: most likely for that reason. */
+export function withReason(error: unknown, missing: string | undefined): unknown {
+  if (missing === undefined || !(error instanceof DomainError)) return error;
+  return new DomainError(error.code, `${error.message} ${missing}`, { cause: error });
+}
+
+/** `env` is merged into the child's whole environment, which the driver is given apart. */
+function withoutEnv({ env: _merged, ...options }: SessionOptions): SessionOptions {
+  return options;
+}
