@@ -10,7 +10,7 @@ import { findEditPlace } from './edit-place.ts';
 import { FileTrail } from './file-trail.ts';
 import { EventLog, type EventLogLimits } from './event-log.ts';
 import { Outbox, type Message } from './outbox.ts';
-import { RequestDesk } from './request-desk.ts';
+import { SessionRequests } from './session-requests.ts';
 import type { OpenRequest, Outcome, OwnRequest, Source } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { ranInstead } from './shown-request.ts';
@@ -93,7 +93,7 @@ export class Conversation {
   readonly setup: SessionSetup;
   readonly times: SessionTimes;
   readonly outbox = new Outbox();
-  readonly requests: RequestDesk;
+  readonly requests: SessionRequests;
   /** Only where there are checkpoints to rewind to: it reads every file the session writes. */
   readonly files: FileTrail | undefined;
   readonly #services: ConversationServices;
@@ -116,7 +116,7 @@ export class Conversation {
     this.files = seed.options.enableFileCheckpointing === true ? new FileTrail() : undefined;
     this.setup = new SessionSetup(seed.options);
     this.times = new SessionTimes(services.clock);
-    this.requests = new RequestDesk(services.clock, () => this.setup.options, {
+    this.requests = new SessionRequests(services.clock, () => this.setup.options, {
       onOpened: (request) => this.#opened(request),
       onSettled: (request, outcome) => this.#settled(request, outcome),
     });

@@ -12,7 +12,7 @@ import { oneLine } from './tool-summary.ts';
 const SAID_CHARS = 200;
 
 /** A session's requests under its own rules: what `disallowedTools` refuses is refused, whoever would allow it. */
-export class RequestDesk extends RequestBook {
+export class SessionRequests extends RequestBook {
   readonly #options: () => SessionOptions;
 
   constructor(clock: Clock, options: () => SessionOptions, listener: RequestListener) {
