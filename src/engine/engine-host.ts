@@ -57,6 +57,7 @@ export function hostEngine(settings: Settings, { log, ...host }: HostContext): H
       const { fullWork, workReport } = await import('../workspace/work-report.ts');
       const snapshotsDir = path.join(settings.stateDir, 'snapshots');
       const workspaces = new Workspaces({ env: host.env, worktreesDir: settings.worktreesDir, snapshotsDir });
+      workspaces.sweepSnapshots().catch((error: unknown) => log('debug', `snapshots: ${String(error)}`));
       return { workspaces, fullWork, workReport };
     }),
     baseEnv: host.env,

@@ -223,6 +223,7 @@ export class Engine {
       await session.dispose();
       await session.reported();
     } else await session.cancel('the server shuts down', 'shutdown', 'shutdown');
+    await session.release();
   }
 
   #checkOpen(): void {

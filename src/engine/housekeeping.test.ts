@@ -32,7 +32,7 @@ function sessionWith(aspect: Partial<Aspect>, clock: ManualClock, deeds: string[
     },
     ...aspect,
     park: async () => void deeds.push('parked'),
-    dispose: async () => void deeds.push('disposed'),
+    release: async () => void deeds.push('released'),
     stop: async (_reason: string, source: string) => {
       deeds.push(`stopped by ${source}`);
       seen.atRest = true;
@@ -56,7 +56,7 @@ test.each<[what: string, ms: number, aspect: Partial<Aspect>, deeds: string[], k
   ['at rest for a little while', 4 * MINUTE, {}, [], true],
   ['at rest for the time of parking', 5 * MINUTE, {}, ['parked'], true],
   ['at rest, but not to be parked', 29 * MINUTE, { parkable: false }, [], true],
-  ['at rest for its time', 30 * MINUTE, { parkable: false }, ['disposed'], false],
+  ['at rest for its time', 30 * MINUTE, { parkable: false }, ['released'], false],
   ['at rest with a background task', 300 * MINUTE, { parkable: false, backgroundTasks: 1 }, [], true],
   ['at work', 239 * MINUTE, { atRest: false, parkable: false }, [], true],
   ['at work for too long', 240 * MINUTE, { atRest: false, parkable: false }, ['stopped by cleanup'], true],

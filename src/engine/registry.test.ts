@@ -32,6 +32,10 @@ class FakeSession {
     if (this.parkable) await this.dispose();
   }
 
+  release(): Promise<void> {
+    return this.dispose();
+  }
+
   async dispose(): Promise<void> {
     if (this.process === 'none') return;
     if (this.process !== 'closing') {

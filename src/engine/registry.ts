@@ -44,7 +44,7 @@ export class Registry {
   /** Takes a session out and ends its process. */
   async forget(session: Session): Promise<void> {
     this.#sessions.delete(session.id);
-    const gone = session.dispose();
+    const gone = session.release();
     const departure = { session, gone };
     this.#departing.set(session.id, departure);
     try {

@@ -134,9 +134,10 @@ export class SessionWork {
     return workspace?.root === root && this.#turn !== undefined && (this.#turn.to ?? Infinity) >= since;
   }
 
+  /** Nobody waits for a workspace that is still being opened: a large repository must not hold up a shut-down. */
   async close(): Promise<void> {
-    const opened = await this.#opening?.catch(() => undefined);
-    await opened?.workspace.close();
+    if (this.#opened) await this.#opened.workspace.close();
+    else this.#opening?.then(({ workspace }) => workspace.close()).catch(() => undefined);
   }
 
   async #open(): Promise<OpenedWorkspace> {

@@ -402,6 +402,12 @@ export class Session {
     await this.closed();
   }
 
+  /** The server forgets it: its process ends, and what was kept to tell what it changed goes. */
+  async release(): Promise<void> {
+    await this.dispose();
+    await this.#work?.close().catch((error: unknown) => this.#services.debug(`workspace: ${messageOf(error)}`));
+  }
+
   /** Kept when it has ended, for a call that is made again to hear of it. */
   get lastRewind(): Promise<RewindOutcome> | undefined {
     return this.#lastRewind;

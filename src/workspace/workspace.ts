@@ -1,4 +1,4 @@
-import { lstat, mkdir, realpath, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
@@ -75,6 +75,16 @@ export class Workspaces {
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
+  }
+
+  /** Removes the snapshots of sessions whose server was killed; those of a session at work are never that old. */
+  async sweepSnapshots(olderThanMs = 30 * 24 * 3_600_000): Promise<void> {
+    const { snapshotsDir } = this.#options;
+    for (const name of await readdir(snapshotsDir).catch(() => [])) {
+      const directory = path.join(snapshotsDir, name);
+      const { mtimeMs } = await lstat(directory);
+      if (Date.now() - mtimeMs > olderThanMs) await rm(directory, { recursive: true, force: true });
+    }
   }
 
   git(): Promise<GitHost | undefined> {

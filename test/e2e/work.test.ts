@@ -1,7 +1,7 @@
 /** What a result reports of the work: evidence that git and the tools gave. */
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
@@ -40,6 +40,10 @@ verifies('work.report', { eras: ['modern'] }, async (variant) => {
   expect(ended).toMatchObject([
     { details: { filesChanged: 2, insertions: 3, commandsRun: 2, commandsFailed: 1, lastCheckExitCode: 2 } },
   ]);
+  const snapshots = join(h.stateDir, 'claude-code-mcp', 'snapshots');
+  expect(readdirSync(snapshots)).toEqual([sessionId]);
+  await h.restartServer();
+  expect(readdirSync(snapshots)).toEqual([]);
 });
 
 it('counts for each call what this call changed, and lists everything when asked', async () => {
