@@ -125,7 +125,6 @@ export function syntheticEngine(
       hasUnwrittenCost: async () => false,
       list: async () => [],
       lock: async () => ({ release: async () => undefined }),
-      registered: async () => undefined,
       findHolder: async () => undefined,
     },
     audit: { record: () => undefined },

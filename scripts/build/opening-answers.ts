@@ -103,7 +103,6 @@ function idleEngine(toolset: Toolset): Engine {
       hasUnwrittenCost: never,
       list: never,
       lock: never,
-      registered: never,
       findHolder: never,
     },
     audit: { record: () => undefined },

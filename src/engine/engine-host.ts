@@ -6,7 +6,7 @@ import type { Settings } from '../config/load-settings.ts';
 import { Driver } from '../driver/driver.ts';
 import { ProcessOwner } from '../driver/process-owner.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
-import { awaitRegistration, findHolder } from '../transcripts/live-sessions.ts';
+import { findHolder } from '../transcripts/live-sessions.ts';
 import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
 import { isAlive } from '../transcripts/recorded-process.ts';
 import { lockSession } from '../transcripts/session-lock.ts';
@@ -43,7 +43,6 @@ export function hostEngine(settings: Settings, { log, ...host }: HostContext): H
     driver,
     transcripts: {
       ...createTranscripts({ configDir }),
-      registered: (id) => awaitRegistration(configDir, id),
       findHolder: (id, isOurs) => findHolder(configDir, id, isOurs),
       lock: (id) => lockSession(path.join(configDir, 'claude-code-mcp', 'locks'), id),
     },

@@ -411,7 +411,7 @@ export class Engine {
   /** What was free a moment ago need not be: only under the lock does a look at the holders count. */
   async #lockTranscript(sessionId: string): Promise<TranscriptLock> {
     const lock = await this.#services.transcripts.lock(sessionId);
-    if ('pid' in lock) throw heldElsewhere(sessionId, lock.pid);
+    if ('pid' in lock) throw heldElsewhere(sessionId, lock.pid, 'server');
     try {
       await this.#checkNotHeld(sessionId);
       return lock;
@@ -437,7 +437,6 @@ export class Engine {
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       lockTranscript: (id) => this.#lockTranscript(id),
-      registered: (id) => transcripts.registered(id),
       hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
       onOpened: (session, request) => this.#trail.requested(session, request),
       onRequest: (session, request) => this.approvals.requested(session, request),

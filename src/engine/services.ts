@@ -45,8 +45,6 @@ export interface TranscriptReader {
   list(query: DiskQuery & { within?: ((directory: string) => boolean) | undefined }): Promise<DiskSession[]>;
   /** Keeps other servers from starting a process for this session until released, or says who already does. */
   lock(sessionId: string): Promise<{ release(): Promise<void> } | { pid: number }>;
-  /** Resolves when the process that was started for this session can be found by other servers. */
-  registered(sessionId: string): Promise<void>;
   /** Another live Claude Code that has this session open. */
   findHolder(sessionId: string, isOurs: (pid: number) => boolean): Promise<{ pid: number } | undefined>;
 }

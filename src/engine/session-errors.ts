@@ -23,10 +23,14 @@ export function notFound(sessionId: string, why: string): DomainError {
 }
 
 /** Two processes that write one transcript would lose each other's words. */
-export function heldElsewhere(sessionId: string, pid: number): DomainError {
+export function heldElsewhere(
+  sessionId: string,
+  pid: number,
+  by: 'Claude Code' | 'server' = 'Claude Code',
+): DomainError {
   return new DomainError(
     'SESSION_BUSY',
-    `Another Claude Code (pid ${String(pid)}) has session ${sessionId} open. Close it there, or fork the session.`,
+    `Another ${by} (pid ${String(pid)}) has session ${sessionId} open. Close it there, or fork the session.`,
   );
 }
 

@@ -25,8 +25,6 @@ export interface SessionServices {
   recordedCostUsd(sessionId: string): Promise<number>;
   /** Keeps other servers from a transcript; refused when another process has it open or is about to. */
   lockTranscript(sessionId: string): Promise<TranscriptLock>;
-  /** Resolves when other servers can find the process that has this transcript open. */
-  registered(sessionId: string): Promise<void>;
   hasTranscript(sessionId: string): Promise<boolean>;
   /** Every request, also one that a rule is about to refuse. */
   onOpened(session: Session, request: OpenRequest): void;

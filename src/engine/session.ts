@@ -43,8 +43,6 @@ const INTERRUPT_PATIENCE_MS = 5_000;
 /** `first`: with the history the session was made with. `redelivery`: of what a process that died had not read. */
 type Occasion = 'first' | 'again' | 'redelivery';
 
-const NOT_LOCKED: TranscriptLock = { release: async () => undefined };
-
 /** A conversation and the process that carries it on: what callers do goes down to either, what happens comes up here. */
 export class Session {
   readonly id: string;
@@ -64,6 +62,8 @@ export class Session {
   #lastReply: Promise<unknown> = Promise.resolve();
   /** Rewinds under way: they need the process although the conversation is at rest. */
   #rewinding = 0;
+  #lock: TranscriptLock | undefined;
+  #unlocking: Promise<void> | undefined;
   #lastRewind: Promise<RewindOutcome> | undefined;
   #hasAnswered = false;
 
@@ -97,7 +97,10 @@ export class Session {
         this.#conversation.heard(translation);
       },
       onRequest: (ask) => this.#conversation.asked(ask),
-      onExit: (exit) => this.#redeliver(this.#conversation.exited(exit, this.persists)),
+      onExit: (exit) => {
+        this.#redeliver(this.#conversation.exited(exit, this.persists));
+        void this.#unlock();
+      },
     });
   }
 
@@ -400,6 +403,7 @@ export class Session {
   async dispose(): Promise<void> {
     this.#close();
     await this.closed();
+    await this.#unlock();
   }
 
   /** The server forgets it: its process ends, and what was kept to tell what it changed goes. */
@@ -430,14 +434,12 @@ export class Session {
     if (!this.atRest) throw busy(this);
     this.#rewinding++;
     this.#conversation.times.active();
-    let lock = NOT_LOCKED;
     try {
       await this.#process.settled();
-      if (!this.hasProcess) lock = await this.#launchLocked(undefined, 'again');
+      if (!this.hasProcess) await this.#launch(undefined, 'again');
       return await rewind(this.#rewindScene(), order);
     } finally {
       this.#rewinding--;
-      await lock.release();
     }
   }
 
@@ -464,35 +466,42 @@ export class Session {
 
   // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #launch(first: Message, occasion: Occasion): Promise<void> {
-    const lock = await this.#launchLocked(first, occasion);
-    if (lock !== NOT_LOCKED) await this.#services.registered(this.id);
-    await lock.release();
-  }
-
-  /** Until it is released no other server can start a process on this transcript: ours is not registered at once. */
-  async #launchLocked(first: Message | undefined, occasion: Occasion): Promise<TranscriptLock> {
-    let lock: TranscriptLock | undefined;
+  async #launch(first: Message | undefined, occasion: Occasion): Promise<void> {
     try {
       await this.#process.start({
         launch: async (listener) => {
-          lock = await this.#lockTranscript(occasion);
+          await this.#lockTranscript(occasion);
           return this.#spawn(first, occasion, listener);
         },
         timeoutMs: this.#initTimeoutMs,
       });
-      return lock ?? NOT_LOCKED;
     } catch (error) {
-      await lock?.release();
+      this.#unlockWhenClosed();
       this.#conversation.startFailed(error, occasion !== 'redelivery');
       throw error;
     }
   }
 
-  /** A transcript that is new is nobody else's. */
-  async #lockTranscript(occasion: Occasion): Promise<TranscriptLock> {
-    const isNew = occasion === 'first' && this.#origin.kind !== 'resume';
-    return isNew ? NOT_LOCKED : this.#services.lockTranscript(this.id);
+  /**
+   * For as long as there is a process: Claude Code registers itself some time after its start, and until then nothing
+   * else tells another server of it. A transcript that is new is nobody else's.
+   */
+  async #lockTranscript(occasion: Occasion): Promise<void> {
+    await this.#unlocking;
+    if (occasion === 'first' && this.#origin.kind !== 'resume') return;
+    this.#lock ??= await this.#services.lockTranscript(this.id);
+  }
+
+  #unlockWhenClosed(): void {
+    void this.closed().then(() => this.#unlock());
+  }
+
+  async #unlock(): Promise<void> {
+    const lock = this.#lock;
+    if (!lock || this.hasProcess || this.launching) return this.#unlocking;
+    this.#lock = undefined;
+    this.#unlocking = lock.release().catch((error: unknown) => this.#services.debug(`lock: ${messageOf(error)}`));
+    await this.#unlocking;
   }
 
   async #spawn(first: Message | undefined, occasion: Occasion, listener: AgentListener): Promise<Launched> {
@@ -531,6 +540,7 @@ export class Session {
   #close(): void {
     this.#process.close();
     this.#conversation.processClosed();
+    this.#unlockWhenClosed();
   }
 
   #told(event: ConversationEvent): void {

@@ -31,17 +31,6 @@ export async function findHolder(
   return undefined;
 }
 
-/** A Claude Code that never registers, such as an older one, holds nobody up for longer. */
-const REGISTERED_WITHIN_MS = 1_000;
-const LOOK_AGAIN_MS = 20;
-
-/** Resolves when a live process has registered for the session: it may report its start before. */
-export async function awaitRegistration(configDir: string, sessionId: string): Promise<void> {
-  const giveUp = performance.now() + REGISTERED_WITHIN_MS;
-  while (!(await findHolder(configDir, sessionId, () => false)) && performance.now() < giveUp)
-    await pause(LOOK_AGAIN_MS);
-}
-
 async function registeredPids(directory: string): Promise<number[]> {
   const names = await readdir(directory).catch(() => []);
   return names.filter((name) => /^[1-9]\d*\.json$/.test(name)).map((name) => Number.parseInt(name, 10));

@@ -1,6 +1,6 @@
 /**
- * Keeps servers apart that reach for one session in the same instant, before the process that either starts is
- * registered. A lock is a file that names its holder; one whose holder is dead counts for nothing.
+ * Keeps servers apart that reach for one session: whoever has a process on a transcript that was there before holds its
+ * lock. Claude Code's own register comes too late for two that start in the same instant. A lock is a file that names its holder; one whose holder is dead counts for nothing.
  *
  * A stale lock is never removed by those who find it, since somebody else may own it by then: the next lock is created
  * under the next number, and only one process can do that.

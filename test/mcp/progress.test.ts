@@ -30,7 +30,6 @@ async function workingSession(): Promise<Stage> {
       },
       recordedCostUsd: async () => 0,
       lockTranscript: async () => ({ release: async () => undefined }),
-      registered: async () => undefined,
       hasTranscript: async () => true,
       onOpened: () => undefined,
       onRequest: () => undefined,
