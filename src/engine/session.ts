@@ -62,7 +62,9 @@ export class Session {
   #lastReply: Promise<unknown> = Promise.resolve();
   /** Rewinds under way: they need the process although the conversation is at rest. */
   #rewinding = 0;
+  /** Held while there is a process on a transcript that other servers could reach for. */
   #lock: TranscriptLock | undefined;
+  /** The next lock is taken only when the last one is gone: it would look like somebody else's. */
   #unlocking: Promise<void> | undefined;
   #lastRewind: Promise<RewindOutcome> | undefined;
   #hasAnswered = false;
@@ -493,7 +495,9 @@ export class Session {
   }
 
   #unlockWhenClosed(): void {
-    void this.closed().then(() => this.#unlock());
+    this.closed()
+      .then(() => this.#unlock())
+      .catch((error: unknown) => this.#services.debug(`lock: ${messageOf(error)}`));
   }
 
   async #unlock(): Promise<void> {
