@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Translation } from '../../src/driver/agent-signal.ts';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
 import { LOCAL } from '../../src/engine/principal.ts';
@@ -43,8 +43,7 @@ async function workingSession(): Promise<Stage> {
   const say = (translation: Partial<Translation>): void =>
     listener?.onMessage({ event: undefined, signals: [], ...translation });
   const started = session.prompt('work');
-  await Promise.resolve();
-  await Promise.resolve();
+  await vi.waitUntil(() => listener !== undefined, { interval: 1 });
   say({
     signals: [{ kind: 'started', tools: [], model: 'm', permissionMode: 'default', version: '1', cwd: '/' }],
   });
