@@ -1,0 +1,15 @@
+import type { Settings } from '../config/load-settings.ts';
+import { withDepthOfAncestors } from '../config/ancestor-depth.ts';
+
+/**
+ * Whether this process runs inside a session: its own environment says so, or that of a process above it. What an agent
+ * may start must not make it an admin.
+ */
+export function runsBelowSession(settings: Settings, platform: NodeJS.Platform = process.platform): boolean {
+  return withDepthOfAncestors(settings, platform).depth > 0;
+}
+
+/** One line for the commands that refuse. */
+export function refusedBelowSession(command: string): string {
+  return `${command} does not run inside a session of Claude Code: what an agent starts must not give it more rights. Run it in a terminal of your own.`;
+}

@@ -1,0 +1,64 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { HubPrincipal, Role } from '../principals.ts';
+
+/**
+ * A route of the hub, as data. The server has checked `Host`, `Origin`, credential, role, size and shape of the body
+ * before a handler sees the request; what a handler throws becomes an answer (`error-response.ts`).
+ */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Segments in braces are parameters: `/api/v1/sessions/{id}/events`. */
+  readonly path: string;
+  /** `anyone` needs no credential. Whose sessions a principal sees is not asked here but by the engine's client. */
+  readonly roles: readonly Role[] | 'anyone';
+  /** 1 MiB unless told otherwise; a larger body is refused before it is read to its end. */
+  readonly maxBodyBytes?: number;
+  handler(request: RouteRequest): Promise<RouteResponse>;
+}
+
+export interface RouteRequest {
+  /** Who asks; nobody in particular on a route for `anyone`. */
+  readonly principal: HubPrincipal;
+  /** Without the query. */
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** Names in lower case. */
+  readonly headers: IncomingHttpHeaders;
+  /** Parsed JSON, at most 100 levels deep and without a key `__proto__`; undefined without a body. */
+  readonly body: unknown;
+  /** Aborted when the client has gone or the hub stops. */
+  readonly signal: AbortSignal;
+}
+
+export type RouteResponse =
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly json: unknown }
+  | {
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly text: string;
+      readonly contentType: string;
+    }
+  | {
+      readonly headers?: Readonly<Record<string, string>>;
+      /** An SSE stream: open until this resolves or the client goes. Keep-alives are sent by the server. */
+      readonly events: (stream: EventStream) => Promise<void>;
+    };
+
+export interface EventStream {
+  /**
+   * Resolves when the client's connection can take more: whoever awaits it keeps no more than one event in memory for a
+   * slow reader. Resolves at once when the stream is closed.
+   */
+  send(event: ServerSentEvent): Promise<void>;
+  /** The client has gone, was too slow, lost its credential, or the hub stops. */
+  readonly closed: AbortSignal;
+}
+
+export interface ServerSentEvent {
+  readonly id?: string;
+  readonly event?: string;
+  /** Sent as JSON. */
+  readonly data: unknown;
+}
