@@ -68,7 +68,7 @@ const decisionAids = {
   askedPerson: z.literal(true).optional(),
 };
 
-const toolInput = z.record(z.string(), z.unknown());
+export const toolInput = z.record(z.string(), z.unknown());
 
 export const action = z.object({
   type: requestKind,

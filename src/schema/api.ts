@@ -1,0 +1,460 @@
+/**
+ * Everything that goes over `/api/v1`, one schema for each shape. The hub parses with them, the OpenAPI document is made from
+ * them and the dashboard is typed by them. Times are ISO 8601 in UTC; what does not apply is left out, never null.
+ */
+
+import { z } from 'zod';
+import { action, callResult, compactStatus, toolInput } from './results.ts';
+import { permissionMode, sessionOptions } from './session-options.ts';
+import { SESSION_TAGS, StoredToken } from './store.ts';
+
+const time = z.iso.datetime();
+const count = z.int().nonnegative();
+/** From a query string, where everything is text. */
+const limit = (most: number, usual: number) => z.coerce.number().int().min(1).max(most).default(usual);
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+// ── who calls ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const apiRole = StoredToken.shape.role;
+export type ApiRole = z.infer<typeof apiRole>;
+
+export const apiPrincipal = z.object({
+  id: z.string(),
+  name: z.string(),
+  kind: z.enum(['local', 'nested', 'program', 'token', 'oauth', 'person']),
+  role: apiRole,
+  /** A person sits in front of it. */
+  attended: z.boolean(),
+});
+export type ApiPrincipal = z.infer<typeof apiPrincipal>;
+
+/** `GET /me`: who this is, and which controls are worth showing. */
+export const apiMe = z.object({
+  principal: apiPrincipal,
+  hub: z.object({ version: z.string(), approvals: z.enum(['auto', 'caller', 'human']) }),
+  may: z.object({
+    /** Start sessions and continue its own. */
+    start: z.boolean(),
+    /** Answer requests: of every session, of its own ones, or none. */
+    answer: z.enum(['all', 'own', 'none']),
+    /** See the sessions of others. */
+    readAll: z.boolean(),
+    readAudit: z.boolean(),
+    manageTokens: z.boolean(),
+  }),
+});
+export type ApiMe = z.infer<typeof apiMe>;
+
+/** `POST /sign-in`: with the code of `hub open`, or with a token. Sets the cookie. */
+export const signInBody = z.union([
+  z.strictObject({ code: z.string().min(1).max(200) }),
+  z.strictObject({ token: z.string().min(1).max(500) }),
+]);
+/** Without the key the cookie opens nothing: it goes into the `X-Claude-Code-Key` header of every call. */
+export const signInAnswer = z.object({ key: z.string(), principal: apiPrincipal, expiresAt: time });
+export type SignInAnswer = z.infer<typeof signInAnswer>;
+
+// ── errors ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const API_ERROR_CODES = [
+  'INVALID_ARGUMENT',
+  'SESSION_NOT_FOUND',
+  'SESSION_BUSY',
+  'PERMISSION_DENIED',
+  'PERMISSION_REQUEST_NOT_FOUND',
+  'TOO_MANY_SESSIONS',
+  'TIMEOUT',
+  'CANCELLED',
+  'UNAVAILABLE',
+  'INTERNAL',
+  'UNAUTHENTICATED',
+  'NOT_FOUND',
+  'TOO_LARGE',
+  'TOO_MANY_REQUESTS',
+] as const;
+
+/** Who decided what. */
+export const requestOutcome = z.object({
+  decision: z.enum(['allow', 'deny']),
+  /** The name of whoever decided, or what did so by itself. */
+  by: z.string(),
+  source: z.string(),
+  at: time,
+  message: z.string().optional(),
+  /** Something else ran than what was asked for. */
+  inputChanged: z.literal(true).optional(),
+});
+export type RequestOutcomeView = z.infer<typeof requestOutcome>;
+
+export const apiError = z.object({
+  error: z.object({ code: z.enum(API_ERROR_CODES), message: z.string() }),
+  /** With 409 for a request that has been settled. */
+  outcome: requestOutcome.optional(),
+});
+export type ApiError = z.infer<typeof apiError>;
+
+// ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const SESSION_CONTROLS = ['message', 'fork', 'interrupt', 'cancel', 'rewind', 'apply', 'discard'] as const;
+
+/** A session as lists and the stream tell of it. */
+export const apiSession = z.object({
+  sessionId: z.string(),
+  status: compactStatus,
+  /** The same, finer: `interrupted` is a rest too. */
+  state: z.enum(SESSION_TAGS),
+  title: z.string().optional(),
+  cwd: z.string(),
+  owner: z.object({ id: z.string(), name: z.string() }),
+  /** One line on what was done and what goes on. */
+  activity: z.string().optional(),
+  createdAt: time,
+  lastActiveAt: time,
+  totalTurns: count,
+  totalCostUsd: z.number(),
+  /** It cost more than that, and nobody knows how much. */
+  costUnknown: z.literal(true).optional(),
+  model: z.string().optional(),
+  permissionMode: permissionMode.optional(),
+  backgroundTasks: count.optional(),
+  workspace: z
+    .object({
+      type: z.string(),
+      path: z.string().optional(),
+      branch: z.string().optional(),
+      base: z.string().optional(),
+      state: z.string().optional(),
+    })
+    .optional(),
+  /** The hub it runs on. */
+  hub: z.string(),
+  cancelledReason: z.string().optional(),
+  cancelledSource: z.string().optional(),
+  /** What whoever asked may do with it. Not every control fits every state. */
+  may: z.array(z.enum(SESSION_CONTROLS)),
+});
+export type ApiSession = z.infer<typeof apiSession>;
+
+export const apiRequest = action
+  .omit({ expiresInMs: true, inputTruncated: true, inputChars: true, toolUseID: true })
+  .extend({
+    toolUseID: z.string().optional(),
+    sessionId: z.string(),
+    /** Of the session, so that an inbox needs no second call. */
+    session: z.object({
+      title: z.string().optional(),
+      cwd: z.string(),
+      owner: z.object({ id: z.string(), name: z.string() }),
+    }),
+    status: z.enum(['open', 'settled']),
+    outcome: requestOutcome.optional(),
+    mayAnswer: z.boolean(),
+  });
+export type ApiRequest = z.infer<typeof apiRequest>;
+
+/** A message that Claude Code has not been given yet. */
+export const queuedMessage = z.object({ id: z.string(), at: time, text: z.string() });
+
+export const apiSessionDetail = apiSession.extend({
+  /** Its options without secrets. */
+  options: z.record(z.string(), z.unknown()),
+  /** Secrets that somebody has to bring before it can run again. */
+  needs: z.array(z.string()),
+  /** The last answer with the evidence of the work, at rest. */
+  result: callResult.optional(),
+  requests: z.array(apiRequest),
+  queued: z.array(queuedMessage),
+  /** 0 before the first event. */
+  lastEventId: count,
+});
+export type ApiSessionDetail = z.infer<typeof apiSessionDetail>;
+
+export const sessionsQuery = z.strictObject({
+  /** One or more, with commas between. */
+  status: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(compactStatus))
+    .optional(),
+  /** Found anywhere in id, title, directory or owner. */
+  search: z.string().max(200).optional(),
+  /** The id of a principal. */
+  owner: z.string().max(200).optional(),
+  hub: z.string().max(200).optional(),
+  /** `next` of the page before. */
+  after: z.string().max(500).optional(),
+  limit: limit(200, 50),
+});
+export const sessionsPage = z.object({ sessions: z.array(apiSession), next: z.string().optional() });
+export type SessionsPage = z.infer<typeof sessionsPage>;
+
+const prompt = z.string().min(1).max(1_000_000);
+
+/** A start: the options of `claude_code`, flat. */
+export const startBody = z.strictObject({ prompt, ...sessionOptions.shape });
+export type StartBody = z.input<typeof startBody>;
+
+const turnOptions = {
+  /** From this turn on. */
+  model: z.string().min(1).optional(),
+  permissionMode: permissionMode.optional(),
+};
+
+export const messageBody = z.strictObject({
+  prompt,
+  /** What to do while the session works: refuse with SESSION_BUSY, or hand it over as soon as it can be taken up. */
+  whenBusy: z.enum(['reject', 'queue']).default('queue'),
+  ...turnOptions,
+});
+export type MessageBody = z.input<typeof messageBody>;
+
+export const forkBody = z.strictObject({ prompt, ...turnOptions });
+export type ForkBody = z.input<typeof forkBody>;
+
+/** What a start, a message or a fork answers. */
+export const turnAnswer = z.object({ session: apiSession, warnings: z.array(z.string()).optional() });
+export type TurnAnswer = z.infer<typeof turnAnswer>;
+
+export const emptyBody = z.strictObject({}).optional();
+/** Whether it did anything: a second cancel does not. */
+export const stopAnswer = z.object({ session: apiSession, done: z.boolean() });
+export type StopAnswer = z.infer<typeof stopAnswer>;
+
+export const rewindBody = z.strictObject({
+  /** The uuid of a message. */
+  toUserMessage: z.string().min(1).max(200),
+  /** Tells what would be put back. */
+  dryRun: z.boolean().default(true),
+});
+export type RewindBody = z.input<typeof rewindBody>;
+
+/** A person has to allow it first: it happens when this request is allowed. */
+export const awaitsPerson = z.object({ outcome: z.literal('awaits_person'), requestId: z.string() });
+
+export const rewindAnswer = z.union([
+  z.object({
+    outcome: z.literal('done'),
+    dryRun: z.boolean(),
+    files: z.array(z.string()),
+    left: z.array(z.object({ path: z.string(), why: z.string() })),
+    lines: z.object({ insertions: count, deletions: count }).optional(),
+  }),
+  awaitsPerson,
+]);
+export type RewindAnswer = z.infer<typeof rewindAnswer>;
+
+export const applyBody = z.strictObject({
+  mode: z.enum(['merge', 'squash', 'patch']).default('merge'),
+  /** Of the commit. */
+  message: z.string().min(1).max(10_000).optional(),
+});
+export type ApplyBody = z.input<typeof applyBody>;
+
+export const applyAnswer = z.union([
+  z.object({
+    outcome: z.literal('applied'),
+    mode: z.enum(['merge', 'squash', 'patch']),
+    commit: z.string().optional(),
+    branch: z.string().optional(),
+    checkout: z.string().optional(),
+  }),
+  z.object({ outcome: z.literal('nothing_to_apply') }),
+  awaitsPerson,
+]);
+export type ApplyAnswer = z.infer<typeof applyAnswer>;
+
+/** With unmerged work only `force` removes it, and its branch is kept even then. */
+export const discardBody = z.strictObject({ force: z.boolean().default(false) });
+export type DiscardBody = z.input<typeof discardBody>;
+
+export const discardAnswer = z.union([
+  z.object({
+    outcome: z.literal('discarded'),
+    path: z.string(),
+    keptBranches: z.array(z.string()),
+    deletedBranch: z.string().optional(),
+    keptDirectory: z.string().optional(),
+  }),
+  awaitsPerson,
+]);
+export type DiscardAnswer = z.infer<typeof discardAnswer>;
+
+// ── what happened in a session ─────────────────────────────────────────────────────────────────────────────────────────
+
+/** `data` is what Claude Code said, or what the server did; `docs/api.md` tells its shape for each type. */
+export const apiEvent = z.object({
+  /** Rises by one within a session, from 1. */
+  id: z.int().positive(),
+  type: z.string(),
+  timestamp: time,
+  data: z.unknown(),
+});
+export type ApiEvent = z.infer<typeof apiEvent>;
+
+export const eventsQuery = z.strictObject({
+  after: z.coerce.number().int().min(0).default(0),
+  limit: limit(1000, 200),
+});
+export const eventsPage = z.object({
+  events: z.array(apiEvent),
+  /** The newest there is; there is more to read while it is above the last one here. */
+  lastId: count,
+  /** Events up to this id are gone, except some that are kept longer. */
+  droppedThrough: count,
+});
+export type EventsPage = z.infer<typeof eventsPage>;
+
+export const diffQuery = z.strictObject({
+  offset: z.coerce.number().int().min(0).default(0),
+  maxBytes: limit(1_000_000, 200_000),
+});
+export const diffAnswer = z.object({
+  filesChanged: count,
+  insertions: count,
+  deletions: count,
+  /** On the first page. */
+  files: z
+    .array(
+      z.looseObject({
+        path: z.string(),
+        insertions: count,
+        deletions: count,
+        status: z.enum(['added', 'modified', 'deleted', 'renamed', 'type-changed']),
+        isBinary: z.boolean().optional(),
+      }),
+    )
+    .optional(),
+  /** Unified. */
+  diff: z.string(),
+  totalBytes: count,
+  nextOffset: count.optional(),
+});
+export type DiffAnswer = z.infer<typeof diffAnswer>;
+
+// ── requests ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The inbox: what waits for an answer, oldest first. */
+export const requestsQuery = z.strictObject({
+  session: z.string().max(200).optional(),
+  after: z.string().max(500).optional(),
+  limit: limit(200, 50),
+});
+export const requestsPage = z.object({ requests: z.array(apiRequest), next: z.string().optional() });
+export type RequestsPage = z.infer<typeof requestsPage>;
+
+const questionAnswer = z.union([z.string(), z.array(z.string())]);
+
+export const answerBody = z.strictObject({
+  decision: z.enum(['allow', 'deny']),
+  /** With `deny`: told to Claude. */
+  message: z.string().max(10_000).optional(),
+  /** With `deny`: stops the turn too. */
+  interrupt: z.boolean().optional(),
+  /** With `allow`: replaces the input as a whole. */
+  updatedInput: toolInput.optional(),
+  /** To a question: by its text, or in order; several labels as a list. */
+  answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]).optional(),
+  /** With `allow`: also what Claude Code suggests to allow from now on, in this session. */
+  always: z.boolean().optional(),
+});
+export type AnswerBody = z.input<typeof answerBody>;
+export const answerAnswer = z.object({ request: apiRequest, warnings: z.array(z.string()).optional() });
+export type AnswerAnswer = z.infer<typeof answerAnswer>;
+
+// ── audit and tokens ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const auditQuery = z.strictObject({
+  /** A session id or its beginning. */
+  session: z.string().max(200).optional(),
+  principal: z.string().max(200).optional(),
+  kind: z.string().max(50).optional(),
+  /** `next` of the page before: older entries. */
+  after: z.string().max(200).optional(),
+  limit: limit(1000, 100),
+});
+export const apiAuditEntry = z.looseObject({
+  time: z.string(),
+  kind: z.string(),
+  session: z.string().optional(),
+  principal: z.string().optional(),
+  who: z.string(),
+  what: z.string(),
+  outcome: z.string().optional(),
+  cost: z.number().optional(),
+  details: z.record(z.string(), z.unknown()).optional(),
+});
+export type ApiAuditEntry = z.infer<typeof apiAuditEntry>;
+/** Newest first. */
+export const auditPage = z.object({ entries: z.array(apiAuditEntry), next: z.string().optional() });
+export type AuditPage = z.infer<typeof auditPage>;
+
+export const apiToken = z.object({
+  id: z.string(),
+  /** A sign-in belongs to one browser. */
+  kind: z.enum(['token', 'sign-in']),
+  name: z.string(),
+  role: apiRole,
+  attended: z.boolean(),
+  createdAt: time,
+  expiresAt: time.optional(),
+  revokedAt: time.optional(),
+  status: z.enum(['active', 'expired', 'revoked']),
+});
+export type ApiToken = z.infer<typeof apiToken>;
+
+export const tokensAnswer = z.object({ tokens: z.array(apiToken) });
+export type TokensAnswer = z.infer<typeof tokensAnswer>;
+
+export const tokenBody = z.strictObject({
+  name: z.string().min(1).max(100),
+  role: apiRole,
+  attended: z.boolean().default(false),
+  /** As on the command line: `12h`, `30d`. */
+  expires: z
+    .string()
+    .regex(/^[1-9]\d{0,4}[smhdw]$/)
+    .optional(),
+});
+export type TokenBody = z.input<typeof tokenBody>;
+
+/** The only time the token is shown. */
+export const createdToken = z.object({
+  id: z.string(),
+  name: z.string(),
+  role: apiRole,
+  attended: z.boolean(),
+  token: z.string(),
+  expiresAt: time.optional(),
+});
+export type CreatedToken = z.infer<typeof createdToken>;
+export const revokedToken = z.object({ token: apiToken });
+
+// ── the stream ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const streamQuery = z.strictObject({
+  /** Only what concerns this session. */
+  session: z.string().max(200).optional(),
+  /** `false` leaves out what happens within sessions. */
+  events: flag.default(true),
+  /** The id to read on from, for those who cannot set `Last-Event-ID`. */
+  after: z.coerce.number().int().min(0).optional(),
+});
+
+/**
+ * `GET /events`: server-sent events by name. `id` is the position to read on from. A row that changes is told as it is now, so
+ * whoever was away hears of each once.
+ */
+export const STREAM_MESSAGES = {
+  session: apiSession,
+  /** Open or settled. */
+  request: apiRequest,
+  event: apiEvent.extend({ sessionId: z.string() }),
+  /** It cannot read on from there: what is shown is stale, load it again. */
+  reset: z.object({ reason: z.string(), position: count }),
+  /** Everything up to here has been told; what follows happens now. `store` changes when the hub lost its memory. */
+  live: z.object({ position: count, store: z.string() }),
+} as const;
+export type StreamMessages = { [Name in keyof typeof STREAM_MESSAGES]: z.infer<(typeof STREAM_MESSAGES)[Name]> };
+
+export const healthAnswer = z.object({ status: z.enum(['ok', 'closing']) });
