@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import packageJson from '../package.json' with { type: 'json' };
-import { settingsMarkdownTable } from '../src/config/help.ts';
+import { hubSettingsMarkdownTable, settingsMarkdownTable } from '../src/config/help.ts';
 import { parametersOf } from '../src/mcp/documentation/documented-tool.ts';
 import { TOOLSETS } from '../src/mcp/toolsets.ts';
 import { benchPart, peersPart } from './docs/bench-part.ts';
@@ -20,6 +20,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 const PARTS: Readonly<Record<string, () => string>> = {
   settings: settingsMarkdownTable,
+  'hub-settings': hubSettingsMarkdownTable,
   errors: errorsTable,
   bench: () => benchPart(path.join(root, 'bench', 'results.json')),
   peers: () => peersPart(path.join(root, 'bench', 'results.json')),

@@ -1,9 +1,11 @@
-import { SETTING_KEYS, variableOf } from './settings-table.ts';
+import { rowOf, SETTING_KEYS, variableOf } from './settings-table.ts';
 
 /** Set by the driver for each child, after this module: who owns the process, which session it is, how deep it sits. */
 const DRIVER_VARIABLES = ['CLAUDE_CODE_MCP_OWNER', 'CLAUDE_CODE_MCP_SESSION', 'CLAUDE_CODE_MCP_DEPTH'];
 
-const SECRET_VARIABLES = [variableOf('resumeSecret')];
+const SECRET_VARIABLES = SETTING_KEYS.filter(
+  (key) => rowOf(key).kind.isSecret === true || rowOf(key).scope === 'hub',
+).map(variableOf);
 
 /**
  * What Claude Code 2.1.325 hands to its commands, hooks and MCP servers about itself. A Claude Code that finds them

@@ -58,7 +58,15 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     else if (command === undefined) command = requireCommand(argument);
     else throw new SettingsError(`Unexpected argument ${quote(argument)}; see claude-code-mcp --help.`);
   }
+  if (command === undefined || command === 'serve') refuseHubFlags(flags);
   return { command: command ?? 'serve', flags, rest };
+}
+
+/** A server that listens nowhere must not look as if it did. */
+function refuseHubFlags(flags: ReadonlyMap<SettingKey, string>): void {
+  const [stray] = [...flags.keys()].filter((key) => rowOf(key).scope === 'hub');
+  if (stray !== undefined)
+    throw new SettingsError(`${flagOf(stray)} is an option of the hub: claude-code-mcp hub ${flagOf(stray)} …`);
 }
 
 function splitFlag(argument: string): { name: string; value: string | undefined } {

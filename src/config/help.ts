@@ -1,7 +1,8 @@
 import { COMMANDS } from './command-line.ts';
-import { flagOf, rowOf, SETTING_KEYS, variableOf, type SettingKey } from './settings-table.ts';
+import { flagOf, HUB_ONLY_KEYS, rowOf, SETTING_KEYS, variableOf, type SettingKey } from './settings-table.ts';
 
 const WIDTH = 80;
+const serverKeys = SETTING_KEYS.filter((key) => !HUB_ONLY_KEYS.includes(key));
 
 /** What `claude-code-mcp --help` prints. */
 export function helpText(): string {
@@ -16,7 +17,10 @@ export function helpText(): string {
     'Options:',
     '  --help     show this text',
     '  --version  show the version',
-    ...SETTING_KEYS.flatMap(optionLines),
+    ...serverKeys.flatMap(optionLines),
+    '',
+    'Options of the hub:',
+    ...HUB_ONLY_KEYS.flatMap(optionLines),
     '',
     ...wrap(
       'Every option is also a variable: --max-sessions 4 is CLAUDE_CODE_MCP_MAX_SESSIONS=4. ' +
@@ -37,7 +41,16 @@ function optionLines(key: SettingKey): string[] {
 
 /** The table of settings in the README. */
 export function settingsMarkdownTable(): string {
-  const rows = SETTING_KEYS.map((key) => {
+  return markdownTable(serverKeys);
+}
+
+/** The table of what only the hub uses. */
+export function hubSettingsMarkdownTable(): string {
+  return markdownTable(HUB_ONLY_KEYS);
+}
+
+function markdownTable(keys: readonly SettingKey[]): string {
+  const rows = keys.map((key) => {
     const { kind, meaning, alsoReads = [] } = rowOf(key);
     const variables = [variableOf(key), ...alsoReads].map(asCode).join('<br>or ');
     const flag = kind.isSwitch ? flagOf(key) : `${flagOf(key)} <${kind.placeholder}>`;
@@ -48,8 +61,9 @@ export function settingsMarkdownTable(): string {
 }
 
 function defaultInWords(key: SettingKey): string {
-  const { kind, default: value, defaultInWords: words } = rowOf(key);
-  return words ?? kind.format(value, { platform: 'linux' });
+  const { kind, default: value, defaultInWords: words, hubDefault } = rowOf(key);
+  const usual = words ?? kind.format(value, { platform: 'linux' });
+  return hubDefault === undefined ? usual : `${usual} (in the hub ${kind.format(hubDefault, { platform: 'linux' })})`;
 }
 
 function shownDefault(key: SettingKey): string {

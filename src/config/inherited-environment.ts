@@ -13,9 +13,10 @@ export function inheritedEnvironment(
 ): NodeJS.ProcessEnv {
   const env = { ...host.env };
   for (const key of [...parseCommandLine(argv).flags.keys(), ...(Object.keys(overrides) as SettingKey[])]) {
-    const { kind } = rowOf(key);
+    const { kind, scope } = rowOf(key);
     const value = settings[key];
-    if (value !== undefined && kind.isSecret !== true) env[variableOf(key)] = kind.format(value, host);
+    if (value !== undefined && kind.isSecret !== true && scope !== 'hub')
+      env[variableOf(key)] = kind.format(value, host);
   }
   return env;
 }

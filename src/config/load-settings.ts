@@ -44,14 +44,23 @@ export function depthForChildren({ depth, maxDepth }: Pick<Settings, 'depth' | '
   return `${depth + 1}/${maxDepth}`;
 }
 
+/** Which process the settings are for: some of them have another default in the hub. */
+export type SettingsFor = 'server' | 'hub';
+
 /** What a program gives wins over flags, flags over variables; all of it has to pass the same checks. */
-export function loadSettings({ argv, ...host }: SettingsSource, overrides: SettingsOverrides = {}): Settings {
+export function loadSettings(
+  { argv, ...host }: SettingsSource,
+  overrides: SettingsOverrides = {},
+  process: SettingsFor = 'server',
+): Settings {
   checkNames(overrides);
   const { flags } = parseCommandLine(argv);
   const values = SETTING_KEYS.map((key) => {
     const given =
       overrides[key] === undefined ? firstGiven(key, flags.get(key), host.env) : override(key, overrides, host);
-    return [key, valueOf(key, given, host)] as const;
+    // What only the hub uses must not stop another process, nor be in it: it may hold a password.
+    if (process === 'server' && rowOf(key).scope === 'hub') return [key, rowOf(key).default] as const;
+    return [key, valueOf(key, given, host, process)] as const;
   });
   const written = Object.fromEntries(values) as SettingsAsWritten;
   const stateDir = written.stateDir ?? defaultStateDir(host);
@@ -71,9 +80,9 @@ interface Given {
   readonly text: string;
 }
 
-function valueOf(key: SettingKey, given: Given | undefined, host: Host): unknown {
+function valueOf(key: SettingKey, given: Given | undefined, host: Host, process: SettingsFor): unknown {
   const row = rowOf(key);
-  if (given === undefined) return row.default;
+  if (given === undefined) return process === 'hub' ? (row.hubDefault ?? row.default) : row.default;
   const parsed = row.kind.parse(given.text, host);
   if ('value' in parsed) return parsed.value;
   const complaint = row.kind.isSecret ? 'cannot be used (its value is not shown)' : `is ${quote(given.text)}`;

@@ -206,6 +206,13 @@ export const hosts: Kind<readonly string[]> = {
   },
 };
 
+export const text: Kind<string> = {
+  accepts: 'a text that is not blank',
+  placeholder: 'text',
+  parse: (written) => (written.trim() === '' ? REJECTED : { value: written.trim() }),
+  format: String,
+};
+
 export const secret: Kind<string> = {
   accepts: 'a text that is not blank',
   placeholder: 'secret',

@@ -11,8 +11,10 @@ import {
   onOff,
   program,
   secret,
+  text,
   type Kind,
 } from './setting-kinds.ts';
+import { httpsOrigin, issuerUrl, listenAddress, notifyTarget, postgresUrl } from './address-kinds.ts';
 
 export interface Setting<T, Default extends T | undefined> {
   readonly kind: Kind<T>;
@@ -23,6 +25,10 @@ export interface Setting<T, Default extends T | undefined> {
   readonly defaultInWords?: string;
   /** Variables to fall back to when the prefixed one is not set. */
   readonly alsoReads?: readonly string[];
+  /** Only the hub uses it; other processes never see it, and its sessions do not inherit it. */
+  readonly scope?: 'hub';
+  /** The default in the hub, where it is another one. */
+  readonly hubDefault?: NonNullable<T>;
 }
 
 function setting<T, const Default extends NoInfer<T> | undefined>(row: Setting<T, Default>): Setting<T, Default> {
@@ -56,6 +62,7 @@ export const SETTINGS_TABLE = {
     kind: milliseconds(0),
     default: 300_000,
     alsoReads: ['PERMISSION_TIMEOUT_MS'],
+    hubDefault: 0,
     meaning: 'How long a request waits for an answer before it is denied; 0 means no limit.',
   }),
   allowBypass: setting({
@@ -205,11 +212,94 @@ export const SETTINGS_TABLE = {
     alsoReads: ['CLAUDE_CODE_GIT_BASH_PATH'],
     meaning: 'On Windows: the path of bash.exe.',
   }),
+  hub: setting({
+    kind: choice(['auto', 'require', 'off']),
+    default: 'auto',
+    meaning:
+      "Whether to hand the client over to this user's hub: if one runs (auto), or fail without one (require), or never (off).",
+  }),
+  listen: setting({
+    kind: listenAddress,
+    default: { host: '127.0.0.1', port: 7433 },
+    scope: 'hub',
+    meaning: 'Where the hub listens for HTTP; port 0 picks a free one. An address that is not loopback requires TLS.',
+  }),
+  tlsCert: setting({
+    kind: filePath,
+    default: undefined,
+    defaultInWords: 'none',
+    scope: 'hub',
+    meaning: 'The TLS certificate, with its chain, as a PEM file.',
+  }),
+  tlsKey: setting({
+    kind: filePath,
+    default: undefined,
+    defaultInWords: 'none',
+    scope: 'hub',
+    meaning: 'The private key of the TLS certificate, as a PEM file.',
+  }),
+  behindProxy: setting({
+    kind: httpsOrigin,
+    default: undefined,
+    defaultInWords: 'none',
+    scope: 'hub',
+    meaning: 'The public URL of a reverse proxy that does TLS for the hub.',
+  }),
+  oauthIssuer: setting({
+    kind: issuerUrl,
+    default: undefined,
+    defaultInWords: 'none',
+    scope: 'hub',
+    meaning: 'The OAuth issuer whose access tokens the hub accepts; requires an audience.',
+  }),
+  oauthAudience: setting({
+    kind: text,
+    default: undefined,
+    defaultInWords: 'none',
+    scope: 'hub',
+    meaning: 'The audience that an OAuth access token for the hub must have.',
+  }),
+  store: setting({
+    kind: postgresUrl,
+    default: undefined,
+    defaultInWords: 'hub.db in the state directory',
+    scope: 'hub',
+    meaning: 'A Postgres database in place of the SQLite file; set it as a variable if it holds a password.',
+  }),
+  retainDays: setting({
+    kind: integer(1, 36_500, 'days'),
+    default: 30,
+    scope: 'hub',
+    meaning: 'How long the hub remembers a session at rest and its events.',
+  }),
+  retainAuditDays: setting({
+    kind: integer(1, 36_500, 'days'),
+    default: 365,
+    scope: 'hub',
+    meaning: 'How long the hub keeps its audit records.',
+  }),
+  notify: setting({
+    kind: notifyTarget,
+    default: undefined,
+    defaultInWords: 'nobody',
+    scope: 'hub',
+    meaning: 'Who is told when a session needs someone: a URL to POST to, or a command that gets the note on stdin.',
+  }),
+  notifySecret: setting({
+    kind: secret,
+    default: undefined,
+    defaultInWords: 'none',
+    scope: 'hub',
+    meaning: 'Key that signs the notes sent to a URL; set it as a variable.',
+  }),
 } as const;
 
 export type SettingKey = keyof typeof SETTINGS_TABLE;
 
 export const SETTING_KEYS = Object.keys(SETTINGS_TABLE) as SettingKey[];
+
+/** Settings that only the hub uses. */
+export const HUB_ONLY_KEYS: readonly SettingKey[] = SETTING_KEYS.filter((key) => rowOf(key).scope === 'hub');
 
 export const VARIABLE_PREFIX = 'CLAUDE_CODE_MCP_';
 

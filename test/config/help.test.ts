@@ -1,13 +1,14 @@
 import { expect, it } from 'vitest';
-import { helpText, settingsMarkdownTable } from '../../src/config/help.ts';
-import { flagOf, rowOf, SETTING_KEYS, variableOf } from '../../src/config/settings-table.ts';
+import { helpText, hubSettingsMarkdownTable, settingsMarkdownTable } from '../../src/config/help.ts';
+import { flagOf, HUB_ONLY_KEYS, rowOf, SETTING_KEYS, variableOf } from '../../src/config/settings-table.ts';
 
 it('names the settings as the specification does', () => {
   const fromSpecification =
     'TOOLSET EXECUTABLE PERMISSION_TIMEOUT_MS START_TIMEOUT_MS APPROVALS MAX_SESSIONS EVENT_BUFFER_SIZE SESSION_TTL_MS ' +
     'RUNNING_SESSION_MAX_MS CLEANUP_INTERVAL_MS PARK_AFTER_MS ALLOW_DISK_RESUME RESUME_SECRET ALLOW_BYPASS ALLOWED_DIRS ' +
     'DENY_OPTIONS ALLOW_SENSITIVE_SESSION_DETAILS PREWARM MAX_BUDGET_USD MAX_TURNS MAX_DEPTH AUDIT_LOG LOG_LEVEL ' +
-    'STATE_DIR WORKTREES_DIR GIT_BASH_PATH SANDBOX SANDBOX_NETWORK';
+    'STATE_DIR WORKTREES_DIR GIT_BASH_PATH SANDBOX SANDBOX_NETWORK HUB LISTEN TLS_CERT TLS_KEY BEHIND_PROXY ' +
+    'OAUTH_ISSUER OAUTH_AUDIENCE STORE RETAIN_DAYS RETAIN_AUDIT_DAYS NOTIFY NOTIFY_SECRET';
   const expected = fromSpecification.split(' ').map((name) => `CLAUDE_CODE_MCP_${name}`);
   expect(SETTING_KEYS.map(variableOf).sort()).toEqual(expected.sort());
 });
@@ -21,12 +22,19 @@ it('helps in 80 columns, with every command and flag', () => {
   expect(help).not.toContain('undefined');
 });
 
-it('lists every setting in the README table', () => {
-  const lines = settingsMarkdownTable().trimEnd().split('\n');
-  expect(lines).toHaveLength(SETTING_KEYS.length + 2);
+it.each([
+  [
+    'every setting but those of the hub',
+    settingsMarkdownTable,
+    SETTING_KEYS.filter((key) => rowOf(key).scope !== 'hub'),
+  ],
+  ['the settings of the hub', hubSettingsMarkdownTable, HUB_ONLY_KEYS],
+] as const)('lists %s in one table', (_which, table, keys) => {
+  const lines = table().trimEnd().split('\n');
+  expect(lines).toHaveLength(keys.length + 2);
   for (const line of lines) expect(line.replaceAll('\\|', '').split('|')).toHaveLength(6);
-  for (const key of SETTING_KEYS) expect(settingsMarkdownTable()).toContain(`\`${variableOf(key)}\``);
-  expect(settingsMarkdownTable()).not.toContain('undefined');
+  for (const key of keys) expect(table()).toContain(`\`${variableOf(key)}\``);
+  expect(table()).not.toContain('undefined');
 });
 
 it('has one sentence of meaning for each setting', () => {

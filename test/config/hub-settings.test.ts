@@ -1,0 +1,81 @@
+import { expect, it } from 'vitest';
+import { childEnvironment } from '../../src/config/child-environment.ts';
+import { inheritedEnvironment } from '../../src/config/inherited-environment.ts';
+import { loadSettings, type Settings, type SettingsFor } from '../../src/config/load-settings.ts';
+import { SettingsError } from '../../src/config/settings-error.ts';
+import { HUB_ONLY_KEYS, rowOf, variableOf, type SettingKey } from '../../src/config/settings-table.ts';
+
+const host = { cwd: '/work', homedir: '/home/me', platform: 'linux' } as const;
+
+function load(env: NodeJS.ProcessEnv, process: SettingsFor = 'hub'): Settings {
+  return loadSettings({ ...host, argv: [], env }, {}, process);
+}
+
+const GOOD: [key: SettingKey, text: string, value: unknown][] = [
+  ['listen', '127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
+  ['listen', ' [::1]:7433 ', { host: '::1', port: 7433 }],
+  ['listen', 'localhost:65535', { host: 'localhost', port: 65_535 }],
+  ['tlsCert', '~/tls/cert.pem', '/home/me/tls/cert.pem'],
+  ['behindProxy', 'https://claude.example.org/', 'https://claude.example.org'],
+  ['behindProxy', 'https://host:8443', 'https://host:8443'],
+  ['oauthIssuer', 'https://id.example.org/realms/x/', 'https://id.example.org/realms/x/'],
+  ['oauthIssuer', 'http://127.0.0.1:4000', 'http://127.0.0.1:4000'],
+  ['oauthAudience', 'https://claude.example.org/mcp', 'https://claude.example.org/mcp'],
+  ['store', 'postgres://me:pass@db/hub', 'postgres://me:pass@db/hub'],
+  ['retainDays', '7', 7],
+  ['notify', 'https://hooks.example.org/T0/xyz', 'https://hooks.example.org/T0/xyz'],
+  ['notify', 'notify-send Claude', 'notify-send Claude'],
+];
+
+it.each(GOOD)('%s takes %j', (key, text, value) => {
+  expect(load({ [variableOf(key)]: text })[key]).toEqual(value);
+  const { kind } = rowOf(key);
+  if (!kind.isSecret) expect(load({ [variableOf(key)]: kind.format(value, host) })[key]).toEqual(value);
+});
+
+const BAD: [key: SettingKey, text: string][] = [
+  ['listen', '7433'],
+  ['listen', '::1:7433'],
+  ['listen', '127.0.0.1:65536'],
+  ['listen', 'https://localhost:1'],
+  ['behindProxy', 'http://claude.example.org'],
+  ['behindProxy', 'https://claude.example.org/hub'],
+  ['behindProxy', 'https://me:pass@claude.example.org'],
+  ['oauthIssuer', 'http://id.example.org'],
+  ['oauthIssuer', 'id.example.org'],
+  ['store', 'mysql://me:hunter2@db/hub'],
+  ['retainDays', '0'],
+  ['notify', 'https://'],
+];
+
+it.each(BAD)('%s refuses %j', (key, text) => {
+  expect(() => load({ [variableOf(key)]: text })).toThrow(SettingsError);
+});
+
+it('never shows what may hold a password', () => {
+  for (const [key, text] of [
+    ['store', 'mysql://me:hunter2@db'],
+    ['notify', 'https://:hunter2'],
+  ] as const)
+    expect(() => load({ [variableOf(key)]: text })).toThrow(/^((?!hunter2).)*$/);
+});
+
+it('lets a request wait without limit in the hub, unless told otherwise', () => {
+  expect(load({}).permissionTimeoutMs).toBe(0);
+  expect(load({}, 'server').permissionTimeoutMs).toBe(300_000);
+  expect(load({ PERMISSION_TIMEOUT_MS: '5000' }).permissionTimeoutMs).toBe(5000);
+});
+
+it('keeps what only the hub uses out of other processes', () => {
+  const env = Object.fromEntries(HUB_ONLY_KEYS.map((key) => [variableOf(key), 'nonsense://']));
+  expect(load(env, 'server')).toEqual(load({}, 'server'));
+  expect(childEnvironment({ ...env, PATH: '/bin' }, {})).toEqual({ PATH: '/bin' });
+  const source = { ...host, argv: ['doctor', '--listen', 'localhost:1', '--max-turns', '3'], env: {} };
+  const inherited = inheritedEnvironment(source, loadSettings(source));
+  expect(inherited).toEqual({ CLAUDE_CODE_MCP_MAX_TURNS: '3' });
+});
+
+it('refuses the flags of the hub where nothing listens', () => {
+  const source = { ...host, argv: ['--listen', 'localhost:1'], env: {} };
+  expect(() => loadSettings(source)).toThrow('--listen is an option of the hub: claude-code-mcp hub --listen …');
+});
