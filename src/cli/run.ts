@@ -60,6 +60,11 @@ async function dispatch(source: CommandSource): Promise<number> {
         write: (text) => process.stdout.write(text),
       });
     }
+    case 'token': {
+      const settings = loadSettings(source, {}, 'hub');
+      const { runTokenHere } = await import('./token/run-token-here.ts');
+      return runTokenHere(rest, settings);
+    }
     case 'worktrees': {
       const { worktreesDir } = loadSettings(source);
       const { runWorktrees } = await import('./worktrees/run-worktrees.ts');

@@ -7,6 +7,7 @@ export const COMMANDS = {
   doctor: 'check this machine and say what to fix',
   demo: 'run a complete task with a scripted model: no key, no network',
   audit: 'show what was done and who decided it',
+  token: 'create, list or revoke the tokens that programs sign in to the hub with',
   worktrees: 'list the git worktrees of sessions, and prune those that are merged',
   install: 'add this server to the configuration of an MCP client',
   uninstall: 'remove it again',
