@@ -72,7 +72,13 @@ export interface ClaudeCodeServer {
 export function createServer(engine: Engine): ClaudeCodeServer {
   const identity = { name: 'claude-code-mcp', version: packageJson.version };
   const id = randomUUID();
-  const factory = serverFactory(engine, identity, { id, name: `server ${id}`, kind: 'program', role: 'caller' });
+  const factory = serverFactory(engine, identity, {
+    id,
+    name: `server ${id}`,
+    kind: 'program',
+    role: 'caller',
+    attended: true,
+  });
   const connections = new Set<Connection>();
   return {
     connect(transport) {

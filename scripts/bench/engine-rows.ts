@@ -61,7 +61,7 @@ export function rest(session: Session): Promise<void> {
       resolve();
       return;
     }
-    const unsubscribe = session.changed.subscribe(() => {
+    const unsubscribe = session.notices.subscribe(() => {
       if (!session.atRest) return;
       unsubscribe();
       resolve();

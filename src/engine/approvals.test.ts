@@ -5,12 +5,12 @@ import type { Settings } from '../config/load-settings.ts';
 import { Approvals, FORM_LIFETIME_MS, type AskingSession, type ConnectedClient, type FormEnd } from './approvals.ts';
 import type { Principal } from './principal.ts';
 import { RequestBook, type OpenRequest } from './requests.ts';
-import { ChangeSignal } from './signal.ts';
+import { NoticeStream, type SessionNotice } from './notices.ts';
 
 type Mode = Settings['approvals'];
 type Forms = 'pushed' | 'by call' | 'none';
 
-const principal = (id: string): Principal => ({ id, name: id, kind: 'program', role: 'caller' });
+const principal = (id: string): Principal => ({ id, name: id, kind: 'program', role: 'caller', attended: true });
 const alice = principal('alice');
 const bob = principal('bob');
 
@@ -31,7 +31,7 @@ function clientOf(owner: Principal, forms: Forms = 'pushed'): TestClient {
 /** A session of Alice's that asks, under one mode. */
 function world(mode: Mode, client?: ConnectedClient) {
   const clock = new ManualClock();
-  const approvals = new Approvals(mode, clock);
+  const approvals = new Approvals(clock);
   const outcomes: string[] = [];
   const book = new RequestBook(clock, {
     onOpened: () => undefined,
@@ -39,14 +39,15 @@ function world(mode: Mode, client?: ConnectedClient) {
       outcomes.push(`${decision.behavior} ${source}${decision.behavior === 'deny' ? `: ${decision.message}` : ''}`),
   });
   let changes = 0;
-  const changed = new ChangeSignal();
-  changed.subscribe(() => changes++);
+  const notices = new NoticeStream<SessionNotice>();
+  notices.subscribe(() => changes++);
   const session: AskingSession = {
     id: 'session',
     options: {},
     owner: alice,
     client,
-    changed,
+    approvals: mode,
+    notices,
     findRequest: (id) => book.find(id),
     respond: (id, { decision, message = '' }, source) => {
       if (message === 'unfit') throw new Error('the answer does not fit');
@@ -70,8 +71,8 @@ describe('who may decide', () => {
     ['human', false],
   ])('%s: the caller may: %j', (mode, may) => {
     const { approvals } = world(mode);
-    expect(approvals.callerDecides).toBe(may);
-    const check = expect(() => approvals.checkCallerMayAnswer());
+    expect(approvals.callerDecides({ approvals: mode })).toBe(may);
+    const check = expect(() => approvals.checkCallerMayAnswer({ approvals: mode }));
     if (may) check.not.toThrow();
     else check.toThrow('CLAUDE_CODE_MCP_APPROVALS=human');
   });
@@ -90,12 +91,12 @@ describe('a request that opens', () => {
     ['human', 'none', { shown: false, holds: true, refused: true }],
   ])('%s, forms %s: %j', (mode, forms, expected) => {
     const client = clientOf(alice, forms);
-    const { approvals, ask, outcomes } = world(mode, client);
+    const { approvals, session, ask, outcomes } = world(mode, client);
     approvals.connect(client);
     const request = ask();
     expect({
       shown: client.shown.length > 0,
-      holds: approvals.holdsWait(request),
+      holds: approvals.holdsWait(session, request),
       refused: outcomes.some((outcome) => /^deny policy: .*cannot show a form/.test(outcome)),
     }).toEqual(expected);
     expect(approvals.isAskingPerson(request)).toBe(expected.shown);
@@ -156,7 +157,7 @@ describe('a form', () => {
     const request = ask();
     const before = changes();
     approvals.formEnded(client, session, request, end);
-    expect({ outcomes, holds: approvals.holdsWait(request) }).toEqual(expected);
+    expect({ outcomes, holds: approvals.holdsWait(session, request) }).toEqual(expected);
     // Calls that wait look again.
     if (expected.outcomes.length === 0) expect(changes()).toBeGreaterThan(before);
     expect(approvals.isAskingPerson(request)).toBe(false);
@@ -177,7 +178,7 @@ describe('a form', () => {
     clock.advance(1);
     expect(changes()).toBeGreaterThan(before);
     expect(approvals.isAskingPerson(request)).toBe(false);
-    expect(approvals.holdsWait(request)).toBe(mode === 'human');
+    expect(approvals.holdsWait(session, request)).toBe(mode === 'human');
     expect(outcomes).toEqual([]);
     approvals.formEnded(client, session, request, allow);
     expect(outcomes).toEqual(['allow human']);
@@ -191,9 +192,9 @@ describe('a form', () => {
     expect(approvals.beginForm(client, session, request)).toBe(true);
     expect(approvals.beginForm(client, session, request)).toBe(false);
     expect(approvals.beginForm(other, session, request)).toBe(false);
-    expect(approvals.holdsWait(request)).toBe(true);
+    expect(approvals.holdsWait(session, request)).toBe(true);
     approvals.withdrawForm(client, session, request);
-    expect(approvals.holdsWait(request)).toBe(false);
+    expect(approvals.holdsWait(session, request)).toBe(false);
     expect(approvals.beginForm(client, session, request)).toBe(true);
     // What another client sends in its place is nobody's answer.
     approvals.formEnded(other, session, request, allow);

@@ -4,6 +4,7 @@ import type { Answer } from './answer.ts';
 import type { Clock } from './clock.ts';
 import type { Principal } from './principal.ts';
 import type { OpenRequest } from './requests.ts';
+import type { Rules } from './rules.ts';
 import type { Session } from './session.ts';
 
 type Decider = 'caller' | 'person';
@@ -14,18 +15,25 @@ const DECIDERS: Readonly<Record<Settings['approvals'], ReadonlySet<Decider>>> = 
   human: new Set(['person']),
 };
 
+/** Whether callers may answer requests, and so may grant in advance what would be asked about. */
+export function callersDecide(mode: Settings['approvals']): boolean {
+  return DECIDERS[mode].has('caller');
+}
+
 /** A form that nobody has answered for this long holds up nobody any more; a late answer still counts. */
 export const FORM_LIFETIME_MS = 600_000;
 
 /** What is needed of a session to ask about its requests and to settle them. */
 export type AskingSession = Pick<
   Session,
-  'id' | 'options' | 'owner' | 'client' | 'changed' | 'findRequest' | 'respond' | 'decide'
+  'id' | 'options' | 'owner' | 'client' | 'approvals' | 'notices' | 'findRequest' | 'respond' | 'decide'
 >;
 
 /** A client connection, and how the person at it is asked. */
 export interface ConnectedClient {
   readonly principal: Principal;
+  /** Rules of its own, where it has any; they only narrow the server's. */
+  readonly rules?: Rules | undefined;
   /** Whether it can show forms at all, be it only while one of its calls waits. */
   readonly showsForms: boolean;
   /** Shows the form of a request. Missing where only a waiting call can show one. Must not reject. */
@@ -57,25 +65,26 @@ interface Asked {
  * that means for a call that waits. The first answer counts; the request itself sees to that.
  */
 export class Approvals {
-  readonly #deciders: ReadonlySet<Decider>;
   readonly #clock: Clock;
+  readonly #unanswerable: 'refused' | 'kept';
   readonly #clients = new Set<ConnectedClient>();
   readonly #asked = new Map<OpenRequest, Asked>();
 
-  constructor(mode: Settings['approvals'], clock: Clock) {
-    this.#deciders = DECIDERS[mode];
+  /** What only a person may decide, and nobody can be asked about here, is refused; where there is an inbox it is kept. */
+  constructor(clock: Clock, unanswerable: 'refused' | 'kept' = 'refused') {
     this.#clock = clock;
+    this.#unanswerable = unanswerable;
   }
 
   // ── who may decide ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Whether a caller may answer requests, and so may grant in advance what would be asked about. */
-  get callerDecides(): boolean {
-    return this.#deciders.has('caller');
+  /** Whether a caller may answer the session's requests: under its own rules and, where given, under the client's. */
+  callerDecides(session: Pick<AskingSession, 'approvals'>, client?: ConnectedClient): boolean {
+    return callersDecide(session.approvals) && (!client?.rules || callersDecide(client.rules.settings.approvals));
   }
 
-  checkCallerMayAnswer(): void {
-    if (this.callerDecides) return;
+  checkCallerMayAnswer(session: Pick<AskingSession, 'approvals'>, client?: ConnectedClient): void {
+    if (this.callerDecides(session, client)) return;
     throw new DomainError(
       'PERMISSION_DENIED',
       'Only a person may answer requests here (CLAUDE_CODE_MCP_APPROVALS=human): wait until the form has been answered.',
@@ -99,8 +108,8 @@ export class Approvals {
 
   /** A form goes to a client of the session's owner, once, and only while no other shows it. */
   canAsk(client: ConnectedClient, session: AskingSession, request: OpenRequest): boolean {
-    if (!this.#deciders.has('person') || !client.showsForms) return false;
-    if (client.principal.id !== session.owner.id) return false;
+    if (!client.showsForms || client.principal.id !== session.owner.id) return false;
+    if (!this.#personDecides(session, client)) return false;
     const asked = this.#asked.get(request);
     return asked === undefined || (asked.state.kind === 'lost' && !asked.clients.has(client));
   }
@@ -111,8 +120,14 @@ export class Approvals {
   }
 
   /** Whether a request is no reason for a waiting call to answer: the caller may not decide, or a person is about to. */
-  holdsWait(request: OpenRequest): boolean {
-    return !this.callerDecides || this.isAskingPerson(request);
+  holdsWait(session: Pick<AskingSession, 'approvals'>, request: OpenRequest, client?: ConnectedClient): boolean {
+    return !this.callerDecides(session, client) || this.isAskingPerson(request);
+  }
+
+  /** A script that fills in its own form is no person: where callers may not decide, somebody has to sit at the client. */
+  #personDecides({ approvals }: AskingSession, { principal, rules }: ConnectedClient): boolean {
+    const modes = rules ? [approvals, rules.settings.approvals] : [approvals];
+    return modes.every((mode) => DECIDERS[mode].has('person') && (callersDecide(mode) || principal.attended));
   }
 
   // ── the life of a form ─────────────────────────────────────────────────────────────────────────────────────────
@@ -142,7 +157,7 @@ export class Approvals {
     if (!this.#isShownBy(client, request)) return;
     this.#asked.get(request)?.clients.delete(client);
     this.#moveTo(request, { kind: 'lost' });
-    session.changed.notify();
+    session.notices.tell({ kind: 'changed' });
   }
 
   formEnded(client: ConnectedClient, session: AskingSession, request: OpenRequest, end: FormEnd): void {
@@ -163,12 +178,12 @@ export class Approvals {
   ): void {
     this.#moveTo(request, { kind });
     if (kind === 'closed' || !this.#askSomebody(session, request)) this.#leaveToCaller(session, request, why);
-    session.changed.notify();
+    session.notices.tell({ kind: 'changed' });
   }
 
   #expire(client: ConnectedClient, session: AskingSession, request: OpenRequest): void {
     this.#moveTo(request, { kind: 'expired', client, session });
-    session.changed.notify();
+    session.notices.tell({ kind: 'changed' });
   }
 
   /** True when a person is being asked, or a waiting call of theirs can. The client that started the session comes first. */
@@ -181,7 +196,8 @@ export class Approvals {
   }
 
   #leaveToCaller(session: AskingSession, request: OpenRequest, why: string): void {
-    if (this.callerDecides || session.findRequest(request.id) !== request) return;
+    if (this.#unanswerable === 'kept' || this.callerDecides(session)) return;
+    if (session.findRequest(request.id) !== request) return;
     const message = `Only a person may decide this here, and ${why}. It was not refused by a person: go on without it if you can, or say what you need and stop.`;
     session.decide(request.id, { behavior: 'deny', message }, 'policy');
   }

@@ -14,7 +14,7 @@ export function untilAttention(session: Session, signal?: AbortSignal): Promise<
       signal?.removeEventListener('abort', done);
       resolve();
     };
-    const unsubscribe = session.changed.subscribe(() => {
+    const unsubscribe = session.notices.subscribe(() => {
       if (needsAttention(session)) done();
     });
     signal?.addEventListener('abort', done);

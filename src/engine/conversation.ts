@@ -9,6 +9,7 @@ import type { Clock } from './clock.ts';
 import { findEditPlace } from './edit-place.ts';
 import { FileTrail } from './file-trail.ts';
 import { EventLog, type EventLogLimits } from './event-log.ts';
+import type { SessionNotice } from './notices.ts';
 import { Outbox, type Message } from './outbox.ts';
 import { SessionRequests } from './session-requests.ts';
 import type { OpenRequest, Outcome, OwnRequest, Source } from './requests.ts';
@@ -28,12 +29,12 @@ const TOPIC_CHARS = 200;
 export type ConversationEvent =
   /** Something that a waiting call may have been waiting for. */
   | { kind: 'changed' }
+  | Extract<SessionNotice, { kind: 'event' | 'message' | 'delivered' | 'settled' }>
   | { kind: 'tools'; tools: string[] }
   /** Every request, also one that a rule is about to refuse. */
   | { kind: 'opened'; request: OpenRequest }
   /** A request that somebody has to answer. */
   | { kind: 'asked'; request: OpenRequest }
-  | { kind: 'settled'; request: OpenRequest; outcome: Outcome }
   /** A turn begins after a rest. */
   | { kind: 'began' }
   | { kind: 'rested' };
@@ -92,7 +93,7 @@ export class Conversation {
   readonly totals: Totals;
   readonly setup: SessionSetup;
   readonly times: SessionTimes;
-  readonly outbox = new Outbox();
+  readonly outbox: Outbox;
   readonly requests: SessionRequests;
   /** Only where there are checkpoints to rewind to: it reads every file the session writes. */
   readonly files: FileTrail | undefined;
@@ -110,6 +111,7 @@ export class Conversation {
     this.id = seed.id;
     this.#services = services;
     this.#permissionTimeoutMs = seed.permissionTimeoutMs;
+    this.outbox = new Outbox((messageId) => services.tell({ kind: 'delivered', messageId }));
     this.activity = new Activity(() => services.clock.wallTime());
     this.log = new EventLog(seed.eventLimits);
     this.totals = new Totals(seed.inherited);
@@ -177,6 +179,7 @@ export class Conversation {
     this.activity.messageGiven();
     this.#lastMessageAt = this.log.nextId;
     this.outbox.add(message);
+    this.#services.tell({ kind: 'message', message });
   }
 
   /** It could not be handed over, and the caller is told; left here it would keep the session from coming to rest. */
@@ -192,10 +195,11 @@ export class Conversation {
   }
 
   /** Settles one request. Throws if it had its outcome. */
-  decide(requestId: string, decision: Decision, source: Source): void {
+  decide(requestId: string, decision: Decision, source: Source, by?: string): void {
     const stops = decision.behavior === 'deny' && decision.interrupt === true;
     if (stops && this.requests.find(requestId)) this.#apply('interrupt');
-    if (!this.requests.settle(requestId, decision, source)) throw requestNotFound(requestId);
+    if (!this.requests.settle(requestId, decision, source, by === undefined ? {} : { by }))
+      throw requestNotFound(requestId);
   }
 
   // ── what Claude Code says and asks ─────────────────────────────────────────────────────────────────────────────
@@ -455,7 +459,8 @@ export class Conversation {
   }
 
   #append(type: Parameters<EventLog['append']>[0], data: unknown): void {
-    this.log.append(type, data, this.#services.clock.wallTime());
+    const event = this.log.append(type, data, this.#services.clock.wallTime());
+    this.#services.tell({ kind: 'event', event });
   }
 
   /** Moves on within a turn, into one, or back from a request of the server's own. */

@@ -6,11 +6,11 @@ import { DomainError, messageOf } from '../errors/errors.ts';
 export class Directories {
   readonly #allowed: readonly string[] | undefined;
   readonly #stateDir: string | undefined;
-  /** The server's own, where a relative path begins unless a session's directory is given. */
-  readonly own: string;
+  /** The server's own, where a relative path begins unless a session's directory is given. Callers over HTTP have none. */
+  readonly own: string | undefined;
 
   /** `stateDir`, where given, is out of bounds. A session's own worktree in it is not checked here. */
-  constructor(allowed: readonly string[] | undefined, own: string, stateDir?: string) {
+  constructor(allowed: readonly string[] | undefined, own: string | undefined, stateDir?: string) {
     this.#allowed = allowed;
     this.own = own;
     this.#stateDir = stateDir;
@@ -22,7 +22,12 @@ export class Directories {
 
   /** An existing directory inside the allowed ones, absolute. */
   existing(given: string, what: string, base = this.own): string {
-    const absolute = path.resolve(base, given);
+    if (base === undefined && !path.isAbsolute(given))
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `${what}: ${given} is relative, and there is nothing to begin from; give the whole path.`,
+      );
+    const absolute = path.resolve(base ?? path.sep, given);
     // First of all, so that a caller cannot find out what there is elsewhere.
     this.checkInside(absolute, what);
     const found = statOf(absolute, what);
@@ -50,15 +55,15 @@ export class Directories {
 
   /** Absolute, links resolved. */
   realPath(directory: string): string {
-    return realPath(path.resolve(this.own, directory));
+    return realPath(path.resolve(this.own ?? path.sep, directory));
   }
 
   isOwn(directory: string): boolean {
-    return this.realPath(directory) === realPath(this.own);
+    return this.own !== undefined && this.realPath(directory) === realPath(this.own);
   }
 
   isInside(directory: string): boolean {
-    return !this.#allowed || liesIn(this.#allowed, path.resolve(this.own, directory));
+    return !this.#allowed || liesIn(this.#allowed, path.resolve(this.own ?? path.sep, directory));
   }
 
   checkInside(directory: string, what: string): void {
@@ -73,7 +78,7 @@ export class Directories {
 
   /** A directory that a session works in can be written to by its commands. */
   #checkNotState(directory: string, what: string): void {
-    const absolute = path.resolve(this.own, directory);
+    const absolute = path.resolve(this.own ?? path.sep, directory);
     if (this.#stateDir === undefined || !liesIn([realPath(this.#stateDir)], absolute)) return;
     throw new DomainError(
       'PERMISSION_DENIED',

@@ -2,16 +2,16 @@ import { expect, test } from 'vitest';
 import type { ConnectedClient } from './approvals.ts';
 import { EngineClient } from './engine-client.ts';
 import type { Engine } from './engine.ts';
-import type { Principal } from './principal.ts';
+import type { Principal, Role } from './principal.ts';
 
-function principal(id: string): Principal {
-  return { id, name: id, kind: 'program', role: 'caller' };
+function principal(id: string, role: Role = 'caller'): Principal {
+  return { id, name: id, kind: 'program', role, attended: true };
 }
 
 /** An engine with one session of Alice's that notes what reaches it, and the facades of Alice and Bob. */
-function setUp() {
+function setUp(role?: Role) {
   const alice: ConnectedClient = { principal: principal('alice'), showsForms: false };
-  const bob: ConnectedClient = { principal: principal('bob'), showsForms: false };
+  const bob: ConnectedClient = { principal: principal('bob', role), showsForms: false };
   const reached: string[] = [];
   const note = (what: string): Promise<never> => {
     reached.push(what);
@@ -27,6 +27,8 @@ function setUp() {
   const engine = {
     sessions: [session],
     find: (id: string) => (id === 's1' ? session : undefined),
+    recall: (id: string) => Promise.resolve(id === 's1' ? session : undefined),
+    respondAsPerson: () => void note('respond as a person'),
     start: () => note('start'),
     reply: () => note('reply'),
     respond: () => void note('respond'),
@@ -71,6 +73,28 @@ test.each(Object.entries(ABOUT_A_SESSION))(
     expect(String(refusal).replaceAll('s1', 's2')).toBe(String(unknown));
   },
 );
+
+test.each<[Role, string[]]>([
+  ['viewer', ['session']],
+  ['approver', ['session', 'respond', 'interrupt', 'cancel']],
+  ['admin', ['session', 'reply', 'respond', 'interrupt', 'cancel', 'rewind']],
+])('a %s may do with the session of another: %j', async (role, allowed) => {
+  for (const [name, act] of Object.entries(ABOUT_A_SESSION)) {
+    const { bob, reached } = setUp(role);
+    const outcome = await (async () => act(bob, 's1'))().then(
+      () => 'done',
+      (error: unknown) => (error as { code?: string }).code,
+    );
+    expect(`${name}: ${String(outcome)}`).toBe(`${name}: ${allowed.includes(name) ? 'done' : 'PERMISSION_DENIED'}`);
+    if (name === 'respond' && outcome === 'done') expect(reached).toEqual(['respond as a person']);
+  }
+});
+
+test('a viewer starts no session', async () => {
+  const { bob, reached } = setUp('viewer');
+  await expect(bob.start({ prompt: 'hello', options: {} })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+  expect(reached).toEqual([]);
+});
 
 test('lists show what one owns', async () => {
   const { alice, bob, reached } = setUp();

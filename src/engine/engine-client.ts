@@ -7,7 +7,8 @@ import type { Answer } from './answer.ts';
 import type { ConnectedClient, FormEnd } from './approvals.ts';
 import type { Clock } from './clock.ts';
 import type { Engine, ReplyRequest, StartRequest } from './engine.ts';
-import type { Principal } from './principal.ts';
+import type { Policy } from './policy.ts';
+import { RIGHTS, type Principal, type Role } from './principal.ts';
 import type { OpenRequest } from './requests.ts';
 import type { RewindOutcome } from './rewind.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './services.ts';
@@ -34,7 +35,7 @@ export class EngineClient {
   }
 
   get toolset(): Settings['toolset'] {
-    return this.#engine.settings.toolset;
+    return this.#rules.settings.toolset;
   }
 
   get clock(): Clock {
@@ -48,60 +49,84 @@ export class EngineClient {
 
   /** Calls back when the real list of tools is known or has changed. Returns how to stop that. */
   onToolsChanged(listener: () => void): () => void {
-    return this.#engine.toolsChanged.subscribe(listener);
+    return this.#engine.stream.subscribe(({ kind }) => {
+      if (kind === 'tools') listener();
+    });
+  }
+
+  /** Resolves when what there is to tell is stored, where there is a store. To be awaited before anybody is told. */
+  stored(): Promise<void> | undefined {
+    return this.#engine.stored();
   }
 
   // ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Those that this process has at hand. */
   get sessions(): Session[] {
-    return this.#engine.sessions.filter((session) => this.#owns(session));
+    return this.#engine.sessions.filter((session) => this.#sees(session));
   }
 
-  session(id: string): Session {
-    const session = this.#engine.find(id);
-    if (!session || !this.#owns(session)) throw unknownSession(id);
-    return session;
+  /** Also those that only the store remembers. */
+  async listSessions(): Promise<Session[]> {
+    return this.sessions;
   }
 
-  start(request: Omit<StartRequest, 'by'>): Promise<Session> {
+  async session(id: string): Promise<Session> {
+    return this.#mustSee(await this.#engine.recall(id), id);
+  }
+
+  async start(request: Omit<StartRequest, 'by'>): Promise<Session> {
+    if (this.#rights.drive === 'none') throw this.#mayNot('start sessions');
     return this.#engine.start({ ...request, by: this.#connection });
   }
 
   async reply(request: Omit<ReplyRequest, 'by'>): Promise<Session> {
-    const known = this.#engine.find(request.sessionId);
-    if (known && !this.#owns(known)) throw unknownSession(request.sessionId);
-    if (!known) this.#checkSeesDisk(() => unknownSession(request.sessionId));
+    const known = await this.#engine.recall(request.sessionId);
+    if (known) this.#checkDrives(known);
+    else this.#checkSeesDisk(() => unknownSession(request.sessionId));
     return this.#engine.reply({ ...request, by: this.#connection });
   }
 
-  respond(sessionId: string, requestId: string, answer: Answer): Session {
-    return this.#engine.respond(this.session(sessionId).id, requestId, answer);
+  async respond(sessionId: string, requestId: string, answer: Answer): Promise<Session> {
+    const { id } = this.#mustSee(await this.#engine.recall(sessionId), sessionId);
+    switch (this.#rights.answer) {
+      case 'none':
+        throw this.#mayNot('answer requests');
+      case 'caller':
+        return this.#engine.respond(id, requestId, answer, this.#connection);
+      case 'person':
+        return this.#engine.respondAsPerson(id, requestId, answer, this.principal);
+    }
   }
 
-  interrupt(sessionId: string): Promise<boolean> {
-    return this.session(sessionId).interrupt();
+  async interrupt(sessionId: string): Promise<boolean> {
+    return (await this.#stoppable(sessionId)).interrupt();
   }
 
-  cancel(sessionId: string): Promise<boolean> {
-    return this.session(sessionId).cancel('cancelled by the caller', 'caller');
+  async cancel(sessionId: string): Promise<boolean> {
+    const session = await this.#stoppable(sessionId);
+    const isCaller = session.owner.id === this.principal.id;
+    return session.cancel(isCaller ? 'cancelled by the caller' : `cancelled by ${this.principal.name}`, 'caller');
   }
 
-  rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
-    return this.#engine.rewind(this.session(sessionId).id, toUserMessage, dryRun);
+  async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
+    const session = await this.session(sessionId);
+    this.#checkDrives(session);
+    return this.#engine.rewind(session.id, toUserMessage, dryRun, this.#connection);
   }
 
   // ── their work ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   async diff(sessionId: string, page: PageOptions): Promise<DiffPage> {
-    return this.#engine.work.diff(this.#workOf(sessionId), page);
+    return this.#engine.work.diff(await this.#workOf(sessionId, 'read'), page);
   }
 
   async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome> {
-    return this.#engine.work.apply(this.#workOf(sessionId), options);
+    return this.#engine.work.apply(await this.#workOf(sessionId, 'drive'), options, this.#connection);
   }
 
   async discard(sessionId: string, options: { readonly force: boolean }): Promise<DiscardOutcome> {
-    return this.#engine.work.discard(this.#workOf(sessionId), options);
+    return this.#engine.work.discard(await this.#workOf(sessionId, 'drive'), options, this.#connection);
   }
 
   /** Worktrees of its sessions, also of those that are forgotten. */
@@ -109,15 +134,16 @@ export class EngineClient {
     const listed = await this.#engine.work.list();
     return listed.filter(({ sessionId }) => {
       const session = this.#engine.find(sessionId);
-      return session ? this.#owns(session) : SEES_DISK[this.principal.kind];
+      return session ? this.#sees(session) : SEES_DISK[this.principal.kind];
     });
   }
 
   /** A session of its own, or one that only its worktree is left of. */
-  #workOf(sessionId: string): string {
-    const known = this.#engine.find(sessionId);
-    if (known && !this.#owns(known)) throw unknownSession(sessionId);
+  async #workOf(sessionId: string, right: 'read' | 'drive'): Promise<string> {
+    const known = await this.#engine.recall(sessionId);
     if (!known) this.#checkSeesDisk(() => unknownSession(sessionId));
+    else if (right === 'drive') this.#checkDrives(known);
+    else this.#mustSee(known, sessionId);
     return sessionId;
   }
 
@@ -136,21 +162,58 @@ export class EngineClient {
   }
 
   checkSensitive(): void {
-    this.#engine.policy.checkSensitive();
+    this.#rules.policy.checkSensitive();
   }
 
   /** Whether lists tell where sessions were and what they were about. */
   get seesDetails(): boolean {
-    return this.#engine.settings.allowSensitiveSessionDetails;
+    return this.#rules.settings.allowSensitiveSessionDetails;
   }
 
   /** Whether the folder that the client has open may be where a session works. */
   get followsRoots(): boolean {
-    return !this.#engine.settings.denyOptions.includes('cwd');
+    return !this.#rules.settings.denyOptions.includes('cwd');
+  }
+
+  get #rights(): (typeof RIGHTS)[Role] {
+    return RIGHTS[this.principal.role];
+  }
+
+  /** Its own, or those of the server. */
+  get #rules(): { readonly settings: Settings; readonly policy: Policy } {
+    return this.#connection.rules ?? this.#engine;
   }
 
   #owns(session: Session): boolean {
     return session.owner.id === this.principal.id;
+  }
+
+  #sees(session: Session): boolean {
+    return this.#rights.read === 'all' || this.#owns(session);
+  }
+
+  /** What belongs to another does not exist, unless the role reads everything. */
+  #mustSee(session: Session | undefined, id: string): Session {
+    if (!session || !this.#sees(session)) throw unknownSession(id);
+    return session;
+  }
+
+  #checkDrives(session: Session): void {
+    this.#mustSee(session, session.id);
+    const { drive } = this.#rights;
+    if (drive !== 'all' && !(drive === 'own' && this.#owns(session))) throw this.#mayNot('change sessions');
+  }
+
+  async #stoppable(id: string): Promise<Session> {
+    const session = await this.session(id);
+    const { stop } = this.#rights;
+    if (stop !== 'all' && !(stop === 'own' && this.#owns(session))) throw this.#mayNot('stop sessions');
+    return session;
+  }
+
+  #mayNot(what: string): DomainError {
+    const { name, role } = this.principal;
+    return new DomainError('PERMISSION_DENIED', `${name} has the role ${role}, which may not ${what}.`);
   }
 
   /** What Claude Code keeps on disk belongs to the user this process runs as. */
@@ -186,8 +249,8 @@ export class EngineClient {
   }
 
   /** Whether a request is no reason for a waiting call to answer. */
-  holdsWait(request: OpenRequest): boolean {
-    return this.#engine.approvals.holdsWait(request);
+  holdsWait(session: Session, request: OpenRequest): boolean {
+    return this.#engine.approvals.holdsWait(session, request, this.#connection);
   }
 
   record(entry: Omit<AuditRecord, 'who' | 'principal'>): void {
@@ -195,7 +258,14 @@ export class EngineClient {
   }
 }
 
-const SEES_DISK: Readonly<Record<Principal['kind'], boolean>> = { local: true, program: true };
+const SEES_DISK: Readonly<Record<Principal['kind'], boolean>> = {
+  local: true,
+  program: true,
+  nested: false,
+  token: false,
+  oauth: false,
+  person: false,
+};
 
 function noDiskLists(): DomainError {
   return new DomainError('PERMISSION_DENIED', 'Only the user this server runs as may list the sessions on its disk.');

@@ -7,12 +7,14 @@ import { rewindCopiesDir } from './kept-files.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { Housekeeping } from './housekeeping.ts';
-import { LaunchPlanner, withReason } from './launch-plan.ts';
-import { Policy } from './policy.ts';
-import { LOCAL } from './principal.ts';
+import { withReason } from './launch-plan.ts';
+import { NoticeStream, type EngineNotice } from './notices.ts';
+import type { Policy } from './policy.ts';
+import { LOCAL, RIGHTS, type Principal } from './principal.ts';
 import { Registry } from './registry.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
 import { checkMayResume, resumeToken } from './resume-token.ts';
+import { Rules, type ConnectionContext } from './rules.ts';
 import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
 import { busy, heldElsewhere, notFound, unknownSession } from './session-errors.ts';
 import type { SessionSeed, SessionServices, TranscriptLock } from './session-types.ts';
@@ -22,7 +24,6 @@ import { withPartialMessages } from './session-setup.ts';
 import { SessionTrail } from './session-trail.ts';
 import type { OpenedWorkspace } from './session-work.ts';
 import { inCheckout, inWorktree, isInside, requireWorktree, SessionWorktrees } from './session-worktrees.ts';
-import { ChangeSignal } from './signal.ts';
 import { WorkspaceActions } from './workspace-actions.ts';
 
 export interface StartRequest {
@@ -61,15 +62,15 @@ const EVENT_BYTES = 4_000_000;
 /** All sessions of this server, and the only way to them. */
 export class Engine {
   readonly settings: Settings;
-  readonly policy: Policy;
   readonly approvals: Approvals;
-  /** Told when the real list of tools is known or has changed. */
-  readonly toolsChanged = new ChangeSignal();
+  /** Everything that happens to every session, as it happens. */
+  readonly stream = new NoticeStream<EngineNotice>();
   readonly #services: EngineServices;
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   readonly #trail: SessionTrail;
-  readonly #launches: LaunchPlanner;
+  /** Of whoever brings none of its own. */
+  readonly #rules: Rules;
   readonly #worktrees: SessionWorktrees;
   /** What can be done with the work of a session. */
   readonly work: WorkspaceActions;
@@ -79,17 +80,16 @@ export class Engine {
 
   constructor(settings: Settings, cwd: string, services: EngineServices) {
     this.settings = settings;
-    this.approvals = new Approvals(settings.approvals, services.clock);
-    this.policy = new Policy(settings, this.approvals, cwd);
+    this.approvals = new Approvals(services.clock, services.archive ? 'kept' : 'refused');
     this.#services = services;
-    this.#launches = new LaunchPlanner(settings, services, this.policy.directories);
+    this.#rules = new Rules({ settings, cwd }, services);
     this.#trail = new SessionTrail(services.audit, (line) => services.log('info', line));
     this.#registry = new Registry(settings.maxSessions);
     this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock);
     this.#worktrees = new SessionWorktrees(services.workspaces, settings);
     this.work = new WorkspaceActions({
       worktrees: this.#worktrees,
-      approvals: this.approvals,
+      decides: (session, by) => this.#decides(session, by),
       directories: this.policy.directories,
       findSession: (id) => this.#registry.find(id),
     });
@@ -97,6 +97,21 @@ export class Engine {
 
   get sessions(): Session[] {
     return this.#registry.all;
+  }
+
+  /** The operator's rules, for whoever brings none of its own. */
+  get policy(): Policy {
+    return this.#rules.policy;
+  }
+
+  /** Rules for a connection that brings its own; they have to be narrower. */
+  rulesFor(context: ConnectionContext): Rules {
+    return new Rules(context, this.#services);
+  }
+
+  /** Resolves when everything that has happened so far is stored, where there is a store: only then tell anybody. */
+  stored(): Promise<void> | undefined {
+    return this.#services.archive?.stored();
   }
 
   /** The tools that sessions reported at their start, once there was one. */
@@ -116,6 +131,11 @@ export class Engine {
     return this.#registry.find(id);
   }
 
+  /** The session, be it that it has to be recalled from the store first. */
+  async recall(id: string): Promise<Session | undefined> {
+    return this.find(id);
+  }
+
   session(id: string): Session {
     const session = this.find(id);
     if (!session) throw unknownSession(id);
@@ -128,17 +148,21 @@ export class Engine {
 
   async start({ prompt, options, defaults, streamsText, by }: StartRequest): Promise<Session> {
     this.#checkOpen();
-    this.policy.checkDepth();
-    const admitted = await this.policy.admit(options, defaults);
+    const rules = this.#rulesOf(by);
+    rules.policy.checkDepth();
+    const admitted = await rules.policy.admit(options, defaults);
     const worktree =
       admitted.workspace && ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, admitted));
-    return this.#launchNew({ options: admitted, origin: { kind: 'new' }, streamsText, client: by, worktree }, prompt);
+    return this.#launchNew(
+      { rules, options: admitted, origin: { kind: 'new' }, streamsText, client: by, worktree },
+      prompt,
+    );
   }
 
   /** How a session is launched whose caller asks for nothing special. */
   async plainLaunch(): Promise<SpareTemplate> {
     const options = await this.policy.admit({});
-    const { launch } = await this.#launches.plan(
+    const { launch } = await this.#rules.launches.plan(
       this.settings.toolset === 'explicit' ? withPartialMessages(options) : options,
     );
     return launch;
@@ -147,9 +171,12 @@ export class Engine {
   async reply(request: ReplyRequest): Promise<Session> {
     this.#checkOpen();
     // Also what only a resume from disk would use: what a caller may not set is refused, not passed over.
-    this.policy.check(withOverrides(request.disk.options, request));
+    const rules = this.#rulesOf(request.by);
+    rules.policy.check(withOverrides(request.disk.options, request));
     const known = this.#registry.find(request.sessionId);
     if (!known) return this.#replyFromDisk(request);
+    rules.checkMayDrive(known);
+    known.rules.policy.check(withOverrides({}, request));
     await known.exitReported();
     if (known.state === 'cancelled')
       throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
@@ -166,18 +193,38 @@ export class Engine {
   }
 
   /** A caller's answer; the session's warnings say what was granted otherwise than asked. */
-  respond(sessionId: string, requestId: string, answer: Answer): Session {
+  respond(sessionId: string, requestId: string, answer: Answer, by?: ConnectedClient): Session {
     const session = this.session(sessionId);
-    this.approvals.checkCallerMayAnswer();
+    this.approvals.checkCallerMayAnswer(session, by);
     const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
-    const updatedPermissions = this.policy.grantable(updates, session.options.cwd ?? this.policy.directories.own);
-    session.respond(requestId, { ...answer, ...(updates.length > 0 && { updatedPermissions }) }, 'caller');
+    const rules = this.#rulesOf(by);
+    const cwd = session.options.cwd ?? rules.policy.directories.own ?? '';
+    const granted = session.rules.policy.grantable(rules.policy.grantable(updates, cwd), cwd);
+    const updatedPermissions = granted.length > 0 && { updatedPermissions: granted };
+    session.respond(requestId, { ...answer, ...updatedPermissions }, 'caller', by?.principal);
     session.warnings.push(...warnings);
     return session;
   }
 
-  async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
+  /** A person's answer, given elsewhere than in a form. What it grants holds for this session. */
+  respondAsPerson(sessionId: string, requestId: string, answer: Answer, person: Principal): Session {
     const session = this.session(sessionId);
+    const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
+    const granted = updates.map((update) => ({ ...update, destination: 'session' as const }));
+    const updatedPermissions = granted.length > 0 && { updatedPermissions: granted };
+    session.respond(requestId, { ...answer, ...updatedPermissions }, 'human', person);
+    session.warnings.push(...warnings);
+    return session;
+  }
+
+  async rewind(
+    sessionId: string,
+    toUserMessage: string,
+    dryRun: boolean,
+    by?: ConnectedClient,
+  ): Promise<RewindOutcome> {
+    const session = this.session(sessionId);
+    this.#rulesOf(by).checkMayDrive(session);
     if (session.options.enableFileCheckpointing !== true) {
       throw new DomainError(
         'INVALID_ARGUMENT',
@@ -188,7 +235,7 @@ export class Engine {
     const order: RewindOrder = {
       toUserMessage,
       dryRun,
-      askPerson: !this.approvals.callerDecides,
+      askPerson: !this.#decides(session, by),
       copiesDir: rewindCopiesDir(this.settings.stateDir),
     };
     return session.hasProcess
@@ -226,6 +273,16 @@ export class Engine {
     await session.release();
   }
 
+  #rulesOf(client: ConnectedClient | undefined): Rules {
+    return client?.rules ?? this.#rules;
+  }
+
+  /** Whether whoever calls may decide by itself what would otherwise be a person's to decide. */
+  #decides(session: Session | undefined, by: ConnectedClient | undefined): boolean {
+    if (by && RIGHTS[by.principal.role].answer === 'person') return true;
+    return this.approvals.callerDecides(session ?? { approvals: this.settings.approvals }, by);
+  }
+
   #checkOpen(): void {
     if (this.#closing) throw new DomainError('CANCELLED', 'The server is shutting down.');
   }
@@ -233,7 +290,7 @@ export class Engine {
   // ── ways into a conversation ───────────────────────────────────────────────────────────────────────────────────
 
   async #launchNew(
-    seed: Pick<SessionSeed, 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & {
+    seed: Pick<SessionSeed, 'rules' | 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & {
       id?: string;
       /** How the session gets its worktree, where it gets one. */
       worktree?: ((id: string) => Promise<OpenedWorkspace>) | undefined;
@@ -246,7 +303,8 @@ export class Engine {
       const worktree = own === undefined ? undefined : await seed.worktree?.(own);
       const options = worktree ? inWorktree(seed.options, worktree.workspace) : seed.options;
       const launched = seed.streamsText === true ? withPartialMessages(options) : options;
-      const { launch } = await this.#launches.plan(launched, worktree?.workspace);
+      const { launches, settings } = seed.rules;
+      const { launch } = await launches.plan(launched, worktree?.workspace);
       const session = new Session(
         {
           ...seed,
@@ -254,17 +312,18 @@ export class Engine {
           worktree,
           owner: seed.client?.principal ?? LOCAL,
           id: own ?? seed.id ?? this.#services.driver.newSessionId?.(launch) ?? randomUUID(),
-          permissionTimeoutMs: options.permissionRequestTimeoutMs ?? this.settings.permissionTimeoutMs,
-          initTimeoutMs: options.sessionInitTimeoutMs ?? this.settings.startTimeoutMs,
+          permissionTimeoutMs: options.permissionRequestTimeoutMs ?? settings.permissionTimeoutMs,
+          initTimeoutMs: options.sessionInitTimeoutMs ?? settings.startTimeoutMs,
         },
         this.#sessionServices(),
       );
       place.session = session;
       this.#registry.add(session);
+      this.stream.tell({ kind: 'added', session });
       this.#housekeeping.wake();
       this.#trail.started(session, seed.origin, prompt);
       const warnings = this.#services.startWarnings?.(launch.options).catch(() => []);
-      const { missing } = this.#launches;
+      const { missing } = launches;
       try {
         await session.prompt(prompt);
         session.warnings.push(
@@ -303,7 +362,7 @@ export class Engine {
         'The process of this session has ended and it keeps no transcript (persistSession:false).',
       );
     }
-    this.policy.checkDepth();
+    this.#rulesOf(request.by).policy.checkDepth();
     this.#checkDirectory(session);
     // A process that is on its way out is still registered, and would look like somebody else's.
     await session.closed();
@@ -320,13 +379,14 @@ export class Engine {
         'INVALID_ARGUMENT',
         'A session without a transcript (persistSession:false) cannot be forked.',
       );
-    this.policy.checkDepth();
+    this.#rulesOf(request.by).policy.checkDepth();
     const options = withOverrides(parent.options, request);
     const original = parent.worktree;
     if (!original) this.#checkDirectory(parent);
     return this.#launchNew(
       {
         id: randomUUID(),
+        rules: parent.rules,
         options,
         worktree: original && ((id) => this.#worktrees.fork(id, original)),
         origin: { kind: 'fork', of: parent.id },
@@ -371,9 +431,10 @@ export class Engine {
     // The checkout is what has to be allowed; the worktree is the session's own.
     const directory = worktree ? inCheckout(worktree.workspace) : found.cwd;
     const recorded = directory === undefined ? {} : { cwd: directory };
-    const admitted = await this.policy.admit(withOverrides(disk.options, request), { ...disk.defaults, ...recorded });
+    const rules = this.#rulesOf(request.by);
+    const admitted = await rules.policy.admit(withOverrides(disk.options, request), { ...disk.defaults, ...recorded });
     const options = withFreshSystemPrompt(admitted);
-    this.policy.checkDepth();
+    rules.policy.checkDepth();
     const fork = request.fork === true;
     if (!fork) await this.#checkNotHeld(sessionId);
     const at = disk.kind === 'token' ? disk.resumeSessionAt : undefined;
@@ -382,6 +443,7 @@ export class Engine {
     return this.#launchNew(
       {
         id: fork ? randomUUID() : sessionId,
+        rules,
         options,
         worktree: worktree && (async (id) => (fork ? this.#worktrees.fork(id, worktree.workspace) : worktree)),
         origin: fork ? { kind: 'fork', of: sessionId, at } : { kind: 'resume', at },
@@ -398,9 +460,9 @@ export class Engine {
     return isWorktree ? this.#worktrees.find(sessionId) : undefined;
   }
 
-  #checkDirectory({ options, worktree }: Session): void {
+  #checkDirectory({ options, worktree, rules }: Session): void {
     if (worktree) requireWorktree(worktree);
-    else if (options.cwd !== undefined) this.policy.directories.existing(options.cwd, 'cwd');
+    else if (options.cwd !== undefined) rules.policy.directories.existing(options.cwd, 'cwd');
   }
 
   async #checkNotHeld(sessionId: string): Promise<void> {
@@ -429,9 +491,10 @@ export class Engine {
       clock,
       eventLimits: { maxEvents: this.settings.eventBufferSize, maxBytes: EVENT_BYTES },
       launch: async (asked, listener) => {
-        this.#launches.checkSandbox();
         const session = this.#registry.find(asked.sessionId);
-        const { launch, warnings } = await this.#launches.plan(asked.options, session?.worktree);
+        const { launches } = session?.rules ?? this.#rules;
+        launches.checkSandbox();
+        const { launch, warnings } = await launches.plan(asked.options, session?.worktree);
         session?.warnings.push(...warnings);
         return driver.launch({ ...asked, ...launch }, listener);
       },
@@ -445,6 +508,7 @@ export class Engine {
       ...this.#workServices(),
       onRest: (session, turn) => this.#trail.rested(session, turn),
       onTools: (tools) => this.#learnTools(tools),
+      onNotice: (session, notice) => this.stream.tell({ ...notice, session }),
       debug: (line) => log('debug', line),
     };
   }
@@ -455,7 +519,10 @@ export class Engine {
     return {
       openWorkspace: async ({ id, options }) => {
         const { workspaces, ...words } = await load();
-        return { ...words, workspace: await workspaces.openDirectory(id, options.cwd ?? this.policy.directories.own) };
+        return {
+          ...words,
+          workspace: await workspaces.openDirectory(id, options.cwd ?? this.policy.directories.own ?? '.'),
+        };
       },
       othersWorked: (session, root, since) =>
         this.#registry.all.some((other) => other !== session && other.workedIn(root, since)),
@@ -467,7 +534,7 @@ export class Engine {
     const known = [...new Set([...(this.#tools ?? []), ...tools])];
     if (known.length === this.#tools?.length) return;
     this.#tools = known;
-    this.toolsChanged.notify();
+    this.stream.tell({ kind: 'tools', tools: known });
   }
 }
 

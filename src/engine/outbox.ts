@@ -11,6 +11,12 @@ export class Outbox {
   readonly #messages = new Map<string, { text: string; stage: Stage }>();
   /** What was said since the last answer, also when Claude Code has taken it up: it may not have written it down. */
   #unanswered: string[] = [];
+  readonly #onDelivered: (id: string) => void;
+
+  /** `onDelivered`: a turn has begun with it, or whoever sent it was told that none did. */
+  constructor(onDelivered: (id: string) => void = () => undefined) {
+    this.#onDelivered = onDelivered;
+  }
 
   add({ id, text }: Message): void {
     this.#unanswered.push(text);
@@ -20,6 +26,7 @@ export class Outbox {
   advance(id: string, stage: 'queued' | 'started' | 'ended'): void {
     const message = this.#messages.get(id);
     if (!message) return;
+    if (stage !== 'queued' && message.stage !== 'started') this.#onDelivered(id);
     if (stage === 'ended') this.#messages.delete(id);
     else message.stage = stage;
   }
@@ -27,8 +34,7 @@ export class Outbox {
   /** Answered by a result. A Claude Code that does not say which ones has answered all. */
   answered(ids: readonly string[] | undefined): void {
     this.#unanswered = [];
-    if (ids === undefined) this.#messages.clear();
-    else for (const id of ids) this.#messages.delete(id);
+    for (const id of ids ?? [...this.#messages.keys()]) this.#remove(id);
   }
 
   /** It could not be handed over, and the caller is told so. */
@@ -36,7 +42,7 @@ export class Outbox {
     const message = this.#messages.get(id);
     if (!message) return;
     this.#unsay(message.text);
-    this.#messages.delete(id);
+    this.#remove(id);
   }
 
   /** What a session says that has to begin again. */
@@ -63,9 +69,15 @@ export class Outbox {
   /** Takes out all that no turn has begun with. Whoever is told to send it again must not hear it said twice. */
   takeUndelivered(): string[] {
     const texts = [...this.#messages.values()].filter(({ stage }) => stage !== 'started').map(({ text }) => text);
-    this.#messages.clear();
+    for (const id of [...this.#messages.keys()]) this.#remove(id);
     for (const text of texts) this.#unsay(text);
     return texts;
+  }
+
+  #remove(id: string): void {
+    const message = this.#messages.get(id);
+    if (message && message.stage !== 'started') this.#onDelivered(id);
+    this.#messages.delete(id);
   }
 
   #unsay(text: string): void {

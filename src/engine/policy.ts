@@ -12,7 +12,7 @@ import {
   type SessionOptionName,
   type SessionOptions,
 } from '../schema/session-options.ts';
-import type { Approvals } from './approvals.ts';
+import { callersDecide } from './approvals.ts';
 import { Directories } from './directories.ts';
 import { isHarmless } from './harmless-values.ts';
 import { contentsOf, type OptionContents } from './option-contents.ts';
@@ -30,11 +30,12 @@ const GOES_AROUND_PERMISSIONS = /SKIP_PERMISSIONS|PERMISSION_RULES|MANAGED_SETTI
 export class Policy {
   readonly directories: Directories;
   readonly #settings: Settings;
-  readonly #approvals: Approvals;
+  readonly #callersDecide: boolean;
 
-  constructor(settings: Settings, approvals: Approvals, cwd: string) {
+  /** `cwd`: where sessions work whose caller names no directory. */
+  constructor(settings: Settings, cwd: string | undefined) {
     this.#settings = settings;
-    this.#approvals = approvals;
+    this.#callersDecide = callersDecide(settings.approvals);
     this.directories = new Directories(settings.allowedDirs, cwd, settings.sandbox ? settings.stateDir : undefined);
   }
 
@@ -45,7 +46,7 @@ export class Policy {
   async admit(asked: SessionOptions, defaults: SessionOptions = {}): Promise<SessionOptions> {
     this.check(asked);
     const options = { ...this.#ownDefaults(), ...defaults, ...asked };
-    const cwd = this.directories.existing(options.cwd ?? this.directories.own, 'cwd');
+    const cwd = this.directories.existing(options.cwd ?? this.#ownDirectory(), 'cwd');
     const settings = await settingsObject(options.settings, cwd, this.directories);
     this.#checkContents(contentsOf(options, settings));
     if (this.#settings.sandbox) checkSandboxEscapes(asked, settings ?? {}, cwd);
@@ -65,9 +66,16 @@ export class Policy {
     };
   }
 
+  #ownDirectory(): string {
+    const { own } = this.directories;
+    if (own === undefined)
+      throw new DomainError('INVALID_ARGUMENT', 'cwd: name the directory that the session works in.');
+    return own;
+  }
+
   /** Where only a person may grant rights, a mode that was configured elsewhere must not. */
   #ownDefaults(): SessionOptions {
-    return this.#approvals.callerDecides ? {} : { permissionMode: 'default' };
+    return this.#callersDecide ? {} : { permissionMode: 'default' };
   }
 
   /** What can be said about options without knowing where they will run. */
@@ -95,8 +103,7 @@ export class Policy {
         'permissionMode "bypassPermissions" is switched off; the operator can allow it with CLAUDE_CODE_MCP_ALLOW_BYPASS=1.',
       );
     }
-    if (!this.#approvals.callerDecides && !MODES_THAT_GRANT_NOTHING.has(mode))
-      throw humanOnly(`permissionMode "${mode}"`);
+    if (!this.#callersDecide && !MODES_THAT_GRANT_NOTHING.has(mode)) throw humanOnly(`permissionMode "${mode}"`);
   }
 
   /**
@@ -104,7 +111,7 @@ export class Policy {
    * Throws what is refused. `cwd` is the session's directory.
    */
   grantable(updates: readonly PermissionUpdate[], cwd: string): PermissionUpdate[] {
-    if (!this.#approvals.callerDecides && updates.length > 0) throw humanOnly('updatedPermissions');
+    if (!this.#callersDecide && updates.length > 0) throw humanOnly('updatedPermissions');
     return updates.map((update) => {
       const option = optionFor(update);
       if (option !== undefined) this.#checkDenied(option);
@@ -135,7 +142,7 @@ export class Policy {
         'verbatimPrompts: prompts are plain text here, because the operator has set limits that commands in them would get around; leave it out.',
       );
     }
-    if (this.#approvals.callerDecides || name === 'permissionMode') return;
+    if (this.#callersDecide || name === 'permissionMode') return;
     if (classOf(name).grants !== undefined && !isHarmless(name, asked)) throw humanOnly(name);
   }
 
@@ -204,7 +211,7 @@ export class Policy {
         `Claude Code is not installed, or this server does not find it: there is no program called ${given} on its PATH. Install Claude Code, or set its whole path where the server is set up (CLAUDE_CODE_MCP_EXECUTABLE); then start the server again.`,
       );
     }
-    const absolute = path.resolve(this.directories.own, given);
+    const absolute = path.resolve(this.directories.own ?? path.sep, given);
     if (statSync(absolute, { throwIfNoEntry: false })?.isFile() === true) return absolute;
     if (asked === undefined)
       throw new DomainError(

@@ -1,11 +1,36 @@
+export const ROLES = ['viewer', 'caller', 'approver', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
 /** Whoever acts on the engine. A session belongs to the principal that started it. */
 export interface Principal {
   readonly id: string;
   readonly name: string;
-  /** `local`: the user this process runs as. `program`: a server that an embedding program made. */
-  readonly kind: 'local' | 'program';
-  readonly role: 'caller';
+  /**
+   * `local`: the user this process runs as. `nested`: a client that runs inside a session. `program`: a server that an
+   * embedding program made. `token`, `oauth`: whoever holds the credential. `person`: somebody signed in to the dashboard.
+   */
+  readonly kind: 'local' | 'nested' | 'program' | 'token' | 'oauth' | 'person';
+  readonly role: Role;
+  /** A person sits in front of it, so the answer to a form is a person's. */
+  readonly attended: boolean;
 }
 
 /** The one client over stdio, and a program that uses the engine directly. */
-export const LOCAL: Principal = { id: 'local', name: 'local', kind: 'local', role: 'caller' };
+export const LOCAL: Principal = { id: 'local', name: 'local', kind: 'local', role: 'caller', attended: true };
+
+/** What a role may do with sessions. `own`: with those of its own only. */
+interface Rights {
+  readonly read: 'own' | 'all';
+  /** Start, reply, fork, rewind, apply, discard. */
+  readonly drive: 'none' | 'own' | 'all';
+  readonly stop: 'none' | 'own' | 'all';
+  /** `caller`: where the operator lets callers decide. `person`: always. */
+  readonly answer: 'none' | 'caller' | 'person';
+}
+
+export const RIGHTS: Readonly<Record<Role, Rights>> = {
+  viewer: { read: 'all', drive: 'none', stop: 'none', answer: 'none' },
+  caller: { read: 'own', drive: 'own', stop: 'own', answer: 'caller' },
+  approver: { read: 'all', drive: 'none', stop: 'all', answer: 'person' },
+  admin: { read: 'all', drive: 'all', stop: 'all', answer: 'person' },
+};

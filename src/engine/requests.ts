@@ -41,6 +41,8 @@ export interface OpenRequest extends RequestContext {
 export interface Outcome {
   decision: Decision;
   source: Source;
+  /** The principal that decided, where one did. */
+  by?: string;
   /** Refused by the session's `disallowedTools`. */
   disallowed?: true;
 }
@@ -134,7 +136,7 @@ export class RequestBook {
     id: string,
     decision: Decision,
     source: Source,
-    more: Pick<Outcome, 'disallowed'> = {},
+    more: Pick<Outcome, 'disallowed' | 'by'> = {},
   ): OpenRequest | undefined {
     const pending = this.#pending.get(id);
     if (!pending) return undefined;

@@ -16,6 +16,8 @@ export interface EngineServices {
   };
   transcripts: TranscriptReader;
   audit: AuditTrail;
+  /** What outlives this process; without it, sessions are forgotten with the process. */
+  archive?: SessionArchive;
   /** Where Claude Code keeps what it knows of this user. */
   configDir: string;
   /** Whether a person has trusted this very project in Claude Code. */
@@ -31,6 +33,11 @@ export interface EngineServices {
   log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;
   /** Ends the services themselves, when the last session has gone. */
   release?: () => Promise<void>;
+}
+
+export interface SessionArchive {
+  /** Resolves when everything that has happened so far is stored; rejects with `UNAVAILABLE` while it cannot be. */
+  stored(): Promise<void>;
 }
 
 export interface WorkspaceModule extends Omit<OpenedWorkspace, 'workspace'> {

@@ -5,8 +5,10 @@ import type { ToolUse } from './activity.ts';
 import type { ConnectedClient } from './approvals.ts';
 import type { Clock, Instant } from './clock.ts';
 import type { EventLogLimits } from './event-log.ts';
+import type { SessionNotice } from './notices.ts';
 import type { Principal } from './principal.ts';
 import type { OpenRequest, Outcome } from './requests.ts';
+import type { Rules } from './rules.ts';
 import type { Session } from './session.ts';
 import type { OpenedWorkspace } from './session-work.ts';
 import type { State } from './state.ts';
@@ -39,6 +41,7 @@ export interface SessionServices {
   othersWorked?(session: Session, root: string, since: Instant): boolean;
   onRest(session: Session, rest: RestedTurn): void;
   onTools(tools: string[]): void;
+  onNotice?(session: Session, notice: SessionNotice): void;
   debug(line: string): void;
 }
 
@@ -59,6 +62,8 @@ export interface SessionSeed {
   owner: Principal;
   /** The connection it was started on. */
   client?: ConnectedClient | undefined;
+  /** The rules it is started under. */
+  rules: Rules;
   options: SessionOptions;
   /** Where the first process takes its history from. */
   origin: SessionOrigin;

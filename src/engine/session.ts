@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AgentListener } from '../driver/agent-process.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
+import type { Settings } from '../config/load-settings.ts';
 import type { Work } from '../schema/results.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Workspace } from '../workspace/workspace.ts';
@@ -21,6 +22,7 @@ import { ProcessHolder, type Launched } from './process-holder.ts';
 import { ownAsk, type OpenRequest, type Source } from './requests.ts';
 import { rewind, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
+import type { Rules } from './rules.ts';
 import { withPartialMessages } from './session-setup.ts';
 import { SessionWork, withoutWorkspaces } from './session-work.ts';
 import type {
@@ -31,7 +33,7 @@ import type {
   SessionSwitch,
   TranscriptLock,
 } from './session-types.ts';
-import { ChangeSignal } from './signal.ts';
+import { NoticeStream, type SessionNotice } from './notices.ts';
 import { isAtRest, type State } from './state.ts';
 import type { Totals } from './totals.ts';
 import type { TurnResult } from './turn-result.ts';
@@ -49,7 +51,9 @@ export class Session {
   readonly owner: Principal;
   /** The connection it was started on; it may have gone. */
   readonly client: ConnectedClient | undefined;
-  readonly changed = new ChangeSignal();
+  readonly notices = new NoticeStream<SessionNotice>();
+  /** The rules it was started under, and keeps. */
+  readonly rules: Rules;
   /** What the caller should know of the last start; taken out when it is told. */
   readonly warnings: string[] = [];
   readonly #services: SessionServices;
@@ -73,6 +77,7 @@ export class Session {
     this.id = seed.id;
     this.owner = seed.owner;
     this.client = seed.client;
+    this.rules = seed.rules;
     this.#services = services;
     this.#origin = seed.origin;
     this.#initTimeoutMs = seed.initTimeoutMs;
@@ -92,6 +97,7 @@ export class Session {
         },
         seed.worktree,
       );
+    if (services.onNotice) this.notices.subscribe((notice) => services.onNotice?.(this, notice));
     this.#process = new ProcessHolder(services.clock, {
       onMessage: (translation) => {
         if (translation.signals.some(({ kind }) => kind === 'tool_use')) this.#work?.toolUsed();
@@ -186,6 +192,11 @@ export class Session {
   /** Whether a person is being asked about it right now. */
   isAskingPerson(request: OpenRequest): boolean {
     return this.#services.isAskingPerson(request);
+  }
+
+  /** Who may answer its requests. */
+  get approvals(): Settings['approvals'] {
+    return this.rules.settings.approvals;
   }
 
   /** The answer of the last call; only at rest is it the final one. */
@@ -303,7 +314,7 @@ export class Session {
       await this.#process.settled();
       if (this.hasProcess) this.#process.send(message);
       else await this.#launch(message, isFirst ? 'first' : 'again');
-      this.changed.notify();
+      this.notices.tell({ kind: 'changed' });
     } catch (error) {
       this.#conversation.unsay(message);
       throw error;
@@ -346,15 +357,15 @@ export class Session {
   }
 
   /** Settles one request with a decision somebody made. */
-  respond(requestId: string, answer: Answer, source: Source): OpenRequest {
+  respond(requestId: string, answer: Answer, source: Source, by?: Principal): OpenRequest {
     const { request, decision } = this.#conversation.requests.decisionFor(requestId, answer);
-    this.decide(requestId, decision, source);
+    this.decide(requestId, decision, source, by);
     return request;
   }
 
   /** As `respond`, with a decision already made. Throws if the request had its outcome. */
-  decide(requestId: string, decision: Decision, source: Source): void {
-    this.#conversation.decide(requestId, decision, source);
+  decide(requestId: string, decision: Decision, source: Source, by?: Principal): void {
+    this.#conversation.decide(requestId, decision, source, by?.id);
   }
 
   /** Throws unless a person allows it; only at rest. */
@@ -550,14 +561,20 @@ export class Session {
   #told(event: ConversationEvent): void {
     switch (event.kind) {
       case 'changed':
-        return this.changed.notify();
+        return this.notices.tell({ kind: 'changed' });
       case 'tools':
         return this.#services.onTools(event.tools);
       case 'opened':
         return this.#services.onOpened(this, event.request);
+      case 'event':
+      case 'message':
+      case 'delivered':
+        return this.notices.tell(event);
       case 'asked':
+        this.notices.tell({ kind: 'request', request: event.request });
         return this.#services.onRequest(this, event.request);
       case 'settled':
+        this.notices.tell(event);
         return this.#services.onSettled(this, event.request, event.outcome);
       case 'began':
         return this.#work?.turnBegins();
@@ -574,7 +591,7 @@ export class Session {
     const work = this.#work;
     work.turnEnds({ calls: activity.log.ofTurn, acted }, () => {
       this.#services.onRest(this, { ...turn, work: work.short(problems) });
-      this.changed.notify();
+      this.notices.tell({ kind: 'changed' });
     });
   }
 
@@ -584,7 +601,7 @@ export class Session {
     const look = (): void => {
       if (this.state !== 'interrupting') stopped.resolve();
     };
-    const unsubscribe = this.changed.subscribe(look);
+    const unsubscribe = this.notices.subscribe(look);
     look();
     await stopped.promise;
     unsubscribe();

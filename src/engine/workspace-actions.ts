@@ -4,7 +4,7 @@ import type { DiffPage, PageOptions } from '../workspace/diff.ts';
 import type { DiscardOutcome } from '../workspace/discard.ts';
 import type { ToolCall } from '../workspace/work-report.ts';
 import type { DiffCursor, Workspace } from '../workspace/workspace.ts';
-import type { Approvals } from './approvals.ts';
+import type { ConnectedClient } from './approvals.ts';
 import type { Directories } from './directories.ts';
 import { busy, notFound } from './session-errors.ts';
 import type { ListedWorktree, SessionWorktrees } from './session-worktrees.ts';
@@ -12,7 +12,8 @@ import type { Session } from './session.ts';
 
 export interface WorkspaceActionsContext {
   readonly worktrees: SessionWorktrees;
-  readonly approvals: Approvals;
+  /** Whether whoever calls may decide by itself, without a person being asked. */
+  decides(session: Session | undefined, by: ConnectedClient | undefined): boolean;
   readonly directories: Directories;
   findSession(id: string): Session | undefined;
 }
@@ -21,6 +22,12 @@ interface Place {
   readonly session: Session | undefined;
   readonly workspace: Workspace;
   readonly calls: readonly ToolCall[];
+}
+
+interface WorkspaceAsk {
+  readonly toolName: 'Apply' | 'Discard';
+  readonly input: Record<string, unknown>;
+  readonly by: ConnectedClient | undefined;
 }
 
 /** What can be done with the work of a session. A worktree outlives its session: its work can be taken later too. */
@@ -41,15 +48,18 @@ export class WorkspaceActions {
     return shown;
   }
 
-  async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome> {
-    const outcome = await this.#decided(sessionId, 'Apply', { mode: options.mode }, ({ workspace }) =>
-      workspace.apply(options),
-    );
+  async apply(sessionId: string, options: ApplyOptions, by?: ConnectedClient): Promise<ApplyOutcome> {
+    const ask = { toolName: 'Apply' as const, input: { mode: options.mode }, by };
+    const outcome = await this.#decided(sessionId, ask, ({ workspace }) => workspace.apply(options));
     this.#log(sessionId, 'apply', outcome.outcome);
     return outcome;
   }
 
-  async discard(sessionId: string, { force }: { readonly force: boolean }): Promise<DiscardOutcome> {
+  async discard(
+    sessionId: string,
+    { force }: { readonly force: boolean },
+    by?: ConnectedClient,
+  ): Promise<DiscardOutcome> {
     const discard = async ({ session, workspace }: Place): Promise<DiscardOutcome> => {
       // Refused or not, is known before the process goes: it may have tasks in the background.
       if (!force) await workspace.checkDiscardable();
@@ -59,7 +69,7 @@ export class WorkspaceActions {
       return outcome;
     };
     if (!force) return this.#atRest(sessionId, discard);
-    const outcome = await this.#decided(sessionId, 'Discard', { force }, discard);
+    const outcome = await this.#decided(sessionId, { toolName: 'Discard', input: { force }, by }, discard);
     this.#log(sessionId, 'discard', `kept ${outcome.keptBranches.join(', ') || 'no branch'}`);
     return outcome;
   }
@@ -94,11 +104,10 @@ export class WorkspaceActions {
   /** Where only a person decides, they are asked first, and see what it is about. */
   async #decided<T>(
     sessionId: string,
-    toolName: 'Apply' | 'Discard',
-    input: Record<string, unknown>,
+    { toolName, input, by }: WorkspaceAsk,
     work: (place: Place) => Promise<T>,
   ): Promise<T> {
-    if (this.#context.approvals.callerDecides) return this.#atRest(sessionId, work);
+    if (this.#context.decides(this.#context.findSession(sessionId), by)) return this.#atRest(sessionId, work);
     const { session, workspace, calls } = await this.#place(sessionId);
     const { worktree } = workspace;
     // What cannot be done at all is refused without a question.

@@ -22,9 +22,11 @@ export async function callTool(
       throw new DomainError('INVALID_ARGUMENT', 'Arguments must be an object.');
     checkShape(args);
     const input = parseArguments(tool.input(), tool.normalize(args), tool.flatNames);
-    context.forms?.takeAnswers(tool.name);
+    await context.forms?.takeAnswers(tool.name);
     const answer = await tool.run(input as never, context);
     const asked = await context.forms?.result(tool.name);
+    // Nothing is told that a crash could take back.
+    await context.engine.stored();
     auditCall(context.engine, tool, args, answer, asked ? 'asks the user' : 'ok');
     return asked ?? toResult(answer);
   } catch (error) {

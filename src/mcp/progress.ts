@@ -36,7 +36,7 @@ export function tellProgress(
     else if (msBetween(soonest, due) > 0) tellIn(earlyByMs);
   };
   say();
-  const unsubscribe = session.changed.subscribe(onChange);
+  const unsubscribe = session.notices.subscribe(onChange);
   return () => {
     cancelTimer();
     unsubscribe();

@@ -68,7 +68,7 @@ function createMcpServer({ identity, principal, states, ...shared }: Shared, era
     if (client instanceof ModernClient) client.calls(ctx);
     const forms = client instanceof ModernClient ? new CallForms(engine, states, ctx) : undefined;
     let defaultDirectory: string | undefined;
-    if (wantsDirectory(tool, request.params.arguments, engine) && !forms?.session) {
+    if (wantsDirectory(tool, request.params.arguments, engine) && forms?.isRepeat !== true) {
       const found = era === 'modern' ? rootsOfCall(ctx) : await roots.first();
       if ('ask' in found) return found.ask;
       defaultDirectory = found.directory;

@@ -38,7 +38,9 @@ async function waitUntil(session: Session, until: Instant, context: ToolContext)
 
 function hasReason(session: Session, { engine, forms }: ToolContext): boolean {
   if (session.atRest) return true;
-  return session.requests.some((request) => forms?.canAsk(session, request) === true || !engine.holdsWait(request));
+  return session.requests.some(
+    (request) => forms?.canAsk(session, request) === true || !engine.holdsWait(session, request),
+  );
 }
 
 function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext): Promise<void> {
@@ -51,7 +53,7 @@ function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext):
       resolve();
     };
     const cancelTimer = engine.clock.after(waitMs, done);
-    const unsubscribe = session.changed.subscribe(() => {
+    const unsubscribe = session.notices.subscribe(() => {
       if (hasReason(session, context)) done();
     });
     signal.addEventListener('abort', done);

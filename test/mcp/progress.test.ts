@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Translation } from '../../src/driver/agent-signal.ts';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
 import { LOCAL } from '../../src/engine/principal.ts';
+import type { Rules } from '../../src/engine/rules.ts';
 import { Session } from '../../src/engine/session.ts';
 import { tellProgress } from '../../src/mcp/progress.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
@@ -20,7 +21,15 @@ async function workingSession(): Promise<Stage> {
   let listener: AgentListener | undefined;
   const process = { send: () => undefined, alive: true } as unknown as AgentProcess;
   const session = new Session(
-    { id: 'a', owner: LOCAL, options: {}, origin: { kind: 'new' }, permissionTimeoutMs: 0, initTimeoutMs: 1_000 },
+    {
+      id: 'a',
+      owner: LOCAL,
+      rules: {} as Rules,
+      options: {},
+      origin: { kind: 'new' },
+      permissionTimeoutMs: 0,
+      initTimeoutMs: 1_000,
+    },
     {
       clock,
       eventLimits: { maxEvents: 10, maxBytes: 1_000 },

@@ -6,7 +6,7 @@ import {
   type RequestStateCodec,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { ConnectedClient } from '../../engine/approvals.ts';
 import type { Instant } from '../../engine/clock.ts';
 import type { EngineClient } from '../../engine/engine-client.ts';
@@ -22,20 +22,23 @@ import { formEnd, type FormReturn } from './form.ts';
 export interface CallState {
   tool: string;
   sessionId: string;
-  /** When the wait that the caller asked for is up: good in this process only, as is the key the state is signed with. */
+  /** When the wait that the caller asked for is up, by the clock of the process that `life` names. */
   until: Instant;
+  life: string;
   rounds: number;
   asked: string[];
 }
 
 /** Clients give up a call after about ten rounds, and do not show the forms of the last. */
 const MOST_ROUNDS = 8;
-/** The key dies with the process; until then no answer of a slow person is turned away. */
+/** Of this process. */
+const LIFE = randomUUID();
+/** No answer of a slow person is turned away as long as the key lives. */
 const STATE_TTL_SECONDS = 366 * 24 * 3600;
 
 /** The state travels through the client: signed, so that it names no session but the one the call was about. */
-export function createCallStates(): RequestStateCodec<CallState> {
-  return createRequestStateCodec<CallState>({ key: randomBytes(32), ttlSeconds: STATE_TTL_SECONDS });
+export function createCallStates(key: Uint8Array = randomBytes(32)): RequestStateCodec<CallState> {
+  return createRequestStateCodec<CallState>({ key, ttlSeconds: STATE_TTL_SECONDS });
 }
 
 /** Every such client can show lists of choices. */
@@ -70,6 +73,7 @@ export class CallForms {
   readonly #states: RequestStateCodec<CallState>;
   readonly #ctx: ServerContext;
   readonly #earlier: CallState | undefined;
+  #session: Session | undefined;
   #round: Round | undefined;
 
   constructor(engine: EngineClient, states: RequestStateCodec<CallState>, ctx: ServerContext) {
@@ -79,20 +83,27 @@ export class CallForms {
     this.#earlier = ctx.mcpReq.requestState<CallState>();
   }
 
-  /** The session of the earlier rounds: a start that is called again must not start another. */
-  get session(): Session | undefined {
-    return this.#earlier && this.#engine.session(this.#earlier.sessionId);
+  /** Whether the call was made before, and ended with forms. */
+  get isRepeat(): boolean {
+    return this.#earlier !== undefined;
   }
 
-  /** When the wait of the first round is up. */
+  /** The session of the earlier rounds, once their answers are taken: a start that is called again must not start another. */
+  get session(): Session | undefined {
+    return this.#session;
+  }
+
+  /** When the wait of the first round is up; at once if that was in another process, whose clock nobody knows. */
   get until(): Instant | undefined {
-    return this.#earlier?.until;
+    if (!this.#earlier) return undefined;
+    return this.#earlier.life === LIFE ? this.#earlier.until : this.#engine.clock.instant();
   }
 
   /** Gives the session what came back for the forms of the round before. */
-  takeAnswers(tool: string): void {
-    const { session } = this;
-    if (!session || !this.#earlier) return;
+  async takeAnswers(tool: string): Promise<void> {
+    if (!this.#earlier) return;
+    const session = await this.#engine.session(this.#earlier.sessionId);
+    this.#session = session;
     if (this.#earlier.tool !== tool)
       throw new DomainError('INVALID_ARGUMENT', `The requestState belongs to a call of ${this.#earlier.tool}.`);
     for (const id of this.#earlier.asked) {
@@ -125,6 +136,7 @@ export class CallForms {
       tool,
       sessionId: session.id,
       until,
+      life: LIFE,
       rounds: (this.#earlier?.rounds ?? 0) + 1,
       asked: requests.map(({ id }) => id),
     });

@@ -60,7 +60,7 @@ export const claudeCodeCheck = defineTool({
     nestFlat(nestFlat(args, 'pollOptions', POLL_OPTION_NAMES), 'permissionOptions', PERMISSION_OPTION_NAMES),
   async run(args, context) {
     checkFits(args);
-    const session = context.engine.session(args.sessionId);
+    const session = await context.engine.session(args.sessionId);
     switch (args.action) {
       case 'poll':
         return checkView(session, viewOptions('poll', args));
@@ -68,7 +68,7 @@ export const claudeCodeCheck = defineTool({
         return waitView(session, args, context);
       case 'respond_permission':
         // Called again with the answers to its forms, it has given its own answer before.
-        if (!context.forms?.session) context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
+        if (!context.forms?.session) await context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
         await waitForSession(session, args.waitMs ?? 0, context);
         return { ...checkView(session, viewOptions('respond_permission', args)), ...takeWarnings(session) };
     }

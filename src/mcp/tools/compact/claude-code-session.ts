@@ -59,13 +59,16 @@ export const claudeCodeSession = defineTool({
       case 'get':
         return { sessions: await known(args, context) };
       case 'cancel': {
-        const cancelled = await context.engine.cancel(sessionOf(args, context).id);
-        return { sessions: [view(args, context)], message: cancelled ? 'Cancelled.' : 'It was cancelled before.' };
+        const cancelled = await context.engine.cancel(idOf(args));
+        return {
+          sessions: [await view(args, context)],
+          message: cancelled ? 'Cancelled.' : 'It was cancelled before.',
+        };
       }
       case 'interrupt': {
-        const interrupted = await context.engine.interrupt(sessionOf(args, context).id);
+        const interrupted = await context.engine.interrupt(idOf(args));
         return {
-          sessions: [view(args, context)],
+          sessions: [await view(args, context)],
           message: interrupted ? 'Interrupted; it takes replies.' : 'Nothing was running.',
         };
       }
@@ -92,9 +95,10 @@ async function list(args: Input, { engine }: ToolContext): Promise<object> {
   const sensitive = args.includeSensitive === true;
   if (args.scope !== 'disk') {
     const worktrees = await engine.worktrees();
-    const others = worktrees.filter(({ sessionId }) => !engine.sessions.some(({ id }) => id === sessionId));
+    const listed = await engine.listSessions();
+    const others = worktrees.filter(({ sessionId }) => !listed.some(({ id }) => id === sessionId));
     return {
-      sessions: engine.sessions.map((session) => viewWith(session, worktrees, sensitive)),
+      sessions: listed.map((session) => viewWith(session, worktrees, sensitive)),
       // Their sessions are forgotten; their work is not.
       ...(others.length > 0 && {
         worktrees: others.map((one) => ({ sessionId: one.sessionId, ...worktreeView(one, sensitive) })),
@@ -111,7 +115,7 @@ async function list(args: Input, { engine }: ToolContext): Promise<object> {
 }
 
 async function rewind(args: Input, context: ToolContext): Promise<object> {
-  const session = sessionOf(args, context);
+  const session = await context.engine.session(idOf(args));
   if (args.toUserMessage === undefined)
     throw new DomainError(
       'INVALID_ARGUMENT',
@@ -125,7 +129,7 @@ async function rewind(args: Input, context: ToolContext): Promise<object> {
   const message = open
     ? `A person is being asked (request ${open.id}); the files are put back when they allow it. Wait for that with claude_code_check.`
     : describeRewind(await rewinding);
-  return { sessions: [view(args, context)], message };
+  return { sessions: [await view(args, context)], message };
 }
 
 /** Kept for a call that is made again, with the answer of a form, to hear of it. */
@@ -164,7 +168,7 @@ function settledOrAsked(rewinding: Promise<unknown>, session: Session): Promise<
       unsubscribe();
       resolve();
     };
-    const unsubscribe = session.changed.subscribe(() => {
+    const unsubscribe = session.notices.subscribe(() => {
       if (ownRequest(session)) done();
     });
     rewinding.then(done, done);
@@ -177,14 +181,10 @@ function idOf({ sessionId, action }: Input): string {
   return sessionId;
 }
 
-function sessionOf(args: Input, { engine }: ToolContext): Session {
-  return engine.session(idOf(args));
-}
-
 /** The session with its worktree; none where only the worktree is left of it. */
 async function known(args: Input, { engine }: ToolContext): Promise<object[]> {
   const session =
-    args.action === 'get' ? engine.session(idOf(args)) : engine.sessions.find(({ id }) => id === idOf(args));
+    args.action === 'get' ? await engine.session(idOf(args)) : engine.sessions.find(({ id }) => id === idOf(args));
   if (!session) return [];
   return [viewWith(session, session.worktree ? await engine.worktrees() : [], args.includeSensitive === true)];
 }
@@ -195,6 +195,6 @@ function viewWith(session: Session, worktrees: readonly ListedWorktree[], sensit
   return { ...sessionView(session, sensitive), ...(workspace && { workspace }) };
 }
 
-function view(args: Input, context: ToolContext): object {
-  return sessionView(sessionOf(args, context), args.includeSensitive === true);
+async function view(args: Input, { engine }: ToolContext): Promise<object> {
+  return sessionView(await engine.session(idOf(args)), args.includeSensitive === true);
 }

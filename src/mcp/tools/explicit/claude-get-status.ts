@@ -22,7 +22,7 @@ export const claudeGetStatus = defineTool({
     }),
   output: () => statusOutput,
   async run(args, context) {
-    const session = context.engine.session(args.sessionId);
+    const session = await context.engine.session(args.sessionId);
     if (args.inputId !== undefined && !session.findRequest(args.inputId)) throw requestNotFound(args.inputId);
     await waitForSession(session, args.waitMs ?? 0, context);
     return explicitStatusView(session, {

@@ -12,7 +12,7 @@ export const claudeInterrupt = defineTool({
   input: () => z.strictObject({ sessionId }),
   output: () => briefOutput,
   async run({ sessionId: id }, { engine }) {
-    const session = engine.session(id);
+    const session = await engine.session(id);
     await engine.interrupt(session.id);
     return { sessionId: session.id, status: explicitStatus(session) };
   },

@@ -26,7 +26,8 @@ export const claudeRespond = defineTool({
     if (answer.decision === 'deny' && (answer.updatedInput ?? answer.answers) !== undefined)
       throw new DomainError('INVALID_ARGUMENT', 'updatedInput and answers are only valid with decision "allow".');
     // Called again with the answers to its forms, it has given its own answer before.
-    const session = context.forms?.session ?? context.engine.respond(id, inputId, { ...answer, message: reason });
+    const session =
+      context.forms?.session ?? (await context.engine.respond(id, inputId, { ...answer, message: reason }));
     return (await movedView(session, wait, context)) ?? { sessionId: session.id, status: explicitStatus(session) };
   },
 });
