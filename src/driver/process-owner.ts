@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { markerEnv } from './process/markers.ts';
 import { recordOwner, removeOwner } from './process/owner-records.ts';
 import { startTimeOf, type ProcessId } from './process/process-identity.ts';
+import { RunGroups } from './process/run-groups.ts';
 import { stopTree } from './process/stop-tree.ts';
 import { sweep } from './process/sweep.ts';
 import { thisSystem, type System } from './process/system.ts';
@@ -24,6 +25,7 @@ export class ProcessOwner {
   readonly #system: System;
   /** Windows only, where no environment can be read and nothing but its start leads to what a run has left. */
   readonly #roots = new Map<string, Promise<ProcessId | undefined>>();
+  readonly #groups: RunGroups;
   #watchdog: Watchdog | undefined;
   #recorded: Promise<void> = Promise.resolve();
   #told: string | undefined;
@@ -32,12 +34,18 @@ export class ProcessOwner {
     this.#stateDir = stateDir;
     this.#warn = warn;
     this.#system = system;
+    this.#groups = new RunGroups(this.id, system);
   }
 
   /** Environment for a run; the first one brings up the watchdog. */
   adopt(runId: string): Record<string, string> {
     if (!this.#watchdog) {
-      this.#watchdog = startWatchdog({ ownerId: this.id, system: this.#system, onProblem: this.#warn });
+      this.#watchdog = startWatchdog({
+        ownerId: this.id,
+        groups: this.#groups.parent,
+        system: this.#system,
+        onProblem: this.#warn,
+      });
       this.#record();
     }
     return markerEnv(this.id, runId);
@@ -45,6 +53,7 @@ export class ProcessOwner {
 
   /** The process that a run begins with. */
   spawned(runId: string, pid: number): void {
+    this.#groups.enter(runId, pid);
     if (this.#system.platform !== 'win32') return;
     const identity = startTimeOf(pid, this.#system).then(
       (startTime) => (startTime === undefined ? undefined : { pid, startTime }),
@@ -62,6 +71,8 @@ export class ProcessOwner {
       { graceMs: 2_000, forceAfterMs: 2_600, deadlineMs: 4_600 },
       this.#system,
     );
+    // After the tree, which may end in order; what is left has hidden from every search.
+    await this.#groups.end(runId);
     if (this.#roots.delete(runId)) this.#record();
     if (left > 0) this.#warn(`${String(left)} process(es) of a session could not be ended.`);
   }
@@ -77,6 +88,7 @@ export class ProcessOwner {
   async release(): Promise<void> {
     if (!this.#watchdog) return;
     await stopTree({ owner: this.id }, { graceMs: 0, forceAfterMs: 1_500, deadlineMs: 3_000 }, this.#system);
+    await this.#groups.endAll();
     await this.#recorded;
     await this.#watchdog.stop();
     await removeOwner(this.#stateDir, this.id);
@@ -86,7 +98,7 @@ export class ProcessOwner {
   #record(): void {
     this.#recorded = this.#recorded.then(async () => {
       const roots = (await Promise.all(this.#roots.values())).filter((root) => root !== undefined);
-      const problem = await recordOwner(this.#stateDir, this.id, roots, this.#system);
+      const problem = await recordOwner(this.#stateDir, this.id, { roots, groups: this.#groups.parent }, this.#system);
       if (problem !== undefined && problem !== this.#told)
         this.#warn(`The state directory cannot be written, so a crash may leave processes: ${problem}`);
       this.#told = problem;

@@ -110,6 +110,7 @@ export function fakeSystem(overrides: Partial<System>): System {
     pids: missing,
     environ: missing,
     stat: missing,
+    ownGroup: missing,
     run: missing,
     kill: missing,
     ...overrides,

@@ -152,7 +152,13 @@ describe('watchdog', () => {
 });
 
 /** The script itself, with the tools that are given to it. */
-async function runScript(platform: NodeJS.Platform, path: string, owner: string, since: string): Promise<ChildProcess> {
+async function runScript(
+  platform: NodeJS.Platform,
+  path: string,
+  owner: string,
+  since: string,
+  groups = '',
+): Promise<ChildProcess> {
   const { file, args } = watchdogCommand(platform);
   const script = spawn(file, args, {
     env: { PATH: path, LC_ALL: 'C', TZ: 'UTC' },
@@ -160,7 +166,7 @@ async function runScript(platform: NodeJS.Platform, path: string, owner: string,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   onCleanup(() => script.kill('SIGKILL'));
-  script.stdin.write(`${owner}\n${since}\n`);
+  script.stdin.write(`${owner}\n${since}\n${groups}\n`);
   await until('it waits', () => script.pid !== undefined);
   return script;
 }

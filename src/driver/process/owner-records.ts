@@ -16,6 +16,8 @@ export interface OwnerRecord extends ProcessId {
   readonly at: number;
   /** Windows only, where nothing else identifies them: the root processes of the sessions. */
   readonly roots: readonly ProcessId[];
+  /** Linux: the directory in which the cgroups of the sessions are, where there are any. */
+  readonly groups?: string | undefined;
 }
 
 /** Where the pids of a record mean something: a home directory may be shared by machines and containers. */
@@ -53,14 +55,14 @@ export function recordPath(stateDir: string, ownerId: string): string {
 export async function recordOwner(
   stateDir: string,
   ownerId: string,
-  roots: readonly ProcessId[] = [],
+  left: Pick<OwnerRecord, 'roots' | 'groups'> = { roots: [] },
   system: System = thisSystem,
 ): Promise<string | undefined> {
   try {
     if (!isPlainId(ownerId)) throw new TypeError(`Not usable as a process marker: ${JSON.stringify(ownerId)}`);
     const startTime = await startTimeOf(system.pid, system);
     if (startTime === undefined) throw new Error('the start time of this process is unknown');
-    const record: OwnerRecord = { ownerId, pid: system.pid, startTime, place: thisPlace(), at: Date.now(), roots };
+    const record: OwnerRecord = { ownerId, pid: system.pid, startTime, place: thisPlace(), at: Date.now(), ...left };
     const path = recordPath(stateDir, ownerId);
     // In one step, so that nobody ever reads half a record.
     const draft = `${path}.${randomUUID()}.tmp`;
@@ -132,9 +134,10 @@ async function makeDirectory(path: string): Promise<void> {
 
 function isRecord(value: unknown): value is OwnerRecord {
   if (!isProcessId(value)) return false;
-  const { ownerId, place, at, roots } = value as Partial<OwnerRecord>;
+  const { ownerId, place, at, roots, groups } = value as Partial<OwnerRecord>;
   const parts = [place?.host, place?.boot, place?.namespace, ownerId];
   if (!parts.every((part) => typeof part === 'string') || typeof at !== 'number') return false;
+  if (groups !== undefined && typeof groups !== 'string') return false;
   return Array.isArray(roots) && roots.every(isProcessId);
 }
 

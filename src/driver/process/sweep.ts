@@ -10,6 +10,7 @@ import {
   type Place,
 } from './owner-records.ts';
 import { isAlive, filterAlive } from './process-identity.ts';
+import { endGroups } from './run-groups.ts';
 import { stopTree, type StopOptions, type StopTarget } from './stop-tree.ts';
 import { thisSystem, type System } from './system.ts';
 
@@ -55,6 +56,7 @@ export async function sweep(options: SweepOptions, system: System = thisSystem):
         forced += result.forced;
         if (result.left > 0) throw new Error(`${result.left} processes of this owner could not be ended`);
       }
+      if (fate === 'dead' && system.platform === 'linux') await endGroups(record.groups, ownerId);
     }
     const problem = await removeOwner(stateDir, ownerId);
     if (problem !== undefined) throw new Error(problem);

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFile, readFileSync, readdir } from 'node:fs';
+import { ownGroupDirectory } from './own-group.ts';
 
 /** What this folder needs from the operating system; replaced in tests. */
 export interface System {
@@ -12,6 +13,8 @@ export interface System {
   environ(pid: number): Promise<Buffer | undefined>;
   /** Linux: the line of /proc/<pid>/stat. Synchronous, so that nothing happens between this check and a signal. */
   stat(pid: number): string | undefined;
+  /** Linux: the directory of this process's cgroup (v2); undefined where there is none. */
+  ownGroup(): string | undefined;
   /** The output of a command, whatever its exit code; rejects when it could not run. */
   run(file: string, args: readonly string[]): Promise<string>;
   /** False when there is no such process or it may not be signalled. */
@@ -61,6 +64,15 @@ export const thisSystem: System = {
     } catch (error) {
       if (isAnswer(error)) return undefined;
       throw error;
+    }
+  },
+
+  ownGroup() {
+    try {
+      const [cgroup, mountinfo] = ['cgroup', 'mountinfo'].map((name) => readFileSync(`/proc/self/${name}`, 'utf8'));
+      return ownGroupDirectory(cgroup ?? '', mountinfo ?? '');
+    } catch {
+      return undefined;
     }
   },
 

@@ -1,9 +1,10 @@
 import { listCommand } from './windows-processes.ts';
+import { groupName } from './run-groups.ts';
 import { OWNER_MARKER, WATCHDOG_NAME } from './markers.ts';
 
 /*
- * The watchdog reads two lines, the owner and the start time of the server, then waits: a third line means a clean end,
- * the end of the input means that the server died. The owner is not an argument, so that no `ps` shows it as one.
+ * The watchdog reads three lines, the owner, the start time of the server and the directory of its cgroups (empty where there
+ * are none), then waits: a fourth line means a clean end, the end of the input means that the server died. The owner is not an argument, so that no `ps` shows it as one.
  */
 
 /**
@@ -25,7 +26,7 @@ tell() {
 begin=$(date +%s) round=0 empty=0 asked=' '
 while [ $round -lt 100 ] && [ $empty -lt 2 ]; do
   passed=$(($(date +%s) - begin))
-  [ $passed -lt 20 ] || exit 0
+  [ $passed -lt 20 ] || break
   empty=$((empty + 1)) round=$((round + 1))
   if [ $passed -ge 3 ] || [ $round -gt 15 ]; then
     hold
@@ -40,7 +41,7 @@ done
 const SHELL_WAIT = `
 trap '' HUP INT QUIT TERM PIPE TSTP
 exec 2>/dev/null
-IFS= read -r owner && IFS= read -r since || exit 0
+IFS= read -r owner && IFS= read -r since && IFS= read -r groups || exit 0
 IFS= read -r word && exit 0
 mark=${OWNER_MARKER}=$owner
 `;
@@ -67,6 +68,20 @@ else
   }
 fi
 scan() { for file in $(marked); do young $file && echo "$pid@$start"; done; }
+`;
+
+/** What hid from every scan is still in the cgroup of its session. */
+const LINUX_GROUPS = `
+[ -n "$groups" ] || exit 0
+for group in "$groups/${groupName('$owner', '')}"*; do
+  tries=0
+  while [ -d "$group" ] && [ $tries -lt 20 ]; do
+    echo 1 >"$group/cgroup.kill"
+    find "$group" -depth -type d -exec rmdir {} \\; || rmdir "$group"
+    [ ! -d "$group" ] || sleep 0.1 || sleep 1
+    tries=$((tries + 1))
+  done
+done
 `;
 
 /** See darwin-processes.ts: two listings, and descendants too. What was found once stays ours while it lives. */
@@ -125,7 +140,7 @@ function scan(since) {
   return all.filter(({ pid, start }) => ours.get(pid) === start);
 }
 function stop() {
-  const [owner, since, word] = input.split('\\n');
+  const [owner, since, , word] = input.split('\\n');
   if (!owner || !since || word) return;
   const until = performance.now() + 20000;
   for (let found = scan(BigInt(since)); found.length > 0 && performance.now() < until; found = scan(BigInt(since))) {
@@ -140,6 +155,6 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK']) { try { proces
 
 export function watchdogCommand(platform: NodeJS.Platform): { file: string; args: string[] } {
   if (platform === 'win32') return { file: process.execPath, args: ['-e', WINDOWS_SCRIPT, WATCHDOG_NAME] };
-  const scan = platform === 'linux' ? LINUX_SCAN : DARWIN_SCAN;
-  return { file: '/bin/sh', args: ['-c', SHELL_WAIT + scan + SHELL_LOOP, WATCHDOG_NAME] };
+  const script = platform === 'linux' ? LINUX_SCAN + SHELL_LOOP + LINUX_GROUPS : DARWIN_SCAN + SHELL_LOOP;
+  return { file: '/bin/sh', args: ['-c', SHELL_WAIT + script, WATCHDOG_NAME] };
 }

@@ -14,6 +14,8 @@ export interface Watchdog {
 
 export interface WatchdogOptions {
   readonly ownerId: string;
+  /** The directory in which the cgroups of the sessions are, where there are any. */
+  readonly groups?: string | undefined;
   readonly system?: System | undefined;
   /** Called when the watchdog is gone; the server carries on, and the next one sweeps. */
   readonly onProblem?: ((problem: string) => void) | undefined;
@@ -24,7 +26,7 @@ const STOP_TIMEOUT_MS = 2_000;
 const UNIX_EPOCH_IN_NET_TICKS = 621_355_968_000_000_000n;
 
 /** One for all sessions of a server. It waits on a pipe that the kernel closes when the server dies, in whatever way. */
-export function startWatchdog({ ownerId, system = thisSystem, onProblem }: WatchdogOptions): Watchdog {
+export function startWatchdog({ ownerId, groups = '', system = thisSystem, onProblem }: WatchdogOptions): Watchdog {
   if (!isPlainId(ownerId)) throw new TypeError(`Not usable as a process marker: ${JSON.stringify(ownerId)}`);
   const since = serverStart(system);
   let stopping: Promise<void> | undefined;
@@ -36,7 +38,7 @@ export function startWatchdog({ ownerId, system = thisSystem, onProblem }: Watch
     try {
       const started = spawnWatchdog(system, lost);
       child = started;
-      started.stdin?.write(`${ownerId}\n${since}\n`);
+      started.stdin?.write(`${ownerId}\n${since}\n${groups}\n`);
     } catch (error) {
       child = undefined;
       lost(error instanceof Error ? error.message : String(error));

@@ -1,0 +1,100 @@
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isPlainId } from './markers.ts';
+import type { System } from './system.ts';
+
+/** How the cgroup of a run is called; the owner's record says whether its server lives. */
+export const GROUP_PREFIX = 'claude-code-mcp';
+
+const KILL_DEADLINE_MS = 2_000;
+const POLL_MS = 10;
+
+export function groupName(ownerId: string, runId: string): string {
+  return `${GROUP_PREFIX}-${ownerId}-${runId}`;
+}
+
+/**
+ * A cgroup for each run, on Linux where this process may make one (cgroup v2, Linux 5.14). It holds what gave up its
+ * parent, session, group and environment, too: a process cannot lose its cgroup by accident. Elsewhere nothing happens.
+ */
+export class RunGroups {
+  /** The directory in which the groups are; undefined where there are none. */
+  readonly parent: string | undefined;
+  readonly #ownerId: string;
+  readonly #entered = new Set<string>();
+
+  constructor(ownerId: string, system: System) {
+    this.#ownerId = ownerId;
+    this.parent = system.platform === 'linux' ? system.ownGroup() : undefined;
+  }
+
+  /** Synchronous, right after the start of the process: it has not run anything yet that could be left out. */
+  enter(runId: string, pid: number): void {
+    if (this.parent === undefined) return;
+    const group = join(this.parent, groupName(this.#ownerId, runId));
+    try {
+      mkdirSync(group);
+    } catch {
+      // Read-only, or somebody else's.
+      return;
+    }
+    try {
+      if (!existsSync(join(group, 'cgroup.kill'))) throw new Error('Linux before 5.14');
+      writeFileSync(join(group, 'cgroup.procs'), String(pid));
+      this.#entered.add(group);
+    } catch {
+      removeGroup(group);
+    }
+  }
+
+  /** Kills what is left in the group of a run, and removes it. Never rejects. */
+  async end(runId: string): Promise<void> {
+    const group = join(this.parent ?? '', groupName(this.#ownerId, runId));
+    if (this.#entered.delete(group)) await endGroup(group);
+  }
+
+  async endAll(): Promise<void> {
+    await endGroups(this.parent, this.#ownerId);
+  }
+}
+
+/** Kills what is left in any group of the owner, and removes the groups. Never rejects. */
+export async function endGroups(parent: string | undefined, ownerId: string): Promise<void> {
+  if (parent === undefined || !isPlainId(ownerId)) return;
+  const names = subdirectories(parent).filter((name) => name.startsWith(groupName(ownerId, '')));
+  await Promise.all(names.map((name) => endGroup(join(parent, name))));
+}
+
+async function endGroup(group: string): Promise<void> {
+  const deadline = performance.now() + KILL_DEADLINE_MS;
+  // A group in which nothing lives can be removed at once; only a process that is being killed holds it for longer.
+  while (!removeGroup(group) && performance.now() < deadline) {
+    try {
+      writeFileSync(join(group, 'cgroup.kill'), '1');
+    } catch {
+      // Somebody else has removed it.
+    }
+    await pause(POLL_MS);
+  }
+}
+
+/** With the groups that a server inside a session made. False while something lives in it. */
+function removeGroup(group: string): boolean {
+  for (const name of subdirectories(group)) removeGroup(join(group, name));
+  try {
+    rmdirSync(group);
+  } catch {
+    return !existsSync(group);
+  }
+  return true;
+}
+
+function subdirectories(directory: string): string[] {
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,111 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ownGroupDirectory } from '../../src/driver/process/own-group.ts';
+import { endGroups, groupName, RunGroups } from '../../src/driver/process/run-groups.ts';
+import { thisSystem } from '../../src/driver/process/system.ts';
+import { groupsDirectory, groupsOf } from '../harness/cgroups.ts';
+import { alive, fakeSystem, newOwner, onCleanup, start, startInnocent, tempDir, until } from './support.ts';
+
+/** A shell that leaves behind a process without its environment or parent, and ends. */
+async function leaveOrphan(groups: RunGroups, run: string): Promise<number> {
+  const shell = spawn('/bin/sh', ['-c', 'read go; (env -i setsid sh -c "echo \\$\\$; exec sleep 600" &)'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  groups.enter(run, Number(shell.pid));
+  let output = '';
+  shell.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  shell.stdin.end('go\n');
+  await until('the orphan says its pid', () => output.endsWith('\n'));
+  onCleanup(() => thisSystem.kill(Number(output), 'SIGKILL'));
+  return Number(output);
+}
+
+describe('groups of runs', () => {
+  it('hold what nothing else leads to, until the run ends', async (context) => {
+    groupsDirectory(context);
+    const [owner, first, second] = [newOwner(), randomUUID(), randomUUID()];
+    const groups = new RunGroups(owner, thisSystem);
+    const [one, two] = [await leaveOrphan(groups, first), await leaveOrphan(groups, second)];
+    await groups.end(first);
+    expect(await alive(one)).toBe(false);
+    expect(await alive(two)).toBe(true);
+    expect(groupsOf(owner)).toEqual([groupName(owner, second)]);
+    await groups.endAll();
+    expect(await alive(two)).toBe(false);
+    expect(groupsOf(owner)).toEqual([]);
+  });
+
+  it('go with those of a server inside, and leave other owners alone', async (context) => {
+    const parent = groupsDirectory(context);
+    const [owner, other] = [newOwner(), newOwner()];
+    const [mine, theirs] = [new RunGroups(owner, thisSystem), new RunGroups(other, thisSystem)];
+    const theirOrphan = await leaveOrphan(theirs, randomUUID());
+    const [run, inner] = [randomUUID(), randomUUID()];
+    mine.enter(run, Number(startInnocent().pid));
+    const inside = new RunGroups(owner, { ...thisSystem, ownGroup: () => join(parent, groupName(owner, run)) });
+    const orphan = await leaveOrphan(inside, inner);
+    await endGroups(parent, owner);
+    expect(await alive(orphan)).toBe(false);
+    expect(groupsOf(owner)).toEqual([]);
+    expect(await alive(theirOrphan)).toBe(true);
+    await theirs.endAll();
+  });
+
+  it('leave no group behind for a process that is already gone', (context) => {
+    groupsDirectory(context);
+    const owner = newOwner();
+    new RunGroups(owner, thisSystem).enter(randomUUID(), 2 ** 22 + 1);
+    expect(groupsOf(owner)).toEqual([]);
+  });
+
+  it('are not made where the directory is no cgroup, or cannot be written', async () => {
+    const [parent, run] = [tempDir(), randomUUID()];
+    writeFileSync(join(parent, 'file'), '');
+    const child = start('/bin/sleep', ['600']);
+    for (const place of [parent, join(parent, 'missing'), join(parent, 'file'), undefined]) {
+      const groups = new RunGroups(newOwner(), fakeSystem({ ownGroup: () => place }));
+      groups.enter(run, Number(child.pid));
+      await groups.end(run);
+      await groups.endAll();
+    }
+    expect(readdirSync(parent)).toEqual(['file']);
+    expect(await alive(child.pid)).toBe(true);
+  });
+
+  it.each(['darwin', 'win32'] as const)('are not asked for on %s', (platform) => {
+    expect(new RunGroups(newOwner(), fakeSystem({ platform })).parent).toBeUndefined();
+  });
+
+  it('are ended by nobody whose name could lead elsewhere', async () => {
+    const parent = tempDir();
+    mkdirSync(join(parent, groupName('..', 'x')), { recursive: true });
+    await endGroups(parent, '..');
+    expect(readdirSync(parent)).toHaveLength(1);
+  });
+});
+
+describe('own cgroup', () => {
+  const mount = (root: string, point: string): string =>
+    `23 1 0:20 / / rw - ext4 /dev/vda rw\n31 23 0:28 ${root} ${point} rw,relatime shared:9 - cgroup2 cgroup2 rw\n`;
+
+  it.each([
+    ['the root', '0::/\n', mount('/', '/sys/fs/cgroup'), '/sys/fs/cgroup'],
+    ['a scope beside version 1', '4:memory:/x\n0::/user.slice/a.scope\n', mount('/', '/u'), '/u/user.slice/a.scope'],
+    ['a mount of a part', '0::/docker/abc/inner\n', mount('/docker/abc', '/sys/fs/cgroup'), '/sys/fs/cgroup/inner'],
+    ['a name with a space', '0::/a b\n', mount('/', '/my\\040groups'), '/my groups/a b'],
+    ['a mount that does not show it', '0::/user.slice\n', mount('/docker/abc', '/sys/fs/cgroup'), undefined],
+    ['version 1 only', '4:memory:/x\n', mount('/', '/sys/fs/cgroup'), undefined],
+    ['no mount', '0::/\n', '23 1 0:20 / / rw - ext4 /dev/vda rw\n', undefined],
+  ])('is found for %s', (_, cgroup, mountinfo, directory) => {
+    expect(ownGroupDirectory(cgroup, mountinfo)).toBe(directory);
+  });
+
+  it('of this process is where the system says', (context) => {
+    const parent = groupsDirectory(context);
+    const members = readFileSync(join(parent, 'cgroup.procs'), 'utf8').split('\n');
+    expect(members).toContain(String(process.pid));
+  });
+});
