@@ -121,6 +121,7 @@ export function syntheticEngine(
     },
     transcripts: {
       find: async () => undefined,
+      salvage: () => Promise.resolve(true),
       lastCostUsd: async () => 0,
       hasUnwrittenCost: async () => false,
       list: async () => [],

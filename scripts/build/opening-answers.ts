@@ -99,6 +99,7 @@ function idleEngine(toolset: Toolset): Engine {
     driver: { launch: never },
     transcripts: {
       find: never,
+      salvage: never,
       lastCostUsd: never,
       hasUnwrittenCost: never,
       list: never,

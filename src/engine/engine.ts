@@ -500,7 +500,7 @@ export class Engine {
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       lockTranscript: (id) => this.#lockTranscript(id),
-      hasTranscript: async (id) => (await transcripts.find(id)) !== undefined,
+      salvageTranscript: (id) => transcripts.salvage(id),
       onOpened: (session, request) => this.#trail.requested(session, request),
       onRequest: (session, request) => this.approvals.requested(session, request),
       isAskingPerson: (request) => this.approvals.isAskingPerson(request),

@@ -46,6 +46,8 @@ export interface WorkspaceModule extends Omit<OpenedWorkspace, 'workspace'> {
 
 export interface TranscriptReader {
   find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
+  /** Whether a process that was killed left a conversation to resume; if not, its id can be begun with again. */
+  salvage(sessionId: string): Promise<boolean>;
   lastCostUsd(sessionId: string): Promise<number>;
   /** Whether it cost more than that, and nobody knows how much. */
   hasUnwrittenCost(sessionId: string): Promise<boolean>;

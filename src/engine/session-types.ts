@@ -27,7 +27,8 @@ export interface SessionServices {
   recordedCostUsd(sessionId: string): Promise<number>;
   /** Keeps other servers from a transcript; refused when another process has it open or is about to. */
   lockTranscript(sessionId: string): Promise<TranscriptLock>;
-  hasTranscript(sessionId: string): Promise<boolean>;
+  /** Whether a process that was killed left a conversation to resume; if not, its id can be begun with again. */
+  salvageTranscript(sessionId: string): Promise<boolean>;
   /** Every request, also one that a rule is about to refuse. */
   onOpened(session: Session, request: OpenRequest): void;
   /** A request that somebody has to answer. */

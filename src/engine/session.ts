@@ -532,11 +532,11 @@ export class Session {
   }
 
   /**
-   * A process that was killed before it wrote anything left nothing to resume: the session begins again. One that has
+   * A process that was killed before it wrote a message left nothing to resume: the session begins again. One that has
    * answered had a transcript; if that is gone now, resuming says so, and nobody takes an empty session for the old one.
    */
   async #history(): Promise<SessionOrigin> {
-    const resumes = this.#hasAnswered || (await this.#services.hasTranscript(this.id));
+    const resumes = this.#hasAnswered || (await this.#services.salvageTranscript(this.id));
     return resumes ? { kind: 'resume' } : this.#origin;
   }
 

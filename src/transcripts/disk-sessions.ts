@@ -2,6 +2,7 @@
 
 import type { SDKSessionInfo } from '@anthropic-ai/claude-agent-sdk';
 import { hasUnwrittenCost, readLastCostUsd } from './cost-state.ts';
+import { salvageTranscripts } from './salvage-transcripts.ts';
 import { fileIncludes } from './search-from-end.ts';
 import { findSessionFile, isSessionId } from './session-files.ts';
 import { placesNewestFirst, type SessionPlace } from './session-places.ts';
@@ -34,6 +35,8 @@ export interface Transcripts {
   /** Newest first. What is skipped by `offset` is read too: about 2.5 ms per session. */
   list(request: ListRequest): Promise<DiskSession[]>;
   find(sessionId: string): Promise<FoundSession | undefined>;
+  /** Whether a process that was killed left a conversation to resume; if not, its id can be begun with again. */
+  salvage(sessionId: string): Promise<boolean>;
   /** Where a process that resumes or forks the session starts counting. */
   lastCostUsd(sessionId: string): Promise<number>;
   hasUnwrittenCost(sessionId: string): Promise<boolean>;
@@ -59,6 +62,10 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
       const { getSessionInfo } = await import('@anthropic-ai/claude-agent-sdk');
       const [info, file] = await Promise.all([getSessionInfo(sessionId), findSessionFile(configDir, sessionId)]);
       return info && { sessionId, cwd: info.cwd, file };
+    },
+
+    async salvage(sessionId) {
+      return (await this.find(sessionId)) !== undefined || salvageTranscripts(configDir, sessionId);
     },
 
     async lastCostUsd(sessionId) {

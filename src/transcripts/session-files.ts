@@ -12,26 +12,30 @@ export function isSessionId(value: string): boolean {
 }
 
 export async function findSessionFile(configDir: string, sessionId: string): Promise<string | undefined> {
-  if (!isSessionId(sessionId)) return undefined;
+  const candidates = (await transcriptsOf(configDir, sessionId)).filter(({ size }) => size > 0);
+  // A session that moved to another directory may have left a file behind in the first.
+  return candidates.toSorted((a, b) => b.lastModified - a.lastModified)[0]?.file;
+}
+
+/** Every file of the session, in whichever project, empty ones too. */
+export async function transcriptsOf(configDir: string, sessionId: string): Promise<Transcript[]> {
+  if (!isSessionId(sessionId)) return [];
   const projects = path.join(configDir, 'projects');
   const names = await readdir(projects).catch(() => []);
   const candidates = await Promise.all(
     names.map((name) => transcriptAt(path.join(projects, name, `${sessionId}.jsonl`))),
   );
-  return newest(candidates.filter((candidate) => candidate !== undefined))?.file;
+  return candidates.filter((candidate) => candidate !== undefined);
 }
 
-interface Transcript {
+export interface Transcript {
   readonly file: string;
   readonly lastModified: number;
+  /** In bytes. */
+  readonly size: number;
 }
 
 async function transcriptAt(file: string): Promise<Transcript | undefined> {
   const stats = await stat(file).catch(() => undefined);
-  return stats?.isFile() && stats.size > 0 ? { file, lastModified: stats.mtimeMs } : undefined;
-}
-
-/** A session that moved to another directory may have left a file behind in the first. */
-function newest(transcripts: readonly Transcript[]): Transcript | undefined {
-  return transcripts.toSorted((a, b) => b.lastModified - a.lastModified)[0];
+  return stats?.isFile() ? { file, lastModified: stats.mtimeMs, size: stats.size } : undefined;
 }

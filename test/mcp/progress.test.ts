@@ -39,7 +39,7 @@ async function workingSession(): Promise<Stage> {
       },
       recordedCostUsd: async () => 0,
       lockTranscript: async () => ({ release: async () => undefined }),
-      hasTranscript: async () => true,
+      salvageTranscript: async () => true,
       onOpened: () => undefined,
       onRequest: () => undefined,
       isAskingPerson: () => false,
