@@ -7,6 +7,10 @@ export interface AuditQuery {
   readonly session?: string | undefined;
   /** How many of the newest entries; all without it. */
   readonly last?: number | undefined;
+  /** Those it holds for, besides. */
+  readonly matches?: ((entry: AuditEntry) => boolean) | undefined;
+  /** Only older ones: past so many of this time. */
+  readonly before?: { readonly time: string; readonly skip: number } | undefined;
 }
 
 export interface AuditReading {
@@ -19,16 +23,21 @@ export interface AuditReading {
 /** Reads the log and its rotated files from the newest line back, no further than the query needs. */
 export async function readAudit(
   file: string,
-  { session, last = Number.POSITIVE_INFINITY }: AuditQuery = {},
+  { session, last = Number.POSITIVE_INFINITY, matches = () => true, before }: AuditQuery = {},
 ): Promise<AuditReading> {
   const newestFirst: AuditEntry[] = [];
   let unreadableLines = 0;
+  let skipped = 0;
+  const isPast = ({ time }: AuditEntry): boolean =>
+    before === undefined || time < before.time || (time === before.time && ++skipped > before.skip);
+  const isWanted = (entry: AuditEntry): boolean =>
+    (session === undefined || entry.session?.startsWith(session) === true) && matches(entry) && isPast(entry);
   if (last <= 0) return { entries: [], unreadableLines };
   for await (const line of linesOfAllFiles(file)) {
     if (line === '') continue;
     const entry = line === undefined ? undefined : parseEntry(line);
     if (entry === undefined) unreadableLines++;
-    else if (session === undefined || entry.session?.startsWith(session)) newestFirst.push(entry);
+    else if (isWanted(entry)) newestFirst.push(entry);
     if (newestFirst.length >= last) break;
   }
   return { entries: newestFirst.reverse(), unreadableLines };

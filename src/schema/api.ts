@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { action, callResult, compactStatus, toolInput } from './results.ts';
-import { permissionMode, sessionOptions } from './session-options.ts';
+import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
 import { SESSION_TAGS, StoredToken } from './store.ts';
 
 const time = z.iso.datetime();
@@ -131,7 +131,7 @@ export const apiSession = z.object({
   hub: z.string(),
   cancelledReason: z.string().optional(),
   cancelledSource: z.string().optional(),
-  /** What whoever asked may do with it. Not every control fits every state. */
+  /** What whoever asked may do with it now. */
   may: z.array(z.enum(SESSION_CONTROLS)),
 });
 export type ApiSession = z.infer<typeof apiSession>;
@@ -191,8 +191,12 @@ export type SessionsPage = z.infer<typeof sessionsPage>;
 
 const prompt = z.string().min(1).max(1_000_000);
 
-/** A start: the options of `claude_code`, flat. */
-export const startBody = z.strictObject({ prompt, ...sessionOptions.shape });
+/** A start: the options of `claude_code`. Those under `advanced` may stand at the top as well. */
+export const startBody = z.strictObject({
+  prompt,
+  ...sessionOptions.shape,
+  advanced: z.strictObject(advancedOptions).partial().optional(),
+});
 export type StartBody = z.input<typeof startBody>;
 
 const turnOptions = {
@@ -216,7 +220,7 @@ export type ForkBody = z.input<typeof forkBody>;
 export const turnAnswer = z.object({ session: apiSession, warnings: z.array(z.string()).optional() });
 export type TurnAnswer = z.infer<typeof turnAnswer>;
 
-export const emptyBody = z.strictObject({}).optional();
+export const emptyBody = z.strictObject({});
 /** Whether it did anything: a second cancel does not. */
 export const stopAnswer = z.object({ session: apiSession, done: z.boolean() });
 export type StopAnswer = z.infer<typeof stopAnswer>;

@@ -2,7 +2,7 @@ import type { Session } from '../../engine/session.ts';
 import type { State } from '../../engine/state.ts';
 import type { CheckAnswer, StatusAnswer } from '../../schema/results.ts';
 
-const COMPACT = {
+export const COMPACT_STATUS = {
   starting: 'running',
   running: 'running',
   waiting: 'waiting_permission',
@@ -25,7 +25,7 @@ const EXPLICIT = {
 } as const satisfies Record<State, StatusAnswer['status']>;
 
 export function compactStatus(session: Session): CheckAnswer['status'] {
-  return COMPACT[session.state];
+  return COMPACT_STATUS[session.state];
 }
 
 export function explicitStatus(session: Session): StatusAnswer['status'] {

@@ -1,0 +1,226 @@
+import type { EngineClient } from '../../engine/engine-client.ts';
+import type { Session } from '../../engine/session.ts';
+import { DomainError } from '../../errors/errors.ts';
+import { defined } from '../../mcp/tools/fields.ts';
+import {
+  applyAnswer,
+  applyBody,
+  discardAnswer,
+  discardBody,
+  emptyBody,
+  forkBody,
+  messageBody,
+  rewindAnswer,
+  rewindBody,
+  startBody,
+  stopAnswer,
+  turnAnswer,
+  type ApplyAnswer,
+  type DiscardAnswer,
+  type RewindAnswer,
+  type StopAnswer,
+  type TurnAnswer,
+} from '../../schema/api.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import type { RouteResponse } from '../http/route.ts';
+import type { HubPrincipal } from '../principals.ts';
+import { defineRoute, type ApiCall, type ApiRoute } from './define-route.ts';
+import { DRIVERS, STOPPERS, visibleSession } from './rights.ts';
+import { storedSession } from './session-routes.ts';
+import { settledOrAsked } from './settled-or-asked.ts';
+import type { ViewContext } from './views.ts';
+
+/** Prompts and inputs can be long. */
+const LONG_BODY = 4 * 1024 * 1024;
+
+const AWAITS = { description: 'A person has to allow it first; it is done when the request is allowed.' };
+
+/** What is done to sessions. */
+export function actionRoutes(viewOf: (principal: HubPrincipal) => ViewContext): ApiRoute[] {
+  const turned = async (call: ApiCall<unknown, unknown>, status: number, session: Session): Promise<RouteResponse> => {
+    const { context, principal } = call;
+    await context.stored();
+    const warnings = session.warnings.splice(0);
+    const json: TurnAnswer = {
+      session: await storedSession(context, session.id, viewOf(principal)),
+      ...(warnings.length > 0 && { warnings }),
+    };
+    return { status, json };
+  };
+
+  const stopped = async (
+    { context, principal, params }: ApiCall<unknown, unknown>,
+    stop: (client: EngineClient, id: string) => Promise<boolean>,
+  ): Promise<RouteResponse> => {
+    const { id } = await visibleSession(context.store, principal, params['id'] ?? '');
+    const client = context.clientFor(principal);
+    const done = await stop(client, id);
+    await context.stored();
+    const json: StopAnswer = { session: await storedSession(context, id, viewOf(principal)), done };
+    return { status: 200, json };
+  };
+
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions',
+      operation: 'startSession',
+      summary: 'Starts a session and answers when Claude Code has begun. Needs cwd or a workspace.',
+      roles: DRIVERS,
+      body: startBody,
+      maxBodyBytes: LONG_BODY,
+      answers: { 201: { description: 'It has begun.', schema: turnAnswer } },
+      async run(call) {
+        const { prompt, advanced = {}, ...top } = call.body;
+        const options: SessionOptions = defined({ ...advanced, ...top });
+        if (options.cwd === undefined && options.workspace === undefined)
+          throw new DomainError('INVALID_ARGUMENT', 'cwd: name the directory that the session works in.');
+        const client = call.context.clientFor(call.principal);
+        const session = await client.start({ prompt, options, defaults: { permissionMode: 'default' } });
+        return turned(call, 201, session);
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/messages',
+      operation: 'sendMessage',
+      summary: 'Sends the next message; a session at work takes it up when it can.',
+      roles: DRIVERS,
+      body: messageBody,
+      maxBodyBytes: LONG_BODY,
+      answers: { 200: { description: 'It was handed over.', schema: turnAnswer } },
+      async run(call) {
+        return turned(call, 200, await reply(call, { ...call.body, fork: false }));
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/fork',
+      operation: 'forkSession',
+      summary: 'Sends a message to a copy of the session, which has a new id.',
+      roles: DRIVERS,
+      body: forkBody,
+      maxBodyBytes: LONG_BODY,
+      answers: { 201: { description: 'The copy has begun.', schema: turnAnswer } },
+      async run(call) {
+        return turned(call, 201, await reply(call, { ...call.body, fork: true }));
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/interrupt',
+      operation: 'interruptSession',
+      summary: 'Stops the turn; the session takes messages afterwards.',
+      roles: STOPPERS,
+      body: emptyBody,
+      answers: { 200: { description: 'The turn has stopped, if there was one.', schema: stopAnswer } },
+      run: (call) => stopped(call, (client, id) => client.interrupt(id)),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/cancel',
+      operation: 'cancelSession',
+      summary: 'Ends the session for good, with all its processes.',
+      roles: STOPPERS,
+      body: emptyBody,
+      answers: { 200: { description: 'It is cancelled.', schema: stopAnswer } },
+      run: (call) => stopped(call, (client, id) => client.cancel(id)),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/rewind',
+      operation: 'rewindSession',
+      summary: 'Puts files back to what they were before a message; a dry run tells which.',
+      roles: DRIVERS,
+      body: rewindBody,
+      answers: {
+        200: { description: 'What was put back, or would be.', schema: rewindAnswer },
+        202: { ...AWAITS, schema: rewindAnswer },
+      },
+      run: (call) =>
+        acting(call, async (client, id): Promise<RewindAnswer> => {
+          const { toUserMessage, dryRun } = call.body;
+          const { files, left, lines, ...outcome } = await client.rewind(id, toUserMessage, dryRun);
+          return {
+            outcome: 'done',
+            dryRun: outcome.dryRun,
+            files: [...files],
+            left: left.map(({ path, why }) => ({ path, why })),
+            ...(lines && { lines }),
+          };
+        }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/apply',
+      operation: 'applyWork',
+      summary: 'Takes the work of a worktree to its base, all or nothing.',
+      roles: DRIVERS,
+      body: applyBody,
+      answers: {
+        200: { description: 'Where the work is now.', schema: applyAnswer },
+        202: { ...AWAITS, schema: applyAnswer },
+      },
+      run: (call) =>
+        acting(call, async (client, id): Promise<ApplyAnswer> => {
+          const { mode, message } = call.body;
+          const applied = await client.apply(id, { mode, message });
+          if (applied.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply' };
+          const { commit, branch, checkout } = applied;
+          return { outcome: 'applied', mode: applied.mode, ...defined({ commit, branch, checkout }) };
+        }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/discard',
+      operation: 'discardWork',
+      summary: 'Removes the worktree; unmerged work only with force, and its branch is kept.',
+      roles: DRIVERS,
+      body: discardBody,
+      answers: {
+        200: { description: 'What was removed and what was kept.', schema: discardAnswer },
+        202: { ...AWAITS, schema: discardAnswer },
+      },
+      run: (call) =>
+        acting(call, async (client, id): Promise<DiscardAnswer> => {
+          const { path, keptBranches, deletedBranch, keptDirectory } = await client.discard(id, call.body);
+          return {
+            outcome: 'discarded',
+            path,
+            keptBranches: [...keptBranches],
+            ...defined({ deletedBranch, keptDirectory }),
+          };
+        }),
+    }),
+  ];
+}
+
+interface Turn {
+  readonly prompt: string;
+  readonly fork: boolean;
+  readonly whenBusy?: 'reject' | 'queue';
+  readonly model?: string | undefined;
+  readonly permissionMode?: SessionOptions['permissionMode'];
+}
+
+async function reply({ context, principal, params }: ApiCall<unknown, unknown>, turn: Turn): Promise<Session> {
+  const { id } = await visibleSession(context.store, principal, params['id'] ?? '');
+  return context.clientFor(principal).reply({
+    ...turn,
+    sessionId: id,
+    disk: { kind: 'token', token: undefined, options: {}, defaults: { permissionMode: 'default' } },
+  });
+}
+
+/** Something that a person may have to allow first: the call does not wait for that. */
+async function acting<Body>(
+  { context, principal, params }: ApiCall<unknown, Body>,
+  act: (client: EngineClient, id: string) => Promise<object>,
+): Promise<RouteResponse> {
+  const { id } = await visibleSession(context.store, principal, params['id'] ?? '');
+  const client = context.clientFor(principal);
+  const answer = await settledOrAsked(context.store, id, act(client, id));
+  await context.stored();
+  if ('settled' in answer) return { status: 200, json: answer.settled };
+  return { status: 202, json: { outcome: 'awaits_person', requestId: answer.asked } };
+}

@@ -1,0 +1,144 @@
+import { readAudit, type AuditQuery } from '../../audit/report.ts';
+import type { AuditEntry } from '../../audit/audit-entry.ts';
+import { DomainError } from '../../errors/errors.ts';
+import {
+  apiMe,
+  auditPage,
+  auditQuery,
+  createdToken,
+  revokedToken,
+  tokenBody,
+  tokensAnswer,
+  type ApiMe,
+  type AuditPage,
+  type CreatedToken,
+  type TokensAnswer,
+} from '../../schema/api.ts';
+import { parseDuration } from '../tokens.ts';
+import { defineRoute, type ApiRoute } from './define-route.ts';
+import { EVERY_ROLE, mayOf, READERS } from './rights.ts';
+import { iso, tokenView } from './views.ts';
+
+/** Who calls, what was done, and who else may come in. */
+export function adminRoutes(): ApiRoute[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/me',
+      operation: 'getMe',
+      summary: 'Who the credential belongs to, and what it may do.',
+      roles: EVERY_ROLE,
+      answers: { 200: { description: 'The principal.', schema: apiMe } },
+      async run({ context: { version, settings }, principal }) {
+        const { id, name, kind, role, attended } = principal;
+        if (kind === 'anyone') throw new DomainError('PERMISSION_DENIED', 'Sign in first.');
+        const json: ApiMe = {
+          principal: { id, name, kind, role, attended },
+          hub: { version, approvals: settings.approvals },
+          may: mayOf(principal, settings.approvals),
+        };
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/audit',
+      operation: 'listAudit',
+      summary: 'The audit log, newest first.',
+      roles: READERS,
+      query: auditQuery,
+      answers: { 200: { description: 'A page of entries.', schema: auditPage } },
+      async run({ context: { settings }, query: { session, principal, kind, after, limit } }) {
+        if (settings.auditLog === 'off') throw new DomainError('UNAVAILABLE', 'The audit log is off.');
+        const before = after === undefined ? undefined : fromCursor(after);
+        const { entries } = await readAudit(settings.auditLog, {
+          session,
+          last: limit + 1,
+          matches: (entry) =>
+            (principal === undefined || entry.principal === principal) && (kind === undefined || entry.kind === kind),
+          before,
+        });
+        const page = entries.toReversed().slice(0, limit);
+        const json: AuditPage = {
+          entries: page.map((entry) => ({ ...entry })),
+          ...(entries.length > limit && { next: toCursor(page, before) }),
+        };
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/tokens',
+      operation: 'listTokens',
+      summary: 'Tokens and sign-ins, newest first, without their secrets.',
+      roles: ['admin'],
+      answers: { 200: { description: 'The tokens.', schema: tokensAnswer } },
+      async run({ context }) {
+        const json: TokensAnswer = {
+          tokens: (await context.tokens.list()).map((row) => tokenView(row, context.now())),
+        };
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/tokens',
+      operation: 'createToken',
+      summary: 'Makes a token. It is shown once, in this answer.',
+      roles: ['admin'],
+      body: tokenBody,
+      repeat: 'refused',
+      answers: { 201: { description: 'The token.', schema: createdToken } },
+      async run({ context, principal, body: { name, role, attended, expires } }) {
+        const lifetime = expires === undefined ? undefined : parseDuration(expires);
+        if (expires !== undefined && lifetime === undefined)
+          throw new DomainError('INVALID_ARGUMENT', 'expires: a number and a unit, such as 12h, 30d or 1y.');
+        const expiresAt = lifetime === undefined ? undefined : context.now() + lifetime;
+        const { token, row } = await context.tokens.create({ name, role, attended, expiresAt });
+        context.clientFor(principal).record({
+          kind: 'server',
+          what: `token created: ${row.id}`,
+          outcome: 'ok',
+          details: { role, attended },
+        });
+        const json: CreatedToken = {
+          ...{ id: row.id, name, role, attended, token },
+          ...(row.expiresAt !== undefined && { expiresAt: iso(row.expiresAt) }),
+        };
+        return { status: 201, json };
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/v1/tokens/{id}',
+      operation: 'revokeToken',
+      summary: 'Revokes a token or a sign-in, and all that was signed in with it.',
+      roles: ['admin'],
+      answers: { 200: { description: 'It opens nothing any more.', schema: revokedToken } },
+      async run({ context, principal, params }) {
+        const id = params['id'] ?? '';
+        const known = (await context.tokens.list()).some((token) => token.id === id);
+        if (!known) return { status: 404, json: { error: { code: 'NOT_FOUND', message: 'There is no such token.' } } };
+        const row = await context.tokens.revoke(id);
+        context.clientFor(principal).record({ kind: 'server', what: `token revoked: ${row.id}`, outcome: 'ok' });
+        return { status: 200, json: { token: tokenView(row, context.now()) } };
+      },
+    }),
+  ];
+}
+
+/** Where a page ended: its last entry's time, and how many entries of that time it had. */
+function toCursor(page: readonly AuditEntry[], before: Place | undefined): string {
+  const time = page.at(-1)?.time ?? '';
+  const earlier = before?.time === time ? before.skip : 0;
+  return `${time}~${earlier + page.filter((entry) => entry.time === time).length}`;
+}
+
+type Place = NonNullable<AuditQuery['before']>;
+
+function fromCursor(cursor: string): Place {
+  const [time = '', skip = ''] = cursor.split('~');
+  if (Number.isNaN(Date.parse(time)) || !/^\d{1,6}$/.test(skip))
+    throw new DomainError('INVALID_ARGUMENT', 'after: take it from `next` of the page before.');
+  return { time, skip: Number(skip) };
+}

@@ -1,0 +1,24 @@
+import type { Settings } from '../../config/load-settings.ts';
+import type { EngineClient } from '../../engine/engine-client.ts';
+import type { HubRef } from '../../schema/store.ts';
+import type { Store } from '../../store/contract.ts';
+import type { HubPrincipal } from '../principals.ts';
+import type { Tokens } from '../tokens.ts';
+
+/** What the routes of the API need of the hub. What is read comes from the store, what is changed goes through a client. */
+export interface ApiContext {
+  readonly store: Store;
+  /** This life of this hub. */
+  readonly hub: HubRef;
+  readonly version: string;
+  readonly settings: Pick<Settings, 'approvals' | 'auditLog'>;
+  readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
+  /** The engine as this principal may use it. */
+  clientFor(principal: HubPrincipal): EngineClient;
+  /** Resolves when everything that has happened is stored; awaited before anybody is told of it. */
+  stored(): Promise<void>;
+  /** Time of day. */
+  now(): number;
+  /** Failures that nobody foresaw, for the log. */
+  report(error: unknown): void;
+}

@@ -1,0 +1,104 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { z } from 'zod';
+import { DomainError } from '../../errors/errors.ts';
+import { isObject, parseArguments } from '../../mcp/arguments.ts';
+import { errorResponse } from '../http/error-response.ts';
+import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
+import type { HubPrincipal, Role } from '../principals.ts';
+import type { ApiContext } from './context.ts';
+import { IdempotentWrites } from './idempotency.ts';
+
+export interface ApiCall<Query, Body> {
+  readonly context: ApiContext;
+  readonly principal: HubPrincipal;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+  readonly headers: IncomingHttpHeaders;
+  readonly signal: AbortSignal;
+}
+
+/** A route as it is served and as the OpenAPI document tells of it. */
+export interface ApiRoute {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  /** Names the operation for clients that are made from the document. */
+  readonly operation: string;
+  readonly summary: string;
+  readonly roles: readonly Role[];
+  readonly query: z.ZodObject | undefined;
+  readonly body: z.ZodObject | undefined;
+  /** What it answers, by status; errors that any route may answer are left out. */
+  readonly answers: Readonly<Record<number, ApiAnswer>>;
+  /** How a repeat with the same `Idempotency-Key` is answered. */
+  readonly repeat: 'same-answer' | 'refused';
+  readonly maxBodyBytes?: number | undefined;
+  run(call: ApiCall<never, never>): Promise<RouteResponse>;
+}
+
+export interface ApiAnswer {
+  readonly description: string;
+  readonly schema?: z.ZodType;
+  readonly contentType?: string;
+}
+
+type Definition<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<
+  ApiRoute,
+  'query' | 'body' | 'repeat' | 'run'
+> & {
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly repeat?: ApiRoute['repeat'];
+  run(call: ApiCall<z.infer<Query>, z.infer<Body>>): Promise<RouteResponse>;
+};
+
+const nothing = z.strictObject({});
+type Nothing = typeof nothing;
+
+export function defineRoute<Query extends z.ZodObject = Nothing, Body extends z.ZodObject = Nothing>(
+  definition: Definition<Query, Body>,
+): ApiRoute {
+  return { query: undefined, body: undefined, repeat: 'same-answer', ...definition };
+}
+
+/** The routes as the HTTP server takes them: parsed once here, writes carried out once for each idempotency key. */
+export function served(routes: readonly ApiRoute[], context: ApiContext): Route[] {
+  const writes = new IdempotentWrites(context);
+  return routes.map((route) => ({
+    method: route.method,
+    path: route.path,
+    roles: route.roles,
+    ...(route.maxBodyBytes !== undefined && { maxBodyBytes: route.maxBodyBytes }),
+    handler: (request) => handle(route, request, context, writes),
+  }));
+}
+
+async function handle(
+  route: ApiRoute,
+  request: RouteRequest,
+  context: ApiContext,
+  writes: IdempotentWrites,
+): Promise<RouteResponse> {
+  const { principal, params, headers, signal } = request;
+  const query = parseArguments(route.query ?? nothing, asObject(request.query), []);
+  const body = parseArguments(route.body ?? nothing, bodyOf(request), []);
+  const run = (): Promise<RouteResponse> =>
+    route.run({ context, principal, params, query: query as never, body: body as never, headers, signal });
+  const key = headers['idempotency-key'];
+  if (route.method === 'GET' || key === undefined) return run();
+  return writes.once({ route, request, key: String(key) }, () =>
+    run().catch((error: unknown) => errorResponse(error, (unforeseen) => context.report(unforeseen))),
+  );
+}
+
+function bodyOf({ body = {} }: RouteRequest): Record<string, unknown> {
+  if (isObject(body)) return body;
+  throw new DomainError('INVALID_ARGUMENT', 'The body must be a JSON object.');
+}
+
+function asObject(query: URLSearchParams): Record<string, string> {
+  const names = [...new Set(query.keys())];
+  const twice = names.find((name) => query.getAll(name).length > 1);
+  if (twice !== undefined) throw new DomainError('INVALID_ARGUMENT', `${twice.slice(0, 50)} is given twice.`);
+  return Object.fromEntries(query);
+}

@@ -1,0 +1,118 @@
+import type { StreamMessages } from '../../schema/api.ts';
+import type { FeedEntry, StoredSession } from '../../schema/store.ts';
+import type { Store } from '../../store/contract.ts';
+import type { EventStream } from '../http/route.ts';
+import type { FeedTail } from './feed-tail.ts';
+import { sees } from './rights.ts';
+import { eventView, requestView, sessionView, type ViewContext } from './views.ts';
+
+const PAGE = 100;
+/** Whoever is further behind loads what it shows again: that is less than a replay of everything. */
+const FURTHEST_BEHIND = 10_000;
+/** Positions of others' rows after which a reader is told where it stands, so that it can read on from there. */
+const SILENT_POSITIONS = 1_000;
+const MOST_SESSIONS = 2_000;
+
+export interface StreamRequest {
+  readonly view: ViewContext;
+  /** As the client gave it. */
+  readonly lastEventId: string | undefined;
+  readonly session: string | undefined;
+  readonly events: boolean;
+}
+
+export interface StreamSource {
+  readonly tail: FeedTail;
+  readonly sessions: KnownSessions;
+  /** Names this memory: another one has other positions. */
+  storeId(): Promise<string>;
+}
+
+type Message = { [Name in keyof StreamMessages]: { event: Name; data: StreamMessages[Name] } }[keyof StreamMessages];
+
+/** Tells one reader everything it may see, from where it left off, at the pace at which it reads. */
+export async function streamFeed(source: StreamSource, request: StreamRequest, stream: EventStream): Promise<void> {
+  const { tail } = source;
+  const { newest, leave } = await tail.enter();
+  try {
+    const from = position(request.lastEventId, newest);
+    let at = 'reset' in from ? newest : from.position;
+    let told = at;
+    const send = async ({ event, data }: Message, id: number): Promise<void> => {
+      told = id;
+      await stream.send({ id: String(id), event, data });
+    };
+    if ('reset' in from) await send({ event: 'reset', data: { reason: from.reset, position: newest } }, newest);
+    const store = await source.storeId();
+    let isLive = false;
+    while (!stream.closed.aborted) {
+      const { entries, last } = await tail.read(at, PAGE);
+      for (const entry of entries) {
+        const message = await messageOf(entry, source.sessions, request);
+        if (message) await send(message, entry.seq);
+        if (stream.closed.aborted) return;
+      }
+      at = last;
+      if (entries.length > 0 && at - told < SILENT_POSITIONS) continue;
+      if (!isLive || at - told >= SILENT_POSITIONS) await send({ event: 'live', data: { position: at, store } }, at);
+      isLive = true;
+      if (entries.length === 0) await tail.changed(at, stream.closed);
+    }
+  } finally {
+    leave();
+  }
+}
+
+function position(given: string | undefined, newest: number): { position: number } | { reset: string } {
+  if (given === undefined || given === '') return { position: newest };
+  const at = /^\d{1,15}$/.test(given) ? Number(given) : undefined;
+  if (at === undefined) return { reset: 'The id is not one of this stream.' };
+  if (at > newest) return { reset: 'The hub does not remember that far: its store is another one.' };
+  if (newest - at > FURTHEST_BEHIND) return { reset: 'Too much has happened since.' };
+  return { position: at };
+}
+
+async function messageOf(
+  entry: FeedEntry,
+  sessions: KnownSessions,
+  { view, session: only, events }: StreamRequest,
+): Promise<Message | undefined> {
+  if (entry.kind === 'command' || (entry.kind === 'event' && !events)) return undefined;
+  if (entry.kind === 'session') sessions.put(entry.row);
+  const sessionId = entry.kind === 'session' ? entry.row.id : entry.row.sessionId;
+  if (only !== undefined && sessionId !== only) return undefined;
+  const session = entry.kind === 'session' ? entry.row : await sessions.find(sessionId);
+  if (!session || !sees(view.principal, session)) return undefined;
+  switch (entry.kind) {
+    case 'session':
+      return { event: 'session', data: await sessionView(entry.row, view) };
+    case 'request':
+      return { event: 'request', data: await requestView(entry.row, session, view) };
+    case 'event':
+      return { event: 'event', data: { sessionId, ...eventView(entry.row) } };
+  }
+}
+
+/** Sessions that the stream has come across: whose they are does not change. */
+export class KnownSessions {
+  readonly #store: Pick<Store, 'session'>;
+  readonly #known = new Map<string, StoredSession>();
+
+  constructor(store: Pick<Store, 'session'>) {
+    this.#store = store;
+  }
+
+  put(row: StoredSession): void {
+    this.#known.delete(row.id);
+    this.#known.set(row.id, row);
+    if (this.#known.size > MOST_SESSIONS) this.#known.delete(this.#known.keys().next().value ?? '');
+  }
+
+  async find(id: string): Promise<StoredSession | undefined> {
+    const known = this.#known.get(id);
+    if (known) return known;
+    const row = await this.#store.session(id);
+    if (row) this.put(row);
+    return row;
+  }
+}

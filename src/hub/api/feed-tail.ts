@@ -1,0 +1,133 @@
+import type { FeedEntry } from '../../schema/store.ts';
+import type { FeedPage, Store } from '../../store/contract.ts';
+import { follow } from '../../store/follow.ts';
+
+const MOST_ENTRIES = 2_000;
+const MOST_BYTES = 8 * 1024 * 1024;
+const RETRY_MS = 1_000;
+
+interface Held {
+  readonly entry: FeedEntry;
+  readonly bytes: number;
+}
+
+/**
+ * The end of the store's feed, read once for all who follow it. Whoever keeps up reads from memory, whoever falls behind
+ * reads from the store, each at its own pace: nobody waits for anybody, and nothing is queued for anybody.
+ */
+export class FeedTail {
+  readonly #store: Pick<Store, 'feed' | 'subscribe'>;
+  readonly #report: (error: unknown) => void;
+  readonly #waiting = new Set<() => void>();
+  #held: Held[] = [];
+  #bytes = 0;
+  /** What is held is everything after this position. */
+  #from = 0;
+  #last = 0;
+  #readers = 0;
+  #stop: AbortController | undefined;
+  #starting: Promise<void> | undefined;
+
+  constructor(store: Pick<Store, 'feed' | 'subscribe'>, report: (error: unknown) => void) {
+    this.#store = store;
+    this.#report = report;
+  }
+
+  get readers(): number {
+    return this.#readers;
+  }
+
+  /** Follows the feed while there is a reader. Returns the newest position and how to leave. */
+  async enter(): Promise<{ newest: number; leave: () => void }> {
+    this.#readers++;
+    const leave = (): void => {
+      if (--this.#readers > 0) return;
+      this.#stop?.abort();
+      this.#stop = undefined;
+      this.#starting = undefined;
+    };
+    try {
+      await (this.#starting ??= this.#start());
+      return { newest: await this.newest(), leave };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async newest(): Promise<number> {
+    return (await this.#store.feed({ after: Number.MAX_SAFE_INTEGER, limit: 1 })).last;
+  }
+
+  /** What comes after a position; no entries when there is nothing yet. */
+  async read(after: number, limit: number): Promise<FeedPage> {
+    if (after < this.#from) return this.#store.feed({ after, limit });
+    const entries = this.#held.filter(({ entry }) => entry.seq > after).slice(0, limit);
+    return {
+      entries: entries.map(({ entry }) => entry),
+      last: entries.at(-1)?.entry.seq ?? Math.max(after, this.#last),
+    };
+  }
+
+  /** Resolves when there may be something after this position, or on the signal. */
+  async changed(after: number, signal: AbortSignal): Promise<void> {
+    if (this.#last > after || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      signal.addEventListener('abort', wake);
+    });
+  }
+
+  async #start(): Promise<void> {
+    const stop = new AbortController();
+    this.#stop = stop;
+    this.#held = [];
+    this.#bytes = 0;
+    this.#from = this.#last = await this.newest();
+    void this.#follow(stop.signal);
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        for await (const { entries, last } of follow(this.#store, this.#last, signal)) this.#take(entries, last);
+      } catch (error) {
+        this.#report(error);
+        await pause(RETRY_MS, signal);
+      }
+    }
+  }
+
+  #take(entries: readonly FeedEntry[], last: number): void {
+    for (const entry of entries) {
+      const bytes = JSON.stringify(entry).length;
+      this.#held.push({ entry, bytes });
+      this.#bytes += bytes;
+    }
+    while (this.#held.length > MOST_ENTRIES || (this.#bytes > MOST_BYTES && this.#held.length > 0)) {
+      const oldest = this.#held.shift();
+      this.#bytes -= oldest?.bytes ?? 0;
+      this.#from = oldest?.entry.seq ?? this.#from;
+    }
+    this.#last = last;
+    for (const wake of [...this.#waiting]) wake();
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    timer.unref();
+    signal.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import { apiError, signInAnswer, signInBody, STREAM_MESSAGES } from '../../schema/api.ts';
+import { defineRoute, type ApiAnswer, type ApiRoute } from './define-route.ts';
+import { EVERY_ROLE } from './rights.ts';
+
+type Json = Record<string, unknown>;
+
+/** Errors that any route may answer. */
+const ERRORS: Readonly<Record<string, string>> = {
+  400: 'The call is wrong; the message says how.',
+  401: 'No valid credential.',
+  403: 'The role or a rule of the operator forbids it.',
+  404: 'There is no such thing, or it belongs to another.',
+  409: 'Not in this state: busy, or cancelled.',
+  429: 'Too many sessions, or too many calls.',
+  503: 'The store or another machine is away; nothing was done.',
+};
+
+const AUTHENTICATION = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A token of `claude-code-mcp token create`, or an OAuth token.',
+  },
+  signIn: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Claude-Code-Key',
+    description: 'The key that a sign-in returned, together with its cookie.',
+  },
+};
+
+/** The OpenAPI 3.1 document of these routes. */
+export function openApiDocument(routes: readonly ApiRoute[], version: string): Json {
+  const paths: Record<string, Json> = {};
+  for (const route of routes)
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'claude-code-mcp hub',
+      version,
+      description: 'Sessions of Claude Code: start, watch, answer, stop. Writes take an Idempotency-Key.',
+    },
+    security: [{ bearer: [] }, { signIn: [] }],
+    paths: { ...paths, '/api/v1/sign-in': { post: signIn() } },
+    components: {
+      securitySchemes: AUTHENTICATION,
+      schemas: {
+        Error: schemaOf(apiError),
+        ...Object.fromEntries(
+          Object.entries(STREAM_MESSAGES).map(([name, schema]) => [`Stream_${name}`, schemaOf(schema)]),
+        ),
+      },
+    },
+  };
+}
+
+export function openApiRoute(others: readonly ApiRoute[]): ApiRoute {
+  let document: Json | undefined;
+  const route: ApiRoute = defineRoute({
+    method: 'GET',
+    path: '/api/v1/openapi.json',
+    operation: 'getOpenApi',
+    summary: 'This document.',
+    roles: EVERY_ROLE,
+    answers: { 200: { description: 'OpenAPI 3.1.', schema: z.looseObject({ openapi: z.string() }) } },
+    async run({ context: { version } }) {
+      document ??= openApiDocument([...others, route], version);
+      return { status: 200, json: document };
+    },
+  });
+  return route;
+}
+
+function operation(route: ApiRoute): Json {
+  const { operation: operationId, summary, roles, method, path, query, body, answers } = route;
+  const headers = method === 'GET' ? [] : [IDEMPOTENCY_KEY];
+  const parameters = [...pathParameters(path), ...queryParameters(query), ...headers];
+  return {
+    operationId,
+    summary,
+    description: `For ${roles.join(', ')}.`,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: { required: !accepts(body, {}), content: json(schemaOf(body, 'input')) } }),
+    responses: { ...errorResponses(), ...Object.fromEntries(Object.entries(answers).map(response)) },
+  };
+}
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'A repeat with the same key gets the stored answer.',
+  schema: { type: 'string', maxLength: 200 },
+};
+
+function pathParameters(path: string): Json[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+}
+
+function queryParameters(query: z.ZodObject | undefined): Json[] {
+  if (!query) return [];
+  const { properties = {}, required = [] } = schemaOf(query, 'input') as { properties?: Json; required?: string[] };
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    // A number that is read from text has no type of its own.
+    schema: schema as Json,
+  }));
+}
+
+function response([status, { description, schema, contentType }]: [string, ApiAnswer]): [string, Json] {
+  const content = schema ? { [contentType ?? 'application/json']: { schema: schemaOf(schema) } } : undefined;
+  const text = !schema && contentType !== undefined ? { [contentType]: { schema: { type: 'string' } } } : undefined;
+  return [status, { description, ...((content ?? text) && { content: content ?? text }) }];
+}
+
+function errorResponses(): Json {
+  const schema = { $ref: '#/components/schemas/Error' };
+  return Object.fromEntries(
+    Object.entries(ERRORS).map(([status, description]) => [status, { description, content: json(schema) }]),
+  );
+}
+
+/** The exchange itself is served elsewhere, and needs no credential. */
+function signIn(): Json {
+  return {
+    operationId: 'signIn',
+    summary: 'Signs a browser in with the code of `hub open` or with a token; sets a cookie and returns its key.',
+    security: [],
+    requestBody: { required: true, content: json(schemaOf(signInBody, 'input')) },
+    responses: { ...errorResponses(), 200: { description: 'Signed in.', content: json(schemaOf(signInAnswer)) } },
+  };
+}
+
+function json(schema: Json): Json {
+  return { 'application/json': { schema } };
+}
+
+function accepts(schema: z.ZodType, value: unknown): boolean {
+  return schema.safeParse(value).success;
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    target: 'draft-2020-12',
+  });
+  return rest;
+}

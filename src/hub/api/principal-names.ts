@@ -1,0 +1,22 @@
+import type { Store } from '../../store/contract.ts';
+
+const MOST_REMEMBERED = 5_000;
+
+/** What people call a principal: a token by its name, all others by their id. A token's name never changes. */
+export class PrincipalNames {
+  readonly #store: Pick<Store, 'token'>;
+  readonly #known = new Map<string, string>();
+
+  constructor(store: Pick<Store, 'token'>) {
+    this.#store = store;
+  }
+
+  async of(principalId: string): Promise<string> {
+    const known = this.#known.get(principalId);
+    if (known !== undefined) return known;
+    const name = (await this.#store.token(principalId))?.name ?? principalId;
+    if (this.#known.size >= MOST_REMEMBERED) this.#known.clear();
+    this.#known.set(principalId, name);
+    return name;
+  }
+}

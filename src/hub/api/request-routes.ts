@@ -1,0 +1,116 @@
+import { DomainError } from '../../errors/errors.ts';
+import {
+  answerAnswer,
+  answerBody,
+  apiError,
+  apiRequest,
+  requestsPage,
+  requestsQuery,
+  type AnswerAnswer,
+  type ApiError,
+  type ApiRequest,
+  type RequestsPage,
+} from '../../schema/api.ts';
+import type { StoredRequest, StoredSession } from '../../schema/store.ts';
+import type { RouteResponse } from '../http/route.ts';
+import type { HubPrincipal } from '../principals.ts';
+import { defineRoute, type ApiRoute } from './define-route.ts';
+import { DECIDERS, EVERY_ROLE, readsAll, visibleRequest } from './rights.ts';
+import { outcomeView, requestView, type ViewContext } from './views.ts';
+
+/** The inbox, and the answers to what is in it. */
+export function requestRoutes(viewOf: (principal: HubPrincipal) => ViewContext): ApiRoute[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/requests',
+      operation: 'listRequests',
+      summary: 'The inbox: what waits for an answer, oldest first, each with its whole input.',
+      roles: EVERY_ROLE,
+      query: requestsQuery,
+      answers: { 200: { description: 'A page of open requests.', schema: requestsPage } },
+      async run({ context: { store }, principal, query: { session, after, limit } }) {
+        const { items, next } = await store.inbox({
+          limit,
+          ...(!readsAll(principal) && { principal: principal.id }),
+          ...(session !== undefined && { sessionId: session }),
+          ...(after !== undefined && { after }),
+        });
+        const sessions = new Map<string, Promise<StoredSession | undefined>>();
+        const sessionOf = ({ sessionId }: StoredRequest): Promise<StoredSession | undefined> => {
+          const known = sessions.get(sessionId) ?? store.session(sessionId);
+          sessions.set(sessionId, known);
+          return known;
+        };
+        const view = viewOf(principal);
+        const shown = await Promise.all(
+          items.map(async (row): Promise<ApiRequest[]> => {
+            const of = await sessionOf(row);
+            return of ? [await requestView(row, of, view)] : [];
+          }),
+        );
+        const json: RequestsPage = { requests: shown.flat(), ...(next !== undefined && { next }) };
+        return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/requests/{requestId}',
+      operation: 'getRequest',
+      summary: 'A request, open or settled.',
+      roles: EVERY_ROLE,
+      answers: { 200: { description: 'The request.', schema: apiRequest } },
+      async run({ context: { store }, principal, params }) {
+        const { request, session } = await visibleRequest(store, principal, params['requestId'] ?? '');
+        return { status: 200, json: await requestView(request, session, viewOf(principal)) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/requests/{requestId}/answer',
+      operation: 'answerRequest',
+      summary: 'Answers a request, once: whoever comes later is told who decided what.',
+      roles: DECIDERS,
+      body: answerBody,
+      maxBodyBytes: 4 * 1024 * 1024,
+      answers: {
+        200: { description: 'This answer counts.', schema: answerAnswer },
+        409: { description: 'It was settled before; `outcome` tells by whom and how.', schema: apiError },
+      },
+      async run({ context, principal, params, body: { decision, ...more } }) {
+        const { store } = context;
+        const view = viewOf(principal);
+        const id = params['requestId'] ?? '';
+        const { request, session } = await visibleRequest(store, principal, id);
+        if (request.outcome) return settledBefore(request.outcome, view);
+        const client = context.clientFor(principal);
+        try {
+          const { warnings } = await client.respond(session.id, id, { decision, ...more });
+          await context.stored();
+          const row = (await store.request(id)) ?? request;
+          const told = warnings.splice(0);
+          const json: AnswerAnswer = {
+            request: await requestView(row, session, view),
+            ...(told.length > 0 && { warnings: told }),
+          };
+          return { status: 200, json };
+        } catch (error) {
+          if (!(error instanceof DomainError) || error.code !== 'PERMISSION_REQUEST_NOT_FOUND') throw error;
+          // Somebody was faster; what they decided may still be on its way to the store.
+          await context.stored();
+          const row = await store.request(id);
+          if (row?.outcome) return settledBefore(row.outcome, view);
+          throw error;
+        }
+      },
+    }),
+  ];
+}
+
+async function settledBefore(stored: NonNullable<StoredRequest['outcome']>, view: ViewContext): Promise<RouteResponse> {
+  const outcome = await outcomeView(stored, view);
+  const did = outcome.decision === 'allow' ? 'allowed' : 'denied';
+  const message = `This request was ${did} by ${outcome.by} (${outcome.source}) at ${outcome.at}.`;
+  const json: ApiError = { error: { code: 'PERMISSION_REQUEST_NOT_FOUND', message }, outcome };
+  return { status: 409, json };
+}

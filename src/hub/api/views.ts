@@ -1,0 +1,193 @@
+import type { Settings } from '../../config/load-settings.ts';
+import { suggestedRules } from '../../engine/answer.ts';
+import { roundUsd } from '../../engine/totals.ts';
+import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
+import { describeRuleNames } from '../../mcp/forms/lasting-rules.ts';
+import { COMPACT_STATUS } from '../../mcp/views/status.ts';
+import type { PermissionUpdate } from '../../driver/permission-ask.ts';
+import type {
+  ApiEvent,
+  ApiRequest,
+  ApiSession,
+  ApiSessionDetail,
+  ApiToken,
+  RequestOutcomeView,
+} from '../../schema/api.ts';
+import type { CallResult } from '../../schema/results.ts';
+import type { PermissionMode } from '../../schema/session-options.ts';
+import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
+import type { HubPrincipal } from '../principals.ts';
+import { controlsOf, mayAnswer } from './rights.ts';
+
+/** For whom a row is shown, and what is needed besides the row. */
+export interface ViewContext {
+  readonly principal: HubPrincipal;
+  readonly approvals: Settings['approvals'];
+  /** What people call a principal. */
+  nameOf(principalId: string): Promise<string>;
+}
+
+interface ShownState {
+  activity?: string;
+  model?: string;
+  permissionMode?: PermissionMode;
+  backgroundTasks?: number;
+  result?: CallResult;
+  cancellation?: { reason: string; source: string };
+}
+
+interface ShownTotals {
+  turns?: number;
+  costUsd?: number;
+  costUnknown?: true;
+}
+
+export async function sessionView(row: StoredSession, view: ViewContext): Promise<ApiSession> {
+  const { activity, model, permissionMode, backgroundTasks = 0, cancellation } = row.state as ShownState;
+  const { turns = 0, costUsd = 0, costUnknown } = row.totals as ShownTotals;
+  const { type, path, branch, base, state } = row.workspace as Record<string, unknown>;
+  return {
+    sessionId: row.id,
+    status: COMPACT_STATUS[row.state.tag],
+    state: row.state.tag,
+    ...texts({ title: row.title, activity, model }),
+    cwd: row.cwd,
+    owner: { id: row.principal, name: await view.nameOf(row.principal) },
+    createdAt: iso(row.createdAt),
+    lastActiveAt: iso(row.lastActiveAt),
+    totalTurns: turns,
+    totalCostUsd: roundUsd(costUsd),
+    ...(costUnknown && { costUnknown }),
+    ...(permissionMode && { permissionMode }),
+    ...(backgroundTasks > 0 && { backgroundTasks }),
+    workspace: { type: String(type), ...texts({ path, branch, base, state }) },
+    hub: row.runsOn.hub,
+    ...(cancellation && { cancelledReason: cancellation.reason, cancelledSource: cancellation.source }),
+    may: controlsOf(view.principal, row),
+  };
+}
+
+export interface SessionParts {
+  readonly requests: readonly StoredRequest[];
+  readonly messages: readonly StoredMessage[];
+  readonly lastEventId: number;
+}
+
+export async function sessionDetail(
+  row: StoredSession,
+  { requests, messages, lastEventId }: SessionParts,
+  view: ViewContext,
+): Promise<ApiSessionDetail> {
+  const { result } = row.state as ShownState;
+  return {
+    ...(await sessionView(row, view)),
+    options: row.options,
+    needs: row.secretNames,
+    ...(result && { result }),
+    requests: await Promise.all(requests.map((request) => requestView(request, row, view))),
+    queued: messages.map(({ id, at, content }) => ({ id, at: iso(at), text: textOf(content) })),
+    lastEventId,
+  };
+}
+
+interface ShownAsk {
+  toolName?: string;
+  input?: Record<string, unknown>;
+  suggestions?: PermissionUpdate[];
+  onceOnly?: boolean;
+  [name: string]: unknown;
+}
+
+export async function requestView(row: StoredRequest, session: StoredSession, view: ViewContext): Promise<ApiRequest> {
+  const ask = row.ask as ShownAsk;
+  const { toolName = '', input = {}, suggestions, onceOnly = false } = ask;
+  const rules = suggestedRules({ suggestions, onceOnly });
+  const { expiresAt, outcome } = row;
+  return {
+    requestId: row.id,
+    sessionId: row.sessionId,
+    type: row.kind,
+    status: outcome ? 'settled' : 'open',
+    toolName,
+    input,
+    summary: summaryOf(row.kind, toolName, input),
+    ...texts({
+      title: ask['title'],
+      description: ask['description'],
+      plan: ask['plan'],
+      decisionReason: ask['decisionReason'],
+      blockedPath: ask['blockedPath'],
+      toolUseID: ask['toolUseId'],
+      agentID: ask['agentId'],
+      cwd: ask['cwd'],
+      said: ask['said'],
+    }),
+    ...(row.kind === 'user_question' && { questions: input['questions'] }),
+    ...(suggestions && { suggestions }),
+    ...(rules.length > 0 && { alwaysAllows: `${describeRuleNames(rules)} (this session only)` }),
+    ...(ask['edit'] !== undefined && { edit: ask['edit'] as NonNullable<ApiRequest['edit']> }),
+    createdAt: iso(row.createdAt),
+    ...(expiresAt !== undefined && { expiresAt: iso(expiresAt), onExpiry: 'deny' as const }),
+    session: {
+      ...texts({ title: session.title }),
+      cwd: session.cwd,
+      owner: { id: session.principal, name: await view.nameOf(session.principal) },
+    },
+    ...(outcome && { outcome: await outcomeView(outcome, view) }),
+    mayAnswer: !outcome && mayAnswer(view.principal, session, view.approvals),
+  };
+}
+
+export async function outcomeView(
+  { decision, by, source, at, ...more }: NonNullable<StoredRequest['outcome']>,
+  { nameOf }: Pick<ViewContext, 'nameOf'>,
+): Promise<RequestOutcomeView> {
+  return {
+    decision,
+    by: await nameOf(by),
+    source,
+    at: iso(at),
+    ...texts({ message: more['message'] }),
+    ...(more['inputChanged'] === true && { inputChanged: true as const }),
+  };
+}
+
+export function eventView({ id, type, at, data }: StoredEvent): ApiEvent {
+  return { id, type, timestamp: iso(at), data };
+}
+
+export function tokenView(row: Omit<StoredToken, 'hash'>, now: number): ApiToken {
+  const { id, kind, name, role, attended, createdAt, expiresAt, revokedAt } = row;
+  const expired = expiresAt !== undefined && expiresAt <= now;
+  return {
+    ...{ id, kind, name, role, attended },
+    createdAt: iso(createdAt),
+    ...(expiresAt !== undefined && { expiresAt: iso(expiresAt) }),
+    ...(revokedAt !== undefined && { revokedAt: iso(revokedAt) }),
+    status: revokedAt !== undefined ? 'revoked' : expired ? 'expired' : 'active',
+  };
+}
+
+export function iso(at: number): string {
+  return new Date(at).toISOString();
+}
+
+function summaryOf(kind: StoredRequest['kind'], toolName: string, input: Record<string, unknown>): string {
+  if (kind === 'user_question') return questionTexts(input).join(' | ') || 'Claude asks a question';
+  if (kind === 'plan_review') return 'Claude asks to leave plan mode and start the work';
+  const what = summarizeTool(toolName, input);
+  return what === '' ? toolName : `${toolName}: ${what}`;
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const { text } = (content ?? {}) as { text?: unknown };
+  return typeof text === 'string' ? text : JSON.stringify(content ?? '');
+}
+
+/** Those of the values that are texts. */
+function texts<Name extends string>(values: Readonly<Record<Name, unknown>>): Partial<Record<Name, string>> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => typeof value === 'string')) as Partial<
+    Record<Name, string>
+  >;
+}

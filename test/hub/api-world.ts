@@ -1,0 +1,185 @@
+/** The routes of the API over a real store, with an engine behind them that does what the test says. */
+
+import { onTestFinished } from 'vitest';
+import type { EngineClient } from '../../src/engine/engine-client.ts';
+import { DomainError } from '../../src/errors/errors.ts';
+import type { ApiContext } from '../../src/hub/api/context.ts';
+import { apiRoutes } from '../../src/hub/api/routes.ts';
+import { errorResponse } from '../../src/hub/http/error-response.ts';
+import type { EventStream, Route, RouteResponse, ServerSentEvent } from '../../src/hub/http/route.ts';
+import type { HubPrincipal, Role } from '../../src/hub/principals.ts';
+import { Tokens } from '../../src/hub/tokens.ts';
+import type { Change, HubRef } from '../../src/schema/store.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { T0 } from '../store/rows.ts';
+
+export function somebody(id: string, role: Role, more: Partial<HubPrincipal> = {}): HubPrincipal {
+  return { id, name: id, kind: 'token', role, attended: false, ...more };
+}
+
+export const ADMIN = somebody('anna', 'admin');
+export const APPROVER = somebody('paul', 'approver');
+export const VIEWER = somebody('vera', 'viewer');
+export const CALLER = somebody('carl', 'caller');
+export const OTHER = somebody('olga', 'caller');
+
+/** What reached the engine, in order. */
+export type Reached = readonly [principal: string, what: string, ...details: unknown[]];
+
+export interface ApiCallOptions {
+  readonly body?: unknown;
+  readonly key?: string;
+  readonly headers?: Record<string, string>;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly json: never;
+}
+
+export interface ApiWorld {
+  readonly store: Store;
+  readonly hub: HubRef;
+  readonly reached: Reached[];
+  readonly context: ApiContext;
+  readonly routes: Route[];
+  /** What the engine does when something reaches it. */
+  engine: Record<string, (principal: HubPrincipal, ...args: unknown[]) => unknown>;
+  call(principal: HubPrincipal, method: string, path: string, options?: ApiCallOptions): Promise<ApiAnswer>;
+  stream(principal: HubPrincipal, path: string, headers?: Record<string, string>): Promise<Reader>;
+  write(...changes: Change[]): Promise<void>;
+}
+
+export interface Reader {
+  readonly events: readonly ServerSentEvent[];
+  /** From now on it takes nothing until it is told to. */
+  pause(): void;
+  resume(): void;
+  close(): Promise<void>;
+}
+
+export interface WorldOptions {
+  readonly store?: Store;
+  readonly settings?: Partial<ApiContext['settings']>;
+  readonly hubName?: string;
+}
+
+export async function openApi({ store = openMemoryStore(), settings, hubName = 'hub-1' }: WorldOptions = {}) {
+  const { hub, fence } = await store.acquireLease(hubName, 60_000, {});
+  const by: HubRef = { hub, fence };
+  const reached: Reached[] = [];
+  const engine: ApiWorld['engine'] = {};
+  const context: ApiContext = {
+    store,
+    hub: by,
+    version: '1.2.3',
+    settings: { approvals: 'auto', auditLog: 'off', ...settings },
+    tokens: new Tokens(store, () => T0),
+    clientFor: (principal) => scriptedClient(principal, reached, engine),
+    stored: async () => {},
+    now: () => T0 + 1000,
+    report: (error) => {
+      throw error;
+    },
+  };
+  const routes = apiRoutes(context);
+  const dispatch = async (
+    principal: HubPrincipal,
+    method: string,
+    url: string,
+    { body, key, headers = {} }: ApiCallOptions,
+  ): Promise<RouteResponse> => {
+    const { pathname, searchParams } = new URL(url, 'http://hub');
+    const found = routes.map((route) => ({ route, params: match(route, method, pathname) })).find((one) => one.params);
+    if (!found?.params) throw new Error(`no route ${method} ${url}`);
+    if (found.route.roles !== 'anyone' && !found.route.roles.includes(principal.role))
+      return { status: 403, json: { error: { code: 'PERMISSION_DENIED', message: 'role' } } };
+    try {
+      return await found.route.handler({
+        principal,
+        path: pathname,
+        params: found.params,
+        query: searchParams,
+        headers: { ...headers, ...(key !== undefined && { 'idempotency-key': key }) },
+        body,
+        signal: new AbortController().signal,
+      });
+    } catch (error) {
+      return errorResponse(error, (unforeseen) => {
+        throw unforeseen;
+      });
+    }
+  };
+  const world: ApiWorld = {
+    store,
+    hub: by,
+    reached,
+    context,
+    routes,
+    engine,
+    async call(principal, method, path, options = {}) {
+      const response = await dispatch(principal, method, path, options);
+      if (!('status' in response)) throw new Error('a stream');
+      return { status: response.status, json: ('json' in response ? response.json : undefined) as never };
+    },
+    async stream(principal, path, headers = {}) {
+      const response = await dispatch(principal, 'GET', path, { headers });
+      if (!('events' in response)) throw new Error(JSON.stringify(response));
+      return readerOf(response.events);
+    },
+    write: (...changes) => store.write(changes, by),
+  };
+  return world;
+}
+
+function match({ method, path }: Route, asked: string, pathname: string): Record<string, string> | undefined {
+  if (method !== asked) return undefined;
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
+  const found = new RegExp(`^${path.replace(/\{\w+\}/g, '([^/]+)').replaceAll('.', '\\.')}$`).exec(pathname);
+  return found
+    ? Object.fromEntries(names.map((name, index) => [name, decodeURIComponent(found[index + 1] ?? '')]))
+    : undefined;
+}
+
+/** A client of the engine that notes what it is told. */
+function scriptedClient(principal: HubPrincipal, reached: Reached[], engine: ApiWorld['engine']): EngineClient {
+  return new Proxy({} as EngineClient, {
+    get: (_target, name) =>
+      name === 'then'
+        ? undefined
+        : (...args: unknown[]) => {
+            if (name === 'record') return undefined;
+            reached.push([principal.id, String(name), ...args]);
+            const does = engine[String(name)];
+            if (!does) throw new DomainError('INTERNAL', `the test did not expect ${String(name)}`);
+            return does(principal, ...args);
+          },
+  });
+}
+
+function readerOf(run: (stream: EventStream) => Promise<void>): Reader {
+  const closed = new AbortController();
+  const events: ServerSentEvent[] = [];
+  let gate: Promise<void> = Promise.resolve();
+  let open = (): void => {};
+  const running = run({
+    closed: closed.signal,
+    async send(event) {
+      await gate;
+      if (!closed.signal.aborted) events.push(event);
+    },
+  });
+  const close = async (): Promise<void> => {
+    closed.abort();
+    open();
+    await running;
+  };
+  onTestFinished(close);
+  return {
+    events,
+    pause: () => void (gate = new Promise((resolve) => (open = resolve))),
+    resume: () => open(),
+    close,
+  };
+}

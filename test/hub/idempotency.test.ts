@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { put, session } from '../store/rows.ts';
+import { STORES } from '../store/stores.ts';
+import { ADMIN, CALLER, openApi, OTHER, type ApiWorld } from './api-world.ts';
+
+/** A start that makes a session with the next number, each time it is really carried out. */
+async function openCounting(store = STORES.memory()): Promise<ApiWorld & { started: () => number }> {
+  const world = await openApi({ store: await store });
+  let count = 0;
+  world.engine['start'] = async (principal) => {
+    const id = `n${++count}`;
+    await world.write(put(session(id, world.hub, { principal: principal.id })));
+    return { id, warnings: [] };
+  };
+  return Object.assign(world, { started: () => count });
+}
+
+const start = (world: ApiWorld, key: string, { prompt = 'go', by = CALLER } = {}) =>
+  world.call(by, 'POST', '/api/v1/sessions', { key, body: { prompt, cwd: '/work' } });
+
+test.each(['memory', 'sqlite'] as const)(
+  'a repeat gets the stored answer, and nothing is done twice (%s)',
+  async (kind) => {
+    const world = await openCounting(STORES[kind]());
+    const first = await start(world, 'k1');
+    expect(first).toMatchObject({ status: 201, json: { session: { sessionId: 'n1' } } });
+    expect(await start(world, 'k1')).toEqual(first);
+    expect(await start(world, 'k2')).toMatchObject({ json: { session: { sessionId: 'n2' } } });
+    expect(world.started()).toBe(2);
+  },
+);
+
+test('a repeat while it is under way waits for it', async () => {
+  const world = await openCounting();
+  const answers = await Promise.all([start(world, 'k1'), start(world, 'k1'), start(world, 'k1')]);
+  expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+  expect(world.started()).toBe(1);
+});
+
+test('the key of another principal is another key', async () => {
+  const world = await openCounting();
+  await start(world, 'k1');
+  expect(await start(world, 'k1', { by: OTHER })).toMatchObject({ json: { session: { sessionId: 'n2' } } });
+});
+
+test('the same key for something else is an error, and does nothing', async () => {
+  const world = await openCounting();
+  await start(world, 'k1');
+  const other = await start(world, 'k1', { prompt: 'something else' });
+  expect(other).toMatchObject({ status: 400, json: { error: { code: 'INVALID_ARGUMENT' } } });
+  const elsewhere = await world.call(CALLER, 'POST', '/api/v1/sessions/n1/cancel', { key: 'k1', body: {} });
+  expect(elsewhere.status).toBe(400);
+  expect(world.started()).toBe(1);
+});
+
+test('an error is an answer too; a call that was wrong from the start leaves its key free', async () => {
+  const world = await openCounting();
+  const wrong = await world.call(CALLER, 'POST', '/api/v1/sessions', { key: 'k1', body: { promt: 'go' } });
+  expect(wrong.status).toBe(400);
+  expect((await start(world, 'k1')).status).toBe(201);
+  const missing = () => world.call(CALLER, 'POST', '/api/v1/sessions/s9/cancel', { key: 'k2', body: {} });
+  const first = await missing();
+  expect(first.status).toBe(404);
+  expect(await missing()).toEqual(first);
+});
+
+test('what an earlier life of the hub began and did not finish is not run again', async () => {
+  const store = await STORES.sqlite();
+  const before = await openApi({ store });
+  // The hub dies while it starts the session.
+  before.engine['start'] = () => new Promise(() => {});
+  void start(before, 'k1');
+  await expect.poll(() => store.commandByKey('carl', 'k1')).toBeDefined();
+  const world = await openCounting(Promise.resolve(store));
+  for (let time = 0; time < 2; time++) {
+    const again = await start(world, 'k1');
+    expect(again).toMatchObject({ status: 503, json: { error: { code: 'UNAVAILABLE' } } });
+    expect(JSON.stringify(again)).toContain('outcome is unknown');
+  }
+  expect(world.started()).toBe(0);
+});
+
+test('no secret of a call is stored with its key', async () => {
+  const world = await openCounting();
+  const body = { prompt: 'the prompt', cwd: '/work', env: { TOKEN: 'hunter2' } };
+  await world.call(CALLER, 'POST', '/api/v1/sessions', { key: 'k1', body });
+  expect(JSON.stringify(await world.store.commandByKey('carl', 'k1'))).not.toMatch(/hunter2|the prompt/);
+  const token = () => world.call(ADMIN, 'POST', '/api/v1/tokens', { key: 't1', body: { name: 'ci', role: 'caller' } });
+  const made = await token();
+  expect(made.status).toBe(201);
+  const stored = JSON.stringify(await world.store.commandByKey('anna', 't1'));
+  expect(stored).not.toContain((made.json as { token: string }).token);
+  expect(await token()).toMatchObject({
+    status: 400,
+    json: { error: { message: expect.stringContaining('shown only once') as string } },
+  });
+  expect(await world.store.tokens()).toHaveLength(1);
+});
+
+test.each(['', 'two words', 'ü', 'x'.repeat(201)])('the key %j is refused', async (key) => {
+  const world = await openCounting();
+  expect((await start(world, key)).status).toBe(400);
+});

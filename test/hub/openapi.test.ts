@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { append, ask, event, put, request, session } from '../store/rows.ts';
+import { ADMIN, openApi, type ApiWorld } from './api-world.ts';
+
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, object> };
+}
+
+interface Operation {
+  operationId: string;
+  parameters?: { name: string; in: string; schema: object }[];
+  requestBody?: { required: boolean; content: Record<string, { schema: object }> };
+  responses: Record<string, { content?: Record<string, { schema: { $ref?: string } }> }>;
+}
+
+/** A client that knows nothing of the hub but its document: it calls by name, and checks what goes out and comes back. */
+async function clientOf(world: ApiWorld) {
+  const { json } = await world.call(ADMIN, 'GET', '/api/v1/openapi.json');
+  const document: Document = json;
+  const operations = new Map(
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => [operation.operationId, { path, method, operation }]),
+    ),
+  );
+  const validator = (schema: { $ref?: string }): z.ZodType => {
+    const named = schema.$ref?.split('/').at(-1);
+    return z.fromJSONSchema((named === undefined ? schema : document.components.schemas[named]) as never);
+  };
+  const call = async (name: string, params: Record<string, string> = {}, body?: object): Promise<unknown> => {
+    const found = operations.get(name);
+    if (!found) throw new Error(`no operation ${name}`);
+    const { path, method, operation } = found;
+    const sent = operation.requestBody?.content['application/json'];
+    if (sent && body) validator(sent.schema).parse(body);
+    const query = new URLSearchParams();
+    for (const parameter of operation.parameters ?? []) {
+      const value = params[parameter.name];
+      if (parameter.in === 'query' && value !== undefined) query.set(parameter.name, value);
+    }
+    const filled = path.replace(/\{(\w+)\}/g, (_, id: string) => encodeURIComponent(params[id] ?? ''));
+    const answer = await world.call(ADMIN, method.toUpperCase(), `${filled}?${query.toString()}`, { body });
+    const described = operation.responses[String(answer.status)]?.content?.['application/json'];
+    if (!described) throw new Error(`${name} answered ${answer.status}, which the document does not tell of`);
+    return validator(described.schema).parse(answer.json);
+  };
+  return { document, operations, call };
+}
+
+test('a client made from the document can use the whole API', async () => {
+  const world = await openApi();
+  await world.write(
+    put(session('s1', world.hub, { title: 'one', state: { tag: 'waiting' } })),
+    append(event('s1', 1)),
+    ask(request('s1', 'r1', { ask: { toolName: 'Bash', input: { command: 'ls' }, toolUseId: 't1' } })),
+  );
+  Object.assign(world.engine, {
+    start: () => ({ id: 's1', warnings: [] }),
+    reply: () => ({ id: 's1', warnings: [] }),
+    respond: () => ({ id: 's1', warnings: [] }),
+    interrupt: () => true,
+    cancel: () => true,
+    diff: () => ({ filesChanged: 0, insertions: 0, deletions: 0, files: [], diff: '', totalBytes: 0 }),
+    rewind: () => ({ dryRun: true, files: [], left: [] }),
+    apply: () => ({ outcome: 'nothing-to-apply' }),
+    discard: () => ({ path: '/w', keptBranches: [] }),
+  });
+  const { call, operations } = await clientOf(world);
+  const id = 's1';
+  const prompt = 'go on';
+  const made = (await call('createToken', {}, { name: 'ci', role: 'viewer' })) as { id: string };
+  const calls: Record<string, () => Promise<unknown>> = {
+    listSessions: () => call('listSessions', { limit: '10', status: 'waiting_permission' }),
+    getSession: () => call('getSession', { id }),
+    listEvents: () => call('listEvents', { id, after: '0' }),
+    getDiff: () => call('getDiff', { id }),
+    startSession: () => call('startSession', {}, { prompt, cwd: '/work' }),
+    sendMessage: () => call('sendMessage', { id }, { prompt }),
+    forkSession: () => call('forkSession', { id }, { prompt }),
+    interruptSession: () => call('interruptSession', { id }, {}),
+    cancelSession: () => call('cancelSession', { id }, {}),
+    rewindSession: () => call('rewindSession', { id }, { toUserMessage: 'u1' }),
+    applyWork: () => call('applyWork', { id }, {}),
+    discardWork: () => call('discardWork', { id }, {}),
+    listRequests: () => call('listRequests'),
+    getRequest: () => call('getRequest', { requestId: 'r1' }),
+    answerRequest: () => call('answerRequest', { requestId: 'r1' }, { decision: 'allow' }),
+    getMe: () => call('getMe'),
+    listAudit: () => call('listAudit'),
+    listTokens: () => call('listTokens'),
+    createToken: () => Promise.resolve(),
+    revokeToken: () => call('revokeToken', { id: made.id }),
+    getOpenApi: () => call('getOpenApi'),
+  };
+  for (const operation of Object.values(calls)) await operation();
+  const elsewhere = ['streamEvents', 'signIn'];
+  expect([...operations.keys()].sort()).toEqual([...Object.keys(calls), ...elsewhere].sort());
+});
+
+test('every operation has a name of its own and tells its errors', async () => {
+  const { document } = await clientOf(await openApi());
+  expect(document.openapi).toBe('3.1.0');
+  const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+  for (const { responses } of operations)
+    expect(Object.keys(responses)).toEqual(expect.arrayContaining(['401', '404']));
+});
