@@ -23,10 +23,11 @@ export { SettingsError } from './config/settings-error.ts';
 export type { Settings, SettingsOverrides } from './config/load-settings.ts';
 export type { Answer, QuestionAnswer } from './engine/answer.ts';
 export type { DiskResume, Engine, ReplyRequest, StartRequest } from './engine/engine.ts';
-export type { OpenRequest, RequestKind } from './engine/requests.ts';
+export type { OpenRequest } from './engine/requests.ts';
 export type { DiskQuery, DiskSession } from './engine/services.ts';
 export type { Session } from './engine/session.ts';
 export type { TurnResult } from './engine/turn-result.ts';
+export type { EventBody, RequestKind, SessionEvent } from './schema/events.ts';
 export type { PermissionMode, SessionOptions } from './schema/session-options.ts';
 export type { Connection } from './transports/stdio.ts';
 

@@ -8,7 +8,7 @@ import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './
 import type { ProcessOwner } from './process-owner.ts';
 import { launchOptions } from './sdk-options.ts';
 import type { ClaimedSpare, SpareTemplate } from './spare-agent.ts';
-import { translate } from './translate.ts';
+import { keptAsNotice, translate } from './translate.ts';
 
 export interface AgentLaunch extends SpareTemplate {
   sessionId: string;
@@ -149,7 +149,7 @@ function translated(message: SDKMessage): Translation {
   try {
     return translate(message);
   } catch {
-    return { event: { type: 'progress', data: message }, signals: [] };
+    return keptAsNotice(message);
   }
 }
 

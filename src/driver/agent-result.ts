@@ -1,5 +1,5 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
-import type { AgentResult } from './agent-signal.ts';
+import type { AgentResult } from '../schema/events.ts';
 
 type Result = Extract<SDKMessage, { type: 'result' }>;
 
@@ -7,20 +7,22 @@ type Result = Extract<SDKMessage, { type: 'result' }>;
 export function toAgentResult(message: Result): AgentResult {
   const success = message.subtype === 'success';
   const interrupted = message.terminal_reason === 'aborted_streaming' || message.terminal_reason === 'aborted_tools';
+  const errorSubtype = success ? (message.is_error ? 'error_api' : undefined) : message.subtype;
+  const structuredOutput = success ? message.structured_output : undefined;
   return {
     text: success ? textOf(message.result) : errorText(message.errors, interrupted),
     // A refused request (HTTP 400) ends as `success` with is_error set.
     isError: message.is_error || !success,
     interrupted,
-    errorSubtype: success ? (message.is_error ? 'error_api' : undefined) : message.subtype,
+    ...(errorSubtype !== undefined && { errorSubtype }),
     numTurns: figure(message.num_turns),
     cumulativeCostUsd: figure(message.total_cost_usd),
     durationMs: figure(message.duration_ms),
     durationApiMs: figure(message.duration_api_ms),
-    stopReason: message.stop_reason ?? undefined,
+    ...(message.stop_reason != null && { stopReason: message.stop_reason }),
     usage: { ...message.usage },
-    modelUsage: message.modelUsage,
-    structuredOutput: success ? message.structured_output : undefined,
+    modelUsage: { ...message.modelUsage },
+    ...(structuredOutput !== undefined && { structuredOutput }),
     permissionDenials: message.permission_denials,
   };
 }

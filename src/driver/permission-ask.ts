@@ -1,23 +1,12 @@
 import type { CanUseTool, PermissionResult, PermissionUpdate } from '@anthropic-ai/claude-agent-sdk';
+import type { AskRecord } from '../schema/events.ts';
 
 export type { PermissionUpdate };
 
-/** A permission request from Claude Code, verbatim. */
-export interface PermissionAsk {
-  requestId: string;
-  toolName: string;
-  input: Record<string, unknown>;
-  toolUseId: string;
-  agentId: string | undefined;
-  title: string | undefined;
-  description: string | undefined;
-  decisionReason: string | undefined;
-  blockedPath: string | undefined;
-  suggestions: PermissionUpdate[] | undefined;
-  /** Claude Code does not want a permanent rule to be offered. */
-  onceOnly: boolean;
+/** A permission request from Claude Code, as it came. */
+export interface PermissionAsk extends AskRecord {
   /** Aborted when Claude Code withdraws the question, as on an interrupt. */
-  withdrawn: AbortSignal;
+  readonly withdrawn: AbortSignal;
 }
 
 export type Decision =

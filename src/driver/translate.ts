@@ -1,26 +1,28 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
-import type { AgentSignal, EventType, FileBefore, Translation } from './agent-signal.ts';
+import type { EventBody, MessageBlock, MessageBody } from '../schema/events.ts';
 import { toAgentResult } from './agent-result.ts';
+import type { AgentSignal, Translation } from './agent-signal.ts';
 import { describeRetry, isLoginRefusal } from './api-retry.ts';
+import { fileSignals } from './file-edit.ts';
+import { toOriginal } from './original.ts';
 
 type Assistant = Extract<SDKMessage, { type: 'assistant' }>;
 type User = Extract<SDKMessage, { type: 'user' }>;
 type System = Extract<SDKMessage, { type: 'system' }>;
 type Partial = Extract<SDKMessage, { type: 'stream_event' }>;
+type Result = Extract<SDKMessage, { type: 'result' }>;
 
-/** The one place where a message of Claude Code becomes an event and signals. An unknown message is progress. */
+/** The one place where a message of Claude Code becomes an event and signals. An unknown message is a notice. */
 export function translate(message: SDKMessage): Translation {
   switch (message.type) {
     case 'assistant':
-      return kept('output', message, assistantSignals(message));
+      return kept(message, messageBody(message));
     case 'user':
-      return kept('output', message, userSignals(message));
+      return kept(message, messageBody(message), userSignals(message));
     case 'result':
-      return kept('result', message, [
-        { kind: 'result', result: toAgentResult(message), answered: message.user_message_uuids },
-      ]);
+      return kept(message, resultBody(message));
     case 'stream_event':
-      return { event: undefined, signals: partialSignals(message) };
+      return { event: undefined, signals: streamedText(message) };
     case 'system':
       return translateSystem(message);
     case 'tool_progress':
@@ -29,7 +31,7 @@ export function translate(message: SDKMessage): Translation {
     case 'rate_limit_event':
     case 'prompt_suggestion':
     case 'conversation_reset':
-      return kept('progress', message);
+      return keptAsNotice(message);
     default:
       return translateUndeclared(message);
   }
@@ -37,50 +39,35 @@ export function translate(message: SDKMessage): Translation {
 
 function translateSystem(message: System): Translation {
   switch (message.subtype) {
-    case 'init':
-      if (!Array.isArray(message.tools)) return kept('progress', message);
-      return kept('progress', message, [
-        {
-          kind: 'started',
-          tools: message.tools,
-          model: message.model,
-          permissionMode: message.permissionMode,
-          version: message.claude_code_version,
-          cwd: message.cwd,
-        },
-      ]);
+    case 'init': {
+      if (!Array.isArray(message.tools)) return keptAsNotice(message);
+      const { tools, model, permissionMode, claude_code_version: version, cwd } = message;
+      return kept(message, { kind: 'init', tools, model, permissionMode, version, cwd });
+    }
     case 'session_state_changed':
       return { event: undefined, signals: [{ kind: 'state', state: message.state }] };
-    case 'background_tasks_changed':
-      return kept('progress', message, [
-        { kind: 'background_tasks', count: message.tasks.filter((task) => task.ambient !== true).length },
-      ]);
-    case 'status':
-      return kept(
-        'progress',
-        message,
-        message.permissionMode ? [{ kind: 'permission_mode', mode: message.permissionMode }] : [],
-      );
+    case 'background_tasks_changed': {
+      const count = message.tasks.filter((task) => task.ambient !== true).length;
+      return kept(message, { kind: 'background_tasks', count });
+    }
+    case 'status': {
+      const { permissionMode } = message;
+      return kept(message, { kind: 'status', ...(permissionMode && { permissionMode }) });
+    }
     case 'api_retry': {
-      const loginRefused = isLoginRefusal(message);
-      const line = describeRetry(message);
-      // A refused login is retried for minutes: it must be visible in the short view too, so it counts as an error.
-      return kept(loginRefused ? 'error' : 'progress', { ...message, summary: line }, [
-        { kind: 'retry', line, loginRefused },
-      ]);
+      const summary = describeRetry(message);
+      return kept({ ...message, summary }, { kind: 'retry', summary, loginRefused: isLoginRefusal(message) });
     }
     case 'permission_denied':
-      return kept('progress', message, [
-        {
-          kind: 'tool_refused',
-          toolUseId: message.tool_use_id,
-          by: SETTINGS_REASONS.has(message.decision_reason_type ?? '') ? 'settings' : 'policy',
-          message: message.message,
-        },
-      ]);
+      return kept(message, {
+        kind: 'tool_refused',
+        toolUseId: message.tool_use_id,
+        by: SETTINGS_REASONS.has(message.decision_reason_type ?? '') ? 'settings' : 'policy',
+        message: message.message,
+      });
     case 'session_writes_lost':
     case 'mirror_error':
-      return kept('error', message);
+      return kept(message, { kind: 'writes_lost', name: message.subtype });
     case 'thinking_tokens':
       return { event: undefined, signals: [] };
     case 'compact_boundary':
@@ -103,7 +90,7 @@ function translateSystem(message: System): Translation {
     case 'memory_recall':
     case 'elicitation_complete':
     case 'informational':
-      return kept('progress', message);
+      return keptAsNotice(message);
     default:
       return translateUndeclared(message);
   }
@@ -119,90 +106,86 @@ function translateUndeclared(message: never): Translation {
     const stage = state === 'queued' || state === 'started' ? state : 'ended';
     return { event: undefined, signals: [{ kind: 'delivery', messageId: id, state: stage }] };
   }
-  return kept('progress', raw);
+  return keptAsNotice(raw);
 }
 
-function kept(type: EventType, data: unknown, signals: AgentSignal[] = []): Translation {
-  return { event: { type, data }, signals };
+function kept(message: object, body: EventBody, signals: AgentSignal[] = []): Translation {
+  return { event: { body, original: toOriginal(message, body) }, signals };
 }
 
-function assistantSignals(message: Assistant): AgentSignal[] {
-  const signals: AgentSignal[] = [{ kind: 'model_answered' }];
-  for (const block of message.message.content) {
-    if (block.type !== 'tool_use' || typeof block.id !== 'string' || typeof block.name !== 'string') continue;
-    const input = typeof block.input === 'object' && block.input !== null ? block.input : {};
-    signals.push({
-      kind: 'tool_use',
-      toolUseId: block.id,
-      toolName: block.name,
-      input: input as Record<string, unknown>,
-    });
-  }
-  return signals;
+/** Kept as it came; it has no effect. */
+export function keptAsNotice(message: object): Translation {
+  const { type, subtype, summary, description, content, text } = message as Record<string, unknown>;
+  const name = [subtype, type].find((word) => typeof word === 'string') ?? 'unknown';
+  const words = [summary, description, content, text].find((each) => typeof each === 'string');
+  return kept(message, { kind: 'notice', name, ...(words !== undefined && { text: words }) });
 }
 
-function userSignals(message: User): AgentSignal[] {
-  const content = message.message.content;
-  if (typeof content === 'string') return [];
-  const signals: AgentSignal[] = [];
-  const isOnly = content.filter(({ type }) => type === 'tool_result').length === 1;
-  for (const block of content) {
-    if (block.type !== 'tool_result') continue;
-    const isError = block.is_error === true;
-    const output = toolOutput(block.content);
+function messageBody({ type, message, parent_tool_use_id: parent }: Assistant | User): MessageBody {
+  const content: unknown = message.content;
+  return {
+    kind: 'message',
+    role: type,
+    blocks: typeof content === 'string' ? [{ kind: 'text', text: content }] : blocksIn(content),
+    ...(typeof parent === 'string' && { parentToolUseId: parent }),
+  };
+}
+
+function blocksIn(content: unknown): MessageBlock[] {
+  return Array.isArray(content) ? content.filter(isObject).map(toBlock) : [];
+}
+
+function toBlock(block: Record<string, unknown>): MessageBlock {
+  const { type, text, thinking, id, name, input, tool_use_id: toolUseId } = block;
+  if (type === 'text' && typeof text === 'string') return { kind: 'text', text };
+  if (type === 'thinking' && typeof thinking === 'string') return { kind: 'thinking', text: thinking };
+  if (type === 'tool_use' && typeof id === 'string' && typeof name === 'string')
+    return { kind: 'tool_call', toolUseId: id, toolName: name, input: isObject(input) ? input : {} };
+  if (type === 'tool_result' && typeof toolUseId === 'string') {
+    const isError = block['is_error'] === true;
+    const output = toolOutput(block['content']);
     const exitCode = exitCodeOf(output, isError);
-    const returned = message.tool_use_result;
-    signals.push({
-      kind: 'tool_result',
-      toolUseId: block.tool_use_id,
-      isError,
-      output,
-      exitCode,
-      ...(returned !== undefined && isOnly && { returned }),
-    });
+    return { kind: 'tool_result', toolUseId, output, isError, ...(exitCode !== undefined && { exitCode }) };
   }
-  return [...signals, ...writtenFile(message.tool_use_result)];
+  return { kind: 'other', name: typeof type === 'string' ? type : 'unknown' };
 }
 
-/** What Edit, Write and NotebookEdit (2.1.325) report of the file; the contents before are `null` where they are long. */
-function writtenFile(report: unknown): AgentSignal[] {
-  if (typeof report !== 'object' || report === null) return [];
-  const { type, filePath, originalFile, notebook_path, original_file } = report as Record<string, unknown>;
-  if (typeof notebook_path === 'string') return [written(notebook_path, original_file)];
-  if (typeof filePath !== 'string' || originalFile === undefined) return [];
-  return [
-    type === 'create'
-      ? { kind: 'file_written', path: filePath, before: { kind: 'absent' } }
-      : written(filePath, originalFile),
-  ];
+/** The report beside the text says nothing of which call it is of, so it is only of use where there is one. */
+function userSignals({ message, tool_use_result: report }: User): AgentSignal[] {
+  if (report === undefined || typeof message.content === 'string') return [];
+  const ids = message.content.flatMap((block) => (block.type === 'tool_result' ? block.tool_use_id : []));
+  return fileSignals(report, ids.length === 1 ? ids[0] : undefined);
 }
 
-function written(path: string, original: unknown): AgentSignal {
-  const before: FileBefore = typeof original === 'string' ? { kind: 'text', text: original } : { kind: 'unknown' };
-  return { kind: 'file_written', path, before };
+function resultBody(message: Result): EventBody {
+  const { subtype, user_message_uuids: answered } = message;
+  return { kind: 'result', subtype, result: toAgentResult(message), ...(answered && { answered }) };
 }
 
 const SETTINGS_REASONS: ReadonlySet<string> = new Set(['rule', 'subcommandResults', 'hook']);
 
-/** The text of a tool result. */
-export function toolOutput(content: unknown): string {
+function toolOutput(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return (content as { text?: unknown }[]).map(({ text }) => (typeof text === 'string' ? text : '')).join('\n');
 }
 
 /** Claude Code (2.1.325) writes it before the output of a command that failed, and nowhere else. */
-export function exitCodeOf(output: string, isError: boolean): number | undefined {
+function exitCodeOf(output: string, isError: boolean): number | undefined {
   const [, code] = (isError ? /^(?:Error: )?Exit code (\d+)/.exec(output) : undefined) ?? [];
   return code === undefined ? undefined : Number(code);
 }
 
-function partialSignals({ event, parent_tool_use_id: subAgent }: Partial): AgentSignal[] {
+function streamedText({ event, parent_tool_use_id: subAgent }: Partial): AgentSignal[] {
   // Sub-agents write at the same time: their pieces would end up in the middle of the main text.
   if (subAgent !== null) return [];
-  if (event.type === 'message_start') return [{ kind: 'partial', messageId: event.message.id, text: '' }];
+  if (event.type === 'message_start') return [{ kind: 'streamed', messageId: event.message.id, text: '' }];
   if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') {
-    return [{ kind: 'partial', messageId: undefined, text: event.delta.text }];
+    return [{ kind: 'streamed', messageId: undefined, text: event.delta.text }];
   }
   return [];
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

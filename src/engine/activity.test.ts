@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openRequest } from '../../test/forms/open-request.ts';
 import { Activity } from './activity.ts';
 
-const ended = (isError: boolean, output = '') => ({ isError, output, exitCode: undefined });
+const ended = (isError: boolean, output = '') => ({ isError, output });
 
 function begun(): Activity {
   const activity = new Activity(() => 0);

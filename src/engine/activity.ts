@@ -1,3 +1,4 @@
+import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../schema/events.ts';
 import type { DeniedBy, Problem, ToolStatus } from '../schema/results.ts';
 import { CallLog } from './call-log.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from './requests.ts';
@@ -24,19 +25,8 @@ export interface ToolUse {
   tail?: string;
 }
 
-export interface ToolCall {
-  toolUseId: string;
-  toolName: string;
-  input: Record<string, unknown>;
-}
-
-export interface ToolOutcome {
-  isError: boolean;
-  output: string;
-  exitCode: number | undefined;
-  /** What the tool returned beside its text. */
-  returned?: unknown;
-}
+type ToolCall = Omit<ToolCallBlock, 'kind'>;
+type ToolOutcome = Omit<ToolResultBlock, 'kind' | 'toolUseId'>;
 
 const MAX_TOOL_USES = 200;
 const MAX_LINE = 200;
@@ -82,7 +72,7 @@ export class Activity {
   }
 
   /** A denial stays a denial when its error result comes in. */
-  toolEnded(id: string, { isError, output, exitCode, returned }: ToolOutcome): void {
+  toolEnded(id: string, { isError, output, exitCode }: ToolOutcome): void {
     const use = this.#uses.get(id);
     if (use?.status !== 'running' && use?.status !== 'awaiting_permission') return;
     // A tool that is disallowed as a whole does not exist for Claude Code, which says only that.
@@ -91,7 +81,11 @@ export class Activity {
     use.exitCode = exitCode;
     use.requestId = undefined;
     if (isError) use.tail = outputTail(output);
-    this.#log.ended(id, { failed: isError, exitCode, returned });
+    this.#log.ended(id, { failed: isError, exitCode });
+  }
+
+  fileEdited(id: string, edit: FileEdit): void {
+    this.#log.edited(id, edit);
   }
 
   requestOpened({ id, ask }: Pick<OpenRequest, 'id' | 'ask'>): void {
@@ -139,7 +133,7 @@ export class Activity {
 
   /** Whatever still ran when the turn ended did not come to its end. */
   endAll(): void {
-    const unfinished = { isError: true, output: 'It had not ended when the turn did.', exitCode: undefined };
+    const unfinished = { isError: true, output: 'It had not ended when the turn did.' };
     for (const { id } of this.#uses.values()) this.toolEnded(id, unfinished);
   }
 

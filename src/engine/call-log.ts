@@ -1,4 +1,5 @@
 import { COMMAND_TOOLS, EDIT_TOOLS } from '../workspace/tool-kinds.ts';
+import type { FileEdit } from '../schema/events.ts';
 import type { ToolCall } from '../workspace/work-report.ts';
 import { sizeOf } from './size-of.ts';
 
@@ -41,18 +42,21 @@ export class CallLog {
     if (call) this.#running.set(id, { ...call, input: named(input) });
   }
 
-  ended(
-    id: string,
-    { failed, exitCode, returned }: Pick<ToolCall, 'failed' | 'exitCode'> & { returned?: unknown },
-  ): void {
+  ended(id: string, { failed, exitCode }: Pick<ToolCall, 'failed' | 'exitCode'>): void {
     const call = this.#running.get(id);
     if (!call) return;
     this.#running.delete(id);
-    const result = patchOf(returned);
-    const bytes = sizeOf(result);
-    this.#ended.set(id, { ...call, failed, exitCode, endedAt: this.#now(), result, bytes });
-    this.#bytes += bytes;
+    this.#ended.set(id, { ...call, failed, exitCode, endedAt: this.#now(), bytes: 0 });
     if (this.#ended.size > MOST_CALLS) this.#drop(oldestOf(this.#ended));
+  }
+
+  /** What a call that has ended changed in a file. */
+  edited(id: string, edit: FileEdit): void {
+    const call = this.#ended.get(id);
+    if (!call) return;
+    const bytes = sizeOf(edit);
+    this.#ended.set(id, { ...call, edit, bytes });
+    this.#bytes += bytes - call.bytes;
     if (this.#bytes > MOST_BYTES) this.#dropPatches();
   }
 
@@ -75,7 +79,7 @@ export class CallLog {
     for (const [id, call] of this.#ended) {
       if (this.#bytes <= MOST_BYTES / 2) return;
       this.#bytes -= call.bytes;
-      this.#ended.set(id, { ...call, result: undefined, bytes: 0 });
+      this.#ended.set(id, { ...call, edit: undefined, bytes: 0 });
     }
   }
 
@@ -94,17 +98,4 @@ function named(input: Input): Input {
   return Object.fromEntries(
     ['command', 'file_path', 'notebook_path'].flatMap((name) => (name in input ? [[name, input[name]]] : [])),
   );
-}
-
-/** An edit also returns the whole file as it was. */
-function patchOf(returned: unknown): unknown {
-  if (typeof returned !== 'object' || returned === null) return undefined;
-  const { type, structuredPatch, gitDiff, content } = returned as Input;
-  const { additions, deletions } = (gitDiff ?? {}) as Input;
-  return {
-    type,
-    structuredPatch,
-    ...(additions !== undefined && { gitDiff: { additions, deletions } }),
-    ...(type === 'create' && { content }),
-  };
 }

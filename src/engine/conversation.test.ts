@@ -1,44 +1,20 @@
 import { expect, test } from 'vitest';
+import { permissionAsk } from '../../test/forms/open-request.ts';
+import {
+  heardAs,
+  IDLE,
+  resultEvent,
+  RUNNING,
+  STARTED,
+  textEvent,
+  type Said,
+} from '../../test/harness/agent-messages.ts';
 import { ManualClock } from '../../test/harness/manual-clock.ts';
-import type { AgentResult, AgentSignal } from '../driver/agent-signal.ts';
-import type { PermissionAsk } from '../driver/permission-ask.ts';
+import type { AgentSignal } from '../driver/agent-signal.ts';
 import { Conversation, type ConversationEvent } from './conversation.ts';
 
 const HELLO = { id: 'm1', text: 'hello' };
 const EXIT = { code: null, signal: 'SIGKILL', stderr: '', error: undefined } as const;
-const STARTED: AgentSignal = {
-  kind: 'started',
-  tools: ['Bash'],
-  model: 'a',
-  permissionMode: 'default',
-  version: '1',
-  cwd: '/',
-};
-const RUNNING: AgentSignal = { kind: 'state', state: 'running' };
-const IDLE: AgentSignal = { kind: 'state', state: 'idle' };
-
-function result(fields: Partial<AgentResult> = {}): AgentSignal {
-  const whole = { text: 'done', isError: false, interrupted: false, numTurns: 1, cumulativeCostUsd: 0, usage: {} };
-  return { kind: 'result', result: { ...whole, ...fields } as AgentResult, answered: undefined };
-}
-
-function ask(requestId: string): PermissionAsk {
-  return {
-    requestId,
-    toolName: 'Bash',
-    input: { command: 'make' },
-    toolUseId: `use-${requestId}`,
-    agentId: undefined,
-    title: undefined,
-    description: undefined,
-    decisionReason: undefined,
-    blockedPath: undefined,
-    suggestions: undefined,
-    onceOnly: false,
-    withdrawn: new AbortController().signal,
-  };
-}
-
 function setUp() {
   const clock = new ManualClock();
   const told: ConversationEvent['kind'][] = [];
@@ -58,7 +34,9 @@ function setUp() {
       debug: () => undefined,
     },
   );
-  const hear = (...signals: AgentSignal[]): void => conversation.heard({ event: undefined, signals });
+  const hear = (...said: Said[]): void => {
+    for (const each of said) conversation.heard(heardAs(each));
+  };
   return { clock, conversation, told, hear };
 }
 
@@ -76,7 +54,7 @@ test('a turn goes from a message to an answer', () => {
   expect(conversation.state).toBe('starting');
   hear(STARTED, RUNNING);
   expect(conversation.state).toBe('running');
-  hear(result());
+  hear(resultEvent());
   expect(conversation.atRest).toBe(false);
   hear(IDLE);
   expect(conversation).toMatchObject({ state: 'idle', result: { text: 'done' }, topic: 'hello' });
@@ -85,7 +63,7 @@ test('a turn goes from a message to an answer', () => {
 
 test('a message that Claude Code has not read keeps an older word of being idle from ending the turn', () => {
   const { conversation, hear } = atWork();
-  hear(result());
+  hear(resultEvent());
   conversation.say({ id: 'm2', text: 'and more' });
   hear(IDLE);
   expect(conversation.atRest).toBe(false);
@@ -93,15 +71,15 @@ test('a message that Claude Code has not read keeps an older word of being idle 
 
 test('Claude Code that wakes by itself begins a turn without the answer of the last one', () => {
   const { conversation, hear } = atWork();
-  hear(result(), IDLE);
+  hear(resultEvent(), IDLE);
   hear(RUNNING);
   expect(conversation).toMatchObject({ state: 'running', result: undefined });
 });
 
 test.each([
-  ['is idle', 'idle', (world: ReturnType<typeof atWork>) => world.hear(result(), IDLE)],
-  ['failed', 'error', (world) => world.hear(result({ isError: true }), IDLE)],
-  ['was interrupted', 'interrupted', (world) => world.hear(result({ interrupted: true }), IDLE)],
+  ['is idle', 'idle', (world: ReturnType<typeof atWork>) => world.hear(resultEvent(), IDLE)],
+  ['failed', 'error', (world) => world.hear(resultEvent({ isError: true }), IDLE)],
+  ['was interrupted', 'interrupted', (world) => world.hear(resultEvent({ interrupted: true }), IDLE)],
   ['lost its process', 'error', (world) => void world.conversation.exited(EXIT, true)],
   ['could not start one', 'error', (world) => world.conversation.startFailed(new Error('no'), true)],
   ['was stopped by force', 'interrupted', (world) => world.conversation.stoppedByForce()],
@@ -111,8 +89,9 @@ test.each([
   'a conversation that %s settles what is open and is told of once',
   async (_how, state, end) => {
     const world = atWork();
-    world.hear({ kind: 'tool_use', toolUseId: 'use-r1', toolName: 'Bash', input: {} });
-    const decision = world.conversation.asked(ask('r1'));
+    const call = { kind: 'tool_call' as const, toolUseId: 't1', toolName: 'Bash', input: {} };
+    world.hear({ kind: 'message', role: 'assistant', blocks: [call] });
+    const decision = world.conversation.asked(permissionAsk('Bash', { command: 'make' }));
     expect(world.conversation.state).toBe('waiting');
     end(world);
     expect(world.conversation).toMatchObject({ state, atRest: true, requests: { size: 0 } });
@@ -133,18 +112,18 @@ test('a conversation that the server stopped says why until its next message', (
     result: { isError: true, text: expect.stringContaining('it worked too long') },
   });
   conversation.say({ id: 'm2', text: 'go on' });
-  hear(RUNNING, result(), IDLE);
+  hear(RUNNING, resultEvent(), IDLE);
   expect(conversation).toMatchObject({ state: 'idle', result: { text: 'done' } });
   expect(conversation.cancellation).toBeUndefined();
 });
 
 test('text that is being written is shown until it is finished, and not recorded unless that was asked for', () => {
   const { conversation, hear } = atWork();
-  const written = (text: string): AgentSignal => ({ kind: 'partial', messageId: undefined, text });
-  hear({ kind: 'partial', messageId: 'a', text: '' }, written('one '), written('two'));
+  const written = (text: string): AgentSignal => ({ kind: 'streamed', messageId: undefined, text });
+  hear({ kind: 'streamed', messageId: 'a', text: '' }, written('one '), written('two'));
   expect(conversation.unfinishedText).toBe('one two');
-  expect(conversation.log.length).toBe(0);
-  conversation.heard({ event: { type: 'output', data: {} }, signals: [] });
+  expect(conversation.log.from(0).events.map(({ body }) => body.kind)).toEqual(['init']);
+  hear(textEvent('one two three'));
   expect(conversation.unfinishedText).toBe('');
 });
 
@@ -161,7 +140,7 @@ test('what a dead process never read is for the next one, unless there can be no
 test('what a process has begun to read is not said again', () => {
   const { conversation, clock, hear } = atWork();
   clock.advance(1);
-  hear();
+  hear(RUNNING);
   expect(conversation.exited(EXIT, true)).toEqual([]);
   expect(conversation.state).toBe('error');
 });
@@ -173,13 +152,10 @@ test('an interrupt ends with the turn, or with the message that waited behind it
   expect(conversation.interrupt()).toBe(true);
   expect(conversation.state).toBe('interrupting');
   const stopped = { isError: true, errorSubtype: 'error_during_execution' };
-  conversation.heard({
-    event: undefined,
-    signals: [{ ...result(stopped), answered: ['m1'] } as AgentSignal],
-  });
+  hear(resultEvent(stopped, ['m1']));
   expect(conversation.state).toBe('running');
   hear({ kind: 'delivery', messageId: 'm2', state: 'started' });
-  hear(result(), IDLE);
+  hear(resultEvent(), IDLE);
   expect(conversation.state).toBe('idle');
   expect(conversation.interrupt()).toBe(false);
 });
@@ -188,7 +164,7 @@ test('a cancelled conversation takes no message, and nothing brings it back', ()
   const { conversation, hear } = atWork();
   expect(conversation.cancel('enough', 'caller', 'cancel')).toBe(true);
   expect(() => conversation.say({ id: 'm2', text: 'wait' })).toThrow('cancelled');
-  hear(RUNNING, result(), IDLE);
+  hear(RUNNING, resultEvent(), IDLE);
   expect(conversation.exited(EXIT, true)).toEqual([]);
   expect(conversation.state).toBe('cancelled');
   expect(conversation.cancellation).toMatchObject({ reason: 'enough', source: 'caller' });

@@ -2,25 +2,26 @@ import type { AgentExit } from '../driver/agent-process.ts';
 import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import { Activity } from './activity.ts';
-import { assistantText } from './assistant-text.ts';
+import type { EventBody, Original } from '../schema/events.ts';
+import type { Activity } from './activity.ts';
+import { AgentReports, type ReportsSeed } from './agent-reports.ts';
 import type { Clock } from './clock.ts';
 import { findEditPlace } from './edit-place.ts';
-import { FileTrail } from './file-trail.ts';
-import { EventLog, type EventLogLimits } from './event-log.ts';
+import type { FileTrail } from './file-trail.ts';
+import type { EventLog } from './event-log.ts';
 import type { SessionNotice } from './notices.ts';
 import { Outbox, type Message } from './outbox.ts';
 import { SessionRequests } from './session-requests.ts';
-import type { OpenRequest, Outcome, OwnRequest, Source } from './requests.ts';
+import { recordOf, type OpenRequest, type Outcome, type OwnRequest, type Source } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { ranInstead } from './shown-request.ts';
-import { SessionSetup } from './session-setup.ts';
+import type { SessionSetup } from './session-setup.ts';
 import { SessionTimes } from './session-times.ts';
 import type { Cancellation } from './session-types.ts';
-import { isAtRest, transition, type State, type StateAtRest, type StateAtWork, type StateEvent } from './state.ts';
+import { Standing, type Ending, type Move } from './standing.ts';
+import { isAtRest, type State, type StateEvent } from './state.ts';
 import { oneLine } from './tool-summary.ts';
-import { Totals, type Sums } from './totals.ts';
+import type { Totals } from './totals.ts';
 import { endedByForce, lostProcess, startFailed, stoppedByServer, type TurnResult } from './turn-result.ts';
 
 const TOPIC_CHARS = 200;
@@ -39,12 +40,9 @@ export type ConversationEvent =
   | { kind: 'began' }
   | { kind: 'rested' };
 
-export interface ConversationSeed {
+export interface ConversationSeed extends ReportsSeed {
   readonly id: string;
-  readonly options: SessionOptions;
   readonly permissionTimeoutMs: number;
-  readonly eventLimits: EventLogLimits;
-  readonly inherited: Sums | undefined;
 }
 
 export interface ConversationServices {
@@ -53,32 +51,9 @@ export interface ConversationServices {
   debug(line: string): void;
 }
 
-/** Where a conversation stands. The answer so far belongs to the turn while it works, and to the rest afterwards. */
-type Standing =
-  | {
-      readonly kind: StateAtWork | Exclude<StateAtRest, 'cancelled'>;
-      readonly result: TurnResult | undefined;
-      /** Of a turn that the server stopped. */
-      readonly cancellation?: Cancellation | undefined;
-    }
-  | { readonly kind: 'cancelled'; readonly result: TurnResult | undefined; readonly cancellation: Cancellation };
-
-/** Events that end a turn; each goes through `#end`. */
-type EndEvent = 'rest' | 'stop' | 'fail' | 'cancel';
-
-/** How a turn ends, and what is said of the requests that nobody has answered. */
-type Ending = { readonly unanswered: Unanswered } & (
-  | {
-      readonly how: Exclude<EndEvent, 'cancel'>;
-      readonly result: TurnResult | undefined;
-      readonly error?: object;
-      readonly cancellation?: Cancellation;
-    }
-  | { readonly how: 'cancel'; readonly cancellation: Cancellation }
-);
-
 const BACK_TO_REST: Partial<Record<State, OwnRequest['backTo']>> = { idle: 'rest', interrupted: 'stop', error: 'fail' };
 
+/** What is said of the requests that nobody has answered when a turn ends. */
 interface Unanswered {
   readonly message: string;
   readonly interrupt?: true;
@@ -95,15 +70,11 @@ export class Conversation {
   readonly times: SessionTimes;
   readonly outbox: Outbox;
   readonly requests: SessionRequests;
-  /** Only where there are checkpoints to rewind to: it reads every file the session writes. */
   readonly files: FileTrail | undefined;
   readonly #services: ConversationServices;
+  readonly #reports: AgentReports;
+  readonly #standing = new Standing();
   #permissionTimeoutMs: number;
-  #standing: Standing = { kind: 'starting', result: undefined };
-  #backgroundTasks = 0;
-  #hadBackgroundTasks = false;
-  #lastText = '';
-  #unfinishedText = '';
   #lastMessageAt = 1;
   #topic = '';
 
@@ -112,11 +83,13 @@ export class Conversation {
     this.#services = services;
     this.#permissionTimeoutMs = seed.permissionTimeoutMs;
     this.outbox = new Outbox((messageId) => services.tell({ kind: 'delivered', messageId }));
-    this.activity = new Activity(() => services.clock.wallTime());
-    this.log = new EventLog(seed.eventLimits);
-    this.totals = new Totals(seed.inherited);
-    this.files = seed.options.enableFileCheckpointing === true ? new FileTrail() : undefined;
-    this.setup = new SessionSetup(seed.options);
+    const reports = new AgentReports(seed, services.clock, (event) => services.tell({ kind: 'event', event }));
+    this.#reports = reports;
+    this.log = reports.log;
+    this.activity = reports.activity;
+    this.totals = reports.totals;
+    this.setup = reports.setup;
+    this.files = reports.files;
     this.times = new SessionTimes(services.clock);
     this.requests = new SessionRequests(services.clock, () => this.setup.options, {
       onOpened: (request) => this.#opened(request),
@@ -125,7 +98,7 @@ export class Conversation {
   }
 
   get state(): State {
-    return this.#standing.kind;
+    return this.#standing.state;
   }
 
   get atRest(): boolean {
@@ -143,16 +116,16 @@ export class Conversation {
 
   /** What Claude is writing, where partial messages are asked for. */
   get unfinishedText(): string {
-    return this.#unfinishedText;
+    return this.#reports.speech.unfinished;
   }
 
   get backgroundTasks(): number {
-    return this.#backgroundTasks;
+    return this.#reports.backgroundTasks;
   }
 
   /** Something may have run in this turn. */
   get acted(): boolean {
-    return this.#hadBackgroundTasks || this.activity.toolCount > 0;
+    return this.#reports.acted;
   }
 
   /** One line on what it is about: its first message. */
@@ -206,22 +179,15 @@ export class Conversation {
 
   heard({ event, signals }: Translation): void {
     this.times.heard();
-    for (const signal of signals) this.#take(signal);
-    if (event) {
-      if (event.type === 'output') {
-        // Whatever held Claude up has passed.
-        this.activity.clearNote();
-        this.#unfinishedText = '';
-        this.#lastText = assistantText(event.data) ?? this.#lastText;
-      }
-      this.#append(event.type, event.data);
-    }
+    if (event) this.#take(event.body);
+    for (const signal of signals) this.#react(signal);
+    if (event) this.#append(event.body, event.original);
     if (signals.some((signal) => signal.kind === 'state' && signal.state === 'idle')) this.#becameIdle();
   }
 
   async asked(ask: PermissionAsk): Promise<Decision> {
     this.times.heard();
-    const lastText = this.#lastText;
+    const lastText = this.#reports.speech.last;
     // Only for an edit is there anything to wait for.
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
@@ -241,14 +207,23 @@ export class Conversation {
     return decision;
   }
 
-  #take(signal: AgentSignal): void {
+  #take(body: EventBody): void {
+    if (this.#reports.take(body, (toolName, input) => this.requests.refusedBy(toolName, input))) this.#changed();
+    if (body.kind === 'init') {
+      this.#services.tell({ kind: 'tools', tools: body.tools });
+      this.#apply('started');
+    } else if (body.kind === 'result') {
+      this.outbox.answered(body.answered);
+      this.#standing.setResult(body.result);
+      if (this.state === 'interrupting' && this.outbox.waiting && this.#apply('next')) this.#changed();
+    } else if (body.kind === 'background_tasks') {
+      // Claude Code is about to wake and report their end.
+      this.times.active();
+    }
+  }
+
+  #react(signal: AgentSignal): void {
     switch (signal.kind) {
-      case 'started':
-        this.setup.started(signal);
-        this.totals.spends();
-        this.#services.tell({ kind: 'tools', tools: signal.tools });
-        this.#apply('started');
-        return;
       case 'state':
         if (signal.state === 'running' && this.atRest) this.#beginTurn();
         return;
@@ -256,60 +231,18 @@ export class Conversation {
         this.outbox.advance(signal.messageId, signal.state);
         if (signal.state === 'started') this.files?.messageTaken(signal.messageId);
         return;
-      case 'result':
-        this.outbox.answered(signal.answered);
-        this.totals.add(signal.result);
-        this.#standing = { ...this.#standing, result: signal.result };
-        if (this.state === 'interrupting' && this.outbox.waiting && this.#apply('next')) this.#changed();
-        return;
-      case 'model_answered':
-        this.totals.spends();
-        return;
-      case 'tool_use':
-        this.activity.toolUsed(signal, this.requests.refusedBy(signal.toolName, signal.input));
-        this.#changed();
-        return;
-      case 'tool_result':
-        this.activity.toolEnded(signal.toolUseId, signal);
-        this.#changed();
-        return;
       case 'file_written':
-        this.files?.written(signal.path, signal.before);
-        return;
-      case 'tool_refused':
-        this.activity.toolRefused(signal.toolUseId, signal.by, signal.message);
-        return;
-      case 'background_tasks':
-        this.#backgroundTasks = signal.count;
-        this.#hadBackgroundTasks ||= signal.count > 0;
-        // Claude Code is about to wake and tell of the end.
-        this.times.active();
-        return;
-      case 'permission_mode':
-        this.setup.modeReported(signal.mode);
-        return;
-      case 'partial':
-        this.#takePartial(signal);
-        return;
-      case 'retry':
-        this.activity.note(signal.line);
-        this.#changed();
-        return;
+        return this.files?.written(signal.path, signal.before);
+      case 'file_edited':
+        return this.activity.fileEdited(signal.toolUseId, signal.edit);
+      case 'streamed':
+        return this.#reports.streamed(signal);
     }
-  }
-
-  #takePartial({ messageId, text }: Extract<AgentSignal, { kind: 'partial' }>): void {
-    if (messageId !== undefined) this.#unfinishedText = '';
-    else this.#unfinishedText += text;
-    // A session that only shows what is being written keeps no record of the pieces.
-    if (this.setup.options.includePartialMessages !== true) return;
-    if (messageId !== undefined) this.log.beginPartial(messageId);
-    else this.log.appendPartial(text, this.#services.clock.wallTime());
   }
 
   #opened(request: OpenRequest): void {
     if (!request.own) this.activity.requestOpened(request);
-    this.#append('permission_request', request);
+    this.#append({ kind: 'permission_request', request: recordOf(request) });
     this.#apply('asked');
     this.#services.tell({ kind: 'opened', request });
     this.#changed();
@@ -319,14 +252,15 @@ export class Conversation {
     const { decision, source } = outcome;
     const ran = ranInstead(request, decision);
     if (!request.own) this.activity.requestSettled(request, outcome, ran);
-    this.#append('permission_result', {
+    this.#append({
+      kind: 'permission_result',
       requestId: request.id,
       toolName: request.ask.toolName,
-      toolUseID: request.ask.toolUseId,
+      toolUseId: request.ask.toolUseId,
       decision: decision.behavior,
       source,
       ...(decision.behavior === 'deny' && { message: decision.message }),
-      ...(ran && { inputChanged: true, input: ran }),
+      ...(ran && { input: ran }),
     });
     if (this.requests.size === 0 && !this.atRest) this.#apply(request.own?.backTo ?? 'answered');
     this.#services.tell({ kind: 'settled', request, outcome });
@@ -337,11 +271,9 @@ export class Conversation {
 
   #beginTurn(): void {
     this.#apply('work');
-    this.#standing = { ...this.#standing, result: undefined };
+    this.#standing.setResult(undefined);
     this.times.callBegins();
-    this.totals.beginCall();
-    this.activity.begin();
-    this.#lastText = '';
+    this.#reports.turnBegins();
     this.#services.tell({ kind: 'began' });
     this.#changed();
   }
@@ -364,17 +296,17 @@ export class Conversation {
   startFailed(error: unknown, reported: boolean): void {
     const undelivered = this.outbox.takeUndelivered();
     const result = startFailed(messageOf(error), reported ? [] : undelivered);
-    this.#fail(result, {});
+    this.#fail(result, undefined);
   }
 
   /** The process has ended by itself. What it never read is for the next one, if it can have one. */
   exited(exit: AgentExit, canRedeliver: boolean): readonly Message[] {
-    this.#backgroundTasks = 0;
+    this.#reports.processGone();
     if (this.atRest) return [];
     const { untouched } = this.outbox;
     if (canRedeliver && this.times.heardNothing && untouched.length > 0) return untouched;
     const result = lostProcess(exit, this.outbox.takeUndelivered());
-    this.#fail(result, { exitCode: exit.code, signal: exit.signal });
+    this.#fail(result, exit);
     return [];
   }
 
@@ -409,43 +341,34 @@ export class Conversation {
 
   /** Background tasks end with the process. */
   processClosed(): void {
-    this.#backgroundTasks = 0;
+    this.#reports.processGone();
   }
 
-  #fail(result: TurnResult, details: object): void {
-    this.#backgroundTasks = 0;
+  #fail(result: TurnResult, details: Pick<AgentExit, 'code' | 'signal'> | undefined): void {
+    this.#reports.processGone();
     this.#end({
       how: 'fail',
       result,
-      error: { type: 'error', message: result.text, ...details },
+      error: {
+        kind: 'error',
+        message: result.text,
+        ...(details && { exitCode: details.code, signal: details.signal }),
+      },
       unanswered: { message: 'Claude Code has ended.', interrupt: true, source: 'cancel' },
     });
   }
 
   /** The one way in which a turn ends. */
-  #end(ending: Ending): boolean {
-    const standing = this.#standingAfter(ending);
-    if (!standing) return this.#meansNothing(ending.how);
-    this.#standing = standing;
+  #end(ending: Ending & { readonly unanswered: Unanswered; readonly error?: EventBody }): boolean {
+    if (!this.#standing.end(ending)) return this.#meansNothing(ending.how);
     this.#settleAll(ending.unanswered);
-    if ('error' in ending) this.#append('error', ending.error);
-    this.activity.endAll();
-    this.totals.endTurn();
-    this.#unfinishedText = '';
+    if (ending.error) this.#append(ending.error);
+    this.#reports.turnEnds();
     // Its rest begins now: counted from its last prompt, a session stopped for its length would be forgotten at once.
     this.times.active();
     this.#services.tell({ kind: 'rested' });
     this.#changed();
     return true;
-  }
-
-  #standingAfter(ending: Ending): Standing | undefined {
-    if (ending.how === 'cancel') {
-      const kind = transition(this.state, ending.how);
-      return kind && { kind, result: this.result, cancellation: ending.cancellation };
-    }
-    const kind = transition(this.state, ending.how);
-    return kind && { kind, result: ending.result, cancellation: ending.cancellation };
   }
 
   #settleAll({ message, interrupt, source }: Unanswered): void {
@@ -458,17 +381,12 @@ export class Conversation {
     this.#services.tell({ kind: 'changed' });
   }
 
-  #append(type: Parameters<EventLog['append']>[0], data: unknown): void {
-    const event = this.log.append(type, data, this.#services.clock.wallTime());
-    this.#services.tell({ kind: 'event', event });
+  #append(body: EventBody, original?: Original): void {
+    this.log.append(body, this.#services.clock.wallTime(), original);
   }
 
-  /** Moves on within a turn, into one, or back from a request of the server's own. */
-  #apply(event: Exclude<StateEvent, EndEvent> | OwnRequest['backTo']): boolean {
-    const kind = transition(this.state, event);
-    if (kind === undefined) return this.#meansNothing(event);
-    this.#standing = { kind, result: this.result };
-    return true;
+  #apply(event: Move): boolean {
+    return this.#standing.move(event) || this.#meansNothing(event);
   }
 
   #meansNothing(event: StateEvent): false {

@@ -1,14 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { EVENT_TYPES, type EventType } from '../driver/agent-signal.ts';
+import { textEvent } from '../../test/harness/agent-messages.ts';
+import { sampleEvent } from '../../test/harness/sample-events.ts';
+import { EVENT_TYPES, KEPT_LONGEST, SessionEvent, type EventType } from '../schema/events.ts';
 import { EventLog } from './event-log.ts';
 
 const ROOMY = { maxEvents: 1_000, maxBytes: 1_000_000 };
-const KEPT: ReadonlySet<EventType> = new Set<EventType>(['permission_request', 'permission_result', 'result', 'error']);
 
 function logOf(limits: Partial<typeof ROOMY>, ...types: EventType[]): EventLog {
   const log = new EventLog({ ...ROOMY, ...limits });
-  for (const type of types) log.append(type, { words: 'some' }, 0);
+  for (const type of types) log.append(sampleEvent(type), 0);
   return log;
 }
 
@@ -47,14 +48,14 @@ test('even they go when there are twice as many', () => {
 
 test('few large events are bounded by their bytes', () => {
   const log = new EventLog({ maxEvents: 100, maxBytes: 10_000 });
-  for (let index = 0; index < 50; index++) log.append('output', { text: 'x'.repeat(1_000) }, index);
+  for (let index = 0; index < 50; index++) log.append(textEvent('x'.repeat(1_000)), index);
   expect(log.length).toBeLessThan(10);
   expect(log.length).toBeGreaterThan(5);
 });
 
 test('one event larger than the whole log is kept all the same', () => {
   const log = new EventLog({ maxEvents: 10, maxBytes: 100 });
-  log.append('output', { text: 'x'.repeat(1_000) }, 0);
+  log.append(textEvent('x'.repeat(1_000)), 0);
   expect(log.length).toBe(1);
 });
 
@@ -65,13 +66,13 @@ test('under any load: bounded, in order, nothing lost unsaid', () => {
       const log = new EventLog({ maxEvents, maxBytes: 3_000 });
       let cursor = 1;
       for (const { type, size, read } of entries) {
-        const { id } = log.append(type, { text: 'x'.repeat(size) }, 0);
+        const { id } = log.append(sampleEvent(type, 'x'.repeat(size)), 0);
         expect(id).toBe(log.nextId - 1);
         const { events } = log.from(0);
         expect(events.at(-1)?.id).toBe(id);
         const ids = events.map((event) => event.id);
         expect(ids).toEqual(ids.toSorted((a, b) => a - b));
-        expect(events.filter((event) => !KEPT.has(event.type)).length).toBeLessThanOrEqual(maxEvents + 1);
+        expect(events.filter((event) => !KEPT_LONGEST.has(event.type)).length).toBeLessThanOrEqual(maxEvents + 1);
         expect(events.length).toBeLessThanOrEqual(2 * maxEvents);
         if (!read) continue;
         const slice = log.from(cursor);
@@ -84,19 +85,19 @@ test('under any load: bounded, in order, nothing lost unsaid', () => {
 });
 
 describe('partial messages', () => {
-  const partials = (log: EventLog): unknown[] => log.from(0).events.map(({ data }) => data);
+  const partials = (log: EventLog): unknown[] => log.from(0).events.map(({ body }) => body);
 
   test('grow one event until it was read', () => {
     const log = new EventLog(ROOMY);
     log.beginPartial('m1');
     for (const piece of ['a', 'b', 'c']) log.appendPartial(piece, 0);
-    expect(partials(log)).toEqual([{ type: 'partial', messageId: 'm1', text: 'abc' }]);
+    expect(partials(log)).toEqual([{ kind: 'partial', messageId: 'm1', text: 'abc' }]);
     log.markDelivered(1);
     log.appendPartial('d', 0);
     log.appendPartial('e', 0);
     expect(partials(log)).toEqual([
-      { type: 'partial', messageId: 'm1', text: 'abc' },
-      { type: 'partial', messageId: 'm1', text: 'de' },
+      { kind: 'partial', messageId: 'm1', text: 'abc' },
+      { kind: 'partial', messageId: 'm1', text: 'de' },
     ]);
   });
 
@@ -120,7 +121,7 @@ describe('partial messages', () => {
         let cursor = 0;
         let seen = '';
         const read = (): void => {
-          for (const { data } of log.from(cursor).events) seen += (data as { text: string }).text;
+          for (const { body } of log.from(cursor).events) if (body.kind === 'partial') seen += body.text;
           cursor = log.nextId;
           log.markDelivered(cursor - 1);
         };
@@ -137,4 +138,25 @@ describe('partial messages', () => {
 
 test('newest first', () => {
   expect([...logOf({}, 'output', 'result').newestFirst()].map(({ id }) => id)).toEqual([2, 1]);
+});
+
+test('a log goes on after a restart: same events, same cursors, and what was lost is still known to be', () => {
+  const type = fc.constantFrom(...EVENT_TYPES);
+  fc.assert(
+    fc.property(
+      fc.array(type, { maxLength: 40 }),
+      fc.array(type, { maxLength: 10 }),
+      fc.nat(45),
+      (before, after, cursor) => {
+        const limits = { maxEvents: 8, maxBytes: 100_000 };
+        const log = logOf(limits, ...before);
+        const stored = JSON.stringify(log.from(0).events.map((event) => SessionEvent.parse(event)));
+        const restored = new EventLog({ ...ROOMY, ...limits });
+        restored.restore(SessionEvent.array().parse(JSON.parse(stored)), log.nextId, log.droppedThrough);
+        for (const each of [log, restored]) for (const next of after) each.append(sampleEvent(next), 1);
+        expect(restored.from(cursor)).toEqual(log.from(cursor));
+        expect(restored).toMatchObject({ nextId: log.nextId, length: log.length, droppedThrough: log.droppedThrough });
+      },
+    ),
+  );
 });

@@ -1,18 +1,9 @@
-import type { EventType } from '../driver/agent-signal.ts';
+import { eventType, KEPT_LONGEST, type EventBody, type Original, type SessionEvent } from '../schema/events.ts';
 import { PackedEvents } from './packed-events.ts';
 import { sizeOf } from './size-of.ts';
 
-export interface SessionEvent {
-  readonly id: number;
-  readonly type: EventType;
-  readonly data: unknown;
-  readonly timestamp: number;
-}
-
-interface Entry<Data = unknown> extends SessionEvent {
-  readonly data: Data;
-  size: number;
-}
+type Entry<Body extends EventBody = EventBody> = SessionEvent & { readonly body: Body; size: number };
+type Partial = Extract<EventBody, { kind: 'partial' }>;
 
 /** What id, type and time add to an event. */
 const ENVELOPE_BYTES = 80;
@@ -22,14 +13,6 @@ export interface EventLogLimits {
   maxEvents: number;
   maxBytes: number;
 }
-
-/** Dropped last: without them a caller could not know what was asked, decided and answered. */
-const DROPPED_LAST: ReadonlySet<EventType> = new Set<EventType>([
-  'permission_request',
-  'permission_result',
-  'result',
-  'error',
-]);
 
 export interface Slice {
   /** Oldest first. Ids rise by one, but dropped events leave gaps. */
@@ -41,6 +24,7 @@ export interface Slice {
 /** The events of one session: numbered, bounded in count and bytes, oldest dropped first. */
 export class EventLog {
   readonly #limits: EventLogLimits;
+  readonly #announce: (event: SessionEvent) => void;
   #entries: Entry[] = [];
   /** In place of the entries, while the session has no process. */
   #packed: PackedEvents<Entry> | undefined;
@@ -49,19 +33,26 @@ export class EventLog {
   #ordinary = 0;
   #nextId = 1;
   /** The newest event that was dropped. */
-  #droppedUpTo = 0;
+  #droppedThrough = 0;
   #delivered = 0;
-  #stream: { messageId: string | undefined; open: Entry<{ text: string }> | undefined } = {
+  #stream: { messageId: string | undefined; open: Entry<Partial> | undefined } = {
     messageId: undefined,
     open: undefined,
   };
 
-  constructor(limits: EventLogLimits) {
+  /** `announce` is called with each event, in order; with one that grows when it has stopped. */
+  constructor(limits: EventLogLimits, announce: (event: SessionEvent) => void = () => undefined) {
     this.#limits = limits;
+    this.#announce = announce;
   }
 
   get nextId(): number {
     return this.#nextId;
+  }
+
+  /** The newest event that was dropped; 0 where none was. */
+  get droppedThrough(): number {
+    return this.#droppedThrough;
   }
 
   get length(): number {
@@ -71,19 +62,32 @@ export class EventLog {
   /** To be called when nothing more is expected for long: reading unpacks for the moment, an event for good. */
   pack(): void {
     if (this.#packed) return;
+    this.#closePartial();
     this.#length = this.#entries.length;
     this.#packed = new PackedEvents(this.#entries);
     this.#entries = [];
-    this.#stream = { messageId: undefined, open: undefined };
   }
 
-  append(type: EventType, data: unknown, timestamp: number): SessionEvent {
-    const entry = this.#push(type, data, timestamp);
+  /** Fills an empty log with what was kept of it before a restart, oldest first; cursors handed out then stay valid. */
+  restore(events: readonly SessionEvent[], nextId: number, droppedThrough: number): void {
+    for (const { id, type, at, body, original } of events)
+      this.#add(entryOf({ id, type, at, body, ...(original && { original }) }));
+    this.#nextId = nextId;
+    this.#droppedThrough = droppedThrough;
+    this.#delivered = nextId - 1;
     this.#trim();
+  }
+
+  append(body: EventBody, at: number, original?: Original): SessionEvent {
+    this.#closePartial();
+    const entry = this.#push(body, at, original);
+    this.#trim();
+    this.#announce(entry);
     return entry;
   }
 
   beginPartial(messageId: string): void {
+    this.#closePartial();
     this.#stream = { messageId, open: undefined };
   }
 
@@ -91,16 +95,17 @@ export class EventLog {
    * Text that streams in. It grows one event until somebody has read it; then the next piece opens a new one. So a
    * stream of any length makes no more events than there are readings, and nobody misses a piece.
    */
-  appendPartial(text: string, timestamp: number): void {
+  appendPartial(text: string, at: number): void {
     const { messageId, open } = this.#stream;
-    if (open && open.id > this.#delivered && open.id > this.#droppedUpTo) {
-      open.data.text += text;
+    if (open && open.id > this.#delivered && open.id > this.#droppedThrough) {
+      open.body.text += text;
       open.size += text.length;
       this.#bytes += text.length;
       this.#trim();
       return;
     }
-    const entry = this.#push('progress', { type: 'partial', messageId, text }, timestamp);
+    this.#closePartial();
+    const entry = this.#push({ kind: 'partial', ...(messageId !== undefined && { messageId }), text }, at);
     this.#stream = { messageId, open: entry };
     this.#trim();
   }
@@ -109,7 +114,7 @@ export class EventLog {
   from(cursor: number): Slice {
     const entries = this.#read();
     const start = indexOf(entries, cursor);
-    const lost = cursor <= this.#droppedUpTo;
+    const lost = cursor <= this.#droppedThrough;
     const resetTo = lost ? (entries[start]?.id ?? this.#nextId) : undefined;
     return { events: start === 0 ? entries : entries.slice(start), resetTo };
   }
@@ -131,29 +136,40 @@ export class EventLog {
     return this.#packed?.unpack() ?? this.#entries;
   }
 
-  #push<Data>(type: EventType, data: Data, timestamp: number): Entry<Data> {
+  #push<Body extends EventBody>(body: Body, at: number, original?: Original): Entry<Body> {
     if (this.#packed) {
       this.#entries = this.#packed.unpack();
       this.#packed = undefined;
     }
-    const entry: Entry<Data> = { id: this.#nextId++, type, data, timestamp, size: sizeOf(data) + ENVELOPE_BYTES };
+    const event = { id: this.#nextId++, type: eventType(body), at, body };
+    const entry = entryOf(original ? { ...event, original } : event);
+    this.#add(entry);
+    return entry;
+  }
+
+  #add(entry: Entry): void {
     this.#entries.push(entry);
     this.#bytes += entry.size;
-    if (!DROPPED_LAST.has(type)) this.#ordinary++;
-    return entry;
+    if (!KEPT_LONGEST.has(entry.type)) this.#ordinary++;
+  }
+
+  #closePartial(): void {
+    const { messageId, open } = this.#stream;
+    this.#stream = { messageId, open: undefined };
+    if (open) this.#announce(open);
   }
 
   #trim(): void {
     const { maxEvents, maxBytes } = this.#limits;
     while (this.#ordinary > maxEvents || (this.#bytes > maxBytes && this.#ordinary > 0 && this.#entries.length > 1)) {
-      const index = this.#entries.findIndex((entry) => !DROPPED_LAST.has(entry.type));
+      const index = this.#entries.findIndex((entry) => !KEPT_LONGEST.has(entry.type));
       if (index < 0 || index === this.#entries.length - 1) break;
       this.#drop(index);
       this.#ordinary--;
     }
     while ((this.#entries.length > 2 * maxEvents || this.#bytes > 2 * maxBytes) && this.#entries.length > 1) {
       const oldest = this.#entries[0];
-      if (oldest && !DROPPED_LAST.has(oldest.type)) this.#ordinary--;
+      if (oldest && !KEPT_LONGEST.has(oldest.type)) this.#ordinary--;
       this.#drop(0);
     }
   }
@@ -162,8 +178,12 @@ export class EventLog {
     const [dropped] = index === 0 ? [this.#entries.shift()] : this.#entries.splice(index, 1);
     if (!dropped) return;
     this.#bytes -= dropped.size;
-    this.#droppedUpTo = Math.max(this.#droppedUpTo, dropped.id);
+    this.#droppedThrough = Math.max(this.#droppedThrough, dropped.id);
   }
+}
+
+function entryOf<Event extends SessionEvent>(event: Event): Event & { size: number } {
+  return { ...event, size: sizeOf(event.body) + sizeOf(event.original) + ENVELOPE_BYTES };
 }
 
 /** Of the first entry with this id or a later one. */

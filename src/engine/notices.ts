@@ -1,4 +1,4 @@
-import type { SessionEvent } from './event-log.ts';
+import type { SessionEvent } from '../schema/events.ts';
 import type { Message } from './outbox.ts';
 import type { OpenRequest, Outcome } from './requests.ts';
 import type { Session } from './session.ts';

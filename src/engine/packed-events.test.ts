@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { textEvent } from '../../test/harness/agent-messages.ts';
 import { EventLog } from './event-log.ts';
 
 const LIMITS = { maxEvents: 20, maxBytes: 100_000 };
 
 function filled(count: number): EventLog {
   const log = new EventLog(LIMITS);
-  for (let index = 0; index < count; index++) log.append('output', { text: `event ${index}` }, index);
+  for (let index = 0; index < count; index++) log.append(textEvent(`event ${index}`), index);
   return log;
 }
 
@@ -39,7 +40,7 @@ describe('a packed log', () => {
             continue;
           }
           for (const log of [packed, plain]) {
-            if (step === 'append') log.append('output', { text: `event ${index}` }, index);
+            if (step === 'append') log.append(textEvent(`event ${index}`), index);
             else log.appendPartial(`piece ${index}`, index);
           }
         }

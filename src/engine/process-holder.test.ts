@@ -1,27 +1,13 @@
 import { expect, test } from 'vitest';
+import { heardAs, IDLE, resultEvent, STARTED, type Said } from '../../test/harness/agent-messages.ts';
 import { ManualClock } from '../../test/harness/manual-clock.ts';
 import type { AgentExit, AgentListener, AgentProcess } from '../driver/agent-process.ts';
-import type { AgentResult, AgentSignal } from '../driver/agent-signal.ts';
 import { DomainError } from '../errors/errors.ts';
 import { deferred } from './deferred.ts';
 import { ProcessHolder } from './process-holder.ts';
 
 const FIRST = { id: 'm1', text: 'hello' };
 const EXIT: AgentExit = { code: 1, signal: null, stderr: 'no room', error: undefined };
-const STARTED: AgentSignal = {
-  kind: 'started',
-  tools: [],
-  model: 'a',
-  permissionMode: 'default',
-  version: '1',
-  cwd: '/',
-};
-const IDLE: AgentSignal = { kind: 'state', state: 'idle' };
-
-function result(fields: Partial<AgentResult>): AgentSignal {
-  return { kind: 'result', result: { isError: false, text: '', ...fields } as AgentResult, answered: undefined };
-}
-
 /** A process that does what the test says. */
 class FakeProcess {
   readonly sent: string[] = [];
@@ -46,18 +32,19 @@ class FakeProcess {
     return this.stopped.promise;
   }
 
-  say(...signals: AgentSignal[]): void {
-    this.listener.onMessage({ event: undefined, signals });
+  say(...said: Said[]): void {
+    for (const each of said) this.listener.onMessage(heardAs(each));
   }
 }
 
 function setUp() {
   const clock = new ManualClock();
-  const heard: AgentSignal['kind'][] = [];
+  const heard: Said['kind'][] = [];
   const exits: AgentExit[] = [];
   const processes: FakeProcess[] = [];
   const holder = new ProcessHolder(clock, {
-    onMessage: ({ signals }) => heard.push(...signals.map(({ kind }) => kind)),
+    onMessage: ({ event, signals }) =>
+      heard.push(...[...(event ? [event.body] : []), ...signals].map(({ kind }) => kind)),
     onRequest: async () => ({ behavior: 'allow' }),
     onExit: (exit) => exits.push(exit),
   });
@@ -136,7 +123,7 @@ test('a process that reports nothing in time is ended, and its later words are i
 });
 
 test.each([
-  ['its own complaint', [result({ isError: true, text: 'No conversation found' }), IDLE], 'No conversation found'],
+  ['its own complaint', [resultEvent({ isError: true, text: 'No conversation found' }), IDLE], 'No conversation found'],
   ['its exit code', [], 'exit code 1: no room'],
 ])('a process that ends before its report fails the start with %s', async (_what, said, words) => {
   const { exits, holder, start, launched } = setUp();
@@ -182,7 +169,7 @@ test('a process that is being closed is no longer listened to, nor is its questi
   await starting;
   heard.length = 0;
   holder.close();
-  process.say(result({}));
+  process.say(resultEvent());
   process.listener.onExit(EXIT);
   expect({ heard, exits }).toEqual({ heard: [], exits: [] });
   expect(await process.listener.onRequest({} as never)).toMatchObject({ behavior: 'deny', interrupt: true });
@@ -194,9 +181,9 @@ test('one that never says that it is idle is idle after each result; of one that
   const process = await launched();
   process.say(STARTED);
   await starting;
-  process.say(result({}));
-  expect(heard).toEqual(['started', 'result', 'state']);
+  process.say(resultEvent());
+  expect(heard).toEqual(['init', 'result', 'state']);
   process.say({ kind: 'state', state: 'running' });
-  process.say(result({}));
-  expect(heard).toEqual(['started', 'result', 'state', 'state', 'result']);
+  process.say(resultEvent());
+  expect(heard).toEqual(['init', 'result', 'state', 'state', 'result']);
 });

@@ -1,5 +1,5 @@
 import type { AgentExit, AgentListener, AgentProcess } from '../driver/agent-process.ts';
-import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
+import type { Translation } from '../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { Clock } from './clock.ts';
@@ -203,7 +203,7 @@ export class ProcessHolder {
     return {
       onMessage: (translation) => {
         if (!this.#holds(start)) return;
-        this.#noteStart(start, translation.signals);
+        this.#noteStart(start, translation);
         const complete = idle.completed(translation);
         this.#listener.onMessage(start.hasReported ? complete : withoutIdle(complete));
       },
@@ -229,11 +229,10 @@ export class ProcessHolder {
   }
 
   /** A result without an error is as good as a report; one with an error is why there will be none. */
-  #noteStart(start: Start, signals: readonly AgentSignal[]): void {
-    for (const signal of signals) {
-      if (signal.kind === 'result' && signal.result.isError) start.complaint = signal.result.text;
-      else if (signal.kind === 'started' || signal.kind === 'result') this.#reported(start);
-    }
+  #noteStart(start: Start, { event }: Translation): void {
+    const body = event?.body;
+    if (body?.kind === 'result' && body.result.isError) start.complaint = body.result.text;
+    else if (body?.kind === 'init' || body?.kind === 'result') this.#reported(start);
   }
 }
 
@@ -248,9 +247,9 @@ class IdleReports {
   #arrive = false;
 
   completed(translation: Translation): Translation {
-    const { signals } = translation;
+    const { event, signals } = translation;
     if (signals.some(({ kind }) => kind === 'state')) this.#arrive = true;
-    if (this.#arrive || !signals.some(({ kind }) => kind === 'result')) return translation;
+    if (this.#arrive || event?.body.kind !== 'result') return translation;
     return { ...translation, signals: [...signals, { kind: 'state', state: 'idle' }] };
   }
 }

@@ -1,39 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import type { DeniedBy, EditPlace } from '../schema/results.ts';
+import type { RequestKind, RequestRecord } from '../schema/events.ts';
+import type { DeniedBy } from '../schema/results.ts';
 import type { Clock } from './clock.ts';
 
 export const SOURCES = ['caller', 'human', 'timeout', 'cancel', 'shutdown', 'policy'] as const;
 export type Source = (typeof SOURCES)[number];
 
-export type RequestKind = 'permission' | 'plan_review' | 'user_question';
-
 /** What whoever decides has to know besides the call itself. */
-export interface RequestContext {
-  readonly plan?: string | undefined;
-  /** What Claude said last before it asked, in one line. */
-  readonly said?: string | undefined;
-  readonly cwd?: string | undefined;
-  readonly edit?: EditPlace | undefined;
-  readonly own?: OwnRequest | undefined;
-}
+export type RequestContext = Pick<RequestRecord, 'plan' | 'said' | 'cwd' | 'edit' | 'own'>;
+export type OwnRequest = NonNullable<RequestRecord['own']>;
 
-/** A request that the server itself makes for a caller, while the session is at rest. */
-export interface OwnRequest {
-  /** What is asked, in one line for a person. */
-  readonly opening: string;
-  /** Where the session stands again once it is settled. */
-  readonly backTo: 'rest' | 'stop' | 'fail';
-}
-
-export interface OpenRequest extends RequestContext {
-  readonly id: string;
-  readonly kind: RequestKind;
+export interface OpenRequest extends RequestRecord {
   readonly ask: PermissionAsk;
-  readonly plan: string | undefined;
-  /** Times of day, for showing; the expiry itself follows the monotonic clock. */
-  readonly createdAt: number;
-  readonly expiresAt: number | undefined;
   /** Aborted when the request has its outcome, so that whoever still shows it can take it away. */
   readonly settled: AbortSignal;
 }
@@ -105,11 +84,7 @@ export class RequestBook {
       id: ask.requestId,
       kind: kindOf(ask.toolName),
       ask,
-      plan: context.plan,
-      said: context.said,
-      cwd: context.cwd,
-      edit: context.edit,
-      own: context.own,
+      ...context,
       createdAt,
       expiresAt: timeoutMs === 0 ? undefined : createdAt + timeoutMs,
       settled: settled.signal,
@@ -163,18 +138,19 @@ export class RequestBook {
 /** A request of the server's own, as Claude Code would make one. */
 export function ownAsk(toolName: string, input: Record<string, unknown>): PermissionAsk {
   const id = randomUUID();
-  return {
-    requestId: id,
-    toolName,
-    input,
-    toolUseId: id,
-    agentId: undefined,
-    title: undefined,
-    description: undefined,
-    decisionReason: undefined,
-    blockedPath: undefined,
-    suggestions: undefined,
-    onceOnly: true,
-    withdrawn: new AbortController().signal,
-  };
+  const withdrawn = new AbortController().signal;
+  return { requestId: id, toolName, input, toolUseId: id, onceOnly: true, withdrawn };
+}
+
+/** The request as plain data. */
+export function recordOf({
+  settled: _settled,
+  ask: { withdrawn: _withdrawn, ...ask },
+  ...request
+}: OpenRequest): RequestRecord {
+  return { ...defined(request), ask: defined(ask) };
+}
+
+function defined<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }

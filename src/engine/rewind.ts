@@ -1,6 +1,7 @@
 import type { RewindReport } from '../driver/agent-process.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
+import type { EventBody } from '../schema/events.ts';
 import { stateOf, type FileTrail } from './file-trail.ts';
 import { keepFiles } from './kept-files.ts';
 import { ownAsk } from './requests.ts';
@@ -17,6 +18,10 @@ export interface RewindOutcome {
   readonly left: readonly LeftFile[];
   /** Only where all files are put back: Claude Code counts them together. */
   readonly lines?: { readonly insertions: number; readonly deletions: number } | undefined;
+}
+
+export function rewindEvent({ dryRun, files, left, lines }: RewindOutcome): EventBody {
+  return { kind: 'rewind', dryRun, files: [...files], left: [...left], ...(lines && { lines: { ...lines } }) };
 }
 
 export interface RewindOrder {

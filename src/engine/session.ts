@@ -20,7 +20,7 @@ import { settledWithin } from './patience.ts';
 import type { Principal } from './principal.ts';
 import { ProcessHolder, type Launched } from './process-holder.ts';
 import { ownAsk, type OpenRequest, type Source } from './requests.ts';
-import { rewind, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
+import { rewind, rewindEvent, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy, cannotSwitch } from './session-errors.ts';
 import type { Rules } from './rules.ts';
 import { withPartialMessages } from './session-setup.ts';
@@ -100,8 +100,9 @@ export class Session {
     if (services.onNotice) this.notices.subscribe((notice) => services.onNotice?.(this, notice));
     this.#process = new ProcessHolder(services.clock, {
       onMessage: (translation) => {
-        if (translation.signals.some(({ kind }) => kind === 'tool_use')) this.#work?.toolUsed();
-        this.#hasAnswered ||= translation.signals.some(({ kind }) => kind === 'result');
+        const body = translation.event?.body;
+        if (body?.kind === 'message' && body.blocks.some(({ kind }) => kind === 'tool_call')) this.#work?.toolUsed();
+        this.#hasAnswered ||= body?.kind === 'result';
         this.#conversation.heard(translation);
       },
       onRequest: (ask) => this.#conversation.asked(ask),
@@ -436,7 +437,7 @@ export class Session {
     // Whoever asked may not wait for the person's answer.
     outcome.then(
       (told) => {
-        if (!order.dryRun) this.log.append('progress', { type: 'rewind', ...told }, this.now);
+        if (!order.dryRun) this.log.append(rewindEvent(told), this.now);
       },
       () => undefined,
     );

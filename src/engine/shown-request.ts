@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
+import type { RequestRecord } from '../schema/events.ts';
 import type { OpenRequest } from './requests.ts';
 import { evenShare, marksIn, shortenTexts, textsIn } from './shortening.ts';
 
@@ -18,7 +19,7 @@ export interface ShownRequest {
 }
 
 /** The same request always gives the same answer: what comes back can be compared with what was shown. */
-export function shownRequest({ id, ask: { input }, plan }: OpenRequest, whole = false): ShownRequest {
+export function shownRequest({ id, ask: { input }, plan }: RequestRecord, whole = false): ShownRequest {
   // The plan is mostly part of the input; then it counts, and is cut, as that.
   const ownPlan = plan === input['plan'] ? undefined : plan;
   const lengths = [...textsIn(input), ...textsIn(ownPlan)].map((text) => text.length);

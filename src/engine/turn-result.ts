@@ -1,5 +1,5 @@
 import type { AgentExit } from '../driver/agent-process.ts';
-import type { AgentResult } from '../driver/agent-signal.ts';
+import type { AgentResult } from '../schema/events.ts';
 
 /** The answer of a call: what Claude Code reported last, or what can be said of a process that died before it could. */
 export type TurnResult = Pick<
@@ -47,9 +47,7 @@ function failed(text: string, errorSubtype: string): TurnResult {
     isError: true,
     interrupted: false,
     errorSubtype,
-    stopReason: undefined,
     modelUsage: {},
-    structuredOutput: undefined,
     permissionDenials: [],
   };
 }

@@ -127,9 +127,9 @@ export class WorkspaceActions {
   }
 
   /** Whoever asked may not have waited for the person's answer. */
-  #log(sessionId: string, type: 'apply' | 'discard', outcome: string): void {
+  #log(sessionId: string, kind: 'apply' | 'discard', outcome: string): void {
     const session = this.#context.findSession(sessionId);
-    session?.log.append('progress', { type, outcome }, session.now);
+    session?.log.append({ kind, outcome }, session.now);
   }
 }
 

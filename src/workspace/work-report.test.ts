@@ -17,12 +17,12 @@ const edit = (file: string, lines: string[], failed = false): ToolCall => ({
   failed,
   startedAt: (clock += 1000),
   endedAt: clock + 10,
-  result: { structuredPatch: [{ oldStart: 1, oldLines: 1, newStart: 1, newLines: 1, lines }] },
+  edit: { created: false, hunks: lines.length === 0 ? [] : [{ header: '@@ -1,1 +1,1 @@', lines }] },
 });
 const write = (file: string, content: string): ToolCall => ({
   ...edit(file, []),
   tool: 'Write',
-  result: { type: 'create', content, structuredPatch: [] },
+  edit: { created: true, content, hunks: [] },
 });
 const change = (path: string, insertions: number): FileChange => ({
   path,
@@ -76,7 +76,10 @@ test('without git counts what the file tools said', () => {
   expect(reportedPatch(calls.slice(0, 2))).toBe(
     '--- /dev/null\n+++ /p/n\n@@ -0,0 +1,2 @@\n+a\n+b\n--- /p/n\n+++ /p/n\n@@ -1,1 +1,1 @@\n-a\n+c\n',
   );
-  const counted = { ...edit('/p/z', []), result: { gitDiff: { additions: 7, deletions: 3, patch: '' } } };
+  const counted = {
+    ...edit('/p/z', []),
+    edit: { created: false, hunks: [], counted: { insertions: 7, deletions: 3 } },
+  };
   expect(workReport(evidence([counted]))).toMatchObject({ insertions: 7, deletions: 3 });
 });
 

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { FileEdit } from '../schema/events.ts';
 import { checkIn } from './check-command.ts';
 import type { FileChange } from './compare.ts';
 import { sum } from './diff.ts';
@@ -13,8 +14,8 @@ export interface ToolCall {
   /** Milliseconds. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** What the tool returned beside its text (`tool_use_result`). */
-  readonly result?: unknown;
+  /** What a file tool reported of its change. */
+  readonly edit?: FileEdit | undefined;
 }
 
 export interface ReportedFile {
@@ -142,10 +143,10 @@ export function editedFiles(calls: readonly ToolCall[]): FileChange[] {
     const name = editedPath(call);
     if (name === undefined) continue;
     const before = files.get(name);
-    const { insertions, deletions } = countLines(call.result);
+    const { insertions, deletions } = countLines(call.edit);
     files.set(name, {
       path: name,
-      status: before?.status ?? (isCreation(call.result) ? 'added' : 'modified'),
+      status: before?.status ?? (call.edit?.created ? 'added' : 'modified'),
       insertions: (before?.insertions ?? 0) + insertions,
       deletions: (before?.deletions ?? 0) + deletions,
       isBinary: false,
@@ -161,36 +162,18 @@ export function editedPath({ tool, input, failed }: ToolCall): string | undefine
   return typeof name === 'string' ? path.normalize(name) : undefined;
 }
 
-function isCreation(result: unknown): boolean {
-  return isRecord(result) && result['type'] === 'create';
-}
-
-function countLines(result: unknown): { insertions: number; deletions: number } {
-  if (!isRecord(result)) return { insertions: 0, deletions: 0 };
-  const { gitDiff, structuredPatch, content } = result;
-  if (isRecord(gitDiff) && typeof gitDiff['additions'] === 'number' && typeof gitDiff['deletions'] === 'number')
-    return { insertions: gitDiff['additions'], deletions: gitDiff['deletions'] };
-  const lines = hunksOf(structuredPatch).flatMap((hunk) => hunk.lines);
-  if (lines.length === 0 && isCreation(result) && typeof content === 'string')
-    return { insertions: content === '' ? 0 : content.replace(/\n$/, '').split('\n').length, deletions: 0 };
+function countLines(edit: FileEdit | undefined): { insertions: number; deletions: number } {
+  if (!edit) return { insertions: 0, deletions: 0 };
+  if (edit.counted) return edit.counted;
+  const lines = edit.hunks.flatMap((hunk) => hunk.lines);
+  if (lines.length === 0 && edit.content !== undefined)
+    return { insertions: edit.content === '' ? 0 : linesOf(edit.content).length, deletions: 0 };
   const count = (sign: string): number => lines.filter((line) => line.startsWith(sign)).length;
   return { insertions: count('+'), deletions: count('-') };
 }
 
-interface Hunk {
-  readonly header: string;
-  readonly lines: readonly string[];
-}
-
-function hunksOf(patch: unknown): Hunk[] {
-  if (!Array.isArray(patch)) return [];
-  return patch.flatMap((hunk: unknown) => {
-    if (!isRecord(hunk) || !Array.isArray(hunk['lines'])) return [];
-    const lines = hunk['lines'].filter((line): line is string => typeof line === 'string');
-    const number = (name: string): number => (typeof hunk[name] === 'number' ? hunk[name] : 0);
-    const header = `@@ -${number('oldStart')},${number('oldLines')} +${number('newStart')},${number('newLines')} @@`;
-    return [{ header, lines }];
-  });
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n');
 }
 
 /** Where there is no git: the edits as the file tools reported them, one after the other. */
@@ -198,21 +181,16 @@ export function reportedPatch(calls: readonly ToolCall[]): string {
   return calls
     .flatMap((call) => {
       const name = editedPath(call);
-      if (name === undefined || !isRecord(call.result)) return [];
-      const { content } = call.result;
-      const isNew = isCreation(call.result);
-      const hunks = hunksOf(call.result['structuredPatch']);
-      const created = isNew && typeof content === 'string' ? content.replace(/\n$/, '').split('\n') : [];
-      const all =
-        hunks.length > 0 || created.length === 0
-          ? hunks
-          : [{ header: `@@ -0,0 +1,${created.length} @@`, lines: created.map((line) => `+${line}`) }];
-      const heading = [`--- ${isNew ? '/dev/null' : name}`, `+++ ${name}`];
+      if (name === undefined || !call.edit) return [];
+      const { created, hunks, content } = call.edit;
+      const heading = [`--- ${created ? '/dev/null' : name}`, `+++ ${name}`];
+      const all = hunks.length > 0 || content === undefined ? hunks : [wholeFile(content)];
       return [...heading, ...all.flatMap((hunk) => [hunk.header, ...hunk.lines])].map((line) => `${line}\n`);
     })
     .join('');
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function wholeFile(content: string): FileEdit['hunks'][number] {
+  const lines = linesOf(content);
+  return { header: `@@ -0,0 +1,${lines.length} @@`, lines: lines.map((line) => `+${line}`) };
 }

@@ -1,5 +1,4 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Translation } from '../../src/driver/agent-signal.ts';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
 import { LOCAL } from '../../src/engine/principal.ts';
 import type { Rules } from '../../src/engine/rules.ts';
@@ -7,12 +6,13 @@ import { Session } from '../../src/engine/session.ts';
 import { tellProgress } from '../../src/mcp/progress.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import { checkView } from '../../src/mcp/views/check-view.ts';
+import { heardAs, STARTED, type Said } from '../harness/agent-messages.ts';
 import { ManualClock } from '../harness/manual-clock.ts';
 
 interface Stage {
   clock: ManualClock;
   session: Session;
-  say(translation: Partial<Translation>): void;
+  say(said: Said): void;
 }
 
 /** A session that works, whose Claude Code says what the test says. */
@@ -49,13 +49,10 @@ async function workingSession(): Promise<Stage> {
       debug: () => undefined,
     },
   );
-  const say = (translation: Partial<Translation>): void =>
-    listener?.onMessage({ event: undefined, signals: [], ...translation });
+  const say = (said: Said): void => listener?.onMessage(heardAs(said));
   const started = session.prompt('work');
   await vi.waitUntil(() => listener !== undefined, { interval: 1 });
-  say({
-    signals: [{ kind: 'started', tools: [], model: 'm', permissionMode: 'default', version: '1', cwd: '/' }],
-  });
+  say(STARTED);
   await started;
   return { clock, session, say };
 }
@@ -83,7 +80,7 @@ describe('progress', () => {
     const stage = await workingSession();
     const { lines } = told(stage);
     stage.clock.advance(10);
-    stage.say({ signals: [{ kind: 'retry', line: 'attempt 1 of 10', loginRefused: false }] });
+    stage.say({ kind: 'retry', summary: 'attempt 1 of 10', loginRefused: false });
     stage.clock.advance(1_000);
     expect(lines.at(-1)).toContain('attempt 1 of 10');
   });
@@ -92,7 +89,7 @@ describe('progress', () => {
     const stage = await workingSession();
     const { lines } = told(stage);
     for (let count = 1; count <= 1_000; count++) {
-      stage.say({ signals: [{ kind: 'retry', line: `attempt ${count}`, loginRefused: false }] });
+      stage.say({ kind: 'retry', summary: `attempt ${count}`, loginRefused: false });
       stage.clock.advance(1);
     }
     stage.clock.advance(500);
@@ -115,6 +112,6 @@ test('long silence is told in quietMs, activity and progress, and ends with the 
     activity: expect.stringMatching(/^quiet for 60 s, /),
   });
   expect(lines.at(-1)).toMatch(/^quiet for \d\d s, /);
-  stage.say({ event: { type: 'progress', data: { type: 'tool_progress' } } });
+  stage.say({ kind: 'notice', name: 'tool_progress' });
   expect(view()).not.toHaveProperty('quietMs');
 });

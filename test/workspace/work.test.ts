@@ -173,7 +173,7 @@ test('edits of ignored files and outside of the repository are known from the to
   await open();
   const mark = await workspace.mark();
   const call = (file: string): Parameters<Workspace['evidence']>[1][number] => ({
-    tool: 'Write', input: { file_path: file }, failed: false, startedAt: 0, endedAt: 1, result: { type: 'create', content: 'x\n' },
+    tool: 'Write', input: { file_path: file }, failed: false, startedAt: 0, endedAt: 1, edit: { created: true, hunks: [], content: 'x\n' },
   }); // prettier-ignore
   const outside = path.join(scene.root, 'outside.txt');
   await scene.write('x.log', 'x\n');

@@ -4,6 +4,7 @@ import type { Session } from '../../engine/session.ts';
 import { shownRequest } from '../../engine/shown-request.ts';
 import { textsIn } from '../../engine/shortening.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import type { Action, PendingInput } from '../../schema/results.ts';
 import { describeRuleNames } from '../forms/lasting-rules.ts';
 
@@ -14,7 +15,7 @@ export interface RequestViewOptions {
 }
 
 /** An unanswered request, as a caller sees it. */
-export function actionView(request: OpenRequest, options: RequestViewOptions): Action {
+export function actionView(request: RequestRecord, options: RequestViewOptions): Action {
   const { ask, kind } = request;
   const { input, plan, fullChars } = shownRequest(request, options.whole);
   return {
@@ -54,7 +55,7 @@ export function pendingInputView(request: OpenRequest, options: RequestViewOptio
 
 type DecisionAids = Pick<Action, 'cwd' | 'said' | 'edit' | 'alwaysAllows' | 'expiresAt' | 'expiresInMs' | 'onExpiry'>;
 
-function decisionAids({ ask, cwd, said, edit, expiresAt }: OpenRequest, now: number): DecisionAids {
+function decisionAids({ ask, cwd, said, edit, expiresAt }: RequestRecord, now: number): DecisionAids {
   const rules = suggestedRules(ask);
   return {
     ...(cwd !== undefined && { cwd }),
@@ -70,7 +71,7 @@ function decisionAids({ ask, cwd, said, edit, expiresAt }: OpenRequest, now: num
 }
 
 /** Claude Code often repeats the command or its description there. */
-function ownDescription({ ask: { description, input } }: OpenRequest): Pick<Action, 'description'> {
+function ownDescription({ ask: { description, input } }: RequestRecord): Pick<Action, 'description'> {
   return description === undefined || textsIn(input).includes(description) ? {} : { description };
 }
 
@@ -79,7 +80,7 @@ export function askedPerson(session: Session, request: OpenRequest): { askedPers
   return session.isAskingPerson(request) ? { askedPerson: true } : {};
 }
 
-export function requestSummary({ ask, kind }: Pick<OpenRequest, 'ask' | 'kind'>): string {
+export function requestSummary({ ask, kind }: Pick<RequestRecord, 'ask' | 'kind'>): string {
   if (kind === 'user_question') return questionTexts(ask.input).join(' | ') || 'Claude asks a question';
   if (kind === 'plan_review') return 'Claude asks to leave plan mode and start the work';
   const what = summarizeTool(ask.toolName, ask.input);

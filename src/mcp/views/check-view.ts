@@ -1,17 +1,16 @@
-import type { SessionEvent } from '../../engine/event-log.ts';
 import type { Session } from '../../engine/session.ts';
 import { shortenTexts } from '../../engine/shortening.ts';
+import type { SessionEvent } from '../../schema/events.ts';
 import type { CheckAnswer, EventView } from '../../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
 import { activityLine, QUIET_AFTER_MS } from './activity-line.ts';
-import { minimalEvent } from './event-view.ts';
+import { minimalEvent, toolNamesIn } from './event-view.ts';
 import { fullEvent } from './full-event.ts';
 import { charsWithin, resultView } from './result-view.ts';
 import { byteLength } from './shorten.ts';
 import { compactStatus } from './status.ts';
 import { toolCallView } from './tool-call-view.ts';
 import { describeTools } from './tool-catalogue.ts';
-import { toolNamesIn } from './tool-events.ts';
 
 export interface CheckViewOptions {
   cursor: number | undefined;
@@ -209,10 +208,10 @@ function stop(events: EventView[], next: SessionEvent, truncated: Set<string>): 
   return { events, stoppedBefore: next.id };
 }
 
-function isWanted({ type, data }: SessionEvent, options: CheckViewOptions): boolean {
+function isWanted({ type, body }: SessionEvent, options: CheckViewOptions): boolean {
   if (type === 'progress') return options.includeProgressEvents;
   if (type === 'result') return options.includeTerminalEvents;
   // An error that did not end anything, such as a refused login that is tried again, is news at any time.
-  if (type === 'error') return options.includeTerminalEvents || (data as { type?: unknown }).type !== 'error';
+  if (type === 'error') return options.includeTerminalEvents || body.kind !== 'error';
   return true;
 }

@@ -1,101 +1,121 @@
-import type { SessionEvent } from '../../engine/event-log.ts';
-import type { OpenRequest } from '../../engine/requests.ts';
 import { shortenText, tailOf } from '../../engine/shortening.ts';
+import type { EventLog } from '../../engine/event-log.ts';
 import { oneLine, summarizeTool } from '../../engine/tool-summary.ts';
+import type {
+  EventBody,
+  MessageBlock,
+  MessageBody,
+  RequestRecord,
+  SessionEvent,
+  ToolCallBlock,
+  ToolResultBlock,
+} from '../../schema/events.ts';
 import type { EventView } from '../../schema/results.ts';
-import { isObject } from '../arguments.ts';
 import { requestSummary } from './action-view.ts';
-import { blocksOf, toolResultOf, type Block, type ToolResult } from './tool-events.ts';
 
 const RESULT_HEAD = 80;
 const RESULT_TAIL = 80;
 const TEXT_HEAD = 4_000;
+const NOTICE_CHARS = 160;
+/** They say nothing that will not be said again. */
+const HEARTBEATS: ReadonlySet<string> = new Set(['tool_progress', 'status', 'init']);
 
-interface Kept {
-  type?: unknown;
-  subtype?: unknown;
-  message?: unknown;
-  summary?: unknown;
-  description?: unknown;
-  content?: unknown;
-  text?: unknown;
-  result?: unknown;
-}
+type ToolNames = ReadonlyMap<string, string>;
 
 /** What a model needs to follow along; `undefined` for what it does not need at all. */
-export function minimalEvent(event: SessionEvent, toolNames: ReadonlyMap<string, string>): EventView | undefined {
+export function minimalEvent(event: SessionEvent, toolNames: ToolNames): EventView | undefined {
   const data = minimalData(event, toolNames);
   return data === undefined ? undefined : withEnvelope(event, data);
 }
 
-export function withEnvelope({ id, type, timestamp }: SessionEvent, data: unknown): EventView {
-  return { id, type, data, timestamp: new Date(timestamp).toISOString() };
+export function withEnvelope({ id, type, at }: SessionEvent, data: unknown): EventView {
+  return { id, type, data, timestamp: new Date(at).toISOString() };
 }
 
 /** A request in a line: whole it is among the actions. */
-export function shortRequest(request: OpenRequest): object {
+export function shortRequest(request: RequestRecord): object {
   const { id, kind, ask } = request;
   const { toolName, toolUseId: toolUseID } = ask;
   return { requestId: id, kind, toolName, toolUseID, summary: requestSummary(request) };
 }
 
-function minimalData(event: SessionEvent, toolNames: ReadonlyMap<string, string>): unknown {
-  switch (event.type) {
-    case 'output':
-      return outputData(event, toolNames);
+function minimalData({ body }: SessionEvent, toolNames: ToolNames): unknown {
+  switch (body.kind) {
+    case 'message':
+      return messageData(body, toolNames);
     case 'permission_request':
-      return shortRequest(event.data as OpenRequest);
-    case 'permission_result':
-      return shortOutcome(event.data as { toolName: string; input?: Record<string, unknown> });
-    case 'result': {
-      const { subtype, result } = event.data as Kept;
-      return { subtype, ...(typeof result === 'string' && { result: oneLine(result, 200) }) };
+      return shortRequest(body.request);
+    case 'permission_result': {
+      const { input, ...outcome } = permissionOutcome(body);
+      return input === undefined ? outcome : { ...outcome, ran: summarizeTool(body.toolName, input) };
     }
-    case 'error': {
-      const { message, summary, subtype } = event.data as Kept;
-      return { message: summary ?? message ?? subtype };
-    }
-    case 'progress':
-      return progressData(event.data as Kept);
+    case 'result':
+      return {
+        subtype: body.subtype,
+        ...(body.subtype === 'success' && { result: oneLine(body.result.text, 200) }),
+      };
+    case 'error':
+      return { message: body.message };
+    case 'writes_lost':
+      return { message: body.name };
+    case 'retry':
+      return body.loginRefused ? { message: body.summary } : notice('api_retry', body.summary);
+    case 'background_tasks':
+      return notice('background_tasks_changed');
+    case 'tool_refused':
+      return notice('permission_denied');
+    case 'rewind':
+    case 'apply':
+    case 'discard':
+      return notice(body.kind);
+    case 'notice':
+      return HEARTBEATS.has(body.name) ? undefined : notice(body.name, body.text);
+    case 'partial':
+    case 'init':
+    case 'status':
+      return undefined;
   }
 }
 
-function shortOutcome({ input, ...outcome }: { toolName: string; input?: Record<string, unknown> }): object {
-  return input === undefined ? outcome : { ...outcome, ran: summarizeTool(outcome.toolName, input) };
+/** How a request was settled, as callers have always been shown it. */
+export function permissionOutcome(body: Extract<EventBody, { kind: 'permission_result' }>) {
+  const { kind: _kind, toolUseId: toolUseID, requestId, toolName, input, ...outcome } = body;
+  return { requestId, toolName, toolUseID, ...outcome, ...(input && { inputChanged: true as const, input }) };
 }
 
-function outputData(event: SessionEvent, toolNames: ReadonlyMap<string, string>): unknown {
+function notice(kind: string, text?: string): object {
+  return { kind, ...(text !== undefined && { text: oneLine(text, NOTICE_CHARS) }) };
+}
+
+function messageData({ role, blocks }: MessageBody, toolNames: ToolNames): unknown {
   const texts: string[] = [];
   const tools: unknown[] = [];
   const results: unknown[] = [];
-  for (const block of blocksOf(event)) {
-    const result = toolResultOf(block);
-    if (result) results.push(shortResult(result, toolNames));
-    else if (block.type === 'text' && typeof block.text === 'string') texts.push(block.text);
-    else if (block.type === 'tool_use') tools.push(shortCall(block));
+  for (const block of blocks) {
+    if (block.kind === 'tool_result') results.push(shortResult(block, toolNames));
+    else if (block.kind === 'text') texts.push(block.text);
+    else if (block.kind === 'tool_call') tools.push(shortCall(block));
   }
   if (texts.length + tools.length + results.length === 0) return undefined;
   const text = texts.join('\n');
   return {
-    ...((event.data as Kept).type === 'user' && text !== '' && { role: 'user' }),
+    ...(role === 'user' && text !== '' && { role }),
     ...(text !== '' && { text: shortenText(text, TEXT_HEAD, text) }),
     ...(tools.length > 0 && { tools }),
     ...(results.length > 0 && { results }),
   };
 }
 
-function shortCall({ name, id, input }: Block): object {
-  const toolName = typeof name === 'string' ? name : 'tool';
-  return { name: toolName, toolUseID: id, summary: summarizeTool(toolName, isObject(input) ? input : {}, 120) };
+function shortCall({ toolName, toolUseId, input }: ToolCallBlock): object {
+  return { name: toolName, toolUseID: toolUseId, summary: summarizeTool(toolName, input, 120) };
 }
 
 /** The head tells what it is, the tail how it ended. */
-function shortResult(result: ToolResult, toolNames: ReadonlyMap<string, string>): object {
-  const { toolUseID, output, isError, exitCode } = result;
-  const toolName = toolNames.get(toolUseID);
+function shortResult({ toolUseId, output, isError, exitCode }: ToolResultBlock, toolNames: ToolNames): object {
+  const toolName = toolNames.get(toolUseId);
   return {
     ...(toolName !== undefined && { toolName }),
-    toolUseID,
+    toolUseID: toolUseId,
     head: oneLine(output, RESULT_HEAD),
     ...(output.length > RESULT_HEAD && { tail: oneLine(tailOf(output, RESULT_TAIL), RESULT_TAIL) }),
     chars: output.length,
@@ -104,10 +124,14 @@ function shortResult(result: ToolResult, toolNames: ReadonlyMap<string, string>)
   };
 }
 
-/** Heartbeats and streamed text are left out: they say nothing that will not be said again. */
-function progressData(data: Kept): unknown {
-  const kind = typeof data.subtype === 'string' ? data.subtype : data.type;
-  if (kind === 'tool_progress' || kind === 'partial' || kind === 'status' || kind === 'init') return undefined;
-  const words = [data.summary, data.description, data.content, data.text].find((text) => typeof text === 'string');
-  return { kind, ...(typeof words === 'string' && { text: oneLine(words, 160) }) };
+export function blocksOf({ body }: SessionEvent): readonly MessageBlock[] {
+  return body.kind === 'message' ? body.blocks : [];
+}
+
+/** Results do not say which tool they are of. */
+export function toolNamesIn(log: EventLog): ToolNames {
+  const names = new Map<string, string>();
+  for (const event of log.newestFirst())
+    for (const block of blocksOf(event)) if (block.kind === 'tool_call') names.set(block.toolUseId, block.toolName);
+  return names;
 }

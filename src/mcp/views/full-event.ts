@@ -1,11 +1,11 @@
-import type { SessionEvent } from '../../engine/event-log.ts';
-import type { OpenRequest } from '../../engine/requests.ts';
+import { originalMessage } from '../../driver/original.ts';
 import type { Session } from '../../engine/session.ts';
 import { textsIn } from '../../engine/shortening.ts';
+import type { EventBody, RequestRecord, SessionEvent } from '../../schema/events.ts';
 import type { EventView } from '../../schema/results.ts';
+import { isObject } from '../arguments.ts';
 import { actionView } from './action-view.ts';
-import { shortRequest, withEnvelope } from './event-view.ts';
-import { blocksOf, toolResultOf } from './tool-events.ts';
+import { blocksOf, permissionOutcome, shortRequest, withEnvelope } from './event-view.ts';
 
 /** A shorter text may be in two places by chance. */
 const SHORTEST_DOUBLE = 40;
@@ -23,30 +23,32 @@ export function fullEvent(event: SessionEvent, context: FullEventContext): Event
 }
 
 function fullData(event: SessionEvent, context: FullEventContext): unknown {
-  switch (event.type) {
-    case 'permission_request':
-      return requestData(event.data as OpenRequest, context);
-    case 'output':
-      return withoutRepeatedOutput(event);
-    case 'result':
-      return withoutShownResult(event, context);
-    case 'permission_result':
-    case 'progress':
-    case 'error':
-      return event.data;
-  }
+  const { body, original } = event;
+  if (!original) return ownData(body, context);
+  const message = originalMessage(original, body);
+  if (!isObject(message)) return message;
+  if (body.kind === 'message') return withoutRepeatedOutput(message, event);
+  return body.kind === 'result' ? withoutShownResult(message, body, context) : message;
 }
 
-function requestData(request: OpenRequest, { session, shows }: FullEventContext): unknown {
+/** What the server itself recorded. */
+function ownData(body: EventBody, context: FullEventContext): unknown {
+  if (body.kind === 'permission_request') return requestData(body.request, context);
+  if (body.kind === 'permission_result') return permissionOutcome(body);
+  const { kind: type, ...data } = body;
+  return { type, ...data };
+}
+
+function requestData(request: RequestRecord, { session, shows }: FullEventContext): unknown {
   const isShown = shows.actions && session.findRequest(request.id) !== undefined;
   return isShown ? shortRequest(request) : actionView(request, { now: session.now, whole: true });
 }
 
 /** The result of a tool comes as text and once more in fields: what the text has is left out of those. */
-function withoutRepeatedOutput(event: SessionEvent): unknown {
-  const { tool_use_result: fields, ...message } = event.data as { tool_use_result?: unknown };
-  if (fields === undefined) return event.data;
-  const outputs = blocksOf(event).flatMap((block) => toolResultOf(block)?.output ?? []);
+function withoutRepeatedOutput(whole: Record<string, unknown>, event: SessionEvent): unknown {
+  const { tool_use_result: fields, ...message } = whole;
+  if (fields === undefined) return whole;
+  const outputs = blocksOf(event).flatMap((block) => (block.kind === 'tool_result' ? block.output : []));
   // Files are shown with line numbers in the text.
   const shown = outputs.flatMap((output) => [output, output.replace(/^ *\d+[\t→]/gm, '')]);
   const rest = without(
@@ -68,10 +70,21 @@ function without(value: unknown, isDouble: (text: string) => boolean): unknown {
 }
 
 /** The last result is shown as `result` at rest. */
-function withoutShownResult(event: SessionEvent, { session, shows }: FullEventContext): unknown {
-  const data = event.data as Record<string, unknown>;
-  if (!shows.result || !session.atRest || data['result'] !== session.result?.text) return data;
-  const { result: _text, structured_output: _output, permission_denials: _denials, usage, modelUsage, ...rest } = data;
+function withoutShownResult(
+  message: Record<string, unknown>,
+  { subtype, result }: Extract<EventBody, { kind: 'result' }>,
+  { session, shows }: FullEventContext,
+): unknown {
+  const isShown = shows.result && session.atRest && subtype === 'success' && result.text === session.result?.text;
+  if (!isShown) return message;
+  const {
+    result: _text,
+    structured_output: _output,
+    permission_denials: _denials,
+    usage,
+    modelUsage,
+    ...rest
+  } = message;
   return { ...rest, ...(!shows.usage && { usage }), ...(!shows.modelUsage && { modelUsage }) };
 }
 
@@ -80,8 +93,7 @@ function toolOf(
   event: SessionEvent,
   toolNames: ReadonlyMap<string, string>,
 ): Pick<EventView, 'toolName' | 'toolUseID'> {
-  const ids = blocksOf(event).map((block) => (block.type === 'tool_use' ? block.id : toolResultOf(block)?.toolUseID));
-  const [only, ...others] = ids.filter((id) => typeof id === 'string');
+  const [only, ...others] = blocksOf(event).flatMap((block) => ('toolUseId' in block ? block.toolUseId : []));
   if (only === undefined || others.length > 0) return {};
   const toolName = toolNames.get(only);
   return { toolUseID: only, ...(toolName !== undefined && { toolName }) };

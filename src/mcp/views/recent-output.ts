@@ -1,5 +1,5 @@
 import type { Session } from '../../engine/session.ts';
-import { assistantText } from '../../engine/assistant-text.ts';
+import { assistantText } from '../../engine/speech.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
 
 const LONGEST_LINE = 2_000;
@@ -28,9 +28,9 @@ function* linesNewestFirst(
   since: number,
 ): Generator<string> {
   if (unfinishedText.trim() !== '') yield* unfinishedText.trimEnd().split('\n').reverse();
-  for (const { id, type, data } of log.newestFirst()) {
+  for (const { id, body } of log.newestFirst()) {
     if (id < since) return;
-    const text = type === 'output' ? assistantText(data) : undefined;
+    const text = assistantText(body);
     if (text !== undefined) yield* text.trimEnd().split('\n').reverse();
   }
 }

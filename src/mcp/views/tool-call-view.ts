@@ -1,11 +1,11 @@
 import type { Session } from '../../engine/session.ts';
 import { shortenTexts } from '../../engine/shortening.ts';
 import { DomainError } from '../../errors/errors.ts';
+import type { ToolResultBlock } from '../../schema/events.ts';
 import type { ToolCallView } from '../../schema/results.ts';
-import { isObject } from '../arguments.ts';
+import { blocksOf } from './event-view.ts';
 import { charsWithin } from './result-view.ts';
 import { byteLength } from './shorten.ts';
-import { blocksOf, toolResultOf, type ToolResult } from './tool-events.ts';
 
 /** What the fields around input and output take. */
 const OVERHEAD_BYTES = 400;
@@ -13,7 +13,7 @@ const OVERHEAD_BYTES = 400;
 interface Recorded {
   toolName: string;
   input: Record<string, unknown>;
-  result: ToolResult | undefined;
+  result: ToolResultBlock | undefined;
 }
 
 /** One tool call: what ran, what it said and how it ended. A long output is read on from `offset`. */
@@ -55,18 +55,15 @@ export function toolCallView(
 
 /** What was changed with the answer is what ran. */
 function recordedCall({ log }: Session, toolUseID: string): Recorded | undefined {
-  let result: ToolResult | undefined;
+  let result: ToolResultBlock | undefined;
   let changed: Record<string, unknown> | undefined;
   for (const event of log.newestFirst()) {
-    if (event.type === 'permission_result') {
-      const outcome = event.data as { toolUseID?: unknown; input?: unknown };
-      if (outcome.toolUseID === toolUseID && isObject(outcome.input)) changed = outcome.input;
-    }
+    const { body } = event;
+    if (body.kind === 'permission_result' && body.toolUseId === toolUseID) changed = body.input ?? changed;
     for (const block of blocksOf(event)) {
-      const found = toolResultOf(block);
-      if (found?.toolUseID === toolUseID) result ??= found;
-      if (block.type === 'tool_use' && block.id === toolUseID)
-        return { toolName: String(block.name), input: changed ?? (isObject(block.input) ? block.input : {}), result };
+      if (!('toolUseId' in block) || block.toolUseId !== toolUseID) continue;
+      if (block.kind === 'tool_call') return { toolName: block.toolName, input: changed ?? block.input, result };
+      result ??= block;
     }
   }
   return undefined;

@@ -1,0 +1,127 @@
+import type { AgentSignal } from '../driver/agent-signal.ts';
+import type { EventBody, MessageBody, SessionEvent } from '../schema/events.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import { Activity } from './activity.ts';
+import type { Clock } from './clock.ts';
+import { EventLog, type EventLogLimits } from './event-log.ts';
+import { FileTrail } from './file-trail.ts';
+import { SessionSetup } from './session-setup.ts';
+import { Speech } from './speech.ts';
+import { Totals, type Sums } from './totals.ts';
+
+export interface ReportsSeed {
+  readonly options: SessionOptions;
+  readonly eventLimits: EventLogLimits;
+  readonly inherited: Sums | undefined;
+}
+
+/** The rule of `disallowedTools` that refuses such a call. */
+type RefusingRule = (toolName: string, input: Record<string, unknown>) => string | undefined;
+
+/** What Claude Code has reported of itself and its work. Nothing here moves the state of the conversation. */
+export class AgentReports {
+  readonly log: EventLog;
+  readonly activity: Activity;
+  readonly totals: Totals;
+  readonly setup: SessionSetup;
+  readonly speech = new Speech();
+  /** Only where there are checkpoints to rewind to: it reads every file the session writes. */
+  readonly files: FileTrail | undefined;
+  readonly #clock: Clock;
+  #backgroundTasks = 0;
+  #hadBackgroundTasks = false;
+
+  constructor({ options, eventLimits, inherited }: ReportsSeed, clock: Clock, announce: (event: SessionEvent) => void) {
+    this.#clock = clock;
+    this.activity = new Activity(() => clock.wallTime());
+    this.log = new EventLog(eventLimits, announce);
+    this.totals = new Totals(inherited);
+    this.files = options.enableFileCheckpointing === true ? new FileTrail() : undefined;
+    this.setup = new SessionSetup(options);
+  }
+
+  get backgroundTasks(): number {
+    return this.#backgroundTasks;
+  }
+
+  /** Something may have run in this turn. */
+  get acted(): boolean {
+    return this.#hadBackgroundTasks || this.activity.toolCount > 0;
+  }
+
+  turnBegins(): void {
+    this.totals.beginCall();
+    this.activity.begin();
+    this.speech.turnBegins();
+  }
+
+  turnEnds(): void {
+    this.activity.endAll();
+    this.totals.endTurn();
+    this.speech.turnEnds();
+  }
+
+  /** Background tasks end with the process. */
+  processGone(): void {
+    this.#backgroundTasks = 0;
+  }
+
+  /** Tells whether a waiting call may have been waiting for it. */
+  take(body: EventBody, refusingRule: RefusingRule): boolean {
+    switch (body.kind) {
+      case 'message':
+        return this.#takeMessage(body, refusingRule);
+      case 'init':
+        this.setup.started(body);
+        this.totals.spends();
+        return false;
+      case 'result':
+        this.totals.add(body.result);
+        return false;
+      case 'tool_refused':
+        this.activity.toolRefused(body.toolUseId, body.by, body.message);
+        return false;
+      case 'background_tasks':
+        this.#backgroundTasks = body.count;
+        this.#hadBackgroundTasks ||= body.count > 0;
+        return false;
+      case 'status':
+        if (body.permissionMode) this.setup.modeReported(body.permissionMode);
+        return false;
+      case 'retry':
+        this.activity.note(body.summary);
+        return true;
+      case 'partial':
+      case 'permission_request':
+      case 'permission_result':
+      case 'error':
+      case 'writes_lost':
+      case 'rewind':
+      case 'apply':
+      case 'discard':
+      case 'notice':
+        return false;
+    }
+  }
+
+  #takeMessage(body: MessageBody, refusingRule: RefusingRule): boolean {
+    if (body.role === 'assistant') this.totals.spends();
+    for (const block of body.blocks) {
+      if (block.kind === 'tool_call') this.activity.toolUsed(block, refusingRule(block.toolName, block.input));
+      else if (block.kind === 'tool_result') this.activity.toolEnded(block.toolUseId, block);
+    }
+    // Whatever held Claude up has passed.
+    this.activity.clearNote();
+    this.speech.messageEnds(body);
+    return body.blocks.some((block) => 'toolUseId' in block);
+  }
+
+  streamed({ messageId, text }: Extract<AgentSignal, { kind: 'streamed' }>): void {
+    if (messageId !== undefined) this.speech.messageBegins();
+    else this.speech.streamed(text);
+    // A session that only shows what is being written keeps no record of the pieces.
+    if (this.setup.options.includePartialMessages !== true) return;
+    if (messageId !== undefined) this.log.beginPartial(messageId);
+    else this.log.appendPartial(text, this.#clock.wallTime());
+  }
+}

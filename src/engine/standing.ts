@@ -1,0 +1,71 @@
+import type { Cancellation } from './session-types.ts';
+import { transition, type State, type StateAtRest, type StateAtWork, type StateEvent } from './state.ts';
+import type { TurnResult } from './turn-result.ts';
+
+/** The answer so far belongs to the turn while it works, and to the rest afterwards. */
+type At =
+  | {
+      readonly kind: StateAtWork | Exclude<StateAtRest, 'cancelled'>;
+      readonly result: TurnResult | undefined;
+      /** Of a turn that the server stopped. */
+      readonly cancellation?: Cancellation | undefined;
+    }
+  | { readonly kind: 'cancelled'; readonly result: TurnResult | undefined; readonly cancellation: Cancellation };
+
+/** How a turn ends. */
+export type Ending =
+  | {
+      readonly how: 'rest' | 'stop' | 'fail';
+      readonly result: TurnResult | undefined;
+      readonly cancellation?: Cancellation;
+    }
+  | { readonly how: 'cancel'; readonly cancellation: Cancellation };
+
+/** Events within a turn, into one, or back from a request of the server's own. */
+export type Move = Exclude<StateEvent, 'cancel'>;
+
+/** Where a conversation stands, with the answer of its last turn. */
+export class Standing {
+  #at: At = { kind: 'starting', result: undefined };
+
+  get state(): State {
+    return this.#at.kind;
+  }
+
+  get result(): TurnResult | undefined {
+    return this.#at.result;
+  }
+
+  get cancellation(): Cancellation | undefined {
+    return this.#at.cancellation;
+  }
+
+  setResult(result: TurnResult | undefined): void {
+    this.#at = { ...this.#at, result };
+  }
+
+  /** False where the event means nothing in this state. */
+  move(event: Move): boolean {
+    const kind = transition(this.state, event);
+    if (kind === undefined) return false;
+    this.#at = { kind, result: this.result };
+    return true;
+  }
+
+  /** False where there is no turn to end. */
+  end(ending: Ending): boolean {
+    const next = this.#after(ending);
+    if (!next) return false;
+    this.#at = next;
+    return true;
+  }
+
+  #after(ending: Ending): At | undefined {
+    if (ending.how === 'cancel') {
+      const kind = transition(this.state, ending.how);
+      return kind && { kind, result: this.result, cancellation: ending.cancellation };
+    }
+    const kind = transition(this.state, ending.how);
+    return kind && { kind, result: ending.result, cancellation: ending.cancellation };
+  }
+}

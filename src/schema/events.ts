@@ -1,0 +1,246 @@
+/** What happens in a session, as plain data. The driver makes these events once; log, store, views and page read them. */
+
+import { z } from 'zod';
+import type { permissionUpdate } from './permission-update.ts';
+import { editPlace } from './results.ts';
+import { permissionMode } from './session-options.ts';
+
+export const EVENT_TYPES = [
+  'output',
+  'progress',
+  'permission_request',
+  'permission_result',
+  'result',
+  'error',
+] as const;
+export const EventType = z.enum(EVENT_TYPES);
+export type EventType = z.infer<typeof EventType>;
+
+/** Dropped last: without them a caller could not know what was asked, decided and answered. */
+export const KEPT_LONGEST: ReadonlySet<EventType> = new Set<EventType>([
+  'permission_request',
+  'permission_result',
+  'result',
+  'error',
+]);
+
+const JsonObject = z.record(z.string(), z.unknown());
+
+const ToolCallBlock = z.object({
+  kind: z.literal('tool_call'),
+  toolUseId: z.string(),
+  toolName: z.string(),
+  input: JsonObject,
+});
+export type ToolCallBlock = z.infer<typeof ToolCallBlock>;
+
+const ToolResultBlock = z.object({
+  kind: z.literal('tool_result'),
+  toolUseId: z.string(),
+  output: z.string(),
+  isError: z.boolean(),
+  exitCode: z.number().exactOptional(),
+});
+export type ToolResultBlock = z.infer<typeof ToolResultBlock>;
+
+export const MessageBlock = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('text'), text: z.string() }),
+  z.object({ kind: z.literal('thinking'), text: z.string() }),
+  ToolCallBlock,
+  ToolResultBlock,
+  /** An image, a document, or whatever a later version adds. */
+  z.object({ kind: z.literal('other'), name: z.string() }),
+]);
+export type MessageBlock = z.infer<typeof MessageBlock>;
+
+/** What Claude Code reports at the end of a turn. The cost counts from the start of the transcript, not of the turn. */
+export const AgentResult = z.object({
+  text: z.string(),
+  isError: z.boolean(),
+  interrupted: z.boolean(),
+  errorSubtype: z.string().optional(),
+  numTurns: z.number(),
+  cumulativeCostUsd: z.number(),
+  durationMs: z.number(),
+  durationApiMs: z.number(),
+  stopReason: z.string().optional(),
+  usage: JsonObject,
+  modelUsage: JsonObject,
+  structuredOutput: z.unknown().optional(),
+  permissionDenials: z.array(z.unknown()),
+});
+export type AgentResult = z.infer<typeof AgentResult>;
+
+/** A permission request as Claude Code made it. */
+export const AskRecord = z.object({
+  requestId: z.string(),
+  toolName: z.string(),
+  input: JsonObject,
+  toolUseId: z.string(),
+  agentId: z.string().optional(),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  decisionReason: z.string().optional(),
+  blockedPath: z.string().optional(),
+  /** Of any version of Claude Code: they are passed back as they came. */
+  suggestions: z.array(z.custom<z.infer<typeof permissionUpdate>>()).optional(),
+  /** Claude Code does not want a permanent rule to be offered. */
+  onceOnly: z.boolean(),
+});
+export type AskRecord = z.infer<typeof AskRecord>;
+
+export const RequestKind = z.enum(['permission', 'plan_review', 'user_question']);
+export type RequestKind = z.infer<typeof RequestKind>;
+
+/** A request with everything that is shown to whoever decides. */
+export const RequestRecord = z.object({
+  id: z.string(),
+  kind: RequestKind,
+  ask: AskRecord,
+  plan: z.string().optional(),
+  /** What Claude said last before it asked, in one line. */
+  said: z.string().optional(),
+  cwd: z.string().optional(),
+  edit: editPlace.optional(),
+  /** Only of a request that the server itself makes for a caller, while the session is at rest. */
+  own: z
+    .object({
+      /** What is asked, in one line for a person. */
+      opening: z.string(),
+      /** Where the session stands again once it is settled. */
+      backTo: z.enum(['rest', 'stop', 'fail']),
+    })
+    .optional(),
+  /** Times of day, for showing; the expiry itself follows the monotonic clock. */
+  createdAt: z.number(),
+  expiresAt: z.number().optional(),
+});
+export type RequestRecord = z.infer<typeof RequestRecord>;
+
+export const EventBody = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('message'),
+    role: z.enum(['assistant', 'user']),
+    blocks: z.array(MessageBlock),
+    /** The call of the sub-agent that it belongs to. */
+    parentToolUseId: z.string().exactOptional(),
+  }),
+  /** Text that is being written. */
+  z.object({ kind: z.literal('partial'), messageId: z.string().exactOptional(), text: z.string() }),
+  z.object({
+    kind: z.literal('init'),
+    tools: z.array(z.string()),
+    model: z.string(),
+    permissionMode,
+    version: z.string(),
+    cwd: z.string(),
+  }),
+  z.object({ kind: z.literal('status'), permissionMode: permissionMode.exactOptional() }),
+  z.object({ kind: z.literal('retry'), summary: z.string(), loginRefused: z.boolean() }),
+  z.object({ kind: z.literal('background_tasks'), count: z.number() }),
+  z.object({
+    kind: z.literal('tool_refused'),
+    toolUseId: z.string(),
+    /** A rule or a hook of the user's settings, or what else Claude Code goes by: its mode, a classifier. */
+    by: z.enum(['settings', 'policy']),
+    message: z.string(),
+  }),
+  z.object({ kind: z.literal('permission_request'), request: RequestRecord }),
+  z.object({
+    kind: z.literal('permission_result'),
+    requestId: z.string(),
+    toolName: z.string(),
+    toolUseId: z.string(),
+    decision: z.enum(['allow', 'deny']),
+    source: z.string(),
+    message: z.string().exactOptional(),
+    /** What ran in place of what was asked for. */
+    input: JsonObject.exactOptional(),
+  }),
+  z.object({
+    kind: z.literal('result'),
+    subtype: z.string(),
+    result: AgentResult,
+    /** The messages that it answers. */
+    answered: z.array(z.string()).exactOptional(),
+  }),
+  /** The process was lost or never came up; it ended the turn. */
+  z.object({
+    kind: z.literal('error'),
+    message: z.string(),
+    exitCode: z.number().nullable().exactOptional(),
+    signal: z.string().nullable().exactOptional(),
+  }),
+  /** Claude Code could not write down what it had to; the turn goes on. */
+  z.object({ kind: z.literal('writes_lost'), name: z.string() }),
+  z.object({
+    kind: z.literal('rewind'),
+    dryRun: z.boolean(),
+    files: z.array(z.string()),
+    left: z.array(z.object({ path: z.string(), why: z.string() })),
+    lines: z.object({ insertions: z.number(), deletions: z.number() }).exactOptional(),
+  }),
+  /** What became of the work of a session. */
+  z.object({ kind: z.literal(['apply', 'discard']), outcome: z.string() }),
+  /** Anything else that Claude Code reports. */
+  z.object({ kind: z.literal('notice'), name: z.string(), text: z.string().exactOptional() }),
+]);
+export type EventBody = z.infer<typeof EventBody>;
+export type MessageBody = Extract<EventBody, { kind: 'message' }>;
+
+const Path = z.array(z.union([z.string(), z.number()]));
+
+/** The message of Claude Code as it came. Only the driver knows what is in it. */
+export const Original = z.object({
+  message: z.unknown(),
+  /** Long texts that the event holds already: where each is in the event, and where it belongs in the message. */
+  texts: z.array(z.object({ from: Path, to: Path })).exactOptional(),
+});
+export type Original = z.infer<typeof Original>;
+
+export const SessionEvent = z.object({
+  /** Rises by one within a session, from 1. */
+  id: z.int().positive(),
+  type: EventType,
+  /** Time of day. */
+  at: z.number(),
+  body: EventBody,
+  original: Original.exactOptional(),
+});
+export type SessionEvent = z.infer<typeof SessionEvent>;
+
+/** What a change to a file looked like, as the tool that made it reported. */
+export interface FileEdit {
+  readonly created: boolean;
+  readonly counted?: { readonly insertions: number; readonly deletions: number };
+  readonly hunks: readonly { readonly header: string; readonly lines: readonly string[] }[];
+  /** The whole of a file that was created. */
+  readonly content?: string;
+}
+
+export function eventType(body: EventBody): EventType {
+  switch (body.kind) {
+    case 'message':
+      return 'output';
+    case 'permission_request':
+    case 'permission_result':
+    case 'result':
+    case 'error':
+      return body.kind;
+    case 'writes_lost':
+      return 'error';
+    case 'retry':
+      // A refused login is retried for minutes: it must be visible in the short view too, so it counts as an error.
+      return body.loginRefused ? 'error' : 'progress';
+    case 'partial':
+    case 'init':
+    case 'status':
+    case 'background_tasks':
+    case 'tool_refused':
+    case 'rewind':
+    case 'apply':
+    case 'discard':
+    case 'notice':
+      return 'progress';
+  }
+}

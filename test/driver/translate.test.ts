@@ -1,0 +1,78 @@
+/** Every event is plain data, and nothing of what Claude Code said is lost. */
+
+import { readFileSync } from 'node:fs';
+import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { describeRetry } from '../../src/driver/api-retry.ts';
+import { originalMessage, toOriginal } from '../../src/driver/original.ts';
+import { translate } from '../../src/driver/translate.ts';
+import { EventBody, Original } from '../../src/schema/events.ts';
+
+/** One message of each shape that Claude Code 2.1.325 was seen to send. */
+const RECORDED = readFileSync(new URL('recorded-messages.jsonl', import.meta.url), 'utf8')
+  .trimEnd()
+  .split('\n')
+  .map((line) => JSON.parse(line) as SDKMessage);
+
+const roundTrip = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+function shapeOf(message: SDKMessage): string {
+  const content: unknown = 'message' in message ? message.message.content : undefined;
+  const blocks = Array.isArray(content) ? content.map((block: { type: string }) => block.type).join('+') : '';
+  return [message.type, 'subtype' in message ? message.subtype : '', blocks].filter((word) => word !== '').join(' ');
+}
+
+const cases = RECORDED.map((message) => [shapeOf(message), message] as const);
+
+describe.each(cases)('%s', (_shape, message) => {
+  const { event, signals } = translate(structuredClone(message));
+
+  test('becomes plain data', () => {
+    expect(roundTrip(event) ?? undefined).toStrictEqual(event);
+    if (event) expect(EventBody.parse(event.body)).toStrictEqual(event.body);
+    if (event) expect(Original.parse(event.original)).toStrictEqual(event.original);
+    expect(event !== undefined || signals.length > 0 || message.type === 'stream_event').toBe(true);
+  });
+
+  test('can be shown as it came, also after a restart', () => {
+    if (!event) return;
+    const { body, original } = roundTrip(event) as { body: EventBody; original: Original };
+    const isRetry = message.type === 'system' && message.subtype === 'api_retry';
+    expect(originalMessage(original, body)).toEqual(
+      isRetry ? { ...message, summary: describeRetry(message) } : message,
+    );
+  });
+});
+
+test('every kind of event that Claude Code causes was recorded', () => {
+  const kinds = new Set(RECORDED.map((message) => translate(message).event?.body.kind));
+  expect([...kinds]).toEqual(
+    expect.arrayContaining(['message', 'init', 'status', 'retry', 'tool_refused', 'result', 'notice']),
+  );
+});
+
+test('a tool call, its result and its exit code are recognised', () => {
+  const content = [{ type: 'tool_result', tool_use_id: 't1', is_error: true, content: 'Exit code 3\nno such file' }];
+  const message = { type: 'user', message: { role: 'user', content }, parent_tool_use_id: 'agent1', session_id: 's' };
+  expect(translate(message as unknown as SDKMessage).event?.body).toStrictEqual({
+    kind: 'message',
+    role: 'user',
+    parentToolUseId: 'agent1',
+    blocks: [{ kind: 'tool_result', toolUseId: 't1', output: 'Exit code 3\nno such file', isError: true, exitCode: 3 }],
+  });
+});
+
+test('a long text is kept once, wherever it is, and comes back whole', () => {
+  const long = fc.string({ minLength: 120, maxLength: 300 });
+  const any = fc.jsonValue({ maxDepth: 3 });
+  fc.assert(
+    fc.property(long, any, fc.string(), (text, more, key) => {
+      const message = { type: 'user', message: { content: text }, [key]: [more, { [key]: text }], more };
+      const body: EventBody = { kind: 'message', role: 'user', blocks: [{ kind: 'text', text }] };
+      const original = toOriginal(message, body);
+      expect(JSON.stringify(original)).not.toContain(JSON.stringify(text));
+      expect(originalMessage(original, body)).toEqual(message);
+    }),
+  );
+});
