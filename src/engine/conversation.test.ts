@@ -15,6 +15,9 @@ import { Conversation, type ConversationEvent } from './conversation.ts';
 
 const HELLO = { id: 'm1', text: 'hello' };
 const EXIT = { code: null, signal: 'SIGKILL', stderr: '', error: undefined } as const;
+/** They only pass through. */
+const STREAMED: ReadonlySet<ConversationEvent['kind']> = new Set(['changed', 'event', 'message', 'delivered']);
+
 function setUp() {
   const clock = new ManualClock();
   const told: ConversationEvent['kind'][] = [];
@@ -29,7 +32,7 @@ function setUp() {
     {
       clock,
       tell: ({ kind }) => {
-        if (kind !== 'changed') told.push(kind);
+        if (!STREAMED.has(kind)) told.push(kind);
       },
       debug: () => undefined,
     },

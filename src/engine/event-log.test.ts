@@ -160,3 +160,22 @@ test('a log goes on after a restart: same events, same cursors, and what was los
     ),
   );
 });
+
+test('every event is announced once, in order, and one that grows when it is complete', () => {
+  const step = fc.oneof(fc.constantFrom('append', 'begin', 'read', 'pack'), fc.record({ piece: fc.string() }));
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const announced: SessionEvent[] = [];
+      const log = new EventLog(ROOMY, (event) => announced.push(structuredClone(event)));
+      for (const each of steps) {
+        if (typeof each !== 'string') log.appendPartial(each.piece, 0);
+        else if (each === 'append') log.append(sampleEvent('output'), 0);
+        else if (each === 'begin') log.beginPartial('m');
+        else if (each === 'read') log.markDelivered(log.nextId - 1);
+        else log.pack();
+      }
+      log.append(sampleEvent('result'), 0);
+      expect(announced).toEqual(log.from(0).events);
+    }),
+  );
+});
