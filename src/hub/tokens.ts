@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import type { StoredToken } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
-import type { Role } from './principals.ts';
+import type { Role } from '../engine/principal.ts';
 
 /** Recognised by people and by scanners that look for leaked secrets. */
 export const TOKEN_PREFIX = 'ccmcp_';

@@ -3,6 +3,7 @@ import type { Settings } from '../config/load-settings.ts';
 import { EngineClient } from '../engine/engine-client.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Principal } from '../engine/principal.ts';
+import type { Rules } from '../engine/rules.ts';
 import { callTool } from './call-tool.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
 import { CallForms, createCallStates, ModernClient } from './forms/call-forms.ts';
@@ -16,16 +17,30 @@ export interface ServerIdentity {
   version: string;
 }
 
-/** Makes the MCP servers over one engine. */
-export type ServerFactory = (connection: { era: 'legacy' | 'modern' }) => McpServer;
+/** Makes the MCP servers over one engine. A `client` outlives the connection; whoever made it disconnects it. */
+export type ServerFactory = (connection: { era: 'legacy' | 'modern'; client?: ModernClient }) => McpServer;
+
+export interface ServerOptions {
+  /** What holds for the connection, its toolset included; the operator's, unless it has its own. */
+  readonly rules?: Rules;
+  /** Signs what a call has to know when it is called again. Good for this factory only, unless given. */
+  readonly states?: ReturnType<typeof createCallStates>;
+  /** Whether the folders that the client has open are folders of this machine. */
+  readonly takesRoots?: boolean;
+}
 
 /**
  * One server is made for each connection (and for probes), so it keeps no state of its own; what a call left behind
  * outlives it. All its connections act for one principal.
  */
-export function serverFactory(engine: Engine, identity: ServerIdentity, principal: Principal): ServerFactory {
-  const shared: Shared = { engine, identity, principal, states: createCallStates() };
-  return ({ era }) => createMcpServer(shared, era);
+export function serverFactory(
+  engine: Engine,
+  identity: ServerIdentity,
+  principal: Principal,
+  { rules, states = createCallStates(), takesRoots = true }: ServerOptions = {},
+): ServerFactory {
+  const shared: Shared = { engine, identity, principal, rules, states, takesRoots };
+  return ({ era, client }) => createMcpServer(shared, era, client);
 }
 
 /** The description of `claude_code` names the tools of Claude Code, so that list follows them; the other stays. */
@@ -35,11 +50,17 @@ interface Shared {
   engine: Engine;
   identity: ServerIdentity;
   principal: Principal;
+  rules: Rules | undefined;
   states: ReturnType<typeof createCallStates>;
+  takesRoots: boolean;
 }
 
-function createMcpServer({ identity, principal, states, ...shared }: Shared, era: 'legacy' | 'modern'): McpServer {
-  const { toolset } = shared.engine.settings;
+function createMcpServer(
+  { identity, principal, rules, states, takesRoots, ...shared }: Shared,
+  era: 'legacy' | 'modern',
+  lasting: ModernClient | undefined,
+): McpServer {
+  const { toolset } = rules?.settings ?? shared.engine.settings;
   const listFollowsTools = LIST_FOLLOWS_TOOLS[toolset];
   const connection = new McpServer(
     { ...identity, title: 'Claude Code' },
@@ -51,7 +72,8 @@ function createMcpServer({ identity, principal, states, ...shared }: Shared, era
   );
   // The low-level server: `McpServer` would answer a bad argument in its own words and convert schemas at every start.
   const { server } = connection;
-  const client = era === 'modern' ? new ModernClient(principal) : new LegacyClient(principal, server);
+  const client =
+    lasting ?? (era === 'modern' ? new ModernClient(principal, rules) : new LegacyClient(principal, server, rules));
   const engine = new EngineClient(shared.engine, client);
   const roots = new ConnectionRoots(server);
   server.setRequestHandler('tools/list', async () => ({ tools: await listTools(engine) }));
@@ -68,7 +90,7 @@ function createMcpServer({ identity, principal, states, ...shared }: Shared, era
     if (client instanceof ModernClient) client.calls(ctx);
     const forms = client instanceof ModernClient ? new CallForms(engine, states, ctx) : undefined;
     let defaultDirectory: string | undefined;
-    if (wantsDirectory(tool, request.params.arguments, engine) && forms?.isRepeat !== true) {
+    if (takesRoots && wantsDirectory(tool, request.params.arguments, engine) && forms?.isRepeat !== true) {
       const found = era === 'modern' ? rootsOfCall(ctx) : await roots.first();
       if ('ask' in found) return found.ask;
       defaultDirectory = found.directory;
@@ -83,7 +105,7 @@ function createMcpServer({ identity, principal, states, ...shared }: Shared, era
   });
   server.onclose = () => {
     unsubscribe();
-    engine.disconnect();
+    if (!lasting) engine.disconnect();
   };
   return connection;
 }

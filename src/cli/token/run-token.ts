@@ -1,14 +1,12 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
-import type { Role } from '../../hub/principals.ts';
+import { ROLES, type Role } from '../../engine/principal.ts';
 import { parseDuration, Tokens, type ShownToken } from '../../hub/tokens.ts';
 import type { Store } from '../../store/contract.ts';
 
 const USAGE = `Usage: claude-code-mcp token create <name> --role viewer|caller|approver|admin [--attended] [--expires 30d] [--json]
        claude-code-mcp token list [--json]
        claude-code-mcp token revoke <id or name> [--json]`;
-
-const ROLES = ['viewer', 'caller', 'approver', 'admin'] as const satisfies readonly Role[];
 
 export interface TokenCommandContext {
   /** Opened only when it is needed; works beside a running hub. */

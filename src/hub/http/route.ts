@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HubPrincipal, Role } from '../principals.ts';
+import type { Principal, Role } from '../../engine/principal.ts';
+import type { Credential } from './authenticate.ts';
 
 /**
  * A route of the hub, as data. The server has checked `Host`, `Origin`, credential, role, size and shape of the body
@@ -18,7 +19,9 @@ export interface Route {
 
 export interface RouteRequest {
   /** Who asks; nobody in particular on a route for `anyone`. */
-  readonly principal: HubPrincipal;
+  readonly principal: Principal;
+  /** What it showed; undefined on a route for `anyone`. */
+  readonly credential?: Credential | undefined;
   /** Without the query. */
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;

@@ -12,6 +12,7 @@ import type { Instant } from '../../engine/clock.ts';
 import type { EngineClient } from '../../engine/engine-client.ts';
 import type { Principal } from '../../engine/principal.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
+import type { Rules } from '../../engine/rules.ts';
 import type { Session } from '../../engine/session.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { declaredCapabilities, showsForms } from './client-forms.ts';
@@ -47,10 +48,12 @@ const ABILITIES = { multiSelect: true };
 /** A 2026-07-28 client: it says with each call whether it shows forms, and only its waiting calls can bring them. */
 export class ModernClient implements ConnectedClient {
   readonly principal: Principal;
+  readonly rules: Rules | undefined;
   showsForms = false;
 
-  constructor(principal: Principal) {
+  constructor(principal: Principal, rules?: Rules) {
     this.principal = principal;
+    this.rules = rules;
   }
 
   calls(ctx: ServerContext): void {

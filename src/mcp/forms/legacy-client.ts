@@ -2,6 +2,7 @@ import type { McpServer } from '@modelcontextprotocol/server';
 import type { AskingSession, ConnectedClient, FormEnd } from '../../engine/approvals.ts';
 import type { Principal } from '../../engine/principal.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
+import type { Rules } from '../../engine/rules.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { abilitiesOf, handshakeOf, showsForms } from './client-forms.ts';
 import { formFor } from './form-for.ts';
@@ -13,10 +14,12 @@ const NO_TIMEOUT_MS = 2_147_483_647;
 /** A client of up to 2025-11-25: its user is asked as soon as a request arises, whether a call is under way or not. */
 export class LegacyClient implements ConnectedClient {
   readonly principal: Principal;
+  readonly rules: Rules | undefined;
   readonly #server: McpServer['server'];
 
-  constructor(principal: Principal, server: McpServer['server']) {
+  constructor(principal: Principal, server: McpServer['server'], rules?: Rules) {
     this.principal = principal;
+    this.rules = rules;
     this.#server = server;
   }
 

@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Failures that cost nothing: a person mistypes, a client starts with yesterday's token. */
+const FREE_FAILURES = 5;
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 5_000;
+const FORGET_AFTER_MS = 60_000;
+/** Waiting failures hold a connection each; beyond this many they are turned away at once. */
+const MOST_WAITING = 100;
+const MOST_ADDRESSES = 10_000;
+const REPORT_EVERY_MS = 10_000;
+
+interface Failures {
+  count: number;
+  lastAt: number;
+  reportedAt: number;
+  unreported: number;
+}
+
+export interface AttemptsOptions {
+  readonly now?: () => number;
+  readonly wait?: (ms: number) => Promise<unknown>;
+  /** Called for the first failure of an address, and then at most every ten seconds with how many there were. */
+  readonly report: (failure: { from: string; reason: string; count: number }) => void;
+}
+
+/** Slows down whoever fails to sign in. Never those who succeed: a neighbour at the same address must not lock them out. */
+export class FailedAttempts {
+  readonly #now: () => number;
+  readonly #wait: (ms: number) => Promise<unknown>;
+  readonly #report: AttemptsOptions['report'];
+  readonly #byAddress = new Map<string, Failures>();
+  #waiting = 0;
+
+  constructor({ now = Date.now, wait = (ms) => delay(ms, undefined, { ref: false }), report }: AttemptsOptions) {
+    this.#now = now;
+    this.#wait = wait;
+    this.#report = report;
+  }
+
+  /** Resolves when the failure may be told; false where too many wait already. */
+  async failed(from: string, reason: string): Promise<boolean> {
+    const failures = this.#count(from, reason);
+    const over = failures.count - FREE_FAILURES;
+    if (over <= 0) return true;
+    if (this.#waiting >= MOST_WAITING) return false;
+    this.#waiting++;
+    try {
+      await this.#wait(Math.min(FIRST_DELAY_MS * 2 ** Math.min(over - 1, 10), LONGEST_DELAY_MS));
+    } finally {
+      this.#waiting--;
+    }
+    return true;
+  }
+
+  #count(from: string, reason: string): Failures {
+    const now = this.#now();
+    const known = this.#byAddress.get(from);
+    const failures: Failures =
+      known && now - known.lastAt < FORGET_AFTER_MS
+        ? known
+        : { count: 0, lastAt: now, reportedAt: Number.NEGATIVE_INFINITY, unreported: 0 };
+    failures.count++;
+    failures.unreported++;
+    failures.lastAt = now;
+    if (now - failures.reportedAt >= REPORT_EVERY_MS) {
+      this.#report({ from, reason, count: failures.unreported });
+      failures.reportedAt = now;
+      failures.unreported = 0;
+    }
+    // Re-inserted, so that the first is the one that failed longest ago.
+    this.#byAddress.delete(from);
+    this.#byAddress.set(from, failures);
+    const [oldest] = this.#byAddress.keys();
+    if (oldest !== undefined && this.#byAddress.size > MOST_ADDRESSES) this.#byAddress.delete(oldest);
+    return failures;
+  }
+}

@@ -1,0 +1,96 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { StoredToken } from '../../schema/store.ts';
+import type { Principal } from '../../engine/principal.ts';
+import { parentOf, TOKEN_PREFIX, type Tokens } from '../tokens.ts';
+
+/** What was shown, so that it can be asked again whether it still holds. Never the secret itself. */
+export type Credential =
+  | { readonly kind: 'stored'; readonly id: string; readonly expiresAt: number | undefined }
+  | { readonly kind: 'oauth'; readonly expiresAt: number };
+
+export interface Authenticated {
+  readonly principal: Principal;
+  readonly credential: Credential;
+}
+
+/** Why nobody comes in. `scope`: the credential is good, but gives no role here. */
+export type Refused = { readonly refused: 'missing' | 'invalid' | 'scope' | 'unavailable' };
+
+/** Access tokens of an issuer. */
+export interface AccessTokens {
+  verify(token: string): Promise<Authenticated | Refused>;
+}
+
+export const KEY_HEADER = 'x-claude-code-key';
+const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
+const LONGEST_CREDENTIAL = 16 * 1024;
+
+export interface AuthenticatorOptions {
+  readonly tokens: Tokens;
+  readonly accessTokens: AccessTokens | undefined;
+  /** Of the cookie that signs a browser in. */
+  readonly cookieName: () => string;
+  readonly now: () => number;
+}
+
+/** Who a request comes from, by its headers alone: nothing is read or parsed for those who have no business here. */
+export class Authenticator {
+  readonly #options: AuthenticatorOptions;
+
+  constructor(options: AuthenticatorOptions) {
+    this.#options = options;
+  }
+
+  /** `cookies`: whether a browser's sign-in counts; MCP clients show a token. */
+  async authenticate(headers: IncomingHttpHeaders, cookies: boolean): Promise<Authenticated | Refused> {
+    const { authorization } = headers;
+    if (authorization !== undefined) return this.#bearer(authorization);
+    return cookies ? this.#signIn(headers) : { refused: 'missing' };
+  }
+
+  async #bearer(authorization: string): Promise<Authenticated | Refused> {
+    const [, token] = BEARER.exec(authorization) ?? [];
+    if (token === undefined || token.length > LONGEST_CREDENTIAL) return { refused: 'invalid' };
+    if (!token.startsWith(TOKEN_PREFIX))
+      return (await this.#options.accessTokens?.verify(token)) ?? { refused: 'invalid' };
+    const row = await this.#options.tokens.verify(token);
+    return row ? { principal: principalOfToken(row), credential: stored(row) } : { refused: 'invalid' };
+  }
+
+  async #signIn(headers: IncomingHttpHeaders): Promise<Authenticated | Refused> {
+    const cookie = cookieIn(headers.cookie, this.#options.cookieName());
+    const key = headers[KEY_HEADER];
+    if (cookie === undefined && key === undefined) return { refused: 'missing' };
+    if (cookie === undefined || typeof key !== 'string') return { refused: 'invalid' };
+    const row = await this.#options.tokens.verifySignIn(cookie, key);
+    return row ? { principal: principalOfSignIn(row), credential: stored(row) } : { refused: 'invalid' };
+  }
+
+  async stillHolds(credential: Credential): Promise<boolean> {
+    if (credential.expiresAt !== undefined && credential.expiresAt <= this.#options.now()) return false;
+    return credential.kind === 'oauth' || this.#options.tokens.isStillValid(credential.id);
+  }
+}
+
+export function principalOfToken({ id, name, role, attended }: StoredToken): Principal {
+  return { id: `token:${id}`, name, kind: 'token', role, attended };
+}
+
+/** Whoever signed in with a token acts as that token; all others are the person at this machine. */
+export function principalOfSignIn({ id, name, role, attended }: StoredToken): Principal {
+  const parent = parentOf(id);
+  if (parent !== undefined) return { id: `token:${parent}`, name, kind: 'token', role, attended };
+  return { id: 'person', name, kind: 'person', role, attended };
+}
+
+function stored({ id, expiresAt }: StoredToken): Credential {
+  return { kind: 'stored', id, expiresAt };
+}
+
+export function cookieIn(header: string | undefined, name: string): string | undefined {
+  for (const pair of header?.split(';') ?? []) {
+    const [key, value] = pair.trim().split('=', 2);
+    if (key === name && value !== undefined && /^[\w-]{1,200}$/.test(value)) return value;
+  }
+  return undefined;
+}

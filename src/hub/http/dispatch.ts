@@ -1,0 +1,239 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
+import type { Principal } from '../../engine/principal.ts';
+import type { FailedAttempts } from './attempts.ts';
+import type { Authenticated, Authenticator, Refused } from './authenticate.ts';
+import { hasBody, parseJson, refuseProtoKeys, type BodyReader } from './body.ts';
+import { errorResponse, HttpRefusal } from './error-response.ts';
+import { checkRequest, type OwnNames, type Target } from './gate.ts';
+import type { McpEndpoint } from './mcp/endpoint.ts';
+import type { OpenResponses } from './open-responses.ts';
+import { sendEvents, sendWhole } from './respond.ts';
+import type { Route, RouteResponse } from './route.ts';
+import type { Match, Router } from './router.ts';
+import type { StaticFiles } from './static-files.ts';
+
+const MOST_BYTES = 1024 * 1024;
+const MCP_PATH = '/mcp';
+/** A caller who owns nothing. */
+const NOBODY: Principal = { id: 'anyone', name: 'anyone', kind: 'token', role: 'caller', attended: false };
+
+export interface DispatcherOptions {
+  /** Undefined until the hub listens. */
+  readonly names: () => OwnNames | undefined;
+  readonly router: Router;
+  readonly authenticator: Authenticator;
+  readonly attempts: FailedAttempts;
+  readonly open: OpenResponses;
+  readonly bodies: BodyReader;
+  readonly endpoint: McpEndpoint;
+  readonly files: StaticFiles;
+  /** Where clients learn which issuer gives access tokens. */
+  readonly metadataUrl: (() => string) | undefined;
+  readonly trustsProxy: boolean;
+  readonly report: (error: unknown) => void;
+}
+
+/** One request, from its headers to its answer: whose it is comes before what it says. */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects. `waits`: the client sends its body only when it is told to. */
+  async handle(request: IncomingMessage, response: ServerResponse, waits: boolean): Promise<void> {
+    // A client that goes away is no error of ours.
+    request.on('error', () => undefined);
+    response.on('error', () => undefined);
+    try {
+      await this.#serve(request, response, waits);
+    } catch (error) {
+      const answer = errorResponse(error, this.#options.report);
+      if (response.headersSent) response.destroy();
+      else if ('status' in answer) this.#send(request, response, answer);
+    }
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, waits: boolean): Promise<void> {
+    const { names: namesNow, router, endpoint, files } = this.#options;
+    const names = namesNow();
+    if (!names) throw new HttpRefusal(503, 'UNAVAILABLE', 'The hub is starting.');
+    const target = checkRequest(request, names);
+    const method = request.method ?? '';
+    const isRead = method === 'GET' || method === 'HEAD';
+    const invite = (): void => {
+      if (waits) response.writeContinue();
+    };
+    if (target.path === '/healthz' && isRead)
+      return this.#send(request, response, { status: 200, json: { status: 'ok' } });
+
+    if (target.path === MCP_PATH) {
+      const authenticated = await this.#authenticate(request, false);
+      await this.#whileOpen(authenticated, response, (signal, endWith) =>
+        endpoint.handle({ request, response, target, principal: authenticated.principal, signal, invite, endWith }),
+      );
+      return;
+    }
+    // Which routes there are is no secret, what they answer is.
+    const match = router.match(method === 'HEAD' ? 'GET' : method, target.path);
+    if (match) return this.#route(request, response, target, match, invite);
+    if (isRead && !target.path.startsWith('/api/')) return files.send(request, response, target.path);
+    await this.#authenticate(request, true);
+    throw new HttpRefusal(404, 'NOT_FOUND', 'There is nothing here.');
+  }
+
+  async #route(
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: Target,
+    { route, params }: Match,
+    invite: () => void,
+  ): Promise<void> {
+    const { roles } = route;
+    const authenticated = roles === 'anyone' ? undefined : await this.#authenticate(request, true);
+    if (authenticated && roles !== 'anyone' && !roles.includes(authenticated.principal.role))
+      throw new HttpRefusal(403, 'PERMISSION_DENIED', `The role ${authenticated.principal.role} may not do this.`);
+    const work = async (signal: AbortSignal): Promise<void> => {
+      const body = await this.#body(request, route, invite);
+      const answer = await this.#answer(request, route, {
+        principal: authenticated?.principal ?? NOBODY,
+        credential: authenticated?.credential,
+        path: target.path,
+        params,
+        query: target.query,
+        headers: request.headers,
+        body,
+        signal,
+      });
+      if ('events' in answer) await sendEvents(response, answer);
+      else this.#send(request, response, answer);
+    };
+    if (authenticated) await this.#whileOpen(authenticated, response, work);
+    else await work(signalOf(response));
+  }
+
+  /** A wrong code or token at the sign-in counts as a failed attempt like any other. */
+  async #answer(
+    request: IncomingMessage,
+    route: Route,
+    routeRequest: Parameters<Route['handler']>[0],
+  ): Promise<RouteResponse> {
+    try {
+      return await route.handler(routeRequest);
+    } catch (error) {
+      if (error instanceof HttpRefusal && error.status === 401) await this.#slowDown(request, 'sign-in');
+      throw error;
+    }
+  }
+
+  async #body(request: IncomingMessage, { maxBodyBytes = MOST_BYTES }: Route, invite: () => void): Promise<unknown> {
+    if (!hasBody(request)) return undefined;
+    // Forms of other pages can send anything but this.
+    if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+      throw new HttpRefusal(415, 'INVALID_ARGUMENT', 'Send a body as application/json.');
+    invite();
+    const body = parseJson(await this.#options.bodies.read(request, maxBodyBytes));
+    refuseProtoKeys(body);
+    return body;
+  }
+
+  async #authenticate(request: IncomingMessage, cookies: boolean): Promise<Authenticated> {
+    const outcome = await this.#options.authenticator.authenticate(request.headers, cookies);
+    if ('principal' in outcome) return outcome;
+    // Coming without anything is how clients find out where to sign in: no attempt at guessing.
+    if (outcome.refused === 'invalid') await this.#slowDown(request, 'credential');
+    throw this.#refusal(outcome);
+  }
+
+  async #slowDown(request: IncomingMessage, reason: string): Promise<void> {
+    if (await this.#options.attempts.failed(this.#addressOf(request), reason)) return;
+    throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', 'Too many failed attempts; try again later.', {
+      'retry-after': '10',
+    });
+  }
+
+  #refusal({ refused }: Refused): HttpRefusal {
+    const metadata =
+      this.#options.metadataUrl === undefined ? [] : [`resource_metadata="${this.#options.metadataUrl()}"`];
+    const challenge = (...details: string[]): Record<string, string> => ({
+      'www-authenticate': ['Bearer realm="claude-code-mcp"', ...details, ...metadata].join(', '),
+    });
+    switch (refused) {
+      case 'missing':
+        return new HttpRefusal(401, 'UNAUTHENTICATED', 'Send a token: Authorization: Bearer …', challenge());
+      case 'invalid':
+        return new HttpRefusal(
+          401,
+          'UNAUTHENTICATED',
+          'The credential is unknown, expired or revoked.',
+          challenge('error="invalid_token"'),
+        );
+      case 'scope':
+        return new HttpRefusal(
+          403,
+          'PERMISSION_DENIED',
+          'The access token has no scope that gives a role here.',
+          challenge('error="insufficient_scope"', 'scope="caller"'),
+        );
+      case 'unavailable':
+        return new HttpRefusal(503, 'UNAVAILABLE', 'The issuer of access tokens cannot be reached.', {
+          'retry-after': '5',
+        });
+    }
+  }
+
+  /** Ends with the hub and with the credential. */
+  async #whileOpen(
+    authenticated: Authenticated,
+    response: ServerResponse,
+    work: (signal: AbortSignal, endWith: (end: () => void) => void) => Promise<void>,
+  ): Promise<void> {
+    let endGracefully: (() => void) | undefined;
+    const controller = new AbortController();
+    response.once('close', () => controller.abort());
+    const remove = this.#options.open.add({
+      ...authenticated,
+      response,
+      end(why) {
+        if (why === 'stopping') endGracefully?.();
+        // What has not begun to answer gets to finish while the hub waits; a stream ends here.
+        if (response.headersSent) {
+          controller.abort();
+          if (why === 'credential') response.destroy();
+          else if (!response.writableEnded) response.end();
+        }
+      },
+    });
+    try {
+      await work(controller.signal, (end) => (endGracefully = end));
+    } finally {
+      remove();
+    }
+  }
+
+  #send(request: IncomingMessage, response: ServerResponse, answer: Exclude<RouteResponse, { events: unknown }>): void {
+    // The rest of a body that nobody reads would be taken for the next request, or keep the connection busy.
+    const isUnread = hasBody(request) && !request.complete;
+    const closing = isUnread ? { ...answer, headers: { ...answer.headers, connection: 'close' } } : answer;
+    sendWhole(response, closing, request.method !== 'HEAD');
+  }
+
+  /** Behind a proxy, the last address that it has written down itself. */
+  #addressOf(request: IncomingMessage): string {
+    const forwarded = this.#options.trustsProxy ? request.headers['x-forwarded-for'] : undefined;
+    const last =
+      String(forwarded ?? '')
+        .split(',')
+        .at(-1)
+        ?.trim() ?? '';
+    return isIP(last) === 0 ? (request.socket.remoteAddress ?? 'unknown') : last;
+  }
+}
+
+function signalOf(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  response.once('close', () => controller.abort());
+  return controller.signal;
+}

@@ -1,0 +1,131 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isLegacyRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { Settings } from '../../../config/load-settings.ts';
+import type { Store } from '../../../store/contract.ts';
+import { keepProtoKey } from '../../../transports/proto-key.ts';
+import type { Principal } from '../../../engine/principal.ts';
+import { hasBody, parseJson, type BodyReader } from '../body.ts';
+import { HttpRefusal } from '../error-response.ts';
+import type { Target } from '../gate.ts';
+import { sendWebResponse } from '../respond.ts';
+import { LegacySessions, refusal, requestIds, type McpExchange } from './legacy-sessions.ts';
+import type { McpServers } from './mcp-servers.ts';
+import { ModernClients } from './modern-clients.ts';
+
+/** Prompts carry pictures. */
+const MOST_BYTES = 16 * 1024 * 1024;
+const TOOLSETS = ['compact', 'explicit'] as const satisfies readonly Settings['toolset'][];
+const STOPPING = 'The hub is stopping. Connect again, and look at the session before you repeat the call.';
+
+export interface McpCall {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly target: Target;
+  readonly principal: Principal;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+  /** Tells a client that waits for a body to go ahead. */
+  readonly invite: () => void;
+  /** Takes over how the response ends when the hub stops. */
+  readonly endWith: (end: () => void) => void;
+}
+
+export interface McpEndpoint {
+  handle(call: McpCall): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `/mcp`: both eras of the protocol on one URL. */
+export async function openMcpEndpoint({
+  servers,
+  store,
+  toolset,
+  bodies,
+  now,
+  report,
+}: {
+  readonly servers: McpServers;
+  readonly store: Store;
+  readonly toolset: Settings['toolset'];
+  readonly bodies: BodyReader;
+  readonly now: () => number;
+  readonly report: (error: Error) => void;
+}): Promise<McpEndpoint> {
+  const legacy = await LegacySessions.open(servers, store, now);
+  const modern = new ModernClients(servers, now, report);
+
+  const handle = async ({ request, response, target, principal, signal, invite, endWith }: McpCall): Promise<void> => {
+    const chosen = toolsetOf(target, toolset);
+    let body: unknown;
+    if (hasBody(request)) {
+      invite();
+      body = parsedBody(await bodies.read(request, MOST_BYTES));
+    }
+    const webRequest = new Request(`http://hub${target.path}`, {
+      method: request.method ?? 'GET',
+      headers: webHeaders(request),
+      signal,
+    });
+    const exchange: McpExchange = { request: webRequest, body, principal, toolset: chosen };
+    // Claim-less requests without a body are those of older clients; the library refuses all others.
+    const isLegacy = request.method === 'POST' && body === undefined ? true : await isLegacyRequest(webRequest, body);
+    const { response: answer, done } = await (isLegacy ? legacy : modern).handle(exchange);
+    // A client that reads a stream would wait for the rest of its time-out.
+    endWith(() => endCalls(response, requestIds(body)));
+    try {
+      await sendWebResponse(response, answer);
+    } finally {
+      done();
+    }
+  };
+
+  return {
+    handle: (call) =>
+      handle(call).catch((error: unknown) => {
+        if (!(error instanceof HttpRefusal) || call.response.headersSent) throw error;
+        const code = error.status === 400 ? -32700 : -32000;
+        const answer = refusal(error.status, code, error.message);
+        for (const [name, value] of Object.entries(error.headers)) answer.headers.set(name, value);
+        return sendWebResponse(call.response, answer);
+      }),
+    async close() {
+      await Promise.all([legacy.close(), modern.close()]);
+    },
+  };
+}
+
+/** The part of the URL that is a client's to choose. An older session keeps the one it began with. */
+function toolsetOf({ query }: Target, usual: Settings['toolset']): Settings['toolset'] {
+  const given = query.get('toolset');
+  if (given === null) return usual;
+  const known = TOOLSETS.find((one) => one === given);
+  if (!known) throw new HttpRefusal(400, 'INVALID_ARGUMENT', `toolset: ${TOOLSETS.join(' or ')}.`);
+  return known;
+}
+
+function parsedBody(bytes: Buffer): unknown {
+  const body = parseJson(bytes);
+  for (const message of Array.isArray(body) ? body : [body])
+    if (typeof message === 'object' && message !== null) keepProtoKey(message as JSONRPCMessage);
+  return body;
+}
+
+/** Without what proves who it is: nothing behind this point needs it, and errors quote headers. */
+function webHeaders({ headers }: IncomingMessage): Headers {
+  const kept = new Headers();
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !WITHHELD.has(name)) kept.set(name, Array.isArray(value) ? value.join(', ') : value);
+  return kept;
+}
+
+const WITHHELD = new Set(['authorization', 'connection', 'content-length', 'cookie', 'expect', 'transfer-encoding']);
+
+function endCalls(response: ServerResponse, ids: readonly (string | number)[]): void {
+  const isStream = String(response.getHeader('content-type') ?? '').startsWith('text/event-stream');
+  if (response.writableEnded || !response.headersSent || !isStream) return;
+  const frames = ids.map((id) => {
+    const message = { jsonrpc: '2.0', id, error: { code: -32000, message: STOPPING } };
+    return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+  });
+  response.end(frames.join(''));
+}

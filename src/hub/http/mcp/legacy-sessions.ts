@@ -1,0 +1,216 @@
+import {
+  isInitializeRequest,
+  WebStandardStreamableHTTPServerTransport,
+  type McpServer,
+} from '@modelcontextprotocol/server';
+import type { Settings } from '../../../config/load-settings.ts';
+import type { Store } from '../../../store/contract.ts';
+import type { Principal } from '../../../engine/principal.ts';
+import type { McpServers } from './mcp-servers.ts';
+import { keptParams, newSessionKey, SessionIds, type SessionContents } from './session-id.ts';
+import { SessionTransport } from './session-transport.ts';
+import { Tombstones } from './tombstones.ts';
+
+type Toolset = Settings['toolset'];
+
+/** Clients send no DELETE. One that comes back later does not notice: its session is opened again. */
+const IDLE_MS = 30 * 60_000;
+const SWEEP_MS = 60_000;
+const MOST_SESSIONS = 1000;
+
+export interface McpExchange {
+  readonly request: Request;
+  /** Undefined without a body. */
+  readonly body: unknown;
+  readonly principal: Principal;
+  readonly toolset: Toolset;
+}
+
+export interface McpAnswer {
+  readonly response: Response;
+  /** Called when the client has read all of it, or will read no more. */
+  readonly done: () => void;
+}
+
+interface LegacySession {
+  readonly server: McpServer;
+  readonly inner: WebStandardStreamableHTTPServerTransport;
+  readonly transport: SessionTransport;
+  usedAt: number;
+  /** Responses that are being read. */
+  reading: number;
+  /** Counts the GET streams, so that the end of an earlier one does not speak for a later one. */
+  streams: number;
+}
+
+/** Sessions of clients of up to 2025-11-25: one server and one transport each, so that they can be asked at any time. */
+export class LegacySessions {
+  readonly #servers: McpServers;
+  readonly #ids: SessionIds;
+  readonly #tombstones: Tombstones;
+  readonly #now: () => number;
+  readonly #live = new Map<string, Promise<LegacySession>>();
+  readonly #timer: NodeJS.Timeout;
+
+  static async open(servers: McpServers, store: Store, now: () => number): Promise<LegacySessions> {
+    const key = await store.ensureSetting('mcp-session-key', newSessionKey());
+    return new LegacySessions(servers, new SessionIds(key), new Tombstones(store), now);
+  }
+
+  private constructor(servers: McpServers, ids: SessionIds, tombstones: Tombstones, now: () => number) {
+    this.#servers = servers;
+    this.#ids = ids;
+    this.#tombstones = tombstones;
+    this.#now = now;
+    this.#timer = setInterval(() => void this.#closeIdle(IDLE_MS), SWEEP_MS).unref();
+  }
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  async handle(exchange: McpExchange): Promise<McpAnswer> {
+    const { request, body, principal } = exchange;
+    const id = request.headers.get('mcp-session-id');
+    if (id === null) return this.#begin(exchange);
+    const contents = this.#ids.read(id);
+    // Whose session it is, is nobody else's business: a foreign one does not exist.
+    if (contents?.principal !== principal.id) return whole(notFound());
+    if (!this.#live.has(id) && (await this.#tombstones.has(contents.nonce))) return whole(notFound());
+    if (request.method === 'DELETE') {
+      await this.#tombstones.add(contents.nonce);
+      await this.#close(id);
+      return whole(new Response(null, { status: 200 }));
+    }
+    const session = await this.#session(id, contents, principal);
+    return this.#exchange(session, request, body);
+  }
+
+  /** Ends all of them; their clients open them again at the next hub. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all([...this.#live.keys()].map((id) => this.#close(id)));
+  }
+
+  async #begin({ request, body, principal, toolset }: McpExchange): Promise<McpAnswer> {
+    const kept = isInitializeRequest(body) ? keptParams(body.params) : undefined;
+    if (!kept || request.method !== 'POST')
+      return whole(refusal(400, -32000, 'Bad Request: an Mcp-Session-Id header or an initialize request is needed'));
+    await this.#makeRoom();
+    const id = this.#ids.mint({ principal: principal.id, toolset, ...kept });
+    const opened = this.#connect(id, principal, toolset);
+    const { response, done, session } = await opened.then(async (session) => ({
+      session,
+      ...(await this.#exchange(session, request, body)),
+    }));
+    if (response.ok) this.#keep(id, opened);
+    else await session.server.close().catch(() => undefined);
+    return { response, done };
+  }
+
+  /** The one that is open, or a new one that has been told what its client said when it began. One at a time. */
+  #session(id: string, contents: SessionContents, principal: Principal): Promise<LegacySession> {
+    const live = this.#live.get(id);
+    if (live) return live;
+    const reopened = this.#reopen(id, contents, principal);
+    this.#keep(id, reopened);
+    return reopened;
+  }
+
+  async #reopen(id: string, contents: SessionContents, principal: Principal): Promise<LegacySession> {
+    await this.#makeRoom();
+    const session = await this.#connect(id, principal, contents.toolset);
+    const { protocolVersion, capabilities, clientInfo } = contents;
+    const replay = async (message: object): Promise<void> => {
+      const request = new Request('http://hub/mcp', {
+        method: 'POST',
+        headers: {
+          accept: 'application/json, text/event-stream',
+          'content-type': 'application/json',
+          'mcp-session-id': id,
+        },
+      });
+      const response = await session.inner.handleRequest(request, { parsedBody: { jsonrpc: '2.0', ...message } });
+      await response.text();
+    };
+    await replay({ id: 'reopen', method: 'initialize', params: { protocolVersion, capabilities, clientInfo } });
+    await replay({ method: 'notifications/initialized' });
+    return session;
+  }
+
+  async #connect(id: string, principal: Principal, toolset: Toolset): Promise<LegacySession> {
+    const inner = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
+    const transport = new SessionTransport(inner);
+    const server = this.#servers.open({ era: 'legacy', principal, toolset });
+    await server.connect(transport);
+    return { server, inner, transport, usedAt: this.#now(), reading: 0, streams: 0 };
+  }
+
+  async #exchange(session: LegacySession, request: Request, body: unknown): Promise<McpAnswer> {
+    const { inner, transport } = session;
+    const isGet = request.method === 'GET';
+    // The one before may be that of a laptop that has been closed since: the newest counts.
+    if (isGet) inner.closeStandaloneSSEStream();
+    session.reading++;
+    session.usedAt = this.#now();
+    const stream = isGet ? ++session.streams : 0;
+    const ids = requestIds(body);
+    const done = (): void => {
+      session.reading--;
+      session.usedAt = this.#now();
+      transport.stoppedReading(ids);
+      if (isGet && session.streams === stream) transport.hasStream = false;
+    };
+    try {
+      const response = await inner.handleRequest(request, body === undefined ? {} : { parsedBody: body });
+      if (isGet && response.ok) transport.hasStream = true;
+      return { response, done };
+    } catch (error) {
+      done();
+      throw error;
+    }
+  }
+
+  #keep(id: string, session: Promise<LegacySession>): void {
+    this.#live.set(id, session);
+    session.catch(() => this.#live.delete(id));
+  }
+
+  async #close(id: string): Promise<void> {
+    const session = this.#live.get(id);
+    this.#live.delete(id);
+    await session?.then(({ server }) => server.close()).catch(() => undefined);
+  }
+
+  async #makeRoom(): Promise<void> {
+    for (let idleMs = IDLE_MS; this.#live.size >= MOST_SESSIONS && idleMs >= 1000; idleMs /= 4)
+      await this.#closeIdle(idleMs);
+  }
+
+  async #closeIdle(idleMs: number): Promise<void> {
+    for (const [id, opening] of [...this.#live]) {
+      const session = await opening.catch(() => undefined);
+      if (session?.reading === 0 && this.#now() - session.usedAt >= idleMs) await this.#close(id);
+    }
+  }
+}
+
+export function requestIds(body: unknown): (string | number)[] {
+  const messages: unknown[] = Array.isArray(body) ? body : [body];
+  return messages.flatMap((message) => {
+    if (typeof message !== 'object' || message === null || !('method' in message) || !('id' in message)) return [];
+    return typeof message.id === 'string' || typeof message.id === 'number' ? [message.id] : [];
+  });
+}
+
+function whole(response: Response): McpAnswer {
+  return { response, done: () => undefined };
+}
+
+function notFound(): Response {
+  return refusal(404, -32001, 'Session not found');
+}
+
+export function refusal(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}

@@ -1,0 +1,44 @@
+import type { McpServer } from '@modelcontextprotocol/server';
+import type { Settings } from '../../../config/load-settings.ts';
+import type { Engine } from '../../../engine/engine.ts';
+import type { Principal } from '../../../engine/principal.ts';
+import type { Rules } from '../../../engine/rules.ts';
+import { createCallStates, ModernClient } from '../../../mcp/forms/call-forms.ts';
+import { serverFactory, type ServerIdentity } from '../../../mcp/server.ts';
+
+export interface McpConnection {
+  readonly era: 'legacy' | 'modern';
+  readonly principal: Principal;
+  readonly toolset: Settings['toolset'];
+  /** Whom forms are shown to in the modern era, where a connection is one request long and its client is not. */
+  readonly client?: ModernClient;
+}
+
+/** Makes the MCP servers that are served over HTTP: one for each older session, one for each request of a modern client. */
+export interface McpServers {
+  open(connection: McpConnection): McpServer;
+  newClient(principal: Principal, toolset: Settings['toolset']): ModernClient;
+  /** That client has not called for long. */
+  forget(client: ModernClient): void;
+  onToolsChanged(listener: () => void): () => void;
+}
+
+/** Callers over HTTP name the directory they want to work in: none of this machine's goes without saying. */
+export function mcpServersOver(engine: Engine, identity: ServerIdentity, stateKey: string): McpServers {
+  const states = createCallStates(Buffer.from(stateKey, 'base64url'));
+  const rulesOf = (toolset: Settings['toolset']): Rules =>
+    engine.rulesFor({ settings: { ...engine.settings, toolset }, cwd: undefined });
+  const rules = { compact: rulesOf('compact'), explicit: rulesOf('explicit') };
+  return {
+    open({ era, principal, toolset, client }) {
+      const options = { rules: rules[toolset], states, takesRoots: false };
+      return serverFactory(engine, identity, principal, options)({ era, ...(client && { client }) });
+    },
+    newClient: (principal, toolset) => new ModernClient(principal, rules[toolset]),
+    forget: (client) => engine.approvals.disconnect(client),
+    onToolsChanged: (listener) =>
+      engine.stream.subscribe(({ kind }) => {
+        if (kind === 'tools') listener();
+      }),
+  };
+}

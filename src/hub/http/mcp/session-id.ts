@@ -1,0 +1,84 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+
+/**
+ * What it takes to open an older client's session again after the hub has forgotten it. It travels in the session's id,
+ * signed, so that there is nothing to store and nothing to expire.
+ */
+const Contents = z.object({
+  principal: z.string(),
+  toolset: z.enum(['compact', 'explicit']),
+  protocolVersion: z.string(),
+  capabilities: z.record(z.string(), z.unknown()),
+  clientInfo: z.object({ name: z.string(), version: z.string() }),
+  nonce: z.string(),
+});
+export type SessionContents = z.infer<typeof Contents>;
+
+/** Headers have to carry it with every request. */
+const LONGEST_NAME = 100;
+const LONGEST_CAPABILITIES = 1024;
+const LONGEST_ID = 4096;
+
+/** What the server looks at; all else that a client declares would only make the id longer. */
+const KEPT_CAPABILITIES = ['elicitation', 'roots', 'sampling'];
+
+export class SessionIds {
+  readonly #key: Buffer;
+
+  /** Shared by all hubs of one store, so that any of them can open any session again. */
+  constructor(key: string) {
+    this.#key = Buffer.from(key, 'base64url');
+  }
+
+  mint(contents: Omit<SessionContents, 'nonce'>): string {
+    const nonce = randomBytes(12).toString('base64url');
+    const payload = Buffer.from(JSON.stringify({ ...contents, nonce })).toString('base64url');
+    return `${payload}.${this.#sign(payload)}`;
+  }
+
+  /** Undefined for what this hub has not signed. */
+  read(id: string): SessionContents | undefined {
+    const [payload, signature, ...more] = id.length > LONGEST_ID ? [] : id.split('.');
+    if (payload === undefined || signature === undefined || more.length > 0) return undefined;
+    const [given, own] = [Buffer.from(signature), Buffer.from(this.#sign(payload))];
+    if (given.length !== own.length || !timingSafeEqual(given, own)) return undefined;
+    try {
+      return Contents.parse(JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')));
+    } catch {
+      return undefined;
+    }
+  }
+
+  #sign(payload: string): string {
+    return createHmac('sha256', this.#key).update(`mcp-session.${payload}`).digest('base64url');
+  }
+}
+
+export function newSessionKey(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+const InitializeParams = z.looseObject({
+  protocolVersion: z.string().max(LONGEST_NAME),
+  capabilities: z.record(z.string(), z.unknown()),
+  clientInfo: z.looseObject({ name: z.string(), version: z.string() }),
+});
+
+/** What is kept of an `initialize`; undefined for one that the library will refuse. */
+export function keptParams(
+  params: unknown,
+): Pick<SessionContents, 'protocolVersion' | 'capabilities' | 'clientInfo'> | undefined {
+  const parsed = InitializeParams.safeParse(params);
+  if (!parsed.success) return undefined;
+  const { protocolVersion, capabilities, clientInfo } = parsed.data;
+  const kept = Object.fromEntries(
+    KEPT_CAPABILITIES.filter((name) => capabilities[name] !== undefined).map((name) => [name, capabilities[name]]),
+  );
+  const tooLong = JSON.stringify(kept).length > LONGEST_CAPABILITIES;
+  return {
+    protocolVersion,
+    capabilities: tooLong ? {} : kept,
+    clientInfo: { name: clientInfo.name.slice(0, LONGEST_NAME), version: clientInfo.version.slice(0, LONGEST_NAME) },
+  };
+}

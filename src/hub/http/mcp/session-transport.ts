@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import type {
+  JSONRPCMessage,
+  MessageExtraInfo,
+  Transport,
+  TransportSendOptions,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
+
+/**
+ * The library's transport for one older session, with two things mended (2.4.0). Its request ids begin at 0 again after a
+ * restart, so that a late answer to an old question was taken for that to a new one; here they are unique. And what it
+ * wants to ask while no GET stream is open it drops; here that rides on a call under way, or fails at once.
+ */
+export class SessionTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
+  readonly #inner: WebStandardStreamableHTTPServerTransport;
+  readonly #prefix = `${randomBytes(9).toString('base64url')}-`;
+  /** Requests of the client without an answer yet, whose response it still reads; oldest first. */
+  readonly #calls = new Set<string | number>();
+  hasStream = false;
+
+  constructor(inner: WebStandardStreamableHTTPServerTransport) {
+    this.#inner = inner;
+    inner.onclose = () => this.onclose?.();
+    inner.onerror = (error) => this.onerror?.(error);
+    inner.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) => this.#receive(message, extra);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  setSupportedProtocolVersions(versions: string[]): void {
+    this.#inner.setSupportedProtocolVersions(versions);
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  /** The client reads the responses to these requests no more; their answers are lost. */
+  stoppedReading(ids: readonly (string | number)[]): void {
+    for (const id of ids) this.#calls.delete(id);
+  }
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if (!('method' in message)) {
+      if (message.id !== undefined) this.#calls.delete(message.id);
+      return this.#inner.send(message);
+    }
+    const isRequest = 'id' in message;
+    const ownId = 'id' in message ? { id: this.#prefix + String(message.id) } : {};
+    const outgoing = { ...this.#withOwnIds(message), ...ownId } as JSONRPCMessage;
+    const related = options?.relatedRequestId;
+    if (related === undefined && this.hasStream) return this.#inner.send(outgoing);
+    const call = related ?? [...this.#calls].at(-1);
+    if (call !== undefined) return this.#inner.send(outgoing, { relatedRequestId: call });
+    if (isRequest) throw new Error('the client has no stream open on which it could be asked');
+  }
+
+  #receive(message: JSONRPCMessage, extra: MessageExtraInfo | undefined): void {
+    if ('method' in message) {
+      if ('id' in message) this.#calls.add(message.id);
+      this.onmessage?.(message, extra);
+      if (message.method === 'notifications/cancelled') this.#cancelled(message.params);
+      return;
+    }
+    const id = String(message.id);
+    // Asked by an earlier life of the hub, or never.
+    if (!id.startsWith(this.#prefix)) return;
+    this.onmessage?.({ ...message, id: Number(id.slice(this.#prefix.length)) }, extra);
+  }
+
+  /** The library sends no answer to a call that was cancelled, and would leave its response open. */
+  #cancelled(params: Record<string, unknown> | undefined): void {
+    const id = params?.['requestId'];
+    if ((typeof id !== 'string' && typeof id !== 'number') || !this.#calls.delete(id)) return;
+    this.#inner.closeSSEStream(id);
+  }
+
+  /** A form that is withdrawn names the request by its id. */
+  #withOwnIds<M extends JSONRPCMessage & { method: string }>(message: M): M {
+    if (message.method !== 'notifications/cancelled' || !('params' in message)) return message;
+    const requestId: unknown = (message.params as { requestId?: unknown } | undefined)?.requestId;
+    if (typeof requestId !== 'number') return message;
+    return { ...message, params: { ...message.params, requestId: this.#prefix + String(requestId) } };
+  }
+}

@@ -1,0 +1,34 @@
+import type { Store } from '../../../store/contract.ts';
+
+const SETTING = 'mcp-ended-sessions';
+/** Clients that end their sessions are few; what is older than this many is forgotten. */
+const MOST = 500;
+
+/** Sessions that their clients ended: they are not opened again, also not by the hub after this one. */
+export class Tombstones {
+  readonly #store: Pick<Store, 'setting' | 'write'>;
+  #adding: Promise<void> = Promise.resolve();
+
+  constructor(store: Pick<Store, 'setting' | 'write'>) {
+    this.#store = store;
+  }
+
+  async has(nonce: string): Promise<boolean> {
+    return (await this.#load()).includes(nonce);
+  }
+
+  add(nonce: string): Promise<void> {
+    const append = async (): Promise<void> => {
+      const ended = [...(await this.#load()), nonce].slice(-MOST);
+      await this.#store.write([{ type: 'setting.put', key: SETTING, value: JSON.stringify(ended) }]);
+    };
+    const added = this.#adding.then(append);
+    this.#adding = added.catch(() => undefined);
+    return added;
+  }
+
+  async #load(): Promise<string[]> {
+    const text = await this.#store.setting(SETTING);
+    return text === undefined ? [] : (JSON.parse(text) as string[]);
+  }
+}

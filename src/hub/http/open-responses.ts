@@ -1,0 +1,64 @@
+import type { ServerResponse } from 'node:http';
+import type { Authenticated } from './authenticate.ts';
+import { HttpRefusal } from './error-response.ts';
+
+/** Two hundred clients may share one token; a client that leaks requests is stopped all the same. */
+const MOST_PER_PRINCIPAL = 512;
+const RECHECK_MS = 5_000;
+
+export interface OpenResponse extends Authenticated {
+  readonly response: ServerResponse;
+  /** Ends it in an orderly way, where that is possible at once. */
+  end(why: 'stopping' | 'credential'): void;
+}
+
+/** Requests under way, so that they end when the hub stops or when what they were let in with no longer holds. */
+export class OpenResponses {
+  readonly #open = new Set<OpenResponse>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #stillHolds: (credential: Authenticated['credential']) => Promise<boolean>;
+  #checking = false;
+
+  constructor(stillHolds: (credential: Authenticated['credential']) => Promise<boolean>) {
+    this.#stillHolds = stillHolds;
+    this.#timer = setInterval(() => void this.#recheck(), RECHECK_MS).unref();
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  add(one: OpenResponse): () => void {
+    const own = [...this.#open].filter(({ principal }) => principal.id === one.principal.id).length;
+    if (own >= MOST_PER_PRINCIPAL)
+      throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', `More than ${MOST_PER_PRINCIPAL} requests at once.`, {
+        'retry-after': '5',
+      });
+    this.#open.add(one);
+    return () => this.#open.delete(one);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    clearInterval(this.#timer);
+    for (const one of this.#open) one.end('stopping');
+  }
+
+  async #recheck(): Promise<void> {
+    if (this.#checking) return;
+    this.#checking = true;
+    try {
+      const asked = new Map<unknown, Promise<boolean>>();
+      for (const one of this.#open) {
+        const { credential } = one;
+        const key = credential.kind === 'stored' ? credential.id : credential;
+        // A store that is away says nothing about the credential.
+        const holds = asked.get(key) ?? this.#stillHolds(credential).catch(() => true);
+        asked.set(key, holds);
+        if (!(await holds) && this.#open.has(one)) one.end('credential');
+      }
+    } finally {
+      this.#checking = false;
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import type { ServerResponse } from 'node:http';
+import type { EventStream, RouteResponse, ServerSentEvent } from './route.ts';
+
+/** For everything but the dashboard's files, which have their own policy. */
+const API_HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+const KEEP_ALIVE_MS = 15_000;
+/** A reader that takes nothing for this long is given up, and comes back with the id of the last event it has. */
+const STALLED_MS = 30_000;
+
+type Whole = Exclude<RouteResponse, { events: unknown }>;
+
+/** Sends an answer that is complete. Nothing where one was begun already. */
+export function sendWhole(response: ServerResponse, answer: Whole, withBody = true): void {
+  if (response.headersSent || response.writableEnded) return;
+  const [contentType, body] = contentOf(answer);
+  response.writeHead(answer.status, {
+    ...API_HEADERS,
+    ...(contentType !== undefined && { 'content-type': contentType }),
+    ...(answer.status !== 204 && { 'content-length': Buffer.byteLength(body) }),
+    ...answer.headers,
+  });
+  response.end(withBody && answer.status !== 204 ? body : undefined);
+}
+
+function contentOf(answer: Whole): [contentType: string | undefined, body: string] {
+  if ('json' in answer) return ['application/json; charset=utf-8', JSON.stringify(answer.json)];
+  if ('text' in answer) return [answer.contentType, answer.text];
+  return [undefined, ''];
+}
+
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-store, no-transform',
+  // nginx would hold events back until its buffer is full.
+  'x-accel-buffering': 'no',
+};
+
+/** Writes to a response no faster than its reader reads. */
+export class PacedWriter {
+  readonly #response: ServerResponse;
+  readonly #closed = new AbortController();
+  readonly #stalledMs: number;
+
+  constructor(response: ServerResponse, stalledMs = STALLED_MS) {
+    this.#response = response;
+    this.#stalledMs = stalledMs;
+    if (response.destroyed || response.writableEnded) this.#closed.abort();
+    else response.once('close', () => this.#closed.abort());
+  }
+
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  /** Resolves when more can be written, or nothing ever. */
+  async write(chunk: string | Uint8Array): Promise<void> {
+    const response = this.#response;
+    if (this.closed.aborted || response.writableEnded || response.write(chunk)) return;
+    await new Promise<void>((resolve) => {
+      const stalled = setTimeout(() => response.destroy(), this.#stalledMs).unref();
+      const done = (): void => {
+        clearTimeout(stalled);
+        response.off('drain', done);
+        this.closed.removeEventListener('abort', done);
+        resolve();
+      };
+      response.once('drain', done);
+      this.closed.addEventListener('abort', done, { once: true });
+    });
+  }
+}
+
+/** Sends events until the route is done or the client has gone. */
+export async function sendEvents(
+  response: ServerResponse,
+  { events, headers }: Extract<RouteResponse, { events: unknown }>,
+): Promise<void> {
+  response.writeHead(200, { ...API_HEADERS, ...STREAM_HEADERS, ...headers });
+  response.flushHeaders();
+  const writer = new PacedWriter(response);
+  const keepAlive = setInterval(() => {
+    if (!response.writableNeedDrain && !response.writableEnded) response.write(': keep-alive\n\n');
+  }, KEEP_ALIVE_MS).unref();
+  const stream: EventStream = { closed: writer.closed, send: (event) => writer.write(frameOf(event)) };
+  try {
+    await events(stream);
+  } finally {
+    clearInterval(keepAlive);
+    response.end();
+  }
+}
+
+function frameOf({ id, event, data }: ServerSentEvent): string {
+  const lines = [
+    ...(id === undefined ? [] : [`id: ${oneLine(id)}`]),
+    ...(event === undefined ? [] : [`event: ${oneLine(event)}`]),
+    `data: ${JSON.stringify(data)}`,
+  ];
+  return `${lines.join('\n')}\n\n`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\r\n\0]/g, ' ');
+}
+
+/** Sends what the MCP library answers, at the pace of the reader. */
+export async function sendWebResponse(response: ServerResponse, answer: Response): Promise<void> {
+  for (const [name, value] of Object.entries(API_HEADERS)) response.setHeader(name, value);
+  for (const [name, value] of answer.headers) if (name !== 'connection') response.setHeader(name, value);
+  response.writeHead(answer.status);
+  if (!answer.body) return void response.end();
+  response.flushHeaders();
+  const writer = new PacedWriter(response);
+  const reader = answer.body.getReader();
+  const cancel = (): void => void reader.cancel().catch(() => undefined);
+  writer.closed.addEventListener('abort', cancel, { once: true });
+  if (writer.closed.aborted) cancel();
+  try {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read())
+      await writer.write(piece.value as Uint8Array);
+  } finally {
+    writer.closed.removeEventListener('abort', cancel);
+    if (!response.writableEnded) response.end();
+  }
+}

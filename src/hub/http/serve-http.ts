@@ -1,0 +1,161 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { isLoopback } from '../../config/address-kinds.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { SettingsError } from '../../config/settings-error.ts';
+import type { AuditRecord, EngineServices } from '../../engine/services.ts';
+import { messageOf } from '../../errors/errors.ts';
+import type { Store } from '../../store/contract.ts';
+import type { SignInCodes } from '../sign-in.ts';
+import { Tokens } from '../tokens.ts';
+import { FailedAttempts } from './attempts.ts';
+import { Authenticator, type AccessTokens } from './authenticate.ts';
+import { BodyReader } from './body.ts';
+import { Dispatcher } from './dispatch.ts';
+import { ownNames, type OwnNames } from './gate.ts';
+import { checkedTls } from './listen.ts';
+import { openMcpEndpoint } from './mcp/endpoint.ts';
+import type { McpServers } from './mcp/mcp-servers.ts';
+import { OpenResponses } from './open-responses.ts';
+import type { Route } from './route.ts';
+import { Router } from './router.ts';
+import { signInRoutes } from './sign-in-routes.ts';
+import { staticFiles } from './static-files.ts';
+
+export interface HttpOptions {
+  readonly settings: Pick<Settings, 'listen' | 'tlsCert' | 'tlsKey' | 'behindProxy' | 'toolset'>;
+  readonly store: Store;
+  readonly mcp: McpServers;
+  readonly codes: SignInCodes;
+  readonly record: (entry: AuditRecord) => void;
+  readonly log: EngineServices['log'];
+  /** `/api/v1` and whatever else the hub answers. */
+  readonly routes?: readonly Route[];
+  readonly accessTokens?: AccessTokens & { readonly routes: (origin: () => string) => readonly Route[] };
+  /** Where the dashboard was built. */
+  readonly dashboardDir?: string;
+  readonly now?: () => number;
+}
+
+export interface HttpServer {
+  /** Where browsers and clients on this machine reach it. */
+  readonly url: string;
+  /** Ends what is under way in an orderly way, within three seconds. Idempotent. */
+  close(): Promise<void>;
+}
+
+const LIMITS: ServerOptions = {
+  maxHeaderSize: 32 * 1024,
+  headersTimeout: 10_000,
+  /** For the whole request, body included: one that trickles in is ended. */
+  requestTimeout: 60_000,
+  /** Longer than proxies keep theirs, so that none writes to a connection that is being closed. */
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 1_000,
+};
+const MOST_CONNECTIONS = 4096;
+const CLOSE_WITHIN_MS = 3_000;
+
+export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
+  const { settings, store, mcp, codes, record, log, routes = [], accessTokens, dashboardDir, now = Date.now } = options;
+  const tls = await checkedTls(settings);
+  const tokens = new Tokens(store, now);
+  const isSecure = tls !== undefined || settings.behindProxy !== undefined;
+  /** Known once the hub listens. */
+  const bound: { port: number; names?: OwnNames } = { port: settings.listen.port };
+  // Cookies do not know ports: two hubs on one host must not overwrite each other's.
+  const cookieName = (): string => (isSecure ? '__Host-claude-code-hub' : `claude-code-hub-${String(bound.port)}`);
+  const authenticator = new Authenticator({ tokens, accessTokens, cookieName, now });
+  const bodies = new BodyReader();
+  const endpoint = await openMcpEndpoint({
+    servers: mcp,
+    store,
+    toolset: settings.toolset,
+    bodies,
+    now,
+    report: (error) => log('debug', `mcp: ${error.message}`),
+  });
+  const open = new OpenResponses((credential) => authenticator.stillHolds(credential));
+  const origin = (): string => settings.behindProxy ?? urlOf(settings, bound.port, tls !== undefined);
+  const dispatcher = new Dispatcher({
+    names: () => bound.names,
+    router: new Router([
+      ...signInRoutes({ tokens, codes, cookieName, isSecure, now, record }),
+      ...(accessTokens?.routes(origin) ?? []),
+      ...routes,
+    ]),
+    authenticator,
+    attempts: new FailedAttempts({
+      now,
+      report: ({ from, reason, count }) =>
+        record({
+          kind: 'server',
+          who: 'policy',
+          what: 'authentication',
+          outcome: 'refused',
+          details: { from, reason, count },
+        }),
+    }),
+    open,
+    bodies,
+    endpoint,
+    files: staticFiles(dashboardDir, isSecure),
+    metadataUrl: accessTokens && (() => `${origin()}/.well-known/oauth-protected-resource/mcp`),
+    trustsProxy: settings.behindProxy !== undefined,
+    report: (error) => log('error', `http: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
+  });
+  const server = start(tls, (request, response) => void dispatcher.handle(request, response, false));
+  // Nobody is asked for a body before it is known who they are.
+  server.on('checkContinue', (request: IncomingMessage, response) => void dispatcher.handle(request, response, true));
+  await listening(server, settings.listen);
+  const { port } = server.address() as AddressInfo;
+  bound.port = port;
+  bound.names = ownNames({
+    host: settings.listen.host,
+    port,
+    isLoopback: isLoopback(settings.listen.host),
+    certificate: tls?.cert,
+    publicOrigin: settings.behindProxy,
+  });
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    open.close();
+    await endpoint.close();
+    server.closeIdleConnections();
+    const force = setTimeout(() => server.closeAllConnections(), CLOSE_WITHIN_MS).unref();
+    const idle = setInterval(() => server.closeIdleConnections(), 50).unref();
+    await closed;
+    clearTimeout(force);
+    clearInterval(idle);
+  };
+  return { url: urlOf(settings, port, tls !== undefined), close: () => (closing ??= close()) };
+}
+
+function start(tls: { cert: string; key: string } | undefined, listener: RequestListener): Server {
+  let server: Server;
+  try {
+    server = tls
+      ? createTlsServer({ ...LIMITS, ...tls, minVersion: 'TLSv1.2' }, listener)
+      : createServer(LIMITS, listener);
+  } catch (error) {
+    throw new SettingsError(`--tls-cert and --tls-key cannot be used: ${messageOf(error)}`);
+  }
+  server.maxConnections = MOST_CONNECTIONS;
+  return server;
+}
+
+async function listening(server: Server, { host, port }: Settings['listen']): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(new SettingsError(`--listen ${host}:${String(port)}: ${error.message}`)));
+    server.listen({ host, port }, resolve);
+  });
+  server.on('error', () => undefined);
+}
+
+/** An unspecified address is reached by name; where that has to be known, the operator gives the public URL. */
+function urlOf({ listen: { host } }: Pick<Settings, 'listen'>, port: number, isTls: boolean): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `${isTls ? 'https' : 'http'}://${name}:${String(port)}`;
+}

@@ -1,0 +1,98 @@
+import { signInBody, type SignInAnswer } from '../../schema/api.ts';
+import type { StoredToken } from '../../schema/store.ts';
+import type { AuditRecord } from '../../engine/services.ts';
+import type { SignInCodes } from '../sign-in.ts';
+import type { Tokens } from '../tokens.ts';
+import { principalOfSignIn } from './authenticate.ts';
+import { HttpRefusal } from './error-response.ts';
+import type { Route } from './route.ts';
+
+const LIFETIME_MS = 12 * 3_600_000;
+const MOST_BYTES = 4096;
+const PATH = '/api/v1/sign-in';
+
+export interface SignInOptions {
+  readonly tokens: Tokens;
+  readonly codes: SignInCodes;
+  readonly cookieName: () => string;
+  /** Whether browsers reach the hub by https. */
+  readonly isSecure: boolean;
+  readonly now: () => number;
+  readonly record: (entry: AuditRecord) => void;
+}
+
+/** Exchanges the code of a link, or a token, for a cookie and the key without which it opens nothing. */
+export function signInRoutes(options: SignInOptions): Route[] {
+  const { tokens, cookieName, isSecure, now, record } = options;
+  const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+  return [
+    {
+      method: 'POST',
+      path: PATH,
+      roles: 'anyone',
+      maxBodyBytes: MOST_BYTES,
+      async handler({ body }) {
+        const signedIn = await begin(body, options);
+        const { cookie, key, row } = signedIn;
+        const principal = principalOfSignIn(row);
+        record({
+          kind: 'server',
+          who: 'human',
+          what: 'sign-in',
+          outcome: 'ok',
+          principal: principal.id,
+          details: { token: row.id },
+        });
+        const expiresAt = new Date(row.expiresAt ?? now()).toISOString();
+        const answer: SignInAnswer = { key, principal, expiresAt };
+        const maxAge = Math.floor(LIFETIME_MS / 1000);
+        return {
+          status: 200,
+          headers: { 'set-cookie': `${cookieName()}=${cookie}; Max-Age=${maxAge}; ${attributes}` },
+          json: answer,
+        };
+      },
+    },
+    {
+      method: 'DELETE',
+      path: PATH,
+      roles: ['viewer', 'caller', 'approver', 'admin'],
+      async handler({ credential, principal }) {
+        if (credential?.kind !== 'stored' || !credential.id.startsWith('s_'))
+          throw new HttpRefusal(400, 'INVALID_ARGUMENT', 'Only a browser that is signed in can sign out.');
+        await tokens.revoke(credential.id);
+        record({
+          kind: 'server',
+          who: 'human',
+          what: 'sign-out',
+          outcome: 'ok',
+          principal: principal.id,
+          details: { token: credential.id },
+        });
+        return { status: 204, headers: { 'set-cookie': `${cookieName()}=; Max-Age=0; ${attributes}` } };
+      },
+    },
+  ];
+}
+
+async function begin(
+  body: unknown,
+  { tokens, codes, now }: SignInOptions,
+): Promise<{ cookie: string; key: string; row: StoredToken }> {
+  const parsed = signInBody.safeParse(body);
+  if (!parsed.success) throw new HttpRefusal(400, 'INVALID_ARGUMENT', 'Give either a code or a token.');
+  const expiresAt = now() + LIFETIME_MS;
+  if ('code' in parsed.data) {
+    if (!codes.redeem(parsed.data.code))
+      throw new HttpRefusal(
+        401,
+        'UNAUTHENTICATED',
+        'This link was used, or is older than two minutes. Run `hub open` again.',
+      );
+    return tokens.createSignIn({ name: 'this user', role: 'admin', attended: true, expiresAt }, undefined);
+  }
+  const row = await tokens.verify(parsed.data.token);
+  if (!row) throw new HttpRefusal(401, 'UNAUTHENTICATED', 'This token is unknown, expired or revoked.');
+  const { name, role, attended, id } = row;
+  return tokens.createSignIn({ name, role, attended, expiresAt: Math.min(expiresAt, row.expiresAt ?? expiresAt) }, id);
+}

@@ -1,0 +1,111 @@
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { HttpRefusal } from './error-response.ts';
+
+export interface StaticFiles {
+  send(request: IncomingMessage, response: ServerResponse, requestPath: string): Promise<void>;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.ico': 'image/x-icon',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.webmanifest': 'application/manifest+json',
+  '.woff2': 'font/woff2',
+};
+
+/** Scripts and styles come from this hub and from nowhere else, and what sessions write is never run. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+};
+
+/** A name with a hash of its contents in it never stands for others. */
+const HASHED = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>claude-code-mcp</title>
+<h1>The dashboard is not there</h1>
+<p>The hub runs, but its dashboard was not built with it. Run <code>npm run build</code>, or install the package again.</p>
+</html>
+`;
+
+/** The dashboard's files. Only those that are there when they are asked for, by their names: no path leads elsewhere. */
+export function staticFiles(directory: string | undefined, isSecure: boolean): StaticFiles {
+  const headers = {
+    ...PAGE_HEADERS,
+    ...(isSecure && { 'strict-transport-security': 'max-age=31536000' }),
+  };
+  const sendText = (response: ServerResponse, status: number, html: string, withBody: boolean): void => {
+    response.writeHead(status, {
+      ...headers,
+      'content-type': TYPES['.html'],
+      'content-length': Buffer.byteLength(html),
+      'cache-control': 'no-store',
+    });
+    response.end(withBody ? html : undefined);
+  };
+  return {
+    async send(request, response, requestPath) {
+      const withBody = request.method !== 'HEAD';
+      const names = directory === undefined ? [] : await namesIn(directory);
+      if (directory === undefined || !names.includes('index.html'))
+        return sendText(response, requestPath === '/' ? 503 : 404, NOT_BUILT, withBody);
+      const name = requestPath.slice(1);
+      // Views have paths of their own, which only the page knows; a name with an ending is a file.
+      const found = names.includes(name) ? name : /\.\w+$/.test(name) ? undefined : 'index.html';
+      if (found === undefined) throw new HttpRefusal(404, 'NOT_FOUND', 'There is nothing here.');
+      const file = path.join(directory, ...found.split('/'));
+      const { size, mtime } = await stat(file);
+      const etag = `"${size.toString(36)}-${mtime.getTime().toString(36)}"`;
+      const caching = {
+        etag,
+        'cache-control': HASHED.test(found) ? 'public, max-age=31536000, immutable' : 'no-cache',
+      };
+      if (request.headers['if-none-match'] === etag) {
+        response.writeHead(304, { ...headers, ...caching });
+        response.end();
+        return;
+      }
+      const type = TYPES[path.extname(found)] ?? 'application/octet-stream';
+      response.writeHead(200, { ...headers, ...caching, 'content-type': type, 'content-length': size });
+      if (!withBody) response.end();
+      else await pipeline(createReadStream(file), response).catch(() => response.destroy());
+    },
+  };
+}
+
+/** Files in it and in its folders, with slashes; links are not followed. */
+async function namesIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(directory, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'));
+}
