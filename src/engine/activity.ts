@@ -29,6 +29,8 @@ type ToolCall = Omit<ToolCallBlock, 'kind'>;
 type ToolOutcome = Omit<ToolResultBlock, 'kind' | 'toolUseId'>;
 
 const MAX_TOOL_USES = 200;
+/** Tools of Claude Code that run as long as their sub-agent does. */
+const AGENT_TOOLS: ReadonlySet<string> = new Set(['Task', 'Agent']);
 const MAX_LINE = 200;
 
 /** What was done since the prompt and what goes on now. */
@@ -88,7 +90,7 @@ export class Activity {
     this.#log.edited(id, edit);
   }
 
-  requestOpened({ id, ask }: Pick<OpenRequest, 'id' | 'ask'>): void {
+  requestOpened({ id, ask }: { readonly id: string; readonly ask: ToolCall }): void {
     this.toolUsed(ask);
     const use = this.#uses.get(ask.toolUseId);
     if (use?.status !== 'running') return;
@@ -97,7 +99,11 @@ export class Activity {
   }
 
   /** `ran`: what runs in place of what was asked for. */
-  requestSettled({ ask }: Pick<OpenRequest, 'ask'>, outcome: Outcome, ran: ToolCall['input'] | undefined): void {
+  requestSettled(
+    { ask }: { readonly ask: Pick<ToolCall, 'toolUseId'> },
+    outcome: Outcome,
+    ran: ToolCall['input'] | undefined,
+  ): void {
     const { decision } = outcome;
     if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, ran);
     else this.#denied(ask.toolUseId, denierOf(outcome), decision.message);
@@ -129,6 +135,13 @@ export class Activity {
     use.deniedBy = by;
     use.requestId = undefined;
     use.tail = outputTail(message);
+  }
+
+  /** Nothing runs but what waits for an answer, and sub-agents that do so too. */
+  onlyWaits(requests: readonly Pick<OpenRequest, 'ask'>[]): boolean {
+    const waitingAgents = new Set(requests.flatMap(({ ask }) => ask.agentId ?? [])).size;
+    const running = this.toolUses.filter(({ status }) => status === 'running');
+    return running.length <= waitingAgents && running.every(({ toolName }) => AGENT_TOOLS.has(toolName));
   }
 
   /** Whatever still ran when the turn ended did not come to its end. */

@@ -1,18 +1,31 @@
 import type { AgentSignal } from '../driver/agent-signal.ts';
 import type { EventBody, MessageBody, SessionEvent } from '../schema/events.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
+import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import { Activity } from './activity.ts';
 import type { Clock } from './clock.ts';
 import { EventLog, type EventLogLimits } from './event-log.ts';
 import { FileTrail } from './file-trail.ts';
 import { SessionSetup } from './session-setup.ts';
 import { Speech } from './speech.ts';
-import { Totals, type Sums } from './totals.ts';
+import type { Source } from './requests.ts';
+import { Totals, type CallSums, type Sums } from './totals.ts';
 
 export interface ReportsSeed {
   readonly options: SessionOptions;
   readonly eventLimits: EventLogLimits;
   readonly inherited: Sums | undefined;
+}
+
+/** What is left of the reports that an earlier process heard. */
+export interface RestoredReports {
+  readonly events: readonly SessionEvent[];
+  readonly lastEventId: number;
+  readonly droppedThrough: number;
+  readonly lastMessageAt: number;
+  readonly totals: Sums & { readonly call: CallSums };
+  readonly model: string | undefined;
+  readonly permissionMode: PermissionMode | undefined;
+  readonly tools: string[] | undefined;
 }
 
 /** The rule of `disallowedTools` that refuses such a call. */
@@ -38,6 +51,31 @@ export class AgentReports {
     this.totals = new Totals(inherited);
     this.files = options.enableFileCheckpointing === true ? new FileTrail() : undefined;
     this.setup = new SessionSetup(options);
+  }
+
+  /** Hears again what is left of the last turn; sums are as they were stored. */
+  restore(restored: RestoredReports, atRest: boolean): void {
+    const { events, lastEventId, droppedThrough, lastMessageAt, totals, ...setup } = restored;
+    this.log.restore(events, lastEventId + 1, droppedThrough);
+    this.activity.begin();
+    this.activity.messageGiven();
+    for (const { id, body } of events) if (id >= lastMessageAt) this.#hearAgain(body);
+    if (atRest) this.activity.endAll();
+    this.totals.restore(totals);
+    this.setup.restore(setup);
+  }
+
+  #hearAgain(body: EventBody): void {
+    if (body.kind === 'permission_request') {
+      if (!body.request.own) this.activity.requestOpened(body.request);
+    } else if (body.kind === 'permission_result') {
+      const { toolUseId, decision, source, message = '', input } = body;
+      const outcome = {
+        decision: decision === 'allow' ? { behavior: decision } : { behavior: decision, message },
+        source: source as Source,
+      };
+      this.activity.requestSettled({ ask: { toolUseId } }, outcome, input);
+    } else this.take(body, () => undefined);
   }
 
   get backgroundTasks(): number {

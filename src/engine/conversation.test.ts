@@ -25,6 +25,7 @@ function setUp() {
     {
       id: 'c',
       options: {},
+      keepsRequests: false,
       permissionTimeoutMs: 0,
       eventLimits: { maxEvents: 100, maxBytes: 100_000 },
       inherited: undefined,

@@ -2,11 +2,13 @@ import type { AgentExit } from '../driver/agent-process.ts';
 import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { EventBody, Original } from '../schema/events.ts';
+import type { EventBody, Original, RequestRecord } from '../schema/events.ts';
 import type { Activity } from './activity.ts';
-import { AgentReports, type ReportsSeed } from './agent-reports.ts';
+import { AgentReports, type ReportsSeed, type RestoredReports } from './agent-reports.ts';
 import type { Clock } from './clock.ts';
 import { findEditPlace } from './edit-place.ts';
+import { Grants, targetState, type Grant, type GrantEnd } from './grants.ts';
+import { handoverLine, lapsedText } from './handover.ts';
 import type { FileTrail } from './file-trail.ts';
 import type { EventLog } from './event-log.ts';
 import type { SessionNotice } from './notices.ts';
@@ -22,7 +24,16 @@ import { Standing, type Ending, type Move } from './standing.ts';
 import { isAtRest, type State, type StateEvent } from './state.ts';
 import { oneLine } from './tool-summary.ts';
 import type { Totals } from './totals.ts';
-import { endedByForce, lostProcess, startFailed, stoppedByServer, type TurnResult } from './turn-result.ts';
+import {
+  endedByForce,
+  HUB_STOPPED,
+  hubStopped,
+  interruptedWaiting,
+  lostProcess,
+  startFailed,
+  stoppedByServer,
+  type TurnResult,
+} from './turn-result.ts';
 
 const TOPIC_CHARS = 200;
 
@@ -31,6 +42,10 @@ export type ConversationEvent =
   /** Something that a waiting call may have been waiting for. */
   | { kind: 'changed' }
   | Extract<SessionNotice, { kind: 'event' | 'message' | 'delivered' | 'settled' }>
+  /** All that was asked is decided, and there is no process to hear it. */
+  | { kind: 'decided' }
+  | { kind: 'granted'; grant: Grant }
+  | { kind: 'grant_ended'; grant: Grant; end: GrantEnd }
   | { kind: 'tools'; tools: string[] }
   /** Every request, also one that a rule is about to refuse. */
   | { kind: 'opened'; request: OpenRequest }
@@ -43,6 +58,25 @@ export type ConversationEvent =
 export interface ConversationSeed extends ReportsSeed {
   readonly id: string;
   readonly permissionTimeoutMs: number;
+  /** Requests outlive the process that made them. */
+  readonly keepsRequests: boolean;
+  readonly restored?: RestoredConversation | undefined;
+}
+
+/** What is left of a conversation that an earlier process carried on. */
+export interface RestoredConversation {
+  readonly state: State;
+  readonly result: TurnResult | undefined;
+  readonly cancellation: Cancellation | undefined;
+  readonly reports: RestoredReports;
+  readonly createdAt: number;
+  readonly lastActiveAt: number;
+  readonly topic: string;
+  readonly requests: readonly RequestRecord[];
+  readonly grants: readonly Grant[];
+  readonly handover: readonly string[];
+  /** Messages that Claude Code was never given. */
+  readonly undelivered: readonly Message[];
 }
 
 export interface ConversationServices {
@@ -73,7 +107,11 @@ export class Conversation {
   readonly files: FileTrail | undefined;
   readonly #services: ConversationServices;
   readonly #reports: AgentReports;
-  readonly #standing = new Standing();
+  readonly #standing: Standing;
+  readonly #keepsRequests: boolean;
+  readonly #grants: Grants;
+  /** What was decided while there was no process, in words for the next one. */
+  #handover: string[] = [];
   #permissionTimeoutMs: number;
   #lastMessageAt = 1;
   #topic = '';
@@ -82,6 +120,17 @@ export class Conversation {
     this.id = seed.id;
     this.#services = services;
     this.#permissionTimeoutMs = seed.permissionTimeoutMs;
+    this.#keepsRequests = seed.keepsRequests;
+    this.#standing = new Standing(seed.restored);
+    this.#grants = new Grants(
+      seed.id,
+      () => services.clock.wallTime(),
+      {
+        added: (grant) => services.tell({ kind: 'granted', grant }),
+        closed: (grant, end) => services.tell({ kind: 'grant_ended', grant, end }),
+      },
+      seed.restored?.grants,
+    );
     this.outbox = new Outbox((messageId) => services.tell({ kind: 'delivered', messageId }));
     const reports = new AgentReports(seed, services.clock, (event) => services.tell({ kind: 'event', event }));
     this.#reports = reports;
@@ -95,6 +144,53 @@ export class Conversation {
       onOpened: (request) => this.#opened(request),
       onSettled: (request, outcome) => this.#settled(request, outcome),
     });
+    if (seed.restored) this.#restore(seed.restored);
+  }
+
+  #restore({ reports, createdAt, lastActiveAt, topic, requests, handover }: RestoredConversation): void {
+    this.#reports.restore(reports, this.atRest);
+    this.times.restore(createdAt, lastActiveAt);
+    this.#topic = topic;
+    this.#lastMessageAt = reports.lastMessageAt;
+    this.#handover = [...handover];
+    for (const request of requests) this.requests.restore(request);
+  }
+
+  /** To be called once, when somebody listens: what was at work when the hub stopped is so no longer. */
+  hubStopped({ undelivered }: RestoredConversation): void {
+    if (this.atRest) return;
+    // Whoever began these waits no longer.
+    for (const { id, own } of this.requests.all)
+      if (own) this.requests.settle(id, { behavior: 'deny', message: HUB_STOPPED, interrupt: true }, 'shutdown');
+    if (this.atRest || this.requests.size > 0) return;
+    if (this.#handover.length > 0) return this.#services.tell({ kind: 'decided' });
+    this.#fail(hubStopped(undelivered.map(({ text }) => text)), undefined);
+  }
+
+  /** What the next process has to be told first; empty where there is nothing. */
+  get handover(): readonly string[] {
+    return this.#handover;
+  }
+
+  /** The next process was told. */
+  handedOver(): void {
+    this.#handover = [];
+  }
+
+  get permissionTimeoutMs(): number {
+    return this.#permissionTimeoutMs;
+  }
+
+  /** Everything that is alive waits for answers. */
+  get onlyWaits(): boolean {
+    return this.state === 'waiting' && this.backgroundTasks === 0 && this.activity.onlyWaits(this.requests.all);
+  }
+
+  /** The process is given back while requests are open. They stay. */
+  detach(): void {
+    this.requests.detachAll();
+    this.#reports.processGone();
+    this.#changed();
   }
 
   get state(): State {
@@ -162,6 +258,7 @@ export class Conversation {
 
   /** The turn is to stop. Tells whether there was one. */
   interrupt(): boolean {
+    if (this.#waitsDetached) return this.#stopDetached();
     if (!this.#apply('interrupt')) return false;
     this.#settleAll({ message: 'The turn was interrupted.', interrupt: true, source: 'cancel' });
     return true;
@@ -170,9 +267,24 @@ export class Conversation {
   /** Settles one request. Throws if it had its outcome. */
   decide(requestId: string, decision: Decision, source: Source, by?: string): void {
     const stops = decision.behavior === 'deny' && decision.interrupt === true;
-    if (stops && this.requests.find(requestId)) this.#apply('interrupt');
+    const detached = this.requests.isDetached(requestId);
+    if (stops && !detached && this.requests.find(requestId)) this.#apply('interrupt');
     if (!this.requests.settle(requestId, decision, source, by === undefined ? {} : { by }))
       throw requestNotFound(requestId);
+    if (stops && detached) this.#stopDetached();
+  }
+
+  get #waitsDetached(): boolean {
+    return this.requests.all.some(({ id }) => this.requests.isDetached(id));
+  }
+
+  #stopDetached(): boolean {
+    this.#handover = [];
+    return this.#end({
+      how: 'stop',
+      result: interruptedWaiting(this.outbox.takeUndelivered()),
+      unanswered: { message: 'The turn was interrupted.', interrupt: true, source: 'cancel' },
+    });
   }
 
   // ── what Claude Code says and asks ─────────────────────────────────────────────────────────────────────────────
@@ -190,8 +302,12 @@ export class Conversation {
     const lastText = this.#reports.speech.last;
     // Only for an edit is there anything to wait for.
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
+    const { cwd = '' } = this.setup.options;
+    const target = this.#keepsRequests ? await targetState(ask.toolName, ask.input, cwd) : undefined;
+    const granted = this.#grants.use(ask, { ...ask, cwd, target });
+    if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
-    const { decision, request } = this.requests.ask(ask, this.#permissionTimeoutMs, { lastText, edit });
+    const { decision, request } = this.requests.ask(ask, this.#permissionTimeoutMs, { lastText, edit, target });
     if (request) this.#services.tell({ kind: 'asked', request });
     return decision;
   }
@@ -262,9 +378,19 @@ export class Conversation {
       ...(decision.behavior === 'deny' && { message: decision.message }),
       ...(ran && { input: ran }),
     });
+    if (outcome.detached && !this.atRest && !request.own) this.#decidedAway(request, decision);
     if (this.requests.size === 0 && !this.atRest) this.#apply(request.own?.backTo ?? 'answered');
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();
+    if (outcome.detached && this.state === 'running') this.#services.tell({ kind: 'decided' });
+  }
+
+  /** What was allowed is granted once; denials and answers are handed over in words. */
+  #decidedAway(request: OpenRequest, decision: Decision): void {
+    const { ask, kind, cwd = '', target } = request;
+    this.#handover.push(handoverLine(request, decision));
+    if (decision.behavior === 'allow' && kind !== 'user_question')
+      this.#grants.add(request.id, { ...ask, cwd, target }, decision);
   }
 
   // ── how a turn begins and ends ─────────────────────────────────────────────────────────────────────────────────
@@ -303,6 +429,10 @@ export class Conversation {
   exited(exit: AgentExit, canRedeliver: boolean): readonly Message[] {
     this.#reports.processGone();
     if (this.atRest) return [];
+    if (this.#keepsRequests && this.state === 'waiting') {
+      this.detach();
+      return [];
+    }
     const { untouched } = this.outbox;
     if (canRedeliver && this.times.heardNothing && untouched.length > 0) return untouched;
     const result = lostProcess(exit, this.outbox.takeUndelivered());
@@ -360,7 +490,7 @@ export class Conversation {
 
   /** The one way in which a turn ends. */
   #end(ending: Ending & { readonly unanswered: Unanswered; readonly error?: EventBody }): boolean {
-    if (!this.#standing.end(ending)) return this.#meansNothing(ending.how);
+    if (!this.#standing.end(this.#withLapsed(ending))) return this.#meansNothing(ending.how);
     this.#settleAll(ending.unanswered);
     if (ending.error) this.#append(ending.error);
     this.#reports.turnEnds();
@@ -369,6 +499,14 @@ export class Conversation {
     this.#services.tell({ kind: 'rested' });
     this.#changed();
     return true;
+  }
+
+  /** At rest nothing is left of what was allowed, unless nobody has been told of it yet. */
+  #withLapsed(ending: Ending): Ending {
+    if (this.#handover.length > 0 || this.#grants.open.length === 0 || this.atRest) return ending;
+    const lapsed = this.#grants.lapseAll().map(({ tool }) => tool);
+    if (ending.how === 'cancel' || !ending.result) return ending;
+    return { ...ending, result: { ...ending.result, text: `${ending.result.text}\n\n${lapsedText(lapsed)}` } };
   }
 
   #settleAll({ message, interrupt, source }: Unanswered): void {

@@ -68,7 +68,8 @@ export class EngineClient {
 
   /** Also those that only the store remembers. */
   async listSessions(): Promise<Session[]> {
-    return this.sessions;
+    const owner = this.#rights.read === 'all' ? undefined : this.principal.id;
+    return [...this.sessions, ...(await this.#engine.listStored(owner, MOST_LISTED))];
   }
 
   async session(id: string): Promise<Session> {
@@ -257,6 +258,9 @@ export class EngineClient {
     this.#engine.audit.record({ ...entry, who: 'caller', principal: this.principal.id });
   }
 }
+
+/** Of sessions that only the store remembers. */
+const MOST_LISTED = 100;
 
 const SEES_DISK: Readonly<Record<Principal['kind'], boolean>> = {
   local: true,

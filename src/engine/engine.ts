@@ -15,7 +15,7 @@ import { Registry } from './registry.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
 import { checkMayResume, resumeToken } from './resume-token.ts';
 import { Rules, type ConnectionContext } from './rules.ts';
-import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
+import type { DiskQuery, DiskSession, EngineServices, RecalledSession, SessionArchive } from './services.ts';
 import { busy, heldElsewhere, notFound, unknownSession } from './session-errors.ts';
 import type { SessionSeed, SessionServices, TranscriptLock } from './session-types.ts';
 import { Session } from './session.ts';
@@ -58,6 +58,8 @@ export type DiskResume = Pick<StartRequest, 'options' | 'defaults'> &
   ({ kind: 'token'; token: string | undefined; resumeSessionAt?: string | undefined } | { kind: 'open' });
 
 const EVENT_BYTES = 4_000_000;
+/** While there is no place for a process. */
+const HAND_OVER_AGAIN_MS = 2_000;
 
 /** All sessions of this server, and the only way to them. */
 export class Engine {
@@ -75,6 +77,7 @@ export class Engine {
   /** What can be done with the work of a session. */
   readonly work: WorkspaceActions;
   readonly #resuming = new Map<string, Promise<Session>>();
+  readonly #recalling = new Map<string, Promise<Session | undefined>>();
   #tools: string[] | undefined;
   #closing: Promise<void> | undefined;
 
@@ -85,7 +88,10 @@ export class Engine {
     this.#rules = new Rules({ settings, cwd }, services);
     this.#trail = new SessionTrail(services.audit, (line) => services.log('info', line));
     this.#registry = new Registry(settings.maxSessions);
-    this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock);
+    this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock, (session) => {
+      this.#trail.parked(session);
+      void session.detach();
+    });
     this.#worktrees = new SessionWorktrees(services.workspaces, settings);
     this.work = new WorkspaceActions({
       worktrees: this.#worktrees,
@@ -133,7 +139,44 @@ export class Engine {
 
   /** The session, be it that it has to be recalled from the store first. */
   async recall(id: string): Promise<Session | undefined> {
-    return this.find(id);
+    const known = this.find(id);
+    const { archive } = this.#services;
+    if (known || !archive) return known;
+    const underWay = this.#recalling.get(id);
+    if (underWay) return underWay;
+    const recalling = this.#recall(id, archive).finally(() => this.#recalling.delete(id));
+    this.#recalling.set(id, recalling);
+    return recalling;
+  }
+
+  async #recall(id: string, archive: SessionArchive): Promise<Session | undefined> {
+    await this.#registry.departed(id);
+    const recalled = await archive.recall(id);
+    if (!recalled) return undefined;
+    const session = await this.#revived(recalled);
+    this.#registry.add(session);
+    this.stream.tell({ kind: 'added', session });
+    this.#housekeeping.wake();
+    session.takeUp();
+    for (const request of session.requests) this.approvals.requested(session, request);
+    return session;
+  }
+
+  /** Sessions that are only in the store, as far as a list shows them. */
+  async listStored(principal: string | undefined, limit: number): Promise<Session[]> {
+    const rows = await this.#services.archive?.list({ limit, ...(principal !== undefined && { principal }) });
+    const unknown = (rows ?? []).filter(({ id }) => !this.#registry.find(id));
+    const nothing = { events: [], lastEventId: 0, droppedThrough: 0, requests: [], messages: [], grants: [] };
+    return Promise.all(unknown.map((row) => this.#revived({ row, ...nothing })));
+  }
+
+  async #revived(recalled: RecalledSession): Promise<Session> {
+    const { revive } = await import('./restored-session.ts');
+    const { settings, hasWorktree, ...seed } = revive(recalled, this.#services.baseEnv);
+    const cwd = this.policy.directories.own;
+    const rules = new Rules({ settings: { ...this.settings, ...settings }, cwd }, this.#services);
+    const worktree = hasWorktree ? await this.#worktrees.find(seed.id) : undefined;
+    return new Session({ ...seed, rules, worktree }, this.#sessionServices());
   }
 
   session(id: string): Session {
@@ -266,7 +309,11 @@ export class Engine {
   }
 
   async #closeSession(session: Session): Promise<void> {
-    if (session.atRest || session.reporting) {
+    // What the store remembers is taken up when the hub starts again.
+    if (this.#services.archive && session.persists) {
+      await session.reported();
+      await session.suspend();
+    } else if (session.atRest || session.reporting) {
       await session.dispose();
       await session.reported();
     } else await session.cancel('the server shuts down', 'shutdown', 'shutdown');
@@ -364,6 +411,7 @@ export class Engine {
     }
     this.#rulesOf(request.by).policy.checkDepth();
     this.#checkDirectory(session);
+    this.#bringMissing(session, request);
     // A process that is on its way out is still registered, and would look like somebody else's.
     await session.closed();
     await this.#checkNotHeld(session.id);
@@ -371,6 +419,25 @@ export class Engine {
       place.session = session;
       return session.prompt(request.prompt);
     });
+  }
+
+  /** After a restart a session lacks what is never stored, until whoever replies brings it. */
+  #bringMissing(session: Session, { by, disk }: ReplyRequest): void {
+    if (session.missing.length === 0) return;
+    const { baseEnv } = this.#rulesOf(by);
+    const { env = {}, mcpServers, settings, agents } = disk.options;
+    const brought = { mcpServers, settings, agents } as Record<string, unknown>;
+    const isBrought = (name: string): boolean =>
+      brought[name] !== undefined ||
+      (name.startsWith('env.') ? env[name.slice('env.'.length)] !== undefined : baseEnv[name] !== undefined);
+    const lacking = session.missing.filter((name) => !isBrought(name));
+    if (lacking.length > 0)
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `Session ${session.id} needs ${lacking.join(', ')} again: secrets are not stored. Bring the options in diskResumeConfig, and variables with a client that has them in its environment.`,
+      );
+    const context = { settings: session.rules.settings, cwd: session.rules.policy.directories.own, baseEnv };
+    session.adopt(new Rules(context, this.#services), definedOptions({ ...brought, env: disk.options.env }));
   }
 
   async #fork(parent: Session, request: ReplyRequest): Promise<Session> {
@@ -507,6 +574,13 @@ export class Engine {
       onSettled: (session, request, outcome) => this.#trail.settled(session, request, outcome),
       ...this.#workServices(),
       onRest: (session, turn) => this.#trail.rested(session, turn),
+      keepsRequests: this.#services.archive !== undefined,
+      onDecided: (session) => this.#handOver(session),
+      onGranted: (_session, grant) => this.#services.archive?.grantAdded(grant),
+      onGrantEnded: (session, grant, end) => {
+        this.#trail.grantEnded(session, grant, end);
+        this.#services.archive?.grantClosed(grant, end);
+      },
       onTools: (tools) => this.#learnTools(tools),
       onNotice: (session, notice) => this.stream.tell({ ...notice, session }),
       debug: (line) => log('debug', line),
@@ -529,6 +603,28 @@ export class Engine {
     };
   }
 
+  /** What was decided while a session had no process: one is started and told, as soon as there is a place for it. */
+  #handOver(session: Session): void {
+    const start = async (): Promise<void> => {
+      if (session.missing.length > 0)
+        throw new DomainError(
+          'UNAVAILABLE',
+          `It needs ${session.missing.join(', ')} again, which nobody has brought since the hub was restarted. What was decided is kept; reply with a client that has it.`,
+        );
+      this.#checkDirectory(session);
+      await session.closed();
+      await this.#registry.withPlace((place) => {
+        place.session = session;
+        return session.handOver();
+      });
+    };
+    start().catch((error: unknown) => {
+      if (error instanceof DomainError && error.code === 'TOO_MANY_SESSIONS' && !this.#closing)
+        this.#services.clock.after(HAND_OVER_AGAIN_MS, () => this.#handOver(session));
+      else session.handoverFailed(error);
+    });
+  }
+
   #learnTools(tools: string[]): void {
     // A session that was given few tools must not make the others look as if they were not there.
     const known = [...new Set([...(this.#tools ?? []), ...tools])];
@@ -536,6 +632,10 @@ export class Engine {
     this.#tools = known;
     this.stream.tell({ kind: 'tools', tools: known });
   }
+}
+
+function definedOptions(options: Record<string, unknown>): SessionOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {

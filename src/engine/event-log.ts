@@ -130,6 +130,8 @@ export class EventLog {
 
   markDelivered(upTo: number): void {
     this.#delivered = Math.max(this.#delivered, upTo);
+    // Nothing grows that somebody has read: the next piece is an event of its own.
+    if (this.#stream.open && this.#stream.open.id <= upTo) this.#closePartial();
   }
 
   #read(): readonly Entry[] {

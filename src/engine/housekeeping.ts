@@ -14,9 +14,17 @@ export class Housekeeping {
   readonly #registry: Registry;
   readonly #rules: HousekeepingRules;
   readonly #clock: Clock;
+  readonly #detach: (session: Session) => void;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(registry: Registry, rules: HousekeepingRules, clock: Clock) {
+  /** `detach` gives back the process of a session that waits for nothing but answers. */
+  constructor(
+    registry: Registry,
+    rules: HousekeepingRules,
+    clock: Clock,
+    detach: (session: Session) => void = () => undefined,
+  ) {
+    this.#detach = detach;
     this.#registry = registry;
     this.#rules = rules;
     this.#clock = clock;
@@ -43,6 +51,10 @@ export class Housekeeping {
   #tend(session: Session): void {
     // A start has a time limit of its own.
     if (session.launching) return;
+    if (session.keepsRequests && session.requests.length > 0) {
+      if (session.detachable && session.quietMs >= this.#rules.parkAfterMs) this.#detach(session);
+      return;
+    }
     if (!session.atRest) {
       if (session.workedMs < this.#rules.runningSessionMaxMs) return;
       void session.stop(`it worked for longer than ${String(this.#rules.runningSessionMaxMs)} ms`, 'cleanup');

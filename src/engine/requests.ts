@@ -8,7 +8,7 @@ export const SOURCES = ['caller', 'human', 'timeout', 'cancel', 'shutdown', 'pol
 export type Source = (typeof SOURCES)[number];
 
 /** What whoever decides has to know besides the call itself. */
-export type RequestContext = Pick<RequestRecord, 'plan' | 'said' | 'cwd' | 'edit' | 'own'>;
+export type RequestContext = Pick<RequestRecord, 'plan' | 'said' | 'cwd' | 'edit' | 'target' | 'own'>;
 export type OwnRequest = NonNullable<RequestRecord['own']>;
 
 export interface OpenRequest extends RequestRecord {
@@ -20,6 +20,8 @@ export interface OpenRequest extends RequestRecord {
 export interface Outcome {
   decision: Decision;
   source: Source;
+  /** No process was there to hear it. */
+  detached?: true;
   /** The principal that decided, where one did. */
   by?: string;
   /** Refused by the session's `disallowedTools`. */
@@ -33,9 +35,13 @@ export interface RequestListener {
 
 interface Pending {
   request: OpenRequest;
+  /** Whoever asked is gone: the decision is handed over in another way. */
+  detached: boolean;
   settled: AbortController;
   resolve: (decision: Decision) => void;
-  release: () => void;
+  /** Claude Code can take it back no longer. */
+  keep: () => void;
+  cancelTimer: () => void;
 }
 
 const KINDS: ReadonlyMap<string, RequestKind> = new Map<string, RequestKind>([
@@ -93,17 +99,50 @@ export class RequestBook {
       const withdraw = (): void => {
         this.settle(request.id, { behavior: 'deny', message: 'The request was withdrawn.', interrupt: true }, 'cancel');
       };
-      const cancelTimer =
-        timeoutMs === 0 ? undefined : this.#clock.after(timeoutMs, () => this.#expire(request.id, timeoutMs));
       ask.withdrawn.addEventListener('abort', withdraw, { once: true });
-      const release = (): void => {
-        cancelTimer?.();
-        ask.withdrawn.removeEventListener('abort', withdraw);
-      };
-      this.#pending.set(request.id, { request, settled, resolve, release });
+      this.#pending.set(request.id, {
+        request,
+        settled,
+        resolve,
+        detached: false,
+        keep: () => ask.withdrawn.removeEventListener('abort', withdraw),
+        cancelTimer: this.#expireIn(timeoutMs, request.id, timeoutMs),
+      });
       this.#listener.onOpened(request);
       if (ask.withdrawn.aborted) withdraw();
     });
+  }
+
+  /** A request that an earlier process opened and nobody has answered. */
+  restore({ ask, ...record }: RequestRecord): void {
+    const settled = new AbortController();
+    const withdrawn = new AbortController().signal;
+    const { createdAt, expiresAt } = record;
+    const cancelTimer =
+      expiresAt === undefined
+        ? () => undefined
+        : this.#expireIn(Math.max(1, expiresAt - this.#clock.wallTime()), record.id, expiresAt - createdAt);
+    this.#pending.set(record.id, {
+      request: { ...record, ask: { ...ask, withdrawn }, settled: settled.signal },
+      settled,
+      resolve: () => undefined,
+      detached: true,
+      keep: () => undefined,
+      cancelTimer,
+    });
+  }
+
+  /** Whoever asked is gone; what they asked stays open. */
+  detachAll(): void {
+    for (const pending of this.#pending.values()) {
+      pending.keep();
+      pending.detached = true;
+    }
+  }
+
+  /** Whether nobody is there to hear a decision. */
+  isDetached(id: string): boolean {
+    return this.#pending.get(id)?.detached === true;
   }
 
   /** The request that was settled by this, or `undefined` if it is unknown or had its outcome already. */
@@ -116,15 +155,26 @@ export class RequestBook {
     const pending = this.#pending.get(id);
     if (!pending) return undefined;
     this.#pending.delete(id);
-    pending.release();
+    pending.keep();
+    pending.cancelTimer();
     pending.resolve(decision);
-    this.#listener.onSettled(pending.request, { decision, source, ...more });
+    this.#listener.onSettled(pending.request, {
+      decision,
+      source,
+      ...(pending.detached && { detached: true }),
+      ...more,
+    });
     pending.settled.abort(`The request was settled (${source}).`);
     return pending.request;
   }
 
   settleAll(decision: Decision, source: Source): void {
     for (const id of [...this.#pending.keys()]) this.settle(id, decision, source);
+  }
+
+  /** `timeoutMs` 0: never. */
+  #expireIn(ms: number, id: string, timeoutMs: number): () => void {
+    return timeoutMs === 0 ? () => undefined : this.#clock.after(ms, () => this.#expire(id, timeoutMs));
   }
 
   #expire(id: string, timeoutMs: number): void {

@@ -14,16 +14,33 @@ export interface ConnectionContext {
   readonly baseEnv?: NodeJS.ProcessEnv | undefined;
 }
 
+/** The settings that can narrow what sessions may do; a session keeps them across a restart. */
+export const RULE_SETTINGS = [
+  'approvals',
+  'allowedDirs',
+  'denyOptions',
+  'maxTurns',
+  'maxBudgetUsd',
+  'allowBypass',
+  'sandbox',
+  'sandboxNetwork',
+  'maxDepth',
+  'depth',
+] as const satisfies readonly (keyof Settings)[];
+
 /** The operator's rules as they hold for one connection and for the sessions it starts. */
 export class Rules {
   readonly settings: Settings;
   readonly policy: Policy;
   readonly launches: LaunchPlanner;
   readonly baseEnv: NodeJS.ProcessEnv;
+  /** The variables that the connection brought and this process does not have. */
+  readonly ownVariables: string[];
 
   constructor({ settings, cwd, baseEnv }: ConnectionContext, services: EngineServices) {
     this.settings = settings;
     this.baseEnv = baseEnv ?? services.baseEnv;
+    this.ownVariables = Object.keys(this.baseEnv).filter((name) => this.baseEnv[name] !== services.baseEnv[name]);
     this.policy = new Policy(settings, cwd);
     this.launches = new LaunchPlanner(settings, { ...services, baseEnv: this.baseEnv }, this.policy.directories);
   }

@@ -3,7 +3,11 @@ import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-p
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { Workspaces } from '../workspace/workspace.ts';
+import type { StoredRequest, StoredSession } from '../schema/store.ts';
+import type { SessionEvent } from '../schema/events.ts';
 import type { Clock } from './clock.ts';
+import type { Grant, GrantEnd } from './grants.ts';
+import type { Message } from './outbox.ts';
 import type { OpenedWorkspace } from './session-work.ts';
 
 /** What the engine needs of the world; each is one thing that tests and embedders can replace. */
@@ -38,6 +42,28 @@ export interface EngineServices {
 export interface SessionArchive {
   /** Resolves when everything that has happened so far is stored; rejects with `UNAVAILABLE` while it cannot be. */
   stored(): Promise<void>;
+  /** A session that this process does not have. From now on it is this process's to change. */
+  recall(sessionId: string): Promise<RecalledSession | undefined>;
+  /** The most recently active first. */
+  list(query: { readonly principal?: string; readonly limit: number }): Promise<StoredSession[]>;
+  grantAdded(grant: Grant): void;
+  grantClosed(grant: Grant, end: GrantEnd): void;
+}
+
+/** All that is stored of a session. */
+export interface RecalledSession {
+  readonly row: StoredSession;
+  /** Oldest first. */
+  readonly events: readonly SessionEvent[];
+  readonly lastEventId: number;
+  /** The highest id that was dropped. */
+  readonly droppedThrough: number;
+  /** Those that are open. */
+  readonly requests: readonly StoredRequest[];
+  /** Those that Claude Code was never given. */
+  readonly messages: readonly Message[];
+  /** Those that are open. */
+  readonly grants: readonly Grant[];
 }
 
 export interface WorkspaceModule extends Omit<OpenedWorkspace, 'workspace'> {

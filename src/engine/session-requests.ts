@@ -24,12 +24,17 @@ export class SessionRequests extends RequestBook {
   ask(
     ask: PermissionAsk,
     timeoutMs: number,
-    context: { lastText: string; edit?: EditPlace | undefined; own?: OwnRequest },
+    context: {
+      lastText: string;
+      edit?: EditPlace | undefined;
+      target?: string | undefined;
+      own?: OwnRequest;
+    },
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
-    const { lastText, edit, own } = context;
+    const { lastText, edit, target, own } = context;
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
     const said = lastText === '' || lastText === plan ? undefined : oneLine(lastText, SAID_CHARS);
-    const decision = this.open(ask, timeoutMs, { plan, said, cwd: this.#options().cwd, edit, own });
+    const decision = this.open(ask, timeoutMs, { plan, said, cwd: this.#options().cwd, edit, target, own });
     const rule = this.refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
       const message = `${rule} is disallowed in this session.`;

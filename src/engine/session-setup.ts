@@ -18,6 +18,13 @@ export class SessionSetup {
     this.#permissionMode = options.permissionMode;
   }
 
+  /** As an earlier process reported it. */
+  restore({ model, permissionMode, tools }: Pick<SessionSetup, 'model' | 'permissionMode' | 'tools'>): void {
+    this.#model = model;
+    this.#permissionMode = permissionMode;
+    this.#tools = tools;
+  }
+
   get options(): SessionOptions {
     return this.#options;
   }
@@ -32,6 +39,11 @@ export class SessionSetup {
 
   get tools(): string[] | undefined {
     return this.#tools;
+  }
+
+  /** Options that were never stored and that somebody brought again. */
+  add(options: SessionOptions): void {
+    this.#options = { ...this.#options, ...options };
   }
 
   switchModel(model: string): void {

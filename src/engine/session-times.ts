@@ -2,7 +2,7 @@ import { msBetween, type Clock, type Instant } from './clock.ts';
 
 /** When things happened to a session: the time of day for showing, spans of the monotonic clock for deciding. */
 export class SessionTimes {
-  readonly createdAt: number;
+  #createdAt: number;
   readonly #clock: Clock;
   #lastActiveAt: number;
   #activeSince: Instant;
@@ -12,10 +12,21 @@ export class SessionTimes {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.createdAt = clock.wallTime();
-    this.#lastActiveAt = this.createdAt;
+    this.#createdAt = clock.wallTime();
+    this.#lastActiveAt = this.#createdAt;
     this.#activeSince = clock.instant();
     this.#workingSince = this.#activeSince;
+  }
+
+  /** Of a session that another process began. How long it has rested is counted from now. */
+  restore(createdAt: number, lastActiveAt: number): void {
+    this.#createdAt = createdAt;
+    this.#lastActiveAt = lastActiveAt;
+  }
+
+  /** Time of day. */
+  get createdAt(): number {
+    return this.#createdAt;
   }
 
   /** Time of day. */

@@ -1,5 +1,6 @@
 import { digestLine } from '../audit/audit-entry.ts';
 import type { ToolStatus, Work } from '../schema/results.ts';
+import type { Grant, GrantEnd } from './grants.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';
 import type { AuditTrail } from './services.ts';
 import type { Session } from './session.ts';
@@ -38,13 +39,25 @@ export class SessionTrail {
     });
   }
 
-  settled(session: Session, request: OpenRequest, { decision, source }: Outcome): void {
+  settled(session: Session, request: OpenRequest, { decision, source, by }: Outcome): void {
     const ran = ranInstead(request, decision);
     const details = {
       request: request.id,
+      ...(by !== undefined && by !== session.owner.id && { by }),
       ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
     };
     this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior);
+  }
+
+  /** Its process was given back; what it asked is still open. */
+  parked(session: Session): void {
+    const requests = session.requests.map(({ id }) => id).join(' ');
+    this.#record(session, 'request', 'server', 'parked', { requests });
+  }
+
+  /** A call that was allowed while the session had no process was made again, or was not. */
+  grantEnded(session: Session, { requestId, tool }: Grant, { how }: GrantEnd): void {
+    this.#record(session, 'decision', 'server', tool, { request: requestId }, how === 'used' ? 'repeated' : 'lapsed');
   }
 
   rested(session: Session, { state, errorSubtype, toolUses, work }: RestedTurn): void {

@@ -4,6 +4,8 @@ import type { Work } from '../schema/results.ts';
 import type { ToolUse } from './activity.ts';
 import type { ConnectedClient } from './approvals.ts';
 import type { Clock, Instant } from './clock.ts';
+import type { RestoredConversation } from './conversation.ts';
+import type { Grant, GrantEnd } from './grants.ts';
 import type { EventLogLimits } from './event-log.ts';
 import type { SessionNotice } from './notices.ts';
 import type { Principal } from './principal.ts';
@@ -41,6 +43,12 @@ export interface SessionServices {
   /** Whether another session worked in this checkout at some time since. */
   othersWorked?(session: Session, root: string, since: Instant): boolean;
   onRest(session: Session, rest: RestedTurn): void;
+  /** Requests outlive the processes that made them. */
+  keepsRequests?: boolean;
+  /** All that was asked is decided, and a process has to be told. */
+  onDecided?(session: Session): void;
+  onGranted?(session: Session, grant: Grant): void;
+  onGrantEnded?(session: Session, grant: Grant, end: GrantEnd): void;
   onTools(tools: string[]): void;
   onNotice?(session: Session, notice: SessionNotice): void;
   debug(line: string): void;
@@ -75,6 +83,15 @@ export interface SessionSeed {
   worktree?: OpenedWorkspace | undefined;
   /** Shows text while it is written. */
   streamsText?: boolean | undefined;
+  /** Of a session that an earlier process of this server had. */
+  restored?: RestoredSession | undefined;
+}
+
+export interface RestoredSession extends RestoredConversation {
+  readonly hasAnswered: boolean;
+  readonly work: Work | undefined;
+  /** What somebody has to bring again before it can run: variables, and options that are never stored. */
+  readonly missing: readonly string[];
 }
 
 export interface Cancellation {

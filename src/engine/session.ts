@@ -3,6 +3,7 @@ import type { AgentListener } from '../driver/agent-process.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { Settings } from '../config/load-settings.ts';
+import type { SessionState } from '../schema/records.ts';
 import type { Work } from '../schema/results.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Workspace } from '../workspace/workspace.ts';
@@ -15,6 +16,7 @@ import { Conversation, type ConversationEvent } from './conversation.ts';
 import { deferred } from './deferred.ts';
 import type { EventLog } from './event-log.ts';
 import { FileTrail } from './file-trail.ts';
+import { handoverText } from './handover.ts';
 import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import type { Principal } from './principal.ts';
@@ -27,6 +29,7 @@ import { withPartialMessages } from './session-setup.ts';
 import { SessionWork, withoutWorkspaces } from './session-work.ts';
 import type {
   Cancellation,
+  RestoredSession,
   SessionOrigin,
   SessionSeed,
   SessionServices,
@@ -52,8 +55,10 @@ export class Session {
   /** The connection it was started on; it may have gone. */
   readonly client: ConnectedClient | undefined;
   readonly notices = new NoticeStream<SessionNotice>();
-  /** The rules it was started under, and keeps. */
-  readonly rules: Rules;
+  /** What somebody has to bring again before it can run; nothing but in a session of an earlier process. */
+  missing: readonly string[] = [];
+  #rules: Rules;
+  #restored: RestoredSession | undefined;
   /** What the caller should know of the last start; taken out when it is told. */
   readonly warnings: string[] = [];
   readonly #services: SessionServices;
@@ -77,13 +82,21 @@ export class Session {
     this.id = seed.id;
     this.owner = seed.owner;
     this.client = seed.client;
-    this.rules = seed.rules;
+    this.#rules = seed.rules;
+    this.#restored = seed.restored;
+    this.missing = seed.restored?.missing ?? [];
+    this.#hasAnswered = seed.restored?.hasAnswered ?? false;
     this.#services = services;
     this.#origin = seed.origin;
     this.#initTimeoutMs = seed.initTimeoutMs;
     this.#streamsText = seed.streamsText === true;
     this.#conversation = new Conversation(
-      { ...seed, eventLimits: services.eventLimits, inherited: seed.inherited },
+      {
+        ...seed,
+        eventLimits: services.eventLimits,
+        keepsRequests: services.keepsRequests === true && seed.options.persistSession !== false,
+        inherited: seed.inherited,
+      },
       { clock: services.clock, tell: (event) => this.#told(event), debug: (line) => services.debug(line) },
     );
     this.#work =
@@ -114,6 +127,11 @@ export class Session {
   }
 
   // ── what others see ────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The rules it was started under, and keeps. */
+  get rules(): Rules {
+    return this.#rules;
+  }
 
   get log(): EventLog {
     return this.#conversation.log;
@@ -160,13 +178,14 @@ export class Session {
 
   /** Evidence of what the last call did. */
   get work(): Work | undefined {
+    if (this.#restored?.work) return this.#restored.work;
     const { problems } = this.activity;
     return this.#work ? this.#work.short(problems) : workOf(undefined, problems);
   }
 
   /** The same with every file and command. */
   get fullWork(): Work | undefined {
-    return this.#work ? this.#work.full(this.activity.problems) : this.work;
+    return this.#work && !this.#restored?.work ? this.#work.full(this.activity.problems) : this.work;
   }
 
   /** Whether it worked in this checkout since then. */
@@ -307,7 +326,11 @@ export class Session {
 
   /** Hands a message over. Resolves when a live process has it, or a new one has reported its start. */
   async prompt(text: string): Promise<void> {
-    const message = { id: randomUUID(), text };
+    const { handover } = this.#conversation;
+    const message = {
+      id: randomUUID(),
+      text: handover.length === 0 ? text : `${handoverText(handover)}\n\n${text}`,
+    };
     const isFirst = this.state === 'starting';
     this.#conversation.say(message);
     if (isFirst) this.#work?.turnBegins();
@@ -315,11 +338,77 @@ export class Session {
       await this.#process.settled();
       if (this.hasProcess) this.#process.send(message);
       else await this.#launch(message, isFirst ? 'first' : 'again');
+      this.#conversation.handedOver();
       this.notices.tell({ kind: 'changed' });
     } catch (error) {
       this.#conversation.unsay(message);
       throw error;
     }
+  }
+
+  /** Starts a process again for a session whose requests were decided while it had none. */
+  async handOver(): Promise<void> {
+    const { handover, outbox } = this.#conversation;
+    if (this.state !== 'running' || handover.length === 0) return;
+    const message = { id: randomUUID(), text: handoverText(handover, outbox.takeUndelivered()) };
+    this.#conversation.say(message);
+    await this.#process.settled();
+    await this.#launch(message, 'again');
+    this.#conversation.handedOver();
+    this.notices.tell({ kind: 'changed' });
+  }
+
+  /** It cannot be told: it rests, and what was decided is told with the next message. */
+  handoverFailed(error: unknown): void {
+    if (!this.atRest) this.#conversation.startFailed(error, true);
+  }
+
+  /** To be called once it is registered: nobody carries on what an earlier process had begun. */
+  takeUp(): void {
+    if (this.#restored) this.#conversation.hubStopped(this.#restored);
+  }
+
+  /** Somebody brought what it needs to run again. */
+  adopt(rules: Rules, options: SessionOptions): void {
+    this.#rules = rules;
+    this.#conversation.setup.add(options);
+    this.missing = [];
+  }
+
+  /** What it takes to continue it in another process. */
+  get continuity(): Pick<
+    SessionState,
+    'permissionTimeoutMs' | 'startTimeoutMs' | 'streamsText' | 'hasAnswered' | 'handover'
+  > {
+    return {
+      permissionTimeoutMs: this.#conversation.permissionTimeoutMs,
+      startTimeoutMs: this.#initTimeoutMs,
+      streamsText: this.#streamsText,
+      hasAnswered: this.#hasAnswered,
+      handover: [...this.#conversation.handover],
+    };
+  }
+
+  /** Its requests are settled by nobody but whoever may answer them: waiting is neither work nor rest. */
+  get keepsRequests(): boolean {
+    return this.#services.keepsRequests === true && this.persists;
+  }
+
+  /** Everything that is alive in it waits for answers, so its process can be given back. */
+  get detachable(): boolean {
+    return this.keepsRequests && this.hasProcess && !this.launching && this.#conversation.onlyWaits;
+  }
+
+  /** Ends the process and leaves all else as it is, for the next process of this server to take up. */
+  async suspend(): Promise<void> {
+    this.#conversation.requests.detachAll();
+    await this.dispose();
+  }
+
+  /** Gives its process back while its requests stay open. */
+  async detach(): Promise<void> {
+    this.#conversation.detach();
+    await this.dispose();
   }
 
   /** A process may have died without its end being reported yet; what is sent to it would not arrive. */
@@ -578,7 +667,14 @@ export class Session {
         this.notices.tell(event);
         return this.#services.onSettled(this, event.request, event.outcome);
       case 'began':
+        this.#restored = undefined;
         return this.#work?.turnBegins();
+      case 'decided':
+        return this.#services.onDecided?.(this);
+      case 'granted':
+        return this.#services.onGranted?.(this, event.grant);
+      case 'grant_ended':
+        return this.#services.onGrantEnded?.(this, event.grant, event.end);
       case 'rested':
         return this.#rested();
     }

@@ -26,7 +26,14 @@ export type Move = Exclude<StateEvent, 'cancel'>;
 
 /** Where a conversation stands, with the answer of its last turn. */
 export class Standing {
-  #at: At = { kind: 'starting', result: undefined };
+  #at: At;
+
+  /** `restored`: where it stood when an earlier process ended. */
+  constructor(restored?: { state: State; result: TurnResult | undefined; cancellation: Cancellation | undefined }) {
+    this.#at = restored
+      ? ({ kind: restored.state, result: restored.result, cancellation: restored.cancellation } as At)
+      : { kind: 'starting', result: undefined };
+  }
 
   get state(): State {
     return this.#at.kind;

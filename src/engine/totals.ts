@@ -40,6 +40,14 @@ export class Totals {
     this.#costKnown = inherited.costUsd > 0;
   }
 
+  /** As an earlier process of this server left them. */
+  restore({ call, ...session }: Sums & { readonly call: CallSums }): void {
+    Object.assign(this.#session, session);
+    this.#call = { ...call };
+    this.#costKnown = call.results > 0 || session.costUsd > 0;
+    this.#spending = false;
+  }
+
   /** A process was started whose running sum begins at this figure. */
   beginProcess(startsAtUsd: number): void {
     this.#counted = startsAtUsd;

@@ -36,6 +36,18 @@ export function stoppedByServer(reason: string, undelivered: string[]): TurnResu
   return failed(`The turn was stopped: ${reason}. A reply continues the session.${sendAgain(undelivered)}`, 'stopped');
 }
 
+export const HUB_STOPPED = 'the hub stopped while it worked; reply to continue';
+
+export function hubStopped(undelivered: string[]): TurnResult {
+  return failed(`${HUB_STOPPED}${sendAgain(undelivered)}`, 'hub_stopped');
+}
+
+/** There was no process to stop: it had been given back while the session waited. */
+export function interruptedWaiting(undelivered: string[]): TurnResult {
+  const text = `The turn was interrupted while it waited for an answer.${sendAgain(undelivered)}`;
+  return { ...failed(text, 'error_during_execution'), interrupted: true };
+}
+
 function sendAgain(undelivered: string[]): string {
   if (undelivered.length === 0) return '';
   return `\nNot delivered, send again: ${undelivered.map((text) => JSON.stringify(text)).join(', ')}`;

@@ -102,6 +102,8 @@ export const RequestRecord = z.object({
   said: z.string().optional(),
   cwd: z.string().optional(),
   edit: editPlace.optional(),
+  /** State of the file that a file tool is about to change, where the request may outlive its process. */
+  target: z.string().optional(),
   /** Only of a request that the server itself makes for a caller, while the session is at rest. */
   own: z
     .object({

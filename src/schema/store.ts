@@ -122,6 +122,8 @@ export const StoredGrant = z.object({
   /** State of the file that a file tool is about to change. */
   target: z.string().optional(),
   updatedInput: JsonObject.optional(),
+  /** Rights for the rest of the session that go with it. */
+  updatedPermissions: z.array(z.unknown()).optional(),
   createdAt: Time,
   expiresAt: Time,
   /** Which call used it, or that none did. */

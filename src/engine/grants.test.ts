@@ -1,0 +1,117 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { digestOf, GRANT_LIFETIME_MS, Grants, targetState, type AskedCall } from './grants.ts';
+
+const call = (more: Partial<AskedCall> = {}): AskedCall => ({
+  toolName: 'Bash',
+  input: { command: 'npm test', timeout: 5 },
+  cwd: '/project',
+  ...more,
+});
+
+function setUp() {
+  let now = 1_000;
+  const told: string[] = [];
+  const grants = new Grants('s', () => now, {
+    added: ({ tool }) => void told.push(`added ${tool}`),
+    closed: ({ tool }, end) => void told.push(`${end.how} ${tool}`),
+  });
+  return { grants, told, pass: (ms: number) => (now += ms) };
+}
+
+const allow = { behavior: 'allow' } as const;
+
+describe('a grant', () => {
+  test.each<[string, Partial<AskedCall>, boolean]>([
+    ['the same call', {}, true],
+    ['the same with its keys in another order', { input: { timeout: 5, command: 'npm test' } }, true],
+    ['another command', { input: { command: 'npm run build', timeout: 5 } }, false],
+    ['one more key', { input: { command: 'npm test', timeout: 5, run_in_background: true } }, false],
+    ['another tool', { toolName: 'PowerShell' }, false],
+    ['another directory', { cwd: '/project/sub' }, false],
+  ])('for one call, made again as %s: %o, %j', (_name, made, fits) => {
+    const { grants } = setUp();
+    grants.add('r1', call(), allow);
+    expect(grants.use({ toolUseId: 't2' }, call(made)) !== undefined).toBe(fits);
+  });
+
+  test('is good once', () => {
+    const { grants, told } = setUp();
+    grants.add('r1', call(), allow);
+    expect(grants.use({ toolUseId: 't2' }, call())).toEqual(allow);
+    expect(grants.use({ toolUseId: 't3' }, call())).toBeUndefined();
+    expect(told).toEqual(['added Bash', 'used Bash']);
+  });
+
+  test('is one of as many as there were identical requests', () => {
+    const { grants } = setUp();
+    for (const id of ['r1', 'r2', 'r3']) grants.add(id, call(), allow);
+    for (let use = 0; use < 3; use++) expect(grants.use({ toolUseId: 't' }, call())).toEqual(allow);
+    expect(grants.use({ toolUseId: 't' }, call())).toBeUndefined();
+  });
+
+  test('brings the changed input and the rights along', () => {
+    const { grants } = setUp();
+    const decision = {
+      behavior: 'allow' as const,
+      updatedInput: { command: 'npm test -- --run' },
+      updatedPermissions: [{ type: 'setMode' as const, mode: 'acceptEdits' as const, destination: 'session' as const }],
+    };
+    grants.add('r1', call(), decision);
+    expect(grants.use({ toolUseId: 't2' }, call())).toEqual(decision);
+  });
+
+  test('does not fit when its file has changed since', () => {
+    const { grants } = setUp();
+    grants.add('r1', call({ target: 'before' }), allow);
+    expect(grants.use({ toolUseId: 't2' }, call({ target: 'after' }))).toBeUndefined();
+    expect(grants.use({ toolUseId: 't2' }, call({ target: 'before' }))).toEqual(allow);
+  });
+
+  test('lapses after its time', () => {
+    const { grants, told, pass } = setUp();
+    grants.add('r1', call(), allow);
+    pass(GRANT_LIFETIME_MS);
+    expect(grants.use({ toolUseId: 't2' }, call())).toBeUndefined();
+    expect(told).toEqual(['added Bash', 'lapsed Bash']);
+  });
+
+  test('lapses when the session rests', () => {
+    const { grants, told } = setUp();
+    grants.add('r1', call(), allow);
+    expect(grants.lapseAll().map(({ requestId }) => requestId)).toEqual(['r1']);
+    expect(grants.lapseAll()).toEqual([]);
+    expect(told).toEqual(['added Bash', 'lapsed Bash']);
+  });
+});
+
+test('inputs are the same whatever the order of their keys, and only then', () => {
+  expect(digestOf({ a: 1, b: { c: [1, { d: 2, e: undefined }] } })).toBe(digestOf({ b: { c: [1, { d: 2 }] }, a: 1 }));
+  expect(digestOf({ a: [1, 2] })).not.toBe(digestOf({ a: [2, 1] }));
+  expect(digestOf({ a: '1' })).not.toBe(digestOf({ a: 1 }));
+});
+
+describe('the state of the file that a tool is about to change', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(path.join(tmpdir(), 'grants-'));
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  test('follows its contents', async () => {
+    const state = (name: string): Promise<string | undefined> => targetState('Edit', { file_path: name }, directory);
+    const absent = await state('a.txt');
+    await writeFile(path.join(directory, 'a.txt'), 'one');
+    const one = await state('a.txt');
+    await writeFile(path.join(directory, 'a.txt'), 'two');
+    expect(new Set([absent, one, await state('a.txt')]).size).toBe(3);
+    await writeFile(path.join(directory, 'a.txt'), 'one');
+    expect(await state(path.join(directory, 'a.txt'))).toBe(one);
+  });
+
+  test('is not looked at for other tools', async () => {
+    expect(await targetState('Bash', { file_path: 'a.txt' }, directory)).toBeUndefined();
+  });
+});

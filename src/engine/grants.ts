@@ -1,0 +1,157 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import path from 'node:path';
+import type { Decision, PermissionAsk, PermissionUpdate } from '../driver/permission-ask.ts';
+import type { StoredGrant } from '../schema/store.ts';
+import { EDIT_TOOLS } from '../workspace/tool-kinds.ts';
+
+/** A call that was allowed while no process could hear it: it may be made once. */
+export type Grant = Omit<StoredGrant, 'closed'>;
+export type GrantEnd = NonNullable<StoredGrant['closed']>;
+
+/** How long a grant waits for its call. */
+export const GRANT_LIFETIME_MS = 600_000;
+
+/** A file of any size is read in pieces, but nobody waits for a huge one. */
+const MOST_TARGET_BYTES = 64 * 1024 * 1024;
+
+/** What exactly was asked for. */
+export interface AskedCall {
+  readonly toolName: string;
+  readonly input: Record<string, unknown>;
+  readonly cwd: string;
+  /** State of the file that a file tool is about to change, when it was asked about. */
+  readonly target?: string | undefined;
+}
+
+export interface GrantListener {
+  added(grant: Grant): void;
+  closed(grant: Grant, end: GrantEnd): void;
+}
+
+/** The grants of one session. Each is good for one call, and every one of them ends. */
+export class Grants {
+  readonly #open: Grant[] = [];
+  readonly #sessionId: string;
+  readonly #now: () => number;
+  readonly #listener: GrantListener;
+
+  /** `now`: time of day, since a grant outlives the process. */
+  constructor(sessionId: string, now: () => number, listener: GrantListener, restored: readonly Grant[] = []) {
+    this.#sessionId = sessionId;
+    this.#now = now;
+    this.#listener = listener;
+    this.#open.push(...restored);
+  }
+
+  get open(): readonly Grant[] {
+    return this.#open;
+  }
+
+  /** What was allowed, as a grant for the same call. */
+  add(requestId: string, call: AskedCall, decision: Extract<Decision, { behavior: 'allow' }>): Grant {
+    const createdAt = Math.trunc(this.#now());
+    const grant: Grant = {
+      id: randomUUID(),
+      sessionId: this.#sessionId,
+      requestId,
+      tool: call.toolName,
+      input: digestOf(call.input),
+      cwd: call.cwd,
+      ...(call.target !== undefined && { target: call.target }),
+      ...(decision.updatedInput && { updatedInput: decision.updatedInput }),
+      ...(decision.updatedPermissions && { updatedPermissions: decision.updatedPermissions }),
+      createdAt,
+      expiresAt: createdAt + GRANT_LIFETIME_MS,
+    };
+    this.#open.push(grant);
+    this.#listener.added(grant);
+    return grant;
+  }
+
+  /** Uses up a grant for this very call, and tells what was decided on it. The oldest goes first. */
+  use({ toolUseId }: Pick<PermissionAsk, 'toolUseId'>, call: AskedCall): Decision | undefined {
+    this.lapseExpired();
+    const input = digestOf(call.input);
+    const index = this.#open.findIndex(
+      (grant) =>
+        grant.tool === call.toolName &&
+        grant.input === input &&
+        grant.cwd === call.cwd &&
+        (grant.target === undefined || grant.target === call.target),
+    );
+    const [grant] = index < 0 ? [] : this.#open.splice(index, 1);
+    if (!grant) return undefined;
+    this.#listener.closed(grant, { how: 'used', at: Math.trunc(this.#now()), toolUseId });
+    return {
+      behavior: 'allow',
+      ...(grant.updatedInput && { updatedInput: grant.updatedInput }),
+      ...(grant.updatedPermissions && { updatedPermissions: grant.updatedPermissions as PermissionUpdate[] }),
+    };
+  }
+
+  /** Those whose time is up. */
+  lapseExpired(): Grant[] {
+    const now = this.#now();
+    return this.#lapse((grant) => grant.expiresAt <= now);
+  }
+
+  /** The session rests: what it was allowed and did not do again, it may not do later. */
+  lapseAll(): Grant[] {
+    return this.#lapse(() => true);
+  }
+
+  #lapse(isOver: (grant: Grant) => boolean): Grant[] {
+    const over = this.#open.filter(isOver);
+    for (const grant of over) {
+      this.#open.splice(this.#open.indexOf(grant), 1);
+      this.#listener.closed(grant, { how: 'lapsed', at: Math.trunc(this.#now()) });
+    }
+    return over;
+  }
+}
+
+/** The same for inputs that differ in the order of their keys only. */
+export function digestOf(input: unknown): string {
+  return createHash('sha256').update(canonicalJson(input)).digest('hex');
+}
+
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const entries = Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([name, item]) => `${JSON.stringify(name)}:${canonicalJson(item)}`).join(',')}}`;
+}
+
+/** What a file tool is about to change: a digest, or that there is nothing yet. None for other tools. */
+export async function targetState(
+  toolName: string,
+  input: Record<string, unknown>,
+  cwd: string,
+): Promise<string | undefined> {
+  if (!EDIT_TOOLS.has(toolName)) return undefined;
+  const named = input['file_path'] ?? input['notebook_path'];
+  return typeof named === 'string' ? fileState(path.resolve(cwd, named)) : undefined;
+}
+
+async function fileState(file: string): Promise<string> {
+  try {
+    // A pipe would keep the reader waiting.
+    const handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      const stat = await handle.stat();
+      if (!stat.isFile()) return 'not a file';
+      if (stat.size > MOST_TARGET_BYTES) return `${String(stat.size)} bytes, changed ${String(stat.mtimeMs)}`;
+      const hash = createHash('sha256');
+      for await (const piece of handle.createReadStream({ autoClose: false })) hash.update(piece as Buffer);
+      return hash.digest('hex');
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unreadable';
+  }
+}

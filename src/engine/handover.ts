@@ -1,0 +1,33 @@
+import type { Decision } from '../driver/permission-ask.ts';
+import type { OpenRequest } from './requests.ts';
+import { summarizeTool } from './tool-summary.ts';
+
+/** Claude Code (2.1.325) resumes with the call unanswered; these words take the place of the answer. */
+export function handoverText(lines: readonly string[], undelivered: readonly string[] = []): string {
+  return [
+    'The program that runs you was stopped while you waited for an answer. This was decided since:',
+    ...lines.map((line) => `- ${line}`),
+    'Continue with the task from here.',
+    ...undelivered.map((text) => `\n${text}`),
+  ].join('\n');
+}
+
+/** One line on a request that was settled while the session had no process. */
+export function handoverLine({ ask, kind }: Pick<OpenRequest, 'ask' | 'kind'>, decision: Decision): string {
+  const summary = summarizeTool(ask.toolName, ask.input);
+  const call = summary === '' ? ask.toolName : `${ask.toolName} (${summary})`;
+  const orphan =
+    ask.agentId === undefined ? '' : ' A sub-agent asked for it and ended with the program: it is yours to do now.';
+  if (decision.behavior === 'deny') return `${call} was refused: ${decision.message}${orphan}`;
+  if (kind === 'user_question') {
+    const answers = decision.updatedInput?.['answers'] ?? decision.updatedInput ?? {};
+    return `${call} was answered: ${JSON.stringify(answers)}${orphan}`;
+  }
+  const changed = decision.updatedInput ? ' It will run with the changes that whoever allowed it made.' : '';
+  return `${call} was allowed. Make exactly the same call again, with the same input: it will run without another question.${changed}${orphan}`;
+}
+
+/** What a result says of calls that were allowed and not made again. */
+export function lapsedText(tools: readonly string[]): string {
+  return `Allowed while the session was stopped, but not done again: ${tools.join(', ')}. It has to be asked for anew.`;
+}

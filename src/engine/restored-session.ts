@@ -1,0 +1,65 @@
+import type { Settings } from '../config/load-settings.ts';
+import { sessionState, totalsRecord } from '../schema/records.ts';
+import { RequestRecord } from '../schema/events.ts';
+import { sessionOptions } from '../schema/session-options.ts';
+import type { StoredRequest } from '../schema/store.ts';
+import type { Principal } from './principal.ts';
+import type { RecalledSession } from './services.ts';
+import type { RestoredSession, SessionSeed } from './session-types.ts';
+
+/** A session as it has to be made anew from what was stored of it. */
+export interface Revival extends Omit<SessionSeed, 'rules' | 'worktree'> {
+  readonly restored: RestoredSession;
+  /** The rules it was started under. */
+  readonly settings: Partial<Settings>;
+  readonly hasWorktree: boolean;
+}
+
+/** `env`: what this process could give it. */
+export function revive(recalled: RecalledSession, env: NodeJS.ProcessEnv): Revival {
+  const { row, events, lastEventId, droppedThrough, requests, messages, grants } = recalled;
+  const state = sessionState.parse(row.state);
+  const owner: Principal = { id: row.principal, ...state.owner };
+  const restored: RestoredSession = {
+    state: state.tag,
+    result: state.turn,
+    cancellation: state.cancellation,
+    reports: {
+      events,
+      lastEventId,
+      droppedThrough,
+      lastMessageAt: state.lastMessageAt,
+      totals: totalsRecord.parse(row.totals),
+      model: state.model,
+      permissionMode: state.permissionMode,
+      tools: state.tools,
+    },
+    createdAt: row.createdAt,
+    lastActiveAt: row.lastActiveAt,
+    topic: row.title ?? '',
+    requests: requests.map(requestRecord),
+    grants,
+    handover: state.handover,
+    undelivered: messages,
+    hasAnswered: state.hasAnswered,
+    work: state.work,
+    missing: [...row.secretNames, ...state.environment.filter((name) => env[name] === undefined)],
+  };
+  return {
+    id: row.id,
+    owner,
+    options: sessionOptions.parse(row.options),
+    origin: { kind: 'resume' },
+    permissionTimeoutMs: state.permissionTimeoutMs,
+    initTimeoutMs: state.startTimeoutMs,
+    streamsText: state.streamsText,
+    restored,
+    settings: state.rules,
+    hasWorktree: row.workspace.type === 'worktree',
+  };
+}
+
+function requestRecord({ id, kind, ask, createdAt, expiresAt }: StoredRequest): RequestRecord {
+  const { plan, said, cwd, edit, target, own, ...asked } = ask;
+  return RequestRecord.parse({ id, kind, ask: asked, plan, said, cwd, edit, target, own, createdAt, expiresAt });
+}

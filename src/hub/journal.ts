@@ -1,0 +1,301 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Grant, GrantEnd } from '../engine/grants.ts';
+import type { EngineNotice } from '../engine/notices.ts';
+import type { RecalledSession, SessionArchive } from '../engine/services.ts';
+import type { Session } from '../engine/session.ts';
+import { DomainError, messageOf } from '../errors/errors.ts';
+import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
+import type { Change, HubRef, StoredEvent, StoredSession } from '../schema/store.ts';
+import { StoreConflict, type Store } from '../store/contract.ts';
+import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+/** A transaction holds others up. */
+const MOST_CHANGES = 500;
+const EVENTS_PER_PAGE = 1_000;
+
+export interface JournalOptions {
+  readonly store: Store;
+  /** This life of this hub. */
+  readonly by: HubRef;
+  readonly now: () => number;
+  readonly log: (level: 'warn' | 'error', line: string) => void;
+  /** Another life of this hub has begun: this one may write no more. */
+  readonly onFenced: () => void;
+}
+
+interface Waiting {
+  /** Resolved when everything up to this notice is stored. */
+  readonly upTo: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Writes what happens in an engine to the store, in the order in which it happens. Whoever is about to tell somebody of
+ * it waits for `stored` first, so that nothing is told that a crash could take back.
+ */
+export class Journal implements SessionArchive {
+  readonly #options: JournalOptions;
+  #changes: Change[] = [];
+  /** Sessions whose rows are out of date. */
+  readonly #touched = new Set<Session>();
+  /** A request that a rule refused at once was never opened for anybody. */
+  readonly #openRequests = new Set<string>();
+  readonly #messages = new Set<string>();
+  #noticed = 0;
+  #written = 0;
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+  #failure: DomainError | undefined;
+  #wakeEarly: () => void = () => undefined;
+  #closed = false;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+  }
+
+  /** From now on everything that happens in the engine is written. */
+  follow(engine: Engine): void {
+    engine.stream.subscribe((notice) => this.#note(notice));
+  }
+
+  stored(): Promise<void> {
+    if (this.#written >= this.#noticed) return Promise.resolve();
+    // While the store is away, a call is not kept waiting for it.
+    if (this.#failure) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ upTo: this.#noticed, resolve, reject });
+    });
+  }
+
+  async recall(sessionId: string): Promise<RecalledSession | undefined> {
+    const { store, by } = this.#options;
+    const known = await store.session(sessionId);
+    if (!known) return undefined;
+    const isOurs = known.runsOn.hub === by.hub && known.runsOn.fence === by.fence;
+    const row = isOurs ? known : (await store.claimSessions(by, [sessionId]))[0];
+    if (!row)
+      throw new DomainError('UNAVAILABLE', `Session ${sessionId} runs on the hub ${known.runsOn.hub}; ask there.`);
+    const requests = await store.inbox({ sessionId, limit: 1_000 });
+    const messages = await store.messages(sessionId);
+    const { events, lastId, droppedThrough } = await this.#events(sessionId);
+    for (const { id } of requests.items) this.#openRequests.add(id);
+    for (const { id } of messages) this.#messages.add(id);
+    return {
+      row,
+      events: events.map(sessionEvent),
+      lastEventId: lastId,
+      droppedThrough,
+      requests: requests.items,
+      messages: messages.map(({ id, content }) => ({ id, text: String(content) })),
+      grants: await store.grants(sessionId),
+    };
+  }
+
+  async list(query: { readonly principal?: string; readonly limit: number }): Promise<StoredSession[]> {
+    return (await this.#options.store.sessions(query)).items;
+  }
+
+  /** Ids of sessions that were at work or waited when this hub last stopped. */
+  async unfinished(): Promise<string[]> {
+    const { store, by } = this.#options;
+    const tags = ['starting', 'running', 'waiting', 'interrupting'] as const;
+    const ids: string[] = [];
+    let after: string | undefined;
+    do {
+      const page = await store.sessions({ tags, hub: by.hub, limit: 200, ...(after !== undefined && { after }) });
+      ids.push(...page.items.map(({ id }) => id));
+      after = page.next;
+    } while (after !== undefined);
+    return ids;
+  }
+
+  grantAdded(grant: Grant): void {
+    this.#add({ type: 'grant.add', grant });
+  }
+
+  grantClosed({ id, sessionId }: Grant, closed: GrantEnd): void {
+    this.#add({ type: 'grant.close', sessionId, grantId: id, closed });
+  }
+
+  #add(...changes: readonly Change[]): void {
+    this.#changes.push(...changes);
+    this.#noticed++;
+    this.#writeSoon();
+  }
+
+  /** Writes what is left, for as long as that takes or `patienceMs` allows. */
+  async close(patienceMs: number): Promise<void> {
+    const last = this.stored();
+    const timer = setTimeout(() => this.#fail(unavailable('the hub is stopping')), patienceMs);
+    await last.catch((error: unknown) => this.#options.log('error', `not stored: ${messageOf(error)}`));
+    clearTimeout(timer);
+    this.#closed = true;
+    this.#wakeEarly();
+    await this.#writing;
+  }
+
+  #note(notice: EngineNotice): void {
+    if (notice.kind === 'tools') return;
+    const { session } = notice;
+    this.#noticed++;
+    this.#touched.add(session);
+    switch (notice.kind) {
+      case 'event':
+        this.#changes.push({ type: 'event.append', event: eventRow(session.id, notice.event) });
+        break;
+      case 'message': {
+        const { id, text } = notice.message;
+        this.#messages.add(id);
+        const at = Math.trunc(this.#options.now());
+        this.#changes.push({ type: 'message.put', message: { id, sessionId: session.id, at, content: text } });
+        break;
+      }
+      case 'delivered':
+        if (this.#messages.delete(notice.messageId))
+          this.#changes.push({ type: 'message.delivered', sessionId: session.id, messageId: notice.messageId });
+        break;
+      case 'request':
+        this.#openRequests.add(notice.request.id);
+        this.#changes.push({ type: 'request.open', request: requestRow(session.id, notice.request) });
+        break;
+      case 'settled':
+        if (this.#openRequests.delete(notice.request.id))
+          this.#changes.push({
+            type: 'request.settle',
+            sessionId: session.id,
+            requestId: notice.request.id,
+            outcome: outcomeRow(notice.request, notice.outcome, this.#options.now()),
+          });
+        break;
+      case 'added':
+      case 'changed':
+      case 'forgotten':
+        break;
+    }
+    this.#writeSoon();
+  }
+
+  #writeSoon(): void {
+    // What happens in the same breath goes into one transaction.
+    this.#writing ??= new Promise<void>((resolve) => setImmediate(resolve))
+      .then(() => this.#writeAll())
+      .catch((error: unknown) => this.#options.log('error', `journal: ${messageOf(error)}`))
+      .finally(() => {
+        this.#writing = undefined;
+        if (!this.#closed && this.#written < this.#noticed) this.#writeSoon();
+      });
+  }
+
+  async #writeAll(): Promise<void> {
+    while (!this.#closed && this.#written < this.#noticed) {
+      const { changes, upTo } = this.#take();
+      await this.#writeSurely(changes);
+      if (this.#closed) return;
+      this.#written = upTo;
+      this.#release();
+    }
+  }
+
+  /** Rows first: an event of a session that nobody knows would be refused. */
+  #take(): { changes: Change[]; upTo: number } {
+    const rows = [...this.#touched].map((session): Change => ({
+      type: 'session.put',
+      session: sessionRow(session, this.#options.by),
+    }));
+    this.#touched.clear();
+    const others = this.#changes.splice(0, MOST_CHANGES);
+    const upTo = this.#changes.length === 0 ? this.#noticed : this.#written;
+    return { changes: [...rows, ...others], upTo };
+  }
+
+  /** Until it is stored: a write whose answer was lost may simply be sent again. */
+  async #writeSurely(changes: readonly Change[]): Promise<void> {
+    const { store, by } = this.#options;
+    for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      try {
+        await store.write(changes, by);
+        this.#failure = undefined;
+        return;
+      } catch (error) {
+        if (error instanceof StoreConflict) return this.#writeEach(changes, error);
+        this.#fail(unavailable(messageOf(error)));
+        await this.#pause(pause);
+      }
+    }
+  }
+
+  /** One change that the store refuses must not keep the others from being stored. */
+  async #writeEach(changes: readonly Change[], conflict: StoreConflict): Promise<void> {
+    const { store, by, log, onFenced } = this.#options;
+    if (conflict.conflict === 'fenced') {
+      this.#fail(unavailable(conflict.message));
+      onFenced();
+      this.#closed = true;
+      return;
+    }
+    for (const change of changes) {
+      await store.write([change], by).catch((error: unknown) => {
+        log('error', `not stored (${change.type}): ${messageOf(error)}`);
+      });
+    }
+  }
+
+  #release(): void {
+    const done = this.#waiting.filter(({ upTo }) => upTo <= this.#written);
+    this.#waiting = this.#waiting.filter(({ upTo }) => upTo > this.#written);
+    for (const { resolve } of done) resolve();
+  }
+
+  #fail(error: DomainError): void {
+    if (!this.#failure) this.#options.log('warn', error.message);
+    this.#failure = error;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { reject } of waiting) reject(error);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wakeEarly = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async #events(sessionId: string): Promise<{ events: StoredEvent[]; lastId: number; droppedThrough: number }> {
+    const events: StoredEvent[] = [];
+    for (;;) {
+      const after = events.at(-1)?.id ?? 0;
+      const page = await this.#options.store.events(sessionId, { after, limit: EVENTS_PER_PAGE });
+      events.push(...page.events);
+      if (page.events.length < EVENTS_PER_PAGE) return { ...page, events };
+    }
+  }
+}
+
+function eventRow(sessionId: string, { id, type, at, body, original }: SessionEvent): StoredEvent {
+  return {
+    sessionId,
+    id,
+    at: Math.trunc(at),
+    type,
+    keep: KEPT_LONGEST.has(type),
+    data: { body, ...(original && { original }) },
+  };
+}
+
+function sessionEvent({ id, type, at, data }: StoredEvent): SessionEvent {
+  return { id, type, at, ...(data as object) } as SessionEvent;
+}
+
+function unavailable(why: string): DomainError {
+  return new DomainError(
+    'UNAVAILABLE',
+    `The store cannot be reached (${why}). What was done is kept and stored later; try again.`,
+  );
+}

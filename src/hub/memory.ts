@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import os from 'node:os';
+import type { Settings } from '../config/load-settings.ts';
+import type { Engine } from '../engine/engine.ts';
+import { messageOf } from '../errors/errors.ts';
+import type { HubRef } from '../schema/store.ts';
+import type { Store } from '../store/contract.ts';
+import { openStore } from '../store/open-store.ts';
+import { Journal } from './journal.ts';
+
+const LEASE_MS = 15_000;
+const RENEW_MS = 2_000;
+const FORGET_EVERY_MS = 3_600_000;
+const FORGET_AT_ONCE = 200;
+const DAY_MS = 86_400_000;
+/** How long a stop waits for what is not stored yet. */
+const LAST_WRITE_MS = 3_000;
+
+export interface HubMemory {
+  readonly store: Store;
+  /** This life of this hub. */
+  readonly by: HubRef;
+  readonly journal: Journal;
+  /** Takes up where the last life of this hub stopped. From now on all that happens is stored. */
+  restore(engine: Engine): Promise<void>;
+  /** After the engine is closed. */
+  close(): Promise<void>;
+}
+
+export interface MemoryOptions {
+  readonly settings: Pick<Settings, 'stateDir' | 'store' | 'retainDays' | 'eventBufferSize'>;
+  readonly now: () => number;
+  readonly log: (level: 'debug' | 'warn' | 'error', line: string) => void;
+  /** Another life of this hub has begun: this one has to end. */
+  readonly onFenced: () => void;
+}
+
+/** What the hub remembers: the store, its right to write, and what is written. */
+export async function openMemory({ settings, now, log, onFenced }: MemoryOptions): Promise<HubMemory> {
+  const store = await openStore({
+    url: settings.store,
+    stateDir: settings.stateDir,
+    warn: (line) => log('warn', line),
+    bounds: { maxEvents: settings.eventBufferSize, maxBytes: EVENT_BYTES },
+  });
+  const info = { host: os.hostname(), pid: process.pid };
+  const { hub, fence } = await store.acquireLease(hubId(settings), LEASE_MS, info);
+  const by: HubRef = { hub, fence };
+  const journal = new Journal({ store, by, now, log, onFenced });
+  const timers: NodeJS.Timeout[] = [];
+
+  const renew = (): void => {
+    store.renewLease(by, LEASE_MS, info).catch((error: unknown) => log('debug', `lease: ${messageOf(error)}`));
+  };
+  const forget = async (): Promise<void> => {
+    const before = Math.trunc(now() - settings.retainDays * DAY_MS);
+    while ((await store.forget({ before, limit: FORGET_AT_ONCE })).more);
+  };
+  const forgetQuietly = (): void => {
+    forget().catch((error: unknown) => log('debug', `retention: ${messageOf(error)}`));
+  };
+
+  return {
+    store,
+    by,
+    journal,
+    async restore(engine) {
+      journal.follow(engine);
+      for (const id of await journal.unfinished()) {
+        await engine.recall(id).catch((error: unknown) => log('error', `session ${id}: ${messageOf(error)}`));
+      }
+      timers.push(setInterval(renew, RENEW_MS).unref(), setInterval(forgetQuietly, FORGET_EVERY_MS).unref());
+      forgetQuietly();
+    },
+    async close() {
+      for (const timer of timers) clearInterval(timer);
+      await journal.close(LAST_WRITE_MS);
+      await store.releaseLease(by).catch(() => undefined);
+      await store.close();
+    },
+  };
+}
+
+const EVENT_BYTES = 4_000_000;
+
+/** The same after a restart. A store of our own has one hub; on a shared one each state directory of each machine is one. */
+function hubId({ store, stateDir }: Pick<Settings, 'store' | 'stateDir'>): string {
+  if (store === undefined) return 'local';
+  const place = createHash('sha256').update(stateDir).digest('hex').slice(0, 8);
+  return `${os.hostname().replaceAll(/[^A-Za-z0-9.-]/g, '-')}-${place}`;
+}

@@ -1,0 +1,114 @@
+import { RULE_SETTINGS } from '../engine/rules.ts';
+import type { OpenRequest, Outcome } from '../engine/requests.ts';
+import type { Session } from '../engine/session.ts';
+import { ranInstead } from '../engine/shown-request.ts';
+import { activityLine } from '../mcp/views/activity-line.ts';
+import { resultView } from '../mcp/views/result-view.ts';
+import type { SessionState, TotalsRecord } from '../schema/records.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import type { HubRef, RequestOutcome, StoredRequest, StoredSession } from '../schema/store.ts';
+
+/** A session as the store keeps it. */
+export function sessionRow(session: Session, runsOn: HubRef): StoredSession {
+  const { options, secretNames } = withoutSecrets(session.options);
+  const { topic, totals } = session;
+  const costs: TotalsRecord = { ...totals.session, call: { ...totals.call } };
+  return {
+    id: session.id,
+    principal: session.owner.id,
+    ...(topic !== '' && { title: withoutNul(topic) }),
+    cwd: withoutNul(options.cwd ?? ''),
+    options: asJson(options),
+    secretNames,
+    workspace: workspaceRow(session),
+    totals: asJson(costs),
+    state: asJson(stateRow(session)) as StoredSession['state'],
+    createdAt: Math.trunc(session.createdAt),
+    lastActiveAt: Math.trunc(session.lastActiveAt),
+    runsOn,
+  };
+}
+
+function stateRow(session: Session): SessionState {
+  const { id: _, ...owner } = session.owner;
+  const { model, permissionMode, backgroundTasks, cancellation, work, tools } = session;
+  const result = resultView(session, {
+    includeUsage: true,
+    includeModelUsage: false,
+    includeStructuredOutput: true,
+    includeWork: 'short',
+    offset: 0,
+    maxChars: Infinity,
+  })?.result;
+  return {
+    tag: session.state,
+    owner,
+    activity: activityLine(session),
+    ...(model !== undefined && { model }),
+    ...(permissionMode !== undefined && { permissionMode }),
+    ...(backgroundTasks > 0 && { backgroundTasks }),
+    ...(cancellation && { cancellation }),
+    ...(result && { result }),
+    ...(session.result && { turn: session.result }),
+    ...(work && { work }),
+    ...(tools && { tools }),
+    lastMessageAt: session.lastMessageAt,
+    ...session.continuity,
+    rules: Object.fromEntries(RULE_SETTINGS.map((name) => [name, session.rules.settings[name]])),
+    environment: session.rules.ownVariables,
+  };
+}
+
+function workspaceRow({ worktree }: Session): StoredSession['workspace'] {
+  if (!worktree?.worktree) return { type: 'directory' };
+  const { path, branch, base } = worktree.worktree;
+  return { type: 'worktree', path, branch, base };
+}
+
+/** What is never stored: whoever continues the session after a restart has to bring it again. */
+function withoutSecrets(options: SessionOptions): { options: SessionOptions; secretNames: string[] } {
+  const { env, mcpServers, settings, agents, ...rest } = options;
+  const agentsHoldSecrets = JSON.stringify(agents ?? {}).includes('"mcpServers"');
+  const secretNames = [
+    ...Object.keys(env ?? {}).map((name) => `env.${name}`),
+    ...(mcpServers === undefined ? [] : ['mcpServers']),
+    ...(settings === undefined ? [] : ['settings']),
+    ...(agentsHoldSecrets ? ['agents'] : []),
+  ];
+  return { options: { ...rest, ...(agents && !agentsHoldSecrets && { agents }) }, secretNames };
+}
+
+/** A request with all that is needed to show and to answer it, whichever process asked. */
+export function requestRow(sessionId: string, request: OpenRequest): Omit<StoredRequest, 'outcome'> {
+  const { withdrawn: _, ...ask } = request.ask;
+  const { plan, said, cwd, edit, target, own } = request;
+  return {
+    id: request.id,
+    sessionId,
+    kind: request.kind,
+    ask: asJson({ ...ask, plan, said, cwd, edit, target, own }),
+    createdAt: Math.trunc(request.createdAt),
+    ...(request.expiresAt !== undefined && { expiresAt: Math.trunc(request.expiresAt) }),
+  };
+}
+
+export function outcomeRow(request: OpenRequest, { decision, source, by }: Outcome, at: number): RequestOutcome {
+  return {
+    decision: decision.behavior,
+    by: by ?? source,
+    source,
+    at: Math.trunc(at),
+    ...(decision.behavior === 'deny' && { message: decision.message }),
+    ...(ranInstead(request, decision) && { inputChanged: true }),
+  };
+}
+
+/** What is left out in JSON is left out here too. */
+function asJson(value: object): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+}
+
+/** Postgres has no NUL in text. */
+function withoutNul(text: string): string {
+  return text.replaceAll('\0', '');
+}

@@ -1,0 +1,76 @@
+/** What the hub's rows hold of a session, beyond what the store itself looks at. */
+
+import { z } from 'zod';
+import { callResult, work } from './results.ts';
+import { permissionMode } from './session-options.ts';
+import { SESSION_TAGS, StoredToken } from './store.ts';
+
+const count = z.int().nonnegative();
+
+/** Whose session it is, apart from the id. */
+export const ownerRecord = z.object({
+  name: z.string(),
+  kind: z.enum(['local', 'nested', 'program', 'token', 'oauth', 'person']),
+  role: StoredToken.shape.role,
+  attended: z.boolean(),
+});
+
+/** How the last turn ended, as the engine knows it. */
+export const turnRecord = z.object({
+  text: z.string(),
+  isError: z.boolean(),
+  interrupted: z.boolean(),
+  errorSubtype: z.string().optional(),
+  stopReason: z.string().optional(),
+  modelUsage: z.record(z.string(), z.unknown()),
+  structuredOutput: z.unknown().optional(),
+  permissionDenials: z.array(z.unknown()),
+});
+
+/** `StoredSession.state`: what lists and pages show, and what it takes to continue after a restart. */
+export const sessionState = z.object({
+  tag: z.enum(SESSION_TAGS),
+  owner: ownerRecord,
+  activity: z.string().optional(),
+  model: z.string().optional(),
+  permissionMode: permissionMode.optional(),
+  backgroundTasks: count.optional(),
+  cancellation: z.object({ at: z.number(), reason: z.string(), source: z.string() }).optional(),
+  /** The last answer as clients are shown it, at rest. */
+  result: callResult.optional(),
+  turn: turnRecord.optional(),
+  /** Evidence of what the last turn did. */
+  work: work.optional(),
+  tools: z.array(z.string()).optional(),
+  /** The first event after the last message. */
+  lastMessageAt: z.int().positive(),
+  permissionTimeoutMs: z.number(),
+  startTimeoutMs: z.number(),
+  streamsText: z.boolean(),
+  /** What was decided while it had no process, and no process has been told yet. */
+  handover: z.array(z.string()),
+  /** Claude Code has answered, so there is a transcript to resume. */
+  hasAnswered: z.boolean(),
+  /** The operator's rules that it was started under. */
+  rules: z.record(z.string(), z.unknown()),
+  /** Names of the variables that the connection brought it was started on. Their values are never stored. */
+  environment: z.array(z.string()),
+});
+export type SessionState = z.infer<typeof sessionState>;
+
+/** `StoredSession.totals`. */
+export const totalsRecord = z.object({
+  turns: z.number(),
+  costUsd: z.number(),
+  costUnknown: z.literal(true).exactOptional(),
+  /** Of the last call. */
+  call: z.object({
+    results: z.number(),
+    turns: z.number(),
+    costUsd: z.number(),
+    durationMs: z.number(),
+    durationApiMs: z.number(),
+    usage: z.record(z.string(), z.number()),
+  }),
+});
+export type TotalsRecord = z.infer<typeof totalsRecord>;

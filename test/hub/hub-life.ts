@@ -1,0 +1,133 @@
+/** One life of a hub over a store: the real engine and journal, with agents that say what the test says. */
+
+import type { AgentLaunch, AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
+import type { Decision } from '../../src/driver/permission-ask.ts';
+import { loadSettings } from '../../src/config/load-settings.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import type { AuditRecord } from '../../src/engine/services.ts';
+import { Journal } from '../../src/hub/journal.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { permissionAsk } from '../forms/open-request.ts';
+import { heardAs, IDLE, resultEvent, RUNNING, STARTED, textEvent, type Said } from '../harness/agent-messages.ts';
+import { eventually } from '../harness/eventually.ts';
+import { ManualClock } from '../harness/manual-clock.ts';
+
+export class FakeAgent {
+  readonly prompts: string[] = [];
+  readonly launch: AgentLaunch;
+  readonly #listener: AgentListener;
+  alive = true;
+
+  constructor(launch: AgentLaunch, listener: AgentListener) {
+    this.launch = launch;
+    this.#listener = listener;
+  }
+
+  send(text: string, id: string): void {
+    this.prompts.push(text);
+    queueMicrotask(() => this.say(STARTED, RUNNING, { kind: 'delivery', messageId: id, state: 'started' }));
+  }
+
+  say(...said: Said[]): void {
+    if (this.alive) for (const one of said) this.#listener.onMessage(heardAs(one));
+  }
+
+  answer(text: string): void {
+    this.say(textEvent(text), resultEvent({ text, cumulativeCostUsd: 0.01 }), IDLE);
+  }
+
+  ask(requestId: string, toolName: string, input: Record<string, unknown>, agentId?: string): Promise<Decision> {
+    const toolUseId = `tool-${requestId}`;
+    this.say({ kind: 'message', role: 'assistant', blocks: [{ kind: 'tool_call', toolUseId, toolName, input }] });
+    return this.#listener.onRequest({
+      ...permissionAsk(toolName, input),
+      requestId,
+      toolUseId,
+      ...(agentId !== undefined && { agentId }),
+    });
+  }
+
+  die(): void {
+    this.alive = false;
+    this.#listener.onExit({ code: null, signal: 'SIGKILL', stderr: '', error: undefined });
+  }
+
+  stop(): Promise<void> {
+    this.alive = false;
+    return Promise.resolve();
+  }
+}
+
+export interface HubLife {
+  readonly engine: Engine;
+  readonly journal: Journal;
+  readonly clock: ManualClock;
+  readonly agents: FakeAgent[];
+  readonly audit: AuditRecord[];
+  /** The agent that is alive now, as soon as there is one. */
+  agent(): Promise<FakeAgent>;
+  /** Nothing of this life is heard of any more, as after SIGKILL. */
+  kill(): void;
+}
+
+const CWD = process.cwd();
+
+export async function beginLife(store: Store, argv: readonly string[] = []): Promise<HubLife> {
+  const clock = new ManualClock();
+  clock.setWallTime(Date.now());
+  const { hub, fence } = await store.acquireLease('hub', 15_000, {});
+  let dead = false;
+  const writes: Store = Object.create(store) as Store;
+  writes.write = (changes, by) => (dead ? new Promise<never>(() => undefined) : store.write(changes, by));
+  const journal = new Journal({
+    store: writes,
+    by: { hub, fence },
+    now: () => clock.wallTime(),
+    log: (_level, line) => {
+      throw new Error(line);
+    },
+    onFenced: () => undefined,
+  });
+  const agents: FakeAgent[] = [];
+  const audit: AuditRecord[] = [];
+  const host = { env: {}, cwd: CWD, homedir: CWD, platform: process.platform };
+  const engine = new Engine(loadSettings({ ...host, argv }), CWD, {
+    clock,
+    driver: {
+      launch: async (launch, listener) => {
+        const agent = new FakeAgent(launch, listener);
+        agents.push(agent);
+        return agent as unknown as AgentProcess;
+      },
+    },
+    transcripts: {
+      find: async () => ({ cwd: CWD }),
+      lastCostUsd: async () => 0,
+      hasUnwrittenCost: async () => false,
+      list: async () => [],
+      lock: async () => ({ release: async () => undefined }),
+      salvage: async () => true,
+      findHolder: async () => undefined,
+    },
+    audit: { record: (entry) => void audit.push(entry) },
+    archive: journal,
+    configDir: '',
+    isTrusted: () => Promise.resolve(true),
+    baseEnv: {},
+    log: () => undefined,
+  });
+  journal.follow(engine);
+  for (const id of await journal.unfinished()) await engine.recall(id);
+  return {
+    engine,
+    journal,
+    clock,
+    agents,
+    audit,
+    agent: () =>
+      eventually(() => agents.find(({ alive, prompts }) => alive && prompts.length > 0), { what: 'an agent at work' }),
+    kill: () => {
+      dead = true;
+    },
+  };
+}

@@ -1,0 +1,248 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { EventBody } from '../../src/schema/events.ts';
+import type { Session } from '../../src/engine/session.ts';
+import { checkView } from '../../src/mcp/views/check-view.ts';
+import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { eventually } from '../harness/eventually.ts';
+import { beginLife, type HubLife } from './hub-life.ts';
+
+let store: Store;
+let hub: HubLife;
+
+beforeEach(async () => {
+  store = openMemoryStore();
+  hub = await beginLife(store);
+});
+
+/** The next life of the hub, after its process was killed. */
+async function restart(): Promise<void> {
+  await hub.journal.stored();
+  hub.kill();
+  hub = await beginLife(store);
+}
+
+async function start(prompt = 'fix it'): Promise<Session> {
+  return hub.engine.start({ prompt, options: {} });
+}
+
+async function recalled({ id }: Session): Promise<Session> {
+  const session = await hub.engine.recall(id);
+  if (!session) throw new Error('the hub has forgotten the session');
+  return session;
+}
+
+const PARKS_SOON = ['--park-after-ms', '60000', '--cleanup-interval-ms', '1000'];
+
+const answered = (session: Session): Record<string, unknown> => checkView(session, viewOptions('poll', { cursor: 1 }));
+const requestIds = ({ requests }: Session): string[] => requests.map(({ id }) => id);
+
+test('a session at rest answers as before, also to an old cursor', async () => {
+  const session = await start();
+  (await hub.agent()).answer('It is fixed.');
+  const before = answered(session);
+  await restart();
+  const after = await recalled(session);
+  expect(answered(after)).toEqual(before);
+  expect(after.createdAt).toBe(Math.trunc(session.createdAt));
+  expect(hub.agents).toEqual([]);
+});
+
+test('a session that was at work is at rest and says why, and a reply resumes it', async () => {
+  const session = await start();
+  await hub.agent();
+  await restart();
+  const after = await recalled(session);
+  expect(after.state).toBe('error');
+  expect(after.result?.text).toContain('the hub stopped while it worked; reply to continue');
+  await hub.engine.reply({ sessionId: session.id, prompt: 'go on', disk: { kind: 'open', options: {} } });
+  const agent = await hub.agent();
+  expect(agent.launch.history).toMatchObject({ kind: 'resume' });
+  expect(agent.prompts).toEqual(['go on']);
+});
+
+test('sessions are listed that only the store remembers', async () => {
+  const session = await start('a task to remember');
+  (await hub.agent()).answer('done');
+  await restart();
+  const [listed] = await hub.engine.listStored('local', 10);
+  expect(listed).toMatchObject({ id: session.id, state: 'idle', topic: 'a task to remember' });
+});
+
+describe('an open request', () => {
+  test('is open after a restart, without a process, and keeps the session busy', async () => {
+    const session = await start();
+    void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await restart();
+    const after = await recalled(session);
+    expect(after.state).toBe('waiting');
+    expect(requestIds(after)).toEqual(['r1']);
+    expect(hub.agents).toEqual([]);
+    const reply = hub.engine.reply({ sessionId: session.id, prompt: 'hello', disk: { kind: 'open', options: {} } });
+    await expect(reply).rejects.toMatchObject({ code: 'SESSION_BUSY' });
+  });
+
+  test('allowed after a restart: the process is told, and the same call runs once without a question', async () => {
+    const session = await start();
+    void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await restart();
+    hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+    const agent = await hub.agent();
+    expect(agent.prompts[0]).toContain('Bash (npm test) was allowed. Make exactly the same call again');
+    expect(agent.launch.history).toMatchObject({ kind: 'resume' });
+    expect(await agent.ask('r2', 'Bash', { command: 'npm test' })).toEqual({ behavior: 'allow' });
+    void agent.ask('r3', 'Bash', { command: 'npm test' });
+    const after = await recalled(session);
+    await eventually(() => requestIds(after).includes('r3'), { what: 'the second call is asked about' });
+    expect(hub.audit.map(({ kind, what, outcome }) => `${kind} ${what} ${outcome ?? ''}`.trim())).toEqual([
+      'decision Bash allow',
+      'decision Bash repeated',
+      'request Bash',
+    ]);
+  });
+
+  test('denied after a restart: the words are handed over', async () => {
+    const session = await start();
+    void (await hub.agent()).ask('r1', 'Bash', { command: 'rm -rf build' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await restart();
+    hub.engine.respond(session.id, 'r1', { decision: 'deny', message: 'Not the build directory.' });
+    expect((await hub.agent()).prompts[0]).toContain('Bash (rm -rf build) was refused: Not the build directory.');
+  });
+
+  test('that was decided survives a hub that is killed before anybody was told', async () => {
+    const session = await start();
+    void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await restart();
+    const [place] = [await recalled(session)];
+    // Killed in the instant after the decision: the process that was to be told never came up.
+    place.missing = ['API_TOKEN'];
+    hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+    await restart();
+    const after = await recalled(session);
+    expect(await hub.journal.recall(session.id)).toMatchObject({ grants: [{ requestId: 'r1' }] });
+    await hub.engine.reply({ sessionId: after.id, prompt: 'go on', disk: { kind: 'open', options: {} } });
+    const agent = await hub.agent();
+    expect(agent.prompts[0]).toMatch(/Bash \(npm test\) was allowed[^]*go on$/);
+    expect(await agent.ask('r2', 'Bash', { command: 'npm test' })).toEqual({ behavior: 'allow' });
+  });
+
+  test('keeps nothing running: the process is given back, and answering starts it again', async () => {
+    hub = await beginLife(store, [...PARKS_SOON, '--permission-timeout-ms', '0']);
+    const session = await start();
+    const first = await hub.agent();
+    void first.ask('r1', 'Edit', { file_path: '/project/a.ts', old_string: 'a', new_string: 'b' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    hub.clock.advance(62_000);
+    await eventually(() => !session.holdsPlace, { what: 'the process was given back' });
+    expect({ state: session.state, requests: requestIds(session) }).toEqual({ state: 'waiting', requests: ['r1'] });
+    expect(hub.audit.some(({ what }) => what === 'parked')).toBe(true);
+    // Waiting is neither work nor rest.
+    hub.clock.advance(30 * 86_400_000);
+    expect(hub.engine.find(session.id)?.state).toBe('waiting');
+    hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+    const again = await hub.agent();
+    expect(again).not.toBe(first);
+    expect(again.prompts[0]).toContain('Edit (');
+  });
+
+  test.each<[string, EventBody]>([
+    ['a background task', { kind: 'background_tasks', count: 1 }],
+    [
+      'a sub-agent at work',
+      {
+        kind: 'message',
+        role: 'assistant',
+        blocks: [{ kind: 'tool_call', toolUseId: 'a1', toolName: 'Agent', input: {} }],
+      },
+    ],
+  ])('keeps the process while there is %s', async (_name, said) => {
+    hub = await beginLife(store, PARKS_SOON);
+    const session = await start();
+    const agent = await hub.agent();
+    agent.say(said);
+    void agent.ask('r1', 'Bash', { command: 'ls' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    hub.clock.advance(120_000);
+    expect(session.hasProcess).toBe(true);
+  });
+
+  test('outlives a crash of Claude Code', async () => {
+    const session = await start();
+    const agent = await hub.agent();
+    void agent.ask('r1', 'Bash', { command: 'ls' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    agent.die();
+    expect({ state: session.state, requests: requestIds(session) }).toEqual({ state: 'waiting', requests: ['r1'] });
+    hub.engine.respond(session.id, 'r1', { decision: 'deny', message: 'no' });
+    expect((await hub.agent()).prompts[0]).toContain('was refused: no');
+  });
+
+  test('is settled by an interrupt and by a cancel, also without a process', async () => {
+    for (const end of ['interrupt', 'cancel'] as const) {
+      const session = await start();
+      const agent = await hub.agent();
+      void agent.ask(end, 'Bash', { command: 'ls' });
+      await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+      agent.die();
+      expect(await (end === 'cancel' ? session.cancel('enough', 'caller') : session.interrupt())).toBe(true);
+      expect({ state: session.state, requests: requestIds(session) }).toEqual({
+        state: end === 'cancel' ? 'cancelled' : 'interrupted',
+        requests: [],
+      });
+      await hub.journal.stored();
+      expect(await store.request(end)).toMatchObject({ outcome: { decision: 'deny', source: 'cancel' } });
+    }
+    expect(hub.agents.filter(({ alive }) => alive)).toEqual([]);
+  });
+
+  test('expires while the hub is down, and Claude is told when it is up', async () => {
+    hub = await beginLife(store, ['--permission-timeout-ms', '60000']);
+    const session = await start();
+    void (await hub.agent()).ask('r1', 'Bash', { command: 'ls' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await hub.journal.stored();
+    const until = hub.clock.wallTime() + 3_600_000;
+    hub.kill();
+    hub = await beginLife(store);
+    hub.clock.setWallTime(until);
+    hub.clock.advance(60_000);
+    expect((await hub.agent()).prompts[0]).toContain('Nobody answered this request');
+  });
+
+  test('answered: a question is handed over in words', async () => {
+    const session = await start();
+    const questions = [{ question: 'Which one?', header: 'Choice', options: [{ label: 'A' }, { label: 'B' }] }];
+    void (await hub.agent()).ask('r1', 'AskUserQuestion', { questions });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await restart();
+    hub.engine.respond(session.id, 'r1', { decision: 'allow', answers: { 'Which one?': 'B' } });
+    expect((await hub.agent()).prompts[0]).toMatch(/was answered: .*"Which one\?":"B"/);
+  });
+
+  test('of a sub-agent that died is told to the main agent', async () => {
+    const session = await start();
+    void (await hub.agent()).ask('r1', 'Bash', { command: 'ls' }, 'agent-1');
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await restart();
+    hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+    expect((await hub.agent()).prompts[0]).toContain('A sub-agent asked for it and ended with the program');
+  });
+
+  test('allowed and not done again: the result says so, and the grant is gone', async () => {
+    const session = await start();
+    void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await restart();
+    hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+    (await hub.agent()).answer('I did something else.');
+    const after = await recalled(session);
+    expect(after.result?.text).toContain('Allowed while the session was stopped, but not done again: Bash.');
+    await hub.journal.stored();
+    expect(await store.grants(session.id)).toEqual([]);
+  });
+});
