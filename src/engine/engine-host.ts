@@ -13,12 +13,14 @@ import { lockSession } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './kept-files.ts';
-import type { EngineServices } from './services.ts';
+import type { EngineServices, SessionArchive } from './services.ts';
 import { startWarnings } from './start-warnings.ts';
 
 /** What an engine takes from the program it lives in. Sessions work in `cwd` when nobody names a directory. */
 export interface HostContext extends Host {
   readonly log: EngineServices['log'];
+  /** What outlives this process, where anything does. */
+  readonly archive?: SessionArchive | undefined;
 }
 
 export interface HostedEngine {
@@ -31,7 +33,7 @@ export interface HostedEngine {
 }
 
 /** An engine with the services of this machine: real processes, real transcripts, an audit log. */
-export function hostEngine(settings: Settings, { log, ...host }: HostContext): HostedEngine {
+export function hostEngine(settings: Settings, { log, archive, ...host }: HostContext): HostedEngine {
   const configDir = claudeConfigDir(host);
   const warn = (line: string): void => log('warn', line);
   const audit = openAudit({ path: settings.auditLog, warn });
@@ -47,6 +49,7 @@ export function hostEngine(settings: Settings, { log, ...host }: HostContext): H
       lock: (id) => lockSession(path.join(configDir, 'claude-code-mcp', 'locks'), id),
     },
     audit,
+    ...(archive && { archive }),
     configDir,
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
     findGitBash: () => findGitBash(host, settings.gitBashPath),
