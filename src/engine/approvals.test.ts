@@ -29,9 +29,9 @@ function clientOf(owner: Principal, forms: Forms = 'pushed'): TestClient {
 }
 
 /** A session of Alice's that asks, under one mode. */
-function world(mode: Mode, client?: ConnectedClient) {
+function world(mode: Mode, client?: ConnectedClient, unanswerable?: 'refused' | 'kept') {
   const clock = new ManualClock();
-  const approvals = new Approvals(clock);
+  const approvals = new Approvals(clock, unanswerable);
   const outcomes: string[] = [];
   const book = new RequestBook(clock, {
     onOpened: () => undefined,
@@ -63,6 +63,32 @@ function world(mode: Mode, client?: ConnectedClient) {
   };
   return { approvals, book, clock, session, outcomes, ask, changes: () => changes };
 }
+
+test('where requests are kept, a closed form is shown once more to whoever connects later', () => {
+  const { approvals, session, outcomes, ask } = world('human', undefined, 'kept');
+  const [first, second] = [clientOf(alice), clientOf(alice)];
+  approvals.connect(first);
+  const request = ask();
+  approvals.formEnded(first, session, request, { kind: 'closed', why: 'the form was closed' });
+  expect(outcomes).toEqual([]);
+  approvals.connect(second);
+  approvals.requested(session, request);
+  approvals.requested(session, request);
+  expect([first.shown, second.shown]).toEqual([['r1'], ['r1']]);
+});
+
+test('where only a person decides, a form counts only where somebody sits at the client', () => {
+  const script = clientOf({ ...alice, attended: false });
+  for (const [mode, asked] of [
+    ['human', []],
+    ['auto', ['r1']],
+  ] as const) {
+    const { approvals, ask } = world(mode, undefined, 'kept');
+    approvals.connect(script);
+    ask();
+    expect(script.shown).toEqual(asked);
+  }
+});
 
 describe('who may decide', () => {
   test.each<[Mode, boolean]>([

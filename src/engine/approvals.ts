@@ -93,9 +93,11 @@ export class Approvals {
 
   // ── who can be asked ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Idempotent. */
-  connect(client: ConnectedClient): void {
+  /** Idempotent. Tells whether it is new here. */
+  connect(client: ConnectedClient): boolean {
+    const isNew = !this.#clients.has(client);
     this.#clients.add(client);
+    return isNew;
   }
 
   /** The forms it shows are lost with it. */
@@ -111,7 +113,10 @@ export class Approvals {
     if (!client.showsForms || client.principal.id !== session.owner.id) return false;
     if (!this.#personDecides(session, client)) return false;
     const asked = this.#asked.get(request);
-    return asked === undefined || (asked.state.kind === 'lost' && !asked.clients.has(client));
+    if (asked === undefined) return true;
+    // Where requests are kept, a form that somebody closed is shown again to whoever connects later.
+    const isOver = asked.state.kind === 'lost' || (asked.state.kind === 'closed' && this.#unanswerable === 'kept');
+    return isOver && !asked.clients.has(client);
   }
 
   /** Whether a form about it is on a person's screen. */

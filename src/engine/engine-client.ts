@@ -226,7 +226,9 @@ export class EngineClient {
 
   /** From its first call on; a probe never makes one. Idempotent. */
   connect(): void {
-    this.#engine.approvals.connect(this.#connection);
+    if (!this.#engine.approvals.connect(this.#connection)) return;
+    for (const session of this.sessions)
+      for (const request of session.requests) this.#engine.approvals.requested(session, request);
   }
 
   disconnect(): void {
