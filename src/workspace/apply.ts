@@ -1,4 +1,4 @@
-import { copyFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import type { ApplyJournal, ApplyMode, WorktreeRecord } from '../schema/worktree-record.ts';
@@ -12,6 +12,7 @@ import {
   treeOf,
   type Checkout,
 } from './checkout.ts';
+import { copyIndex } from './copy-index.ts';
 import { commitTree, commitWork, identityOf, nameSome, operationInProgress, refusal } from './commit-work.ts';
 import { GitError, gitIn } from './git.ts';
 import { mergeTrees } from './merge-trees.ts';
@@ -140,7 +141,7 @@ async function withIndex<T>(seal: Seal, mode: ApplyMode, work: (index: string) =
   if (mode !== 'patch') return work(own);
   const copy = path.join(seal.scratch, 'patch-index');
   try {
-    await copyFile(own, copy);
+    await copyIndex(own, copy);
     return await work(copy);
   } finally {
     await rm(copy, { force: true });

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, lstat, rename, rm } from 'node:fs/promises';
+import { lstat, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import type { PinnedSettings, WorktreeRecord } from '../schema/worktree-record.ts';
 import { checkoutOf, readHead, shortBranch } from './checkout.ts';
+import { copyIndex } from './copy-index.ts';
 import { gitIn, zeroSeparated, type Git } from './git.ts';
 import { newFilters } from './pinned-settings.ts';
 import { sealed } from './sealed.ts';
@@ -20,7 +21,7 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
   const temporary = path.join(checkout.gitDir, `index.${randomUUID()}`);
   if (!(await lstat(index)).isFile()) throw new DomainError('INVALID_ARGUMENT', `${index} is not a file.`);
   try {
-    await copyFile(index, temporary, constants.COPYFILE_EXCL);
+    await copyIndex(index, temporary, constants.COPYFILE_EXCL);
     const use = { head: tip, objects: 'repository', index: temporary, files: true } as const;
     const commit = await sealed(sealOf(host, record), use, async (git) => {
       const status = await readStatus(git, record.path);

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApplyMode, WorktreeRecord } from '../../src/schema/worktree-record.ts';
@@ -100,7 +100,10 @@ describe.each(MODES)('apply as %s', (mode) => {
     expect(await scene.read('a.txt')).toBe('one\n2\n3\n4\nfive\n');
     await expectApplied();
   });
+});
 
+// A squash goes the way of a merge up to the parents of its commit.
+describe.each<ApplyMode>(['merge', 'patch'])('apply as %s', (mode) => {
   test.each<[string, () => Promise<unknown>, RegExp]>([
     ['a conflict', () => scene.commit('moved on', { 'a.txt': '1\n2\n3\n4\nFIVE\n' }), /conflicts with .* in a\.txt/],
     ['an edited file in the way', () => scene.write('a.txt', 'mine\n'), /would be overwritten: a\.txt/],
@@ -145,7 +148,7 @@ describe.each(MODES)('apply as %s', (mode) => {
       record = await current();
       await apply(mode);
       await expectApplied();
-      expect(await scene.git('rev-list', '--count', 'main')).toBe({ merge: '3', squash: '2', patch: '1' }[mode]);
+      expect(await scene.git('rev-list', '--count', 'main')).toBe(mode === 'merge' ? '3' : '1');
       expect((await current()).journal).toBeUndefined();
     },
   );
@@ -179,6 +182,21 @@ describe('apply', () => {
     await rm(path.join(scene.repo, 'new'), { recursive: true });
     await apply('merge');
     await expectApplied();
+  });
+
+  test('takes an edit of the same size and second as the last commit', async () => {
+    const [file, index] = [
+      path.join(record.path, 'b.txt'),
+      path.join(record.commonDir, 'worktrees', record.entry!, 'index'),
+    ];
+    const then = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000);
+    await inWorktree('b.txt', 'c\n');
+    await utimes(file, then, then);
+    await scene.gitAt(record.path, 'commit', '--quiet', '--all', '--message', 'one');
+    await inWorktree('b.txt', 'd\n');
+    for (const one of [file, index]) await utimes(one, then, then);
+    await apply('squash');
+    expect(await scene.git('show', 'main:b.txt')).toBe('d');
   });
 
   test('moves a base that is checked out nowhere', async () => {
