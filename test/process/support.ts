@@ -4,31 +4,26 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { findMarked } from '../../src/driver/process/find-processes.ts';
 import { markerEnv } from '../../src/driver/process/markers.ts';
 import { startTimeOf } from '../../src/driver/process/process-identity.ts';
 import { thisSystem, type System } from '../../src/driver/process/system.ts';
 
-const clean: (() => unknown)[] = [];
-const owners: string[] = [];
-
-afterEach(async () => {
-  for (const step of clean.splice(0).reverse()) await step();
-  // Whatever a failing test left: every id was made here, so they are ours.
-  for (const owner of owners.splice(0)) {
-    for (const { pid } of await findMarked({ owner })) thisSystem.kill(pid, 'SIGKILL');
-  }
-});
-
 export function newOwner(): string {
   const owner = randomUUID();
-  owners.push(owner);
+  // Whatever a failing test left: the id was made here, so they are ours.
+  onCleanup(async () => {
+    for (const { pid } of await findMarked({ owner })) thisSystem.kill(pid, 'SIGKILL');
+  });
   return owner;
 }
 
+/** After the test, the last step first. */
 export function onCleanup(step: () => unknown): void {
-  clean.push(step);
+  onTestFinished(async () => {
+    await step();
+  });
 }
 
 export function tempDir(): string {

@@ -11,7 +11,7 @@ import {
   type SDKResultMessage,
   type SDKUserMessage,
 } from '@anthropic-ai/claude-agent-sdk';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import {
   startScriptedModel,
   type ScriptedModel,
@@ -31,17 +31,11 @@ export interface Transcript {
   readonly result: SDKResultMessage;
 }
 
-const cleanUps: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-});
-
 export async function openBench(modelOptions: ScriptedModelOptions = {}): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'scripted-model-'));
   const model = await startScriptedModel(modelOptions);
   const sessions: Query[] = [];
-  cleanUps.push(async () => {
+  onTestFinished(async () => {
     for (const session of sessions) session.close();
     await model.close();
     // The CLI may still write while it ends.

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { afterEach, inject } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import type { EventBounds, Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
@@ -16,14 +16,10 @@ export interface OpenOptions {
   readonly now?: () => number;
 }
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
 export function afterThisTest(cleanUp: () => Promise<unknown>): void {
-  cleanUps.push(cleanUp);
+  onTestFinished(async () => {
+    await cleanUp();
+  });
 }
 
 export async function temporaryDirectory(): Promise<string> {
