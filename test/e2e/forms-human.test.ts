@@ -4,7 +4,16 @@ import { text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
-import { accept, allowOnce, auditedDecisions, cancel, outcomes, SlowPerson, start } from './forms-support.ts';
+import {
+  accept,
+  allowOnce,
+  auditedDecisions,
+  cancel,
+  outcomes,
+  shareSession,
+  SlowPerson,
+  start,
+} from './forms-support.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -12,46 +21,31 @@ const touch = tool('Bash', { command: 'touch made.txt', description: 'make a fil
 const env = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
 
 describe.each(ERAS)('where only a person decides, a %s client', (era) => {
+  const { ask } = shareSession({ era, env });
+
   it('asks its user, whose word counts', async () => {
-    const h = await startHarness({ era, env, form: () => allowOnce });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, file, outcomes } = await ask(() => allowOnce);
     await h.waitUntilRest(sessionId);
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
-    expect(existsSync(`${h.project}/made.txt`)).toBe(true);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
+    expect(existsSync(file)).toBe(true);
   });
 
   it.each([
     ['cancelled', cancel, 'the form was closed without an answer'],
     ['filled with what does not fit', accept({ decision: 'yes' }), 'does not fit what was asked'],
   ])('gets a denial that says why when the form is %s', async (_, answer, why) => {
-    const h = await startHarness({ era, env, form: () => answer });
-    const script = h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, script, forms, outcomes } = await ask(() => answer);
     await h.waitUntilRest(sessionId);
-    expect(await outcomes(h, sessionId)).toMatchObject([
+    expect(await outcomes()).toMatchObject([
       { decision: 'deny', source: 'policy', message: expect.stringContaining(why) },
     ]);
     expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused by a person');
-    expect(h.forms).toHaveLength(1);
-  });
-
-  it('without forms gets a denial that says why', async () => {
-    const h = await startHarness({ era, env });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
-    await h.waitUntilRest(sessionId);
-    expect(await outcomes(h, sessionId)).toMatchObject([
-      { decision: 'deny', source: 'policy', message: expect.stringContaining('cannot show a form') },
-    ]);
-    expect(auditedDecisions(h)).toEqual([{ who: 'policy', what: 'Bash', outcome: 'deny' }]);
+    expect(forms()).toHaveLength(1);
   });
 
   it('lets the caller neither allow nor deny, but wait for the person', async () => {
     const person = new SlowPerson();
-    const h = await startHarness({ era, env, form: person.form });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, outcomes } = await ask(person.form);
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
     const { answer } = await person.nextForm();
     const { actions, status } = await h.ok('claude_code_check', { action: 'poll', sessionId });
@@ -66,7 +60,18 @@ describe.each(ERAS)('where only a person decides, a %s client', (era) => {
     // A request that the caller cannot answer is no reason to end a wait.
     for (const wait of [waiting, alsoWaiting]) expect(await wait).toMatchObject({ status: 'idle' });
     expect(person.shown).toHaveLength(1);
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
+  });
+
+  it('without forms gets a denial that says why', async () => {
+    const h = await startHarness({ era, env });
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(await outcomes(h, sessionId)).toMatchObject([
+      { decision: 'deny', source: 'policy', message: expect.stringContaining('cannot show a form') },
+    ]);
+    expect(auditedDecisions(h)).toEqual([{ who: 'policy', what: 'Bash', outcome: 'deny' }]);
   });
 });
 

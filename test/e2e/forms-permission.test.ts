@@ -1,10 +1,20 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { reply, text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
-import { accept, allowOnce, auditedDecisions, choicesOf, decline, outcomes, start } from './forms-support.ts';
+import {
+  accept,
+  allowOnce,
+  auditedDecisions,
+  choicesOf,
+  decline,
+  outcomes,
+  shareSession,
+  start,
+} from './forms-support.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -12,46 +22,47 @@ const touch = (name: string): ReturnType<typeof tool> =>
   tool('Bash', { command: `touch ${name}`, description: 'make a file' });
 
 describe.each(ERAS)('a %s client that shows forms', (era) => {
-  it('lets its user allow a tool once', async () => {
-    const h = await startHarness({ era, form: () => allowOnce });
-    h.model.on('go').reply(touch('made.txt'), text('made it'));
-    const sessionId = await start(h, 'go');
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'made it' } });
+  const { harness, ask } = shareSession({ era });
 
-    expect(existsSync(`${h.project}/made.txt`)).toBe(true);
-    expect(h.forms).toHaveLength(1);
-    expect(h.forms[0]!.message).toContain('Claude wants to use Bash.\ncommand: touch made.txt\n');
-    expect(h.forms[0]!.message).toContain(h.project);
-    expect(choicesOf(h.forms[0]!)).toEqual(['Allow once', 'Always allow', 'Deny']);
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human', toolName: 'Bash' }]);
-    await eventually(() => auditedDecisions(h).length, { what: 'the decision is audited' });
-    expect(auditedDecisions(h)).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
+  it('lets its user allow a tool once', async () => {
+    const { h, sessionId, file, forms, outcomes, auditedDecisions } = await ask(() => allowOnce);
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
+
+    expect(existsSync(file)).toBe(true);
+    expect(forms()).toHaveLength(1);
+    const [form] = forms();
+    expect(form!.message).toContain(`Claude wants to use Bash.\ncommand: touch ${basename(file)}\n`);
+    expect(form!.message).toContain(h.project);
+    expect(choicesOf(form!)).toEqual(['Allow once', 'Always allow', 'Deny']);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human', toolName: 'Bash' }]);
+    await eventually(() => auditedDecisions().length, { what: 'the decision is audited' });
+    expect(auditedDecisions()).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
   });
 
   it('lets its user allow a tool for good, and grants the named rule alone', async () => {
-    const h = await startHarness({
-      era,
-      form: (request) =>
+    const { h, sessionId, forms } = await ask(
+      (request) =>
         choicesOf(request).includes('Always allow') ? accept({ decision: 'Always allow' }) : { action: 'decline' },
-    });
-    h.model.on('go').reply(
-      touch('made.txt'),
-      // The rule covers it.
-      touch('made.txt'),
-      // `touch` brought the suggestion to accept all edits: it must not have been granted along.
-      tool('Write', { file_path: `${h.project}/written.txt`, content: 'one\n' }),
-      text('done'),
+      {
+        replies: [
+          touch('made.txt'),
+          // The rule covers it.
+          touch('made.txt'),
+          // `touch` brought the suggestion to accept all edits: it must not have been granted along.
+          tool('Write', { file_path: `${harness().project}/written.txt`, content: 'one\n' }),
+        ],
+      },
     );
-    const sessionId = await start(h, 'go');
     await h.waitUntilRest(sessionId);
 
-    expect(h.forms.map(({ message }) => message.split('\n')[0])).toEqual([
+    expect(forms().map(({ message }) => message.split('\n')[0])).toEqual([
       'Claude wants to use Bash.',
       'Claude wants to use Write.',
     ]);
-    const [, rule] = /“Always allow” adds: (Bash\(touch made.txt.*?\)) \(your own settings/.exec(h.forms[0]!.message)!;
-    expect(h.forms[1]!.message).toContain('change:\n│ + one');
-    expect(choicesOf(h.forms[1]!)).toEqual(['Allow once', 'Deny']);
+    const [first, second] = forms();
+    const [, rule] = /“Always allow” adds: (Bash\(touch made.txt.*?\)) \(your own settings/.exec(first!.message)!;
+    expect(second!.message).toContain('change:\n│ + one');
+    expect(choicesOf(second!)).toEqual(['Allow once', 'Deny']);
     const settings = readFileSync(`${h.project}/.claude/settings.local.json`, 'utf8');
     expect(JSON.parse(settings)).toMatchObject({ permissions: { allow: [rule] } });
     expect(existsSync(`${h.project}/written.txt`)).toBe(false);
@@ -60,69 +71,55 @@ describe.each(ERAS)('a %s client that shows forms', (era) => {
   });
 
   it('tells Claude what its user says with a refusal', async () => {
-    const h = await startHarness({ era, form: () => accept({ decision: 'Deny', message: 'use the other directory' }) });
-    const script = h.model.on('go').reply(touch('made.txt'), text('understood'));
-    const sessionId = await start(h, 'go');
+    const refusal = accept({ decision: 'Deny', message: 'use the other directory' });
+    const { h, sessionId, script, file, outcomes } = await ask(() => refusal);
     await h.waitUntilRest(sessionId);
     expect(h.model.requestsFor(script).at(-1)!.toolResults).toMatchObject([
       { isError: true, text: expect.stringContaining('The user refused this: use the other directory') },
     ]);
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'human' }]);
-    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
+    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
+    expect(existsSync(file)).toBe(false);
   });
 
   it('denies what its user declines', async () => {
-    const h = await startHarness({ era, form: () => decline });
-    h.model.on('go').reply(touch('made.txt'), text('understood'));
-    const sessionId = await start(h, 'go');
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'understood' } });
-    expect(await outcomes(h, sessionId)).toMatchObject([
-      { decision: 'deny', source: 'human', message: 'The user refused this.' },
-    ]);
-    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
+    const { h, sessionId, file, outcomes } = await ask(() => decline);
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
+    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human', message: 'The user refused this.' }]);
+    expect(existsSync(file)).toBe(false);
   });
 
   it('shows a command of thousands of characters to its end', async () => {
-    const h = await startHarness({ era, form: () => decline });
     const command = `touch ${Array.from({ length: 600 }, (_, index) => `file-${index}.txt`).join(' ')} tail.txt`;
-    h.model.on('go').reply(tool('Bash', { command, description: 'make files' }), text('understood'));
-    const sessionId = await start(h, 'go');
+    const replies = [tool('Bash', { command, description: 'make files' })];
+    const { h, sessionId, forms } = await ask(() => decline, { replies });
     await h.waitUntilRest(sessionId);
-    expect(h.forms[0]!.message).toContain(`command: ${command}\n`);
+    expect(forms()[0]!.message).toContain(`command: ${command}\n`);
   });
 
   it('shows an edit as a diff', async () => {
-    const h = await startHarness({ era, form: () => allowOnce });
-    const file = `${h.project}/a.txt`;
+    const file = `${harness().project}/a.txt`;
     writeFileSync(file, 'one\ntwo\nthree\n');
-    h.model
-      .on('go')
-      .reply(
-        tool('Read', { file_path: file }),
-        tool('Edit', { file_path: file, old_string: 'one\ntwo\nthree', new_string: 'one\n2\nthree' }),
-        text('done'),
-      );
-    const sessionId = await start(h, 'go');
+    const replies = [
+      tool('Read', { file_path: file }),
+      tool('Edit', { file_path: file, old_string: 'one\ntwo\nthree', new_string: 'one\n2\nthree' }),
+    ];
+    const { h, sessionId, forms } = await ask(() => allowOnce, { replies });
     await h.waitUntilRest(sessionId);
-    expect(h.forms[0]!.message).toContain(`file_path: ${file}`);
-    expect(h.forms[0]!.message).toContain('change:\n│   one\n│ - two\n│ + 2\n│   three\n');
+    expect(forms()[0]!.message).toContain(`file_path: ${file}`);
+    expect(forms()[0]!.message).toContain('change:\n│   one\n│ - two\n│ + 2\n│   three\n');
     expect(readFileSync(file, 'utf8')).toBe('one\n2\nthree\n');
   });
 
   it('asks about parallel tool calls side by side, each with its own outcome', async () => {
-    const h = await startHarness({
-      era,
-      form: ({ message }) => (message.includes('first.txt') ? allowOnce : decline),
-    });
-    const [first, second] = [`${h.home}/first.txt`, `${h.home}/second.txt`];
+    const [first, second] = [`${harness().home}/first.txt`, `${harness().home}/second.txt`];
     for (const file of [first, second]) writeFileSync(file, 'a secret');
-    const script = h.model
-      .on('go')
-      .reply(reply().tool('Read', { file_path: first }).tool('Read', { file_path: second }), text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, script, forms, outcomes } = await ask(
+      ({ message }) => (message.includes('first.txt') ? allowOnce : decline),
+      { replies: [reply().tool('Read', { file_path: first }).tool('Read', { file_path: second })] },
+    );
     await h.waitUntilRest(sessionId);
-    expect(h.forms).toHaveLength(2);
-    const settled = await outcomes(h, sessionId);
+    expect(forms()).toHaveLength(2);
+    const settled = await outcomes();
     expect(settled.map(({ decision, source }) => `${decision} ${source}`).sort()).toEqual([
       'allow human',
       'deny human',

@@ -1,61 +1,58 @@
 import { describe, expect, it, vi } from 'vitest';
-import { reply, text } from '../../src/scripted-model/reply.ts';
+import { reply } from '../../src/scripted-model/reply.ts';
 import { ERAS, type FormAnswer } from '../harness/connect-client.ts';
-import { startHarness } from '../harness/harness.ts';
-import type { Harness } from '../harness/open-harness.ts';
 import { asks, COLOUR, EXTRAS } from './asked-of-people.ts';
-import { accept, cancel, choicesOf, decline, outcomes, start } from './forms-support.ts';
+import { accept, cancel, choicesOf, decline, shareSession, type Asked } from './forms-support.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
 const PLAN = '# The plan\n1. Look\n2. Leap';
 
 describe.each(ERAS)('a %s client', (era) => {
-  const plan = async (answer: FormAnswer): Promise<{ h: Harness; sessionId: string; told: string }> => {
-    const h = await startHarness({ era, form: () => answer });
-    const script = h.model.on('go').reply(reply().text(PLAN).tool('ExitPlanMode'), text('done'));
-    const sessionId = await start(h, 'go', { permissionMode: 'plan' });
-    await h.waitUntilRest(sessionId);
-    return { h, sessionId, told: h.model.requestsFor(script).at(-1)!.toolResults[0]!.text };
+  const session = shareSession({ era });
+
+  const plan = async (answer: FormAnswer): Promise<Asked & { told: string }> => {
+    const replies = [reply().text(PLAN).tool('ExitPlanMode')];
+    const asked = await session.ask(() => answer, { replies, permissionMode: 'plan' });
+    await asked.h.waitUntilRest(asked.sessionId);
+    return { ...asked, told: asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
   };
 
   it('shows a plan, and an approval starts the work', async () => {
-    const { h, sessionId } = await plan(accept({ decision: 'Approve and start the work' }));
-    expect(h.forms).toHaveLength(1);
-    expect(h.forms[0]!.message).toContain('│ # The plan\n│ 1. Look\n│ 2. Leap');
-    expect(choicesOf(h.forms[0]!)).toEqual(['Approve and start the work', 'Ask for changes']);
-    expect(await outcomes(h, sessionId)).toMatchObject([
-      { decision: 'allow', source: 'human', toolName: 'ExitPlanMode' },
-    ]);
+    const { h, sessionId, forms, outcomes } = await plan(accept({ decision: 'Approve and start the work' }));
+    expect(forms()).toHaveLength(1);
+    expect(forms()[0]!.message).toContain('│ # The plan\n│ 1. Look\n│ 2. Leap');
+    expect(choicesOf(forms()[0]!)).toEqual(['Approve and start the work', 'Ask for changes']);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human', toolName: 'ExitPlanMode' }]);
     const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
     expect(sessions).toMatchObject([{ permissionMode: 'default' }]);
   });
 
   it('takes a request for changes to a plan', async () => {
-    const { h, sessionId, told } = await plan(accept({ decision: 'Ask for changes', changes: 'leap before you look' }));
+    const { outcomes, told } = await plan(accept({ decision: 'Ask for changes', changes: 'leap before you look' }));
     expect(told).toContain('The user wants the plan changed: leap before you look');
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'human' }]);
+    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
   });
 
   it('takes a declined plan for a refusal', async () => {
-    const { h, sessionId, told } = await plan(decline);
+    const { outcomes, told } = await plan(decline);
     expect(told).toContain('The user does not want this plan');
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'human' }]);
+    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
   });
 
-  const ask = async (answer: FormAnswer): Promise<{ h: Harness; sessionId: string; told: () => string }> => {
-    const h = await startHarness({ era, form: () => answer });
-    const script = h.model.on('go').reply(asks(COLOUR, EXTRAS), text('done'));
-    const sessionId = await start(h, 'go');
-    return { h, sessionId, told: () => h.model.requestsFor(script).at(-1)!.toolResults[0]!.text };
+  const ask = async (answer: FormAnswer): Promise<Asked & { told: () => string }> => {
+    const asked = await session.ask(() => answer, { replies: [asks(COLOUR, EXTRAS)], permissionMode: 'default' });
+    return { ...asked, told: () => asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
   };
 
   it('shows questions with their options, and takes one or several of them', async () => {
-    const { h, sessionId, told } = await ask(accept({ answer_1: 'Blue', answer_2: ['Wheels', 'Doors'] }));
+    const { h, sessionId, forms, outcomes, told } = await ask(
+      accept({ answer_1: 'Blue', answer_2: ['Wheels', 'Doors'] }),
+    );
     await h.waitUntilRest(sessionId);
-    expect(h.forms).toHaveLength(1);
-    expect(h.forms[0]!.message).toContain('1. Which colour?\n  – Red: like a rose\n  – Blue: like the sea\n2. Which');
-    expect(h.forms[0]!.requestedSchema).toMatchObject({
+    expect(forms()).toHaveLength(1);
+    expect(forms()[0]!.message).toContain('1. Which colour?\n  – Red: like a rose\n  – Blue: like the sea\n2. Which');
+    expect(forms()[0]!.requestedSchema).toMatchObject({
       properties: {
         answer_1: { type: 'string', title: 'Colour', enum: ['Red', 'Blue', 'Something else (write it below)'] },
         answer_1_other: { type: 'string' },
@@ -65,7 +62,7 @@ describe.each(ERAS)('a %s client', (era) => {
     });
     expect(told()).toContain('"Which colour?"="Blue"');
     expect(told()).toContain('"Which extras?"="Wheels, Doors"');
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
   });
 
   it('takes an own answer to a question', async () => {
@@ -93,11 +90,11 @@ describe.each(ERAS)('a %s client', (era) => {
     ['cancelled', cancel],
     ['half filled', accept({ answer_1: 'Blue' })],
   ])('leaves a question whose form is %s to the caller', async (_, answer) => {
-    const { h, sessionId, told } = await ask(answer);
+    const { h, sessionId, forms, outcomes, told } = await ask(answer);
     await h.allow(sessionId, { answers: { 'Which colour?': 'Red', 'Which extras?': ['Roof'] } });
     await h.waitUntilRest(sessionId);
-    expect(h.forms).toHaveLength(1);
+    expect(forms()).toHaveLength(1);
     expect(told()).toContain('"Which colour?"="Red"');
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'caller' }]);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'caller' }]);
   });
 });

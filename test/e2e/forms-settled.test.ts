@@ -1,16 +1,16 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { reply, text, tool } from '../../src/scripted-model/reply.ts';
-import { ERAS, type Form } from '../harness/connect-client.ts';
+import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
-import type { Harness } from '../harness/open-harness.ts';
 import {
   accept,
   allowOnce,
   auditedDecisions,
   cancel,
   outcomes,
+  shareSession,
   SlowPerson,
   start,
   type OutcomeEvent,
@@ -26,70 +26,45 @@ const expectOne = (settled: OutcomeEvent[], one: Partial<OutcomeEvent>): void =>
 };
 
 describe.each(ERAS)('a form of a %s client', (era) => {
+  const { ask } = shareSession({ era });
+
   it('that is cancelled leaves the request to the tool answer, and is not shown again', async () => {
-    const h = await startHarness({ era, form: () => cancel });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, forms, outcomes } = await ask(() => cancel);
     // A call that waits again and again does not ask again.
     for (let i = 0; i < 3; i++) expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
     await h.allow(sessionId);
     await h.waitUntilRest(sessionId);
-    expect(h.forms).toHaveLength(1);
-    expectOne(await outcomes(h, sessionId), { decision: 'allow', source: 'caller' });
+    expect(forms()).toHaveLength(1);
+    expectOne(await outcomes(), { decision: 'allow', source: 'caller' });
   });
 
   it('that is accepted with what does not fit leaves the request to the tool answer', async () => {
-    const h = await startHarness({ era, form: () => accept({ message: 'Allow once' }) });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
-    await eventually(() => h.waitForRequest(sessionId).then(() => h.forms.length), { what: 'the form was shown' });
+    const { h, sessionId, file, forms, outcomes } = await ask(() => accept({ message: 'Allow once' }));
+    await eventually(() => h.waitForRequest(sessionId).then(() => forms().length), { what: 'the form was shown' });
     await h.deny(sessionId, { message: 'no' });
     await h.waitUntilRest(sessionId);
-    expect(h.forms).toHaveLength(1);
-    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'caller', message: 'no' });
-    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
-  });
-
-  it('that nobody answers ends with the time-out of the request', async () => {
-    const person = new SlowPerson();
-    const h = await startHarness({ era, form: person.form });
-    const script = h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go', { permissionRequestTimeoutMs: 1_500 });
-    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
-    const { withdrawn, answer } = await person.nextForm();
-    await eventually(async () => (await outcomes(h, sessionId)).length, { what: 'the request has its outcome' });
-    // The person comes back when it is over.
-    if (era === 'modern') answer(allowOnce);
-    else await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
-    await waiting;
-    await h.waitUntilRest(sessionId);
-    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'timeout' });
-    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused by anybody');
-    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
-    expect(person.shown).toHaveLength(1);
+    expect(forms()).toHaveLength(1);
+    expectOne(await outcomes(), { decision: 'deny', source: 'caller', message: 'no' });
+    expect(existsSync(file)).toBe(false);
   });
 
   it('that is answered after the caller changes nothing', async () => {
     const person = new SlowPerson();
-    const h = await startHarness({ era, form: person.form });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, file, outcomes, auditedDecisions } = await ask(person.form);
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
     const { answer } = await person.nextForm();
     await h.deny(sessionId, { message: 'the caller was faster' });
     answer(allowOnce);
     await waiting;
     await h.waitUntilRest(sessionId);
-    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'caller', message: 'the caller was faster' });
-    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
-    expect(auditedDecisions(h)).toEqual([{ who: 'caller', what: 'Bash', outcome: 'deny' }]);
+    expectOne(await outcomes(), { decision: 'deny', source: 'caller', message: 'the caller was faster' });
+    expect(existsSync(file)).toBe(false);
+    expect(auditedDecisions()).toEqual([{ who: 'caller', what: 'Bash', outcome: 'deny' }]);
   });
 
   it('that is answered before the caller makes the caller too late', async () => {
     const person = new SlowPerson();
-    const h = await startHarness({ era, form: person.form });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, outcomes } = await ask(person.form);
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
     const { answer } = await person.nextForm();
     const { actions } = await h.ok('claude_code_check', { action: 'poll', sessionId });
@@ -101,7 +76,38 @@ describe.each(ERAS)('a form of a %s client', (era) => {
       { action: 'respond_permission', sessionId, requestId: actions[0].requestId, decision: 'deny' },
       'PERMISSION_REQUEST_NOT_FOUND',
     );
-    expectOne(await outcomes(h, sessionId), { decision: 'allow', source: 'human' });
+    expectOne(await outcomes(), { decision: 'allow', source: 'human' });
+  });
+
+  it('that fails in the client leaves the request to the tool answer', async () => {
+    const { h, sessionId, forms, outcomes } = await ask(() => {
+      throw new Error('no screen');
+    });
+    // A 2026-07-28 client fails the call that brought the form.
+    if (era === 'modern') await expect(h.call('claude_code_check', { action: 'wait', sessionId })).rejects.toThrow();
+    await h.allow(sessionId);
+    await h.waitUntilRest(sessionId);
+    expect(forms()).toHaveLength(1);
+    expectOne(await outcomes(), { decision: 'allow', source: 'caller' });
+  });
+
+  it('that nobody answers ends with the time-out of the request', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, script, file, outcomes } = await ask(person.form, {
+      own: { permissionRequestTimeoutMs: 1_500 },
+    });
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const { withdrawn, answer } = await person.nextForm();
+    await eventually(async () => (await outcomes()).length, { what: 'the request has its outcome' });
+    // The person comes back when it is over.
+    if (era === 'modern') answer(allowOnce);
+    else await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    await waiting;
+    await h.waitUntilRest(sessionId);
+    expectOne(await outcomes(), { decision: 'deny', source: 'timeout' });
+    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused by anybody');
+    expect(existsSync(file)).toBe(false);
+    expect(person.shown).toHaveLength(1);
   });
 
   it('that is open when the client goes away takes nothing down with it', async () => {
@@ -118,23 +124,6 @@ describe.each(ERAS)('a form of a %s client', (era) => {
       true,
     );
   });
-
-  it('that fails in the client leaves the request to the tool answer', async () => {
-    const h = await startHarness({
-      era,
-      form: () => {
-        throw new Error('no screen');
-      },
-    });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
-    // A 2026-07-28 client fails the call that brought the form.
-    if (era === 'modern') await expect(h.call('claude_code_check', { action: 'wait', sessionId })).rejects.toThrow();
-    await h.allow(sessionId);
-    await h.waitUntilRest(sessionId);
-    expect(h.forms).toHaveLength(1);
-    expectOne(await outcomes(h, sessionId), { decision: 'allow', source: 'caller' });
-  });
 });
 
 // The toolset can matter once: what a wait does is the same for both, how it is told is not.
@@ -143,15 +132,11 @@ describe.each([
   ['legacy', 'explicit'],
   ['modern', 'compact'],
 ] as const)('while the person at a %s client of the %s tools has the form', (era, toolset) => {
-  const holding = async (form: Form): Promise<{ h: Harness; sessionId: string }> => {
-    const h = await startHarness({ era, toolset, form });
-    h.model.on('go').reply(touch, text('done'));
-    return { h, sessionId: await h.begin('go', { cwd: h.project }) };
-  };
+  const { ask } = shareSession({ era, toolset });
 
   it('a wait holds until they decide', async () => {
     const person = new SlowPerson();
-    const { h, sessionId } = await holding(person.form);
+    const { h, sessionId } = await ask(person.form);
     const first = h.ok(...h.dialect.watch(sessionId, 45_000));
     const { answer } = await person.nextForm();
     // Its time is up, and the form still open: told so, the next wait holds again.
@@ -167,7 +152,7 @@ describe.each([
 
   it('a wait ends when they close it, and the caller answers', async () => {
     const person = new SlowPerson();
-    const { h, sessionId } = await holding(person.form);
+    const { h, sessionId } = await ask(person.form);
     const wait = h.ok(...h.dialect.watch(sessionId, 45_000));
     const { answer } = await person.nextForm();
     answer(cancel);
@@ -184,41 +169,46 @@ describe.each([
 });
 
 describe('an open form of a legacy client', () => {
+  const { ask } = shareSession({ era: 'legacy' });
+
   it('is withdrawn when the caller answers', async () => {
     const person = new SlowPerson();
-    const h = await startHarness({ era: 'legacy', form: person.form });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId } = await ask(person.form);
     const { withdrawn } = await person.nextForm();
     expect(withdrawn.aborted).toBe(false);
     await h.allow(sessionId);
     await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    await h.waitUntilRest(sessionId);
   });
 
-  it.each(['cancel', 'interrupt'])('is withdrawn by %s', async (action) => {
+  it('is withdrawn by interrupt', async () => {
     const person = new SlowPerson();
-    const h = await startHarness({ era: 'legacy', form: person.form });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, outcomes } = await ask(person.form);
     const { withdrawn } = await person.nextForm();
-    await h.ok('claude_code_session', { action, sessionId });
+    await h.ok('claude_code_session', { action: 'interrupt', sessionId });
     await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
-    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'cancel' });
+    expectOne(await outcomes(), { decision: 'deny', source: 'cancel' });
+    await h.waitUntilRest(sessionId);
+  });
+
+  it('is withdrawn by cancel', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, outcomes } = await ask(person.form, { own: {} });
+    const { withdrawn } = await person.nextForm();
+    await h.ok('claude_code_session', { action: 'cancel', sessionId });
+    await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    expectOne(await outcomes(), { decision: 'deny', source: 'cancel' });
   });
 
   it('is withdrawn when Claude Code crashes', async () => {
     const person = new SlowPerson();
-    const h = await startHarness({ era: 'legacy', form: person.form });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, outcomes } = await ask(person.form, { own: {} });
     const { withdrawn } = await person.nextForm();
-    const claude = (await h.processes()).find(
-      ({ pid, command }) => pid !== h.server.pid && command.includes('stream-json'),
-    )!;
+    const claude = (await h.processes()).find(({ command }) => command.includes(sessionId))!;
     process.kill(claude.pid, 'SIGKILL');
     await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
     expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error' });
-    expectOne(await outcomes(h, sessionId), { decision: 'deny', source: 'cancel' });
+    expectOne(await outcomes(), { decision: 'deny', source: 'cancel' });
   });
 
   it('stands beside the forms of other requests, and each is answered for itself', async () => {

@@ -2,10 +2,13 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Script } from '../../src/scripted-model/script.ts';
+import { text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
 import type { Form, FormAnswer, FormRequest } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Json } from '../harness/json.ts';
-import type { Harness } from '../harness/open-harness.ts';
+import { shareHarness } from '../harness/harness.ts';
+import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
 
 export const accept = (content: FormAnswer['content']): FormAnswer => ({ action: 'accept', content });
 export const allowOnce = accept({ decision: 'Allow once' });
@@ -39,9 +42,9 @@ export interface OutcomeEvent {
   message?: string;
 }
 
-/** Every outcome that the session's events tell of, oldest first. */
-export async function outcomes(h: Harness, sessionId: string): Promise<OutcomeEvent[]> {
-  const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+/** Every outcome that the session's events tell of since the cursor, oldest first. */
+export async function outcomes(h: Harness, sessionId: string, cursor?: number): Promise<OutcomeEvent[]> {
+  const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, ...(cursor && { cursor }) });
   return events.filter(({ type }: Json) => type === 'permission_result').map(({ data }: Json) => data);
 }
 
@@ -80,4 +83,75 @@ export async function start(h: Harness, prompt: string, args: Record<string, unk
   const call = { prompt, cwd: h.project, sessionInitTimeoutMs: START_MS, ...args };
   const { sessionId } = await h.ok('claude_code', call, { timeout: START_MS });
   return sessionId;
+}
+
+/** A request of a session that several tests share, and what became of it alone. */
+export interface Asked {
+  readonly h: Harness;
+  readonly sessionId: string;
+  readonly script: Script;
+  /** What is made if the request is allowed. */
+  readonly file: string;
+  forms(): readonly FormRequest[];
+  outcomes(): Promise<OutcomeEvent[]>;
+  auditedDecisions(): ReturnType<typeof auditedDecisions>;
+}
+
+export interface Asking {
+  readonly harness: () => Harness;
+  /** Lets the session ask; this person is shown the forms. */
+  ask(person: Form, asking?: AskOptions): Promise<Asked>;
+}
+
+export interface AskOptions {
+  /** What Claude does, instead of asking to make the file. */
+  readonly replies?: readonly ReplyLike[];
+  /** A session of its own, started with these options. */
+  readonly own?: Readonly<Record<string, unknown>>;
+  /** Compact tools only. */
+  readonly permissionMode?: 'plan' | 'default';
+}
+
+/** For tests that come one after the other and leave the session at rest: most of a test is the start of Claude Code. */
+export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
+  let person: Form = () => cancel;
+  let shared: string | undefined;
+  let count = 0;
+  const harness = shareHarness({ ...options, form: (...shown) => person(...shown) });
+
+  async function ask(whom: Form, { replies, own, permissionMode }: AskOptions = {}): Promise<Asked> {
+    const h = harness();
+    person = whom;
+    count += 1;
+    const name = `made-${count}.txt`;
+    const [formsBefore, decisionsBefore] = [h.forms.length, count === 1 ? 0 : auditedDecisions(h).length];
+    const touch = tool('Bash', { command: `touch ${name}`, description: 'make a file' });
+    const script = h.model.on(`make ${name}`).reply(...(replies ?? [touch]), text('done'));
+    const cursor = shared === undefined || own || h.toolset === 'explicit' ? undefined : await cursorOf(h, shared);
+    const id = await begin(h, `make ${name}`, own, permissionMode && { permissionMode });
+    return {
+      h,
+      sessionId: id,
+      script,
+      file: join(h.project, name),
+      forms: () => h.forms.slice(formsBefore),
+      outcomes: () => outcomes(h, id, cursor),
+      auditedDecisions: () => auditedDecisions(h).slice(decisionsBefore),
+    };
+  }
+
+  async function begin(h: Harness, prompt: string, own: AskOptions['own'], mode?: object): Promise<string> {
+    if (own) return start(h, prompt, own);
+    if (shared === undefined) shared = mode ? await start(h, prompt, { ...mode }) : await h.begin(prompt);
+    else if (mode) await h.ok('claude_code_reply', { sessionId: shared, prompt, ...mode });
+    else await h.say(shared, prompt);
+    return shared;
+  }
+
+  return { harness, ask };
+}
+
+async function cursorOf(h: Harness, sessionId: string): Promise<number> {
+  const { nextCursor } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+  return nextCursor;
 }

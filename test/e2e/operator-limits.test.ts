@@ -8,20 +8,16 @@ import { recordingClaude } from '../harness/recording-claude.ts';
 
 const touch = tool('Bash', { command: 'touch asked.txt', description: 'touch a file' });
 
-/** The same rule as variable, by its second name where it has one, and as flag. */
-function ways(name: string, value: string, also?: string): [string, ServerStart][] {
-  const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
-  return [
-    ['as variable', { env: { [`CLAUDE_CODE_MCP_${name}`]: value } }],
-    ['as flag', { args: [flag, value] }],
-    ...(also === undefined ? [] : [[`as ${also}`, { env: { [also]: value } }] satisfies [string, ServerStart]]),
-  ];
+/** One of the names of a setting; that all of them count is shown in test/config. */
+function named(way: 'variable' | 'flag', name: string, value: string): [string, ServerStart][] {
+  if (way === 'variable') return [['as variable', { env: { [`CLAUDE_CODE_MCP_${name}`]: value } }]];
+  return [['as flag', { args: [`--${name.toLowerCase().replaceAll('_', '-')}=${value}`] }]];
 }
 
 describe('EXECUTABLE', () => {
   const NAME = 'recording-claude.mjs';
 
-  it.each(ways('EXECUTABLE', `./${NAME}`, 'CLAUDE_CODE_PATH'))('%s names the program to run', async (_way, start) => {
+  it.each(named('flag', 'EXECUTABLE', `./${NAME}`))('%s names the program to run', async (_way, start) => {
     const h = await startHarness(start);
     const claude = await recordingClaude(h.project);
     h.model.on('hello').reply(text('hello'));
@@ -41,7 +37,7 @@ describe('EXECUTABLE', () => {
 });
 
 describe('PERMISSION_TIMEOUT_MS', () => {
-  it.each(ways('PERMISSION_TIMEOUT_MS', '400', 'PERMISSION_TIMEOUT_MS'))(
+  it.each(named('variable', 'PERMISSION_TIMEOUT_MS', '400'))(
     '%s ends a request that nobody answers, and Claude is told that nobody did',
     async (_way, start) => {
       const h = await startHarness(start);
@@ -56,7 +52,7 @@ describe('PERMISSION_TIMEOUT_MS', () => {
 });
 
 describe('MAX_SESSIONS', () => {
-  it.each(ways('MAX_SESSIONS', '1', 'MAX_SESSIONS'))('%s bounds the sessions that work', async (_way, start) => {
+  it.each(named('flag', 'MAX_SESSIONS', '1'))('%s bounds the sessions that work', async (_way, start) => {
     const h = await startHarness(start);
     const working = gate(text('done'));
     h.model.on('work long').reply(working);
@@ -71,7 +67,7 @@ describe('MAX_SESSIONS', () => {
 });
 
 describe('EVENT_BUFFER_SIZE', () => {
-  it.each(ways('EVENT_BUFFER_SIZE', '3', 'EVENT_BUFFER_SIZE'))('%s bounds the events kept', async (_way, start) => {
+  it.each(named('variable', 'EVENT_BUFFER_SIZE', '3'))('%s bounds the events kept', async (_way, start) => {
     const h = await startHarness(start);
     const look = tool('Bash', { command: 'ls', description: 'look' });
     h.model.on('look around').reply(look, look, look, look, look, text('seen'));
@@ -89,7 +85,7 @@ describe('EVENT_BUFFER_SIZE', () => {
 });
 
 describe('MAX_TURNS', () => {
-  it.each(ways('MAX_TURNS', '4'))('%s is the ceiling and the default', async (_way, start) => {
+  it.each(named('flag', 'MAX_TURNS', '4'))('%s is the ceiling and the default', async (_way, start) => {
     const { claude, h } = await withRecorder(start);
     expect(await h.fails('claude_code', { prompt: 'much', maxTurns: 5 }, 'PERMISSION_DENIED')).toContain('maxTurns 5');
     await run(h, {});
@@ -99,7 +95,7 @@ describe('MAX_TURNS', () => {
 });
 
 describe('MAX_BUDGET_USD', () => {
-  it.each(ways('MAX_BUDGET_USD', '1.5'))('%s is the ceiling and the default', async (_way, start) => {
+  it.each(named('variable', 'MAX_BUDGET_USD', '1.5'))('%s is the ceiling and the default', async (_way, start) => {
     const { claude, h } = await withRecorder(start);
     const message = await h.fails('claude_code', { prompt: 'much', maxBudgetUsd: 1.6 }, 'PERMISSION_DENIED');
     expect(message).toContain('maxBudgetUsd 1.6');
@@ -133,7 +129,7 @@ describe('ALLOW_SENSITIVE_SESSION_DETAILS', () => {
     expect(JSON.stringify(await shown(true))).not.toContain('a-secret-in');
   });
 
-  it.each(ways('ALLOW_SENSITIVE_SESSION_DETAILS', '0').map(([way, start]) => [way, flagAttached(start)] as const))(
+  it.each(named('flag', 'ALLOW_SENSITIVE_SESSION_DETAILS', '0'))(
     'off %s: asking for them is refused',
     async (_way, start) => {
       const h = await startHarness(start);
@@ -159,11 +155,6 @@ describe('ALLOW_SENSITIVE_SESSION_DETAILS', () => {
     },
   );
 });
-
-/** A switch takes its value with `=`. */
-function flagAttached({ args, ...start }: ServerStart): ServerStart {
-  return args === undefined ? start : { ...start, args: [args.join('=')] };
-}
 
 async function withRecorder(
   start: ServerStart,

@@ -10,7 +10,7 @@ const HINT: Readonly<Record<Toolset, string>> = {
   explicit: 'Claude Code keeps no session of this id',
 };
 
-verifies(['reply.same-process', 'reply.new-result'], async (variant) => {
+verifies(['reply.same-process', 'reply.new-result', 'reply.queue'], async (variant) => {
   const h = await variant.start();
   h.model.on('one').reply(text('1'));
   const held = gate(text('2'));
@@ -26,22 +26,32 @@ verifies(['reply.same-process', 'reply.new-result'], async (variant) => {
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: '2', turns: 2 });
   expect(await claudePid(h, sessionId)).toBe(pid);
   expect(h.model.requestsFor(second)[0]?.userTexts).toEqual(['one', 'two']);
+
+  const working = gate(text('first answer'));
+  h.model.on('three').reply(working);
+  const last = h.model.on('five').reply(text('all heard'));
+  await h.say(sessionId, 'three');
+  await working.arrived;
+  expect(await h.queue(sessionId, 'four')).toMatchObject({ sessionId, status: 'running' });
+  await h.queue(sessionId, 'five');
+  expect(await h.look(sessionId)).toMatchObject({ status: 'running' });
+  working.release();
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'all heard' });
+  expect(h.model.requestsFor(last)).toHaveLength(1);
+  expect(h.model.requestsFor(last)[0]?.userTexts.join('\n')).toBe('one\ntwo\nthree\nfour\nfive');
 });
 
-verifies('reply.wait', async (variant) => {
+verifies(['reply.wait', 'reply.busy', 'reply.busy-race'], async (variant) => {
   const h = await variant.start();
   h.model.on('one').reply(text('1'));
   h.model.on('two').reply(text('2'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
   const second = await h.ok('claude_code_reply', { sessionId, prompt: 'two', waitMs: 40_000 });
   expect(second).toMatchObject({ status: 'idle', result: { result: '2' } });
-});
 
-verifies('reply.busy', async (variant) => {
-  const h = await variant.start();
   const held = gate(tool('Bash', { command: 'touch a.txt' }));
   h.model.on('work').reply(held, text('done'));
-  const sessionId = await h.begin('work');
+  await h.say(sessionId, 'work');
   await held.arrived;
   const running = await h.fails('claude_code_reply', { sessionId, prompt: 'more' }, 'SESSION_BUSY');
   expect(running).toContain('queue');
@@ -49,39 +59,20 @@ verifies('reply.busy', async (variant) => {
   await h.waitForRequest(sessionId);
   await h.fails('claude_code_reply', { sessionId, prompt: 'more', whenBusy: 'reject' }, 'SESSION_BUSY');
   await h.allow(sessionId);
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
-});
+  const { result } = await h.waitUntilRest(sessionId);
+  expect(result).toMatchObject({ result: 'done' });
 
-verifies('reply.busy-race', async (variant) => {
-  const h = await variant.start();
-  h.model.on('hello').reply(text('hi'));
   h.model.on('faster').always(text('first'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   const answers = await Promise.all(
     [1, 2, 3].map((n) => h.call('claude_code_reply', { sessionId, prompt: `faster ${String(n)}` })),
   );
   expect(answers.filter(({ isError }) => !isError)).toHaveLength(1);
   for (const { isError, data } of answers) if (isError) expect(data.error).toContain('[SESSION_BUSY]');
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'first', sessionTotalTurns: 2 } });
+  const sessionTotalTurns = result.sessionTotalTurns + 1;
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'first', sessionTotalTurns } });
 });
 
-verifies('reply.queue', async (variant) => {
-  const h = await variant.start();
-  const held = gate(text('first answer'));
-  h.model.on('first').reply(held);
-  const last = h.model.on('third').reply(text('all heard'));
-  const sessionId = await h.begin('first');
-  await held.arrived;
-  expect(await h.queue(sessionId, 'second')).toMatchObject({ sessionId, status: 'running' });
-  await h.queue(sessionId, 'third');
-  expect(await h.look(sessionId)).toMatchObject({ status: 'running' });
-  held.release();
-  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'all heard' });
-  expect(h.model.requestsFor(last)).toHaveLength(1);
-  expect(h.model.requestsFor(last)[0]?.userTexts.join('\n')).toBe('first\nsecond\nthird');
-});
-
-verifies('reply.queue', { when: 'while tools run' }, async (variant) => {
+verifies('reply.queue', { toolsets: ['compact'], when: 'while tools run' }, async (variant) => {
   const h = await variant.start();
   const held = gate(tool('Bash', { command: 'echo worked', description: 'work' }));
   h.model.on('work').reply(held);
@@ -116,7 +107,7 @@ verifies('reply.queue-interrupted', async (variant) => {
 /** Each round races once more. */
 const ROUNDS = [1, 2, 3, 4];
 
-verifies('reply.queue-late', { when: 'as it ends' }, async (variant) => {
+verifies('reply.queue-late', async (variant) => {
   const h = await variant.start();
   h.model.on('hello').reply(text('hello'));
   const sessionId = await h.begin('hello');
@@ -135,24 +126,19 @@ verifies('reply.queue-late', { when: 'as it ends' }, async (variant) => {
     expect(heard).toMatchObject({ status: 'rest' });
     expect(h.model.requestsFor(late)).toHaveLength(1);
   }
-});
-
-verifies('reply.queue-late', { when: 'as it is interrupted' }, async (variant) => {
-  const h = await variant.start();
-  h.model.on('hello').reply(text('hello'));
-  const sessionId = await h.begin('hello');
-  await h.finish(sessionId);
   for (const round of ROUNDS) {
     const held = gate(text('never said'));
-    h.model.on(`begin ${round}.`).reply(held);
-    h.model.on(`late ${round}.`).always(text(`heard ${round}`));
-    await h.say(sessionId, `begin ${round}.`);
+    h.model.on(`start ${round}.`).reply(held);
+    h.model.on(`too late ${round}.`).always(text(`heard again ${round}`));
+    await h.say(sessionId, `start ${round}.`);
     await held.arrived;
 
-    const calls = [() => h.interrupt(sessionId), () => h.queue(sessionId, `late ${round}.`)];
+    const calls = [() => h.interrupt(sessionId), () => h.queue(sessionId, `too late ${round}.`)];
     await Promise.all((round % 2 === 0 ? calls : calls.toReversed()).map((call) => call()));
 
-    const heard = await h.until(sessionId, ({ answer }) => answer === `heard ${round}`, { what: `answer ${round}` });
+    const heard = await h.until(sessionId, ({ answer }) => answer === `heard again ${round}`, {
+      what: `answer ${round}`,
+    });
     expect(heard).toMatchObject({ status: 'rest' });
   }
 });
@@ -196,7 +182,7 @@ verifies('reply.unknown-session', async (variant) => {
   for (const call of [look(sessionId), interrupt(sessionId)]) await h.fails(...call, 'SESSION_NOT_FOUND');
 });
 
-verifies('reply.after-failure', { when: 'of the model' }, async (variant) => {
+verifies('reply.after-failure', { toolsets: ['compact'], when: 'of the model' }, async (variant) => {
   const h = await variant.start();
   h.model.on('broken').always(httpError(400, { message: 'the model has had enough' }));
   h.model.on('better').reply(text('fine again'));

@@ -62,21 +62,38 @@ verifies(['request.plan-said', 'request.plan'], { when: 'also when the process i
   expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
 });
 
-verifies('request.question-map', async (variant) => {
-  const h = await variant.start();
-  const script = h.model.on('ask me').reply(asks(COLOUR), text('thanks'));
-  const sessionId = await h.begin('ask me');
-  const { id, ...asked } = await h.nextRequest(sessionId);
-  expect(asked).toMatchObject({ type: 'user_question', toolName: 'AskUserQuestion', shown: 'Which colour?' });
-  expect(asked.input.questions).toMatchObject([
-    { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] },
-  ]);
-  await h.allow(sessionId, { requestId: id, answers: { 'Which colour?': 'Blue' } });
-  expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks' });
-  const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
-  expect(told?.text).toContain('"Which colour?"="Blue"');
-  expect(told?.text).not.toContain('Red');
-});
+verifies(
+  ['request.question-map', 'request.question-inside-input', 'request.question-not-approved'],
+  async (variant) => {
+    const h = await variant.start();
+    const first = h.model.on('ask me').reply(asks(COLOUR), text('thanks'));
+    const sessionId = await h.begin('ask me', { allowedTools: ['AskUserQuestion'] });
+    const { id, ...asked } = await h.nextRequest(sessionId);
+    expect(asked).toMatchObject({ type: 'user_question', toolName: 'AskUserQuestion', shown: 'Which colour?' });
+    expect(asked.input.questions).toMatchObject([
+      { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] },
+    ]);
+    await h.allow(sessionId, { requestId: id, answers: { 'Which colour?': 'Blue' } });
+    expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks' });
+    const [told] = h.model.requestsFor(first)[1]?.toolResults ?? [];
+    expect(told?.text).toContain('"Which colour?"="Blue"');
+    expect(told?.text).not.toContain('Red');
+
+    const second = h.model.on('and more').reply(asks(COLOUR, EXTRAS), text('thanks again'));
+    await h.say(sessionId, 'and more');
+    const { id: again, input } = await h.nextRequest(sessionId);
+    for (const answers of [['Blue'], ['Blue', 'Roof', 'more'], { 'Which size?': 'Large' }]) {
+      const updatedInput = { questions: input.questions, answers };
+      await h.fails(...h.dialect.allow(sessionId, again, { updatedInput }), 'INVALID_ARGUMENT');
+    }
+    const updatedInput = { questions: input.questions, answers: ['Blue', ['Wheels', 'Doors']] };
+    await h.allow(sessionId, { requestId: again, updatedInput });
+    expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks again' });
+    const [toldAgain] = h.model.requestsFor(second)[1]?.toolResults ?? [];
+    expect(toldAgain?.text).toContain('"Which colour?"="Blue"');
+    expect(toldAgain?.text).toContain('"Which extras?"="Wheels, Doors"');
+  },
+);
 
 verifies(['request.question-list', 'request.question-needs-answer'], async (variant) => {
   const h = await variant.start();
@@ -94,30 +111,4 @@ verifies(['request.question-list', 'request.question-needs-answer'], async (vari
   const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
   expect(told?.text).toContain('"Which colour?"="a light green"');
   expect(told?.text).toContain('"Which extras?"="Wheels, Doors"');
-});
-
-verifies(['request.question-inside-input', 'request.question-needs-answer'], async (variant) => {
-  const h = await variant.start();
-  const script = h.model.on('ask me').reply(asks(COLOUR, EXTRAS), text('thanks'));
-  const sessionId = await h.begin('ask me');
-  const { id, input } = await h.nextRequest(sessionId);
-  for (const answers of [['Blue'], ['Blue', 'Roof', 'more'], { 'Which size?': 'Large' }]) {
-    const updatedInput = { questions: input.questions, answers };
-    await h.fails(...h.dialect.allow(sessionId, id, { updatedInput }), 'INVALID_ARGUMENT');
-  }
-  const updatedInput = { questions: input.questions, answers: ['Blue', ['Wheels', 'Doors']] };
-  await h.allow(sessionId, { requestId: id, updatedInput });
-  expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks' });
-  const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
-  expect(told?.text).toContain('"Which colour?"="Blue"');
-  expect(told?.text).toContain('"Which extras?"="Wheels, Doors"');
-});
-
-verifies('request.question-not-approved', async (variant) => {
-  const h = await variant.start();
-  h.model.on('ask me').reply(asks(COLOUR), text('thanks'));
-  const sessionId = await h.begin('ask me', { allowedTools: ['AskUserQuestion'] });
-  expect(await h.nextRequest(sessionId)).toMatchObject({ type: 'user_question' });
-  await h.allow(sessionId, { answers: ['Red'] });
-  await h.finish(sessionId);
 });

@@ -70,9 +70,9 @@ verifies(['check.poll-interval', 'request.events', 'request.permission'], async 
   expect(outcomes).toMatchObject([{ data: { requestId: action.requestId, decision: 'allow', source: 'caller' } }]);
 });
 
-verifies(['request.deny', 'request.once'], async (variant) => {
+verifies(['request.deny', 'request.once', 'request.deny-default', 'request.updated-input'], async (variant) => {
   const h = await variant.start();
-  const script = h.model.on('make a file').reply(touch('made.txt'), text('all right'));
+  const denied = h.model.on('make a file').reply(touch('made.txt'), text('all right'));
   const sessionId = await h.begin('make a file');
   const { id } = await h.nextRequest(sessionId);
   await h.deny(sessionId, { requestId: id, message: 'use another name' });
@@ -81,20 +81,25 @@ verifies(['request.deny', 'request.once'], async (variant) => {
   }
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'all right' });
   expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
-  expect(h.model.requestsFor(script)[1]?.toolResults[0]).toMatchObject({
+  expect(h.model.requestsFor(denied)[1]?.toolResults.at(-1)).toMatchObject({
     isError: true,
     text: expect.stringContaining('use another name'),
   });
-});
 
-verifies(['request.deny-default', 'request.audited'], async (variant) => {
-  const h = await variant.start();
-  const script = h.model.on('make a file').reply(touch('made.txt'), text('all right'));
-  const sessionId = await h.begin('make a file');
+  const deniedAgain = h.model.on('now another').reply(touch('another.txt'), text('all right'));
+  await h.say(sessionId, 'now another');
   await h.deny(sessionId);
   await h.finish(sessionId);
-  expect(h.model.requestsFor(script)[1]?.toolResults[0]?.text).toContain('Permission denied by caller');
-  expect(await firstDecision(h)).toEqual({ who: 'caller', what: 'Bash', outcome: 'deny' });
+  expect(h.model.requestsFor(deniedAgain)[1]?.toolResults.at(-1)?.text).toContain('Permission denied by caller');
+
+  h.model.on('as you like').reply(touch('asked.txt'), text('done'));
+  await h.say(sessionId, 'as you like');
+  await h.allow(sessionId, { updatedInput: { command: 'touch other.txt' } });
+  await h.finish(sessionId);
+  expect(existsSync(join(h.project, 'asked.txt'))).toBe(false);
+  expect(existsSync(join(h.project, 'other.txt'))).toBe(true);
+  const decisions = auditedDecisions(h).map(({ who, outcome }) => `${who} ${outcome}`);
+  expect(decisions).toEqual(['caller deny', 'caller deny', 'caller allow']);
 });
 
 verifies('request.deny-interrupt', async (variant) => {
@@ -107,16 +112,6 @@ verifies('request.deny-interrupt', async (variant) => {
   expect(h.model.requestsFor(script)).toHaveLength(1);
   const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what now', waitMs: 40_000 });
   expect(next).toMatchObject({ status: 'idle', result: { result: 'nothing', isError: false } });
-});
-
-verifies('request.updated-input', async (variant) => {
-  const h = await variant.start();
-  h.model.on('make a file').reply(touch('asked.txt'), text('done'));
-  const sessionId = await h.begin('make a file');
-  await h.allow(sessionId, { updatedInput: { command: 'touch other.txt' } });
-  await h.finish(sessionId);
-  expect(existsSync(join(h.project, 'asked.txt'))).toBe(false);
-  expect(existsSync(join(h.project, 'other.txt'))).toBe(true);
 });
 
 verifies('request.always-allow', async (variant) => {

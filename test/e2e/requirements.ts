@@ -194,6 +194,24 @@ export const { requirements, verifies } = defineRequirements({
     'list.active': 'isActive and activeStatus tell which sessions have a process of this server',
   },
 
+  engine: [
+    'reply.queue-interrupted',
+    'reply.queue-late',
+    'disk.vanished-directory',
+    'request.parallel',
+    'request.sub-agents',
+    'life.park',
+    'life.park-background',
+    'life.background-wakes',
+    'life.ttl',
+    'life.max-sessions-parks',
+    'life.max-sessions-busy',
+    'totals.hot-replies',
+    'totals.parked',
+    'totals.killed',
+    'totals.disk',
+  ],
+
   protocol: [
     'tools.few',
     'tools.described',

@@ -1,9 +1,12 @@
+import { existsSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
+import type { MarkedProcess } from '../harness/marked-processes.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { startRunningCommand } from '../harness/running-command.ts';
 
@@ -12,20 +15,44 @@ vi.setConfig({ testTimeout: 90_000 });
 
 const FAKE_CLAUDE = fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url));
 
-/** Arguments of a session with a stand-in for Claude Code that behaves so. */
+const programOf = (behaviour: string): string => `claude-that-is-${behaviour}.mjs`;
+
+/** Arguments of a session with a stand-in for Claude Code that behaves so. Its program tells its processes apart. */
 function fake(h: Harness, behaviour: string, more: Record<string, unknown> = {}): Record<string, unknown> {
+  const program = join(h.home, programOf(behaviour));
+  if (!existsSync(program)) symlinkSync(FAKE_CLAUDE, program);
   return {
     prompt: 'hello',
     cwd: h.project,
-    advanced: { pathToClaudeCodeExecutable: FAKE_CLAUDE, env: { FAKE_CLAUDE: behaviour }, ...more },
+    advanced: { pathToClaudeCodeExecutable: program, env: { FAKE_CLAUDE: behaviour }, ...more },
   };
 }
 
-/** The server lives, and a healthy session works as ever. */
-async function expectHealthy(h: Harness): Promise<void> {
-  h.model.on('are you well').reply(text('quite well'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'are you well', cwd: h.project });
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'quite well' } });
+/** Nothing is left of the stand-in that behaves so. */
+async function expectGone(h: Harness, behaviour: string): Promise<void> {
+  const isIts = ({ command }: MarkedProcess): boolean => command.includes(programOf(behaviour));
+  await eventually(async () => !(await h.processes()).some(isIts), { what: 'its process is gone', within: 6_000 });
+}
+
+/** A session of the real Claude Code beside those that misbehave. */
+function besides(harness: () => Harness): { expectHealthy(): Promise<void> } {
+  let sessionId = '';
+  const says = async (): Promise<void> => {
+    const state = await harness().waitUntilRest(sessionId);
+    expect(state).toMatchObject({ status: 'idle', result: { result: 'quite well' } });
+  };
+  beforeAll(async () => {
+    harness().model.on('are you well').always(text('quite well'));
+    ({ sessionId } = await harness().ok('claude_code', { prompt: 'are you well', cwd: harness().project }));
+    await says();
+  }, 60_000);
+  return {
+    /** The server lives, and the session works as ever. */
+    async expectHealthy() {
+      await harness().ok('claude_code_reply', { sessionId, prompt: 'are you well' });
+      await says();
+    },
+  };
 }
 
 async function poll(h: Harness, sessionId: string, args: Record<string, unknown> = {}): Promise<Json> {
@@ -33,162 +60,179 @@ async function poll(h: Harness, sessionId: string, args: Record<string, unknown>
 }
 
 describe('a Claude Code that misbehaves takes nobody with it', () => {
-  test('the stand-in is a Claude Code at all', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'ordinary'));
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
-    await h.ok('claude_code_reply', { sessionId, prompt: 'again' });
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'answer to: again' } });
-  });
+  const harness = shareHarness({ args: ['--max-sessions', '40'] });
+  const { expectHealthy } = besides(harness);
 
-  test('another version that tells neither its state nor the fate of messages', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'other-version'));
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
-    await h.ok('claude_code_reply', { sessionId, prompt: 'once more' });
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'answer to: once more' } });
-    const { events } = await poll(h, sessionId, { responseMode: 'full' });
-    expect(events.map(({ data }: Json) => data.subtype ?? data.type)).toEqual(
-      expect.arrayContaining(['of_next_year', 'invented']),
-    );
-  });
-
-  test('100,000 events', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'flood'));
-    // The server answers while it is flooded.
-    await h.ok('claude_code_session', { action: 'list' });
-    const done = await h.waitUntilRest(sessionId, { within: 25_000 });
-    expect(done).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
-    const { events, cursorResetTo, nextCursor } = await poll(h, sessionId, {
-      cursor: 1,
-      responseMode: 'full',
+  // Much of it is waiting for what does not come.
+  describe.concurrent('be it', () => {
+    test('the stand-in is a Claude Code at all', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'ordinary'));
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({
+        status: 'idle',
+        result: { result: 'answer to: hello' },
+      });
+      await h.ok('claude_code_reply', { sessionId, prompt: 'again' });
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'answer to: again' } });
     });
-    expect(events.length).toBeLessThanOrEqual(2_000);
-    expect(cursorResetTo).toBe(events[0].id);
-    expect(nextCursor).toBeGreaterThan(100_000);
-    await expectHealthy(h);
+
+    test('another version that tells neither its state nor the fate of messages', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'other-version'));
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({
+        status: 'idle',
+        result: { result: 'answer to: hello' },
+      });
+      await h.ok('claude_code_reply', { sessionId, prompt: 'once more' });
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'answer to: once more' } });
+      const { events } = await poll(h, sessionId, { responseMode: 'full' });
+      expect(events.map(({ data }: Json) => data.subtype ?? data.type)).toEqual(
+        expect.arrayContaining(['of_next_year', 'invented']),
+      );
+    });
+
+    test('100,000 events', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'flood'));
+      // The server answers while it is flooded.
+      await h.ok('claude_code_session', { action: 'list' });
+      const done = await h.waitUntilRest(sessionId, { within: 25_000 });
+      expect(done).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
+      const { events, cursorResetTo, nextCursor } = await poll(h, sessionId, {
+        cursor: 1,
+        responseMode: 'full',
+      });
+      expect(events.length).toBeLessThanOrEqual(2_000);
+      expect(cursorResetTo).toBe(events[0].id);
+      expect(nextCursor).toBeGreaterThan(100_000);
+    });
+
+    test('one event of 20 MB', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'huge'));
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({
+        status: 'idle',
+        result: { result: 'answer to: hello' },
+      });
+      const { nextCursor } = await poll(h, sessionId);
+      expect((await poll(h, sessionId, { cursor: nextCursor })).events).toEqual([]);
+      await poll(h, sessionId, { responseMode: 'full' });
+    });
+
+    test('garbage among its messages', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'garbage'));
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({
+        status: 'idle',
+        result: { result: 'answer to: hello' },
+      });
+      for (const responseMode of ['minimal', 'full']) await poll(h, sessionId, { responseMode });
+    });
+
+    test('a result without what a result has', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'garbage-result'));
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error', result: { isError: true } });
+    });
+
+    test('nothing but garbage', async () => {
+      const h = harness();
+      const message = await h.fails('claude_code', fake(h, 'garbage-only', { sessionInitTimeoutMs: 1_500 }), 'TIMEOUT');
+      expect(message).toContain('1500 ms');
+      await expectGone(h, 'garbage-only');
+    });
+
+    test('it exits at once', async () => {
+      const h = harness();
+      const message = await h.fails('claude_code', fake(h, 'exits-at-once'), 'INTERNAL');
+      expect(message).toMatch(/did not start.*this licence has expired/s);
+    });
+
+    test('it does not exist, or cannot be run', async () => {
+      const h = harness();
+      for (const pathToClaudeCodeExecutable of ['/nowhere/claude', h.project, '/etc/hostname']) {
+        const args = { prompt: 'hello', cwd: h.project, advanced: { pathToClaudeCodeExecutable } };
+        const { isError, data } = await h.call('claude_code', args);
+        expect({ isError, ...data }).toMatchObject({ isError: true, sessionId: '', status: 'error' });
+      }
+    });
+
+    test('it hears nothing: interrupt and cancel end it all the same', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'deaf'));
+      const { sessions } = await h.ok('claude_code_session', { action: 'interrupt', sessionId });
+      expect(sessions[0].status).toBe('idle');
+      await expectGone(h, 'deaf');
+      const another = await h.ok('claude_code', fake(h, 'deaf'));
+      await h.ok('claude_code_session', { action: 'cancel', sessionId: another.sessionId });
+      await expectGone(h, 'deaf');
+    });
+
+    test('it hears nothing: a switch of model is an error, not a wait without end', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'hangs-at-end'));
+      await h.waitUntilRest(sessionId);
+      const args = { sessionId, prompt: 'with another model', model: 'other' };
+      expect(await h.fails('claude_code_reply', args, 'TIMEOUT')).toContain('did not react');
+    });
+
+    test('its output ends before it does', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'closes-its-output'));
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error' });
+      await expectGone(h, 'closes-its-output');
+    });
+
+    test('it dies of itself at rest: nothing happened, and the next reply starts another', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'answers-and-dies'));
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({
+        status: 'idle',
+        result: { result: 'answer to: hello' },
+      });
+      await expectGone(h, 'answers-and-dies');
+      await h.ok('claude_code_reply', { sessionId, prompt: 'again' });
+      expect(await h.waitUntilRest(sessionId)).toMatchObject({
+        status: 'idle',
+        result: { result: 'answer to: again' },
+      });
+    });
+
+    test('it dies with an open request: settled once, and the late answer is told so', async () => {
+      const h = harness();
+      const { sessionId } = await h.ok('claude_code', fake(h, 'asks-and-dies'));
+      const rest = await h.waitUntilRest(sessionId);
+      expect(rest).toMatchObject({ status: 'error' });
+      expect(rest.result.result).toContain('exit code 7');
+      expect(rest.actions).toBeUndefined();
+    });
   });
 
-  test('one event of 20 MB', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'huge'));
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
-    const { nextCursor } = await poll(h, sessionId);
-    expect((await poll(h, sessionId, { cursor: nextCursor })).events).toEqual([]);
-    await poll(h, sessionId, { responseMode: 'full' });
-    await expectHealthy(h);
-  });
+  test('a session beside them all works as ever', () => expectHealthy());
+});
 
-  test('garbage among its messages', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'garbage'));
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
-    for (const responseMode of ['minimal', 'full']) await poll(h, sessionId, { responseMode });
-    await expectHealthy(h);
-  });
+test('a Claude Code that hangs at its start leaves no session', async () => {
+  const h = await startHarness();
+  const args = fake(h, 'hangs-at-start', { sessionInitTimeoutMs: 1_000 });
+  expect(await h.fails('claude_code', args, 'TIMEOUT')).toContain('1000 ms');
+  await expectGone(h, 'hangs-at-start');
+  expect((await h.ok('claude_code_session', { action: 'list' })).sessions).toEqual([]);
+});
 
-  test('a result without what a result has', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'garbage-result'));
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error', result: { isError: true } });
-    await expectHealthy(h);
-  });
-
-  test('nothing but garbage', async () => {
-    const h = await startHarness();
-    const message = await h.fails('claude_code', fake(h, 'garbage-only', { sessionInitTimeoutMs: 1_500 }), 'TIMEOUT');
-    expect(message).toContain('1500 ms');
-    await onlyTheServer(h);
-    await expectHealthy(h);
-  });
-
-  test('it exits at once', async () => {
-    const h = await startHarness();
-    const message = await h.fails('claude_code', fake(h, 'exits-at-once'), 'INTERNAL');
-    expect(message).toMatch(/did not start.*this licence has expired/s);
-    await expectHealthy(h);
-  });
-
-  test('it hangs at its start', async () => {
-    const h = await startHarness();
-    const args = fake(h, 'hangs-at-start', { sessionInitTimeoutMs: 1_000 });
-    expect(await h.fails('claude_code', args, 'TIMEOUT')).toContain('1000 ms');
-    await onlyTheServer(h);
-    expect((await h.ok('claude_code_session', { action: 'list' })).sessions).toEqual([]);
-    await expectHealthy(h);
-  });
-
-  test('it does not exist, or cannot be run', async () => {
-    const h = await startHarness();
-    for (const pathToClaudeCodeExecutable of ['/nowhere/claude', h.project, '/etc/hostname']) {
-      const args = { prompt: 'hello', cwd: h.project, advanced: { pathToClaudeCodeExecutable } };
-      const { isError, data } = await h.call('claude_code', args);
-      expect({ isError, ...data }).toMatchObject({ isError: true, sessionId: '', status: 'error' });
-    }
-    await expectHealthy(h);
-  });
-
-  test('it does not go when it is asked: the end of the server', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'hangs-at-end'));
-    await h.waitUntilRest(sessionId);
-    h.server.closeStdin();
-    await eventually(async () => (await h.processes()).length === 0, { what: 'all is gone', within: 5_000 });
-  });
-
-  test('it hears nothing: interrupt and cancel end it all the same', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'deaf'));
-    const { sessions } = await h.ok('claude_code_session', { action: 'interrupt', sessionId });
-    expect(sessions[0].status).toBe('idle');
-    await onlyTheServer(h);
-    const another = await h.ok('claude_code', fake(h, 'deaf'));
-    await h.ok('claude_code_session', { action: 'cancel', sessionId: another.sessionId });
-    await onlyTheServer(h);
-    await expectHealthy(h);
-  });
-
-  test('it hears nothing: a switch of model is an error, not a wait without end', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'hangs-at-end'));
-    await h.waitUntilRest(sessionId);
-    const args = { sessionId, prompt: 'with another model', model: 'other' };
-    expect(await h.fails('claude_code_reply', args, 'TIMEOUT')).toContain('did not react');
-    await expectHealthy(h);
-  });
-
-  test('its output ends before it does', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'closes-its-output'));
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error' });
-    await onlyTheServer(h);
-    await expectHealthy(h);
-  });
-
-  test('it dies of itself at rest: nothing happened, and the next reply starts another', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'answers-and-dies'));
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
-    await onlyTheServer(h);
-    await h.ok('claude_code_reply', { sessionId, prompt: 'again' });
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'answer to: again' } });
-  });
-
-  test('it dies with an open request: settled once, and the late answer is told so', async () => {
-    const h = await startHarness();
-    const { sessionId } = await h.ok('claude_code', fake(h, 'asks-and-dies'));
-    const rest = await h.waitUntilRest(sessionId);
-    expect(rest).toMatchObject({ status: 'error' });
-    expect(rest.result.result).toContain('exit code 7');
-    expect(rest.actions).toBeUndefined();
-    await expectHealthy(h);
-  });
+test('a Claude Code that does not go when it is asked ends with the server', async () => {
+  const h = await startHarness();
+  const { sessionId } = await h.ok('claude_code', fake(h, 'hangs-at-end'));
+  await h.waitUntilRest(sessionId);
+  h.server.closeStdin();
+  await eventually(async () => (await h.processes()).length === 0, { what: 'all is gone', within: 5_000 });
 });
 
 describe('open requests when a session ends', () => {
+  const harness = shareHarness();
+  const { expectHealthy } = besides(harness);
+
   test.for(['ordinary Claude Code', 'stand-in'])('cancel with open requests: %s', async (kind) => {
-    const h = await startHarness();
+    const h = harness();
     h.model
       .on('ask me')
       .reply(tool('Bash', { command: 'touch a.txt', description: 'a' }))
@@ -208,7 +252,7 @@ describe('open requests when a session ends', () => {
     const { events, status } = await poll(h, sessionId);
     expect(status).toBe('cancelled');
     expect(events.filter(({ type }: Json) => type === 'permission_result')).toHaveLength(1);
-    await expectHealthy(h);
+    await expectHealthy();
   });
 
   test('shut-down with open requests is quiet', async () => {
@@ -223,17 +267,20 @@ describe('open requests when a session ends', () => {
 });
 
 describe('control messages to a process that is dead or dying', () => {
+  const harness = shareHarness();
+  const { expectHealthy } = besides(harness);
+
   test.for(['interrupt', 'cancel'])('%s right after the crash', async (action) => {
-    const h = await startHarness();
+    const h = harness();
     const { sessionId, cli } = await startRunningCommand(h);
     process.kill(cli.pid, 'SIGKILL');
     await h.ok('claude_code_session', { action, sessionId });
     await h.waitUntilRest(sessionId);
-    await expectHealthy(h);
+    await expectHealthy();
   });
 
   test('a reply right after the crash of a resting process is delivered or reported', async () => {
-    const h = await startHarness();
+    const h = harness();
     h.model.on('first').reply(text('one'));
     h.model.on('second').reply(text('two'));
     const { sessionId } = await h.ok('claude_code', { prompt: 'first', cwd: h.project });
@@ -251,7 +298,7 @@ describe('control messages to a process that is dead or dying', () => {
   });
 
   test('several at once: interrupts, cancels, switches and replies in any order', async () => {
-    const h = await startHarness();
+    const h = harness();
     const held = gate(text('late'));
     h.model.on('hold on').reply(held);
     const { sessionId } = await h.ok('claude_code', { prompt: 'hold on', cwd: h.project });
@@ -267,11 +314,10 @@ describe('control messages to a process that is dead or dying', () => {
     ]);
     expect(await poll(h, sessionId)).toMatchObject({ status: 'cancelled' });
     await h.fails('claude_code_reply', { sessionId, prompt: 'more' }, 'CANCELLED');
-    await onlyTheServer(h);
-    await expectHealthy(h);
+    await eventually(async () => (await h.processes()).every(({ command }) => !command.includes(sessionId)), {
+      what: 'its process is gone',
+      within: 6_000,
+    });
+    await expectHealthy();
   });
 });
-
-async function onlyTheServer(h: Harness): Promise<void> {
-  await eventually(async () => (await h.processes()).length === 1, { what: 'only the server is left', within: 6_000 });
-}

@@ -34,8 +34,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
   ];
   test.for(endings)('by %s', async ([, exitCode, end]) => {
     const h = await startHarness();
-    await startRunningCommand(h, 'first');
-    await startRunningCommand(h, 'second');
+    await startRunningCommand(h);
     end(h);
     // Twice is harmless.
     end(h);
@@ -59,8 +58,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
 
   test('by SIGKILL, which only the watchdog survives', async () => {
     const h = await startHarness();
-    await startRunningCommand(h, 'first');
-    await startRunningCommand(h, 'second');
+    await Promise.all([startRunningCommand(h, 'first'), startRunningCommand(h, 'second')]);
     const watchdog = watchdogOf(h.server.pid);
     h.server.kill('SIGKILL');
     await allGone(h, WATCHDOG_MS);

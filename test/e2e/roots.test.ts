@@ -3,15 +3,19 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
 import { TOOLSETS } from '../harness/toolsets.ts';
 
-const OFFERS_ROOTS = { capabilities: { roots: { listChanged: true } } };
+/** That the real one works where it is started is shown with `start.default-directory`. */
+const SAYS_WHERE = {
+  CLAUDE_CODE_MCP_EXECUTABLE: fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url)),
+  FAKE_CLAUDE: 'says-where',
+};
+const OFFERS_ROOTS = { capabilities: { roots: { listChanged: true } }, env: SAYS_WHERE };
 
 function offer(client: Client, ...directories: string[]): { asked: number } {
   const seen = { asked: 0 };
@@ -30,9 +34,8 @@ async function folder(h: Harness, name: string): Promise<string> {
 
 /** Starts a session that says where it is. */
 async function whereItWorks(h: Harness, cwd?: string): Promise<string | undefined> {
-  const script = h.model.on('where').reply(tool('Bash', { command: 'pwd', description: 'x' }), text('there'));
-  await h.finish(await h.begin('where', cwd === undefined ? {} : { cwd }));
-  return h.model.requestsFor(script)[1]?.toolResults[0]?.text;
+  const { answer } = await h.finish(await h.begin('where', cwd === undefined ? {} : { cwd }));
+  return answer?.replace('answer to: ', '');
 }
 
 describe.each(ERAS)('%s', (era) => {

@@ -37,7 +37,7 @@ verifies(['start.returns-at-once', 'start.one-required-parameter', 'start.defaul
   expect(await h.finish(answer.sessionId)).toMatchObject({ status: 'rest', answer: 'done' });
 });
 
-verifies('start.returns-at-once', { when: 'several at once' }, async (variant) => {
+verifies('start.returns-at-once', { toolsets: ['compact'], when: 'several at once' }, async (variant) => {
   const h = await variant.start();
   const names = ['north', 'south', 'east'];
   for (const name of names) h.model.on(`go ${name}`).reply(text(`went ${name}`));

@@ -21,29 +21,27 @@ verifies(['look.at-once', 'wait.time-up', 'wait.until-rest', 'wait.two-at-once']
   for (const wait of waits) expect(await wait).toMatchObject({ status: 'rest', answer: 'done' });
 });
 
+// That it comes every 5 s though nothing changes is shown by a clock of its own, in test/mcp/progress.test.ts.
 verifies('wait.progress', async (variant) => {
   const h = await variant.start();
-  const held = gate(text('done'));
-  h.model.on('say it').reply(tool('Bash', { command: 'echo one', description: 'say one' }), held);
+  const [first, last] = [gate(tool('Bash', { command: 'echo one', description: 'say one' })), gate(text('done'))];
+  h.model.on('say it').reply(first, last);
   const sessionId = await h.begin('say it');
-  await held.arrived;
-  const seen: { progress: number; message?: string | undefined; at: number }[] = [];
-  const startedAt = performance.now();
+  await first.arrived;
+  const seen: { progress: number; message?: string | undefined }[] = [];
   const waiting = h.ok(...h.dialect.watch(sessionId, LONG_MS), {
     onProgress: ({ progress, message }) => {
-      seen.push({ progress, message, at: performance.now() - startedAt });
-      if (seen.length === 3) held.release();
+      seen.push({ progress, message });
+      first.release();
+      if (message?.startsWith('1 tool') === true) last.release();
     },
   });
   expect(h.dialect.view(await waiting)).toMatchObject({ status: 'rest', answer: 'done' });
-  expect(seen.length).toBeGreaterThanOrEqual(3);
+  expect(seen.length).toBeGreaterThanOrEqual(2);
   const numbers = seen.map(({ progress }) => progress);
   expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   expect(new Set(numbers).size).toBe(numbers.length);
-  expect(seen[0]?.message).toMatch(/^1 tool \(1 Bash\), now: /);
-  const times = [0, ...seen.map(({ at }) => at)];
-  // Five seconds are the promise.
-  for (const [index, at] of times.entries()) expect(at - (times[index - 1] ?? 0)).toBeLessThan(5_000);
+  expect(seen.map(({ message }) => message)).toContainEqual(expect.stringMatching(/^1 tool \(1 Bash\), now: /));
 });
 
 verifies('wait.client-cancels', async (variant) => {

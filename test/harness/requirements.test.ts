@@ -10,9 +10,14 @@ const program = fileURLToPath(new URL('fixtures/stand-in-server.mjs', import.met
 const ran: string[] = [];
 
 const { verifies } = defineRequirements({
-  both: { 'stand-in.era': 'says its era', 'stand-in.toolset': 'is told its toolset' },
+  both: {
+    'stand-in.era': 'says its era',
+    'stand-in.toolset': 'is told its toolset',
+    'stand-in.engine': 'does the same for both',
+  },
   compact: { 'stand-in.compact': 'is only in the one' },
   explicit: { 'stand-in.explicit': 'is only in the other' },
+  engine: ['stand-in.engine'],
   protocol: ['stand-in.era'],
 });
 
@@ -26,7 +31,8 @@ async function run(name: string, variant: Variant): Promise<void> {
 verifies(['stand-in.era', 'stand-in.toolset'], (variant) => run('both', variant));
 verifies(['stand-in.era', 'stand-in.compact'], (variant) => run('shared', variant));
 verifies('stand-in.era', { toolsets: ['explicit'], when: 'narrowed' }, (variant) => run('narrowed', variant));
-verifies('stand-in.toolset', (variant) => run('of the engine', variant));
+verifies('stand-in.toolset', (variant) => run('in each', variant));
+verifies('stand-in.engine', (variant) => run('of the engine', variant));
 verifies('stand-in.toolset', { eras: ['legacy'], when: 'in one era' }, (variant) => run('in one era', variant));
 
 afterAll(() => {
@@ -39,8 +45,9 @@ afterAll(() => {
     'shared modern compact',
     'narrowed legacy explicit',
     'narrowed modern explicit',
+    'in each modern compact',
+    'in each legacy explicit',
     'of the engine modern compact',
-    'of the engine legacy explicit',
     'in one era legacy compact',
     'in one era legacy explicit',
   ]);
@@ -73,6 +80,7 @@ it('finds what is not verified in a toolset, not defined, not readable', () => {
     both: { 'a.one': '', 'a.two': '', 'a.three': '', 'a.hidden': '' },
     compact: { 'a.in-comment': '', 'a.in-text': '', 'a.in-helper': '', 'a.compact': '' },
     explicit: { 'a.explicit': '' },
+    engine: [],
     protocol: [],
   });
   expect(requirementCoverage(requirements, directory)).toEqual({

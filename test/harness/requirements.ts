@@ -35,6 +35,8 @@ export interface Variant {
 /** A different one for each, so that a test in both toolsets is one in both eras too. */
 const ERA_OF: Readonly<Record<Toolset, Era>> = { compact: 'modern', explicit: 'legacy' };
 
+const ENGINE_SHOWN_IN: readonly Toolset[] = ['compact'];
+
 type Body = (variant: Variant) => Promise<void>;
 
 export interface Requirements<Id extends string> {
@@ -49,6 +51,8 @@ export function defineRequirements<Both extends string, Compact extends string, 
   readonly both: Texts<Both>;
   readonly compact: Texts<Compact>;
   readonly explicit: Texts<Explicit>;
+  /** What holds in both because the engine does it, and no tool could change: shown in one of them. */
+  readonly engine: readonly NoInfer<Both>[];
   /** What depends on how a client speaks: listing, errors, progress, cancelled calls. All else is the engine's. */
   readonly protocol: readonly NoInfer<Both | Compact | Explicit>[];
 }): Requirements<Both | Compact | Explicit> {
@@ -57,6 +61,7 @@ export function defineRequirements<Both extends string, Compact extends string, 
     ...requirementsOf(texts.both, TOOLSETS),
     ...requirementsOf(texts.compact, ['compact']),
     ...requirementsOf(texts.explicit, ['explicit']),
+    ...Object.fromEntries(texts.engine.map((id) => [id, { text: texts.both[id], toolsets: ENGINE_SHOWN_IN }])),
   } as Record<Id, Requirement>;
 
   function verifies(given: Id | readonly Id[], ...rest: [Body] | [Variants, Body]): void {

@@ -3,7 +3,7 @@ import { startHarness } from '../harness/harness.ts';
 import { soak, soakHarness } from './soak.ts';
 
 const SESSIONS = 3;
-const TURNS = 12;
+const TURNS = 8;
 const MEGABYTE = 1024 * 1024;
 
 /** The long one is `npm run soak`. */
