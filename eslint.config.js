@@ -224,4 +224,18 @@ export default defineConfig(
       'no-undef': 'off',
     },
   },
+  {
+    // Files share the modules of their worker: a hook in a helper would hold for the first file alone.
+    files: ['test/**/*.ts'],
+    ignores: ['**/*.test.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'Program > ExpressionStatement > CallExpression[callee.name=/^(before|after)(Each|All)$/]',
+          message: 'Use onTestFinished where the helper is called, or export a function that sets the hook up.',
+        },
+      ],
+    },
+  },
 );
