@@ -68,7 +68,7 @@ verifies(['reply.wait', 'reply.busy', 'reply.busy-race'], async (variant) => {
   );
   expect(answers.filter(({ isError }) => !isError)).toHaveLength(1);
   for (const { isError, data } of answers) if (isError) expect(data.error).toContain('[SESSION_BUSY]');
-  const sessionTotalTurns = result.sessionTotalTurns + 1;
+  const sessionTotalTurns = Number(result.sessionTotalTurns) + 1;
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'first', sessionTotalTurns } });
 });
 
