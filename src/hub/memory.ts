@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import os from 'node:os';
+import { removeOldAudit } from '../audit/retention.ts';
 import type { Settings } from '../config/load-settings.ts';
 import type { Engine } from '../engine/engine.ts';
 import { messageOf } from '../errors/errors.ts';
@@ -28,7 +29,10 @@ export interface HubMemory {
 }
 
 export interface MemoryOptions {
-  readonly settings: Pick<Settings, 'stateDir' | 'store' | 'retainDays' | 'eventBufferSize'>;
+  readonly settings: Pick<
+    Settings,
+    'stateDir' | 'store' | 'retainDays' | 'retainAuditDays' | 'auditLog' | 'eventBufferSize'
+  >;
   readonly now: () => number;
   readonly log: (level: 'debug' | 'warn' | 'error', line: string) => void;
   /** Another life of this hub has begun: this one has to end. */
@@ -55,6 +59,7 @@ export async function openMemory({ settings, now, log, onFenced }: MemoryOptions
   const forget = async (): Promise<void> => {
     const before = Math.trunc(now() - settings.retainDays * DAY_MS);
     while ((await store.forget({ before, limit: FORGET_AT_ONCE })).more);
+    await removeOldAudit(settings.auditLog, now() - settings.retainAuditDays * DAY_MS);
   };
   const forgetQuietly = (): void => {
     forget().catch((error: unknown) => log('debug', `retention: ${messageOf(error)}`));

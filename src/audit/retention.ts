@@ -1,0 +1,19 @@
+import { readdir, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+/** Removes rotated files of the audit log whose last record is older than that. The file in use stays. */
+export async function removeOldAudit(auditLog: string, before: number): Promise<string[]> {
+  if (auditLog === 'off') return [];
+  const directory = path.dirname(auditLog);
+  const prefix = `${path.basename(auditLog)}.`;
+  const removed: string[] = [];
+  for (const name of await readdir(directory).catch(() => [])) {
+    if (!name.startsWith(prefix) || !/^\d+$/.test(name.slice(prefix.length))) continue;
+    const file = path.join(directory, name);
+    const { mtimeMs } = await stat(file);
+    if (mtimeMs >= before) continue;
+    await rm(file);
+    removed.push(file);
+  }
+  return removed;
+}
