@@ -82,7 +82,12 @@ export interface OwnWorktree {
 }
 
 /** What a caller may say about the sandbox where the operator switched it on: only what makes it tighter. */
-export function sandboxFor(rules: Settings, asked: Fields, host: SandboxHost, own?: OwnWorktree): Fields {
+export function sandboxFor(
+  rules: Pick<Settings, 'sandboxNetwork' | 'stateDir'>,
+  asked: Fields,
+  host: SandboxHost,
+  own?: OwnWorktree,
+): Fields {
   const network = fields(asked['network']);
   const filesystem = fields(asked['filesystem']);
   const closed = own?.besides ?? [rules.stateDir];
@@ -131,10 +136,10 @@ function proxySockets({ temporaryDir }: SandboxHost): string[] {
   return ['http', 'socks'].map((kind) => path.posix.join(temporaryDir, `claude-${kind}-*.sock`));
 }
 
-function fields(value: unknown): Fields {
+export function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }
 
-function strings(value: unknown): string[] {
+export function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
 }

@@ -6,9 +6,8 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import type { Workspace } from '../workspace/workspace.ts';
 import type { Directories } from './directories.ts';
 import { checkSandboxPackages } from './imposed-sandbox.ts';
-import { imposeRules } from './imposed-settings.ts';
+import { imposeRules } from './imposed-rules.ts';
 import type { EngineServices } from './services.ts';
-import { impose } from './session-limits.ts';
 import { ownWorktree } from './session-worktrees.ts';
 
 export interface LaunchPlan {
@@ -33,16 +32,17 @@ export class LaunchPlanner {
   }
 
   async plan(admitted: SessionOptions, worktree?: Workspace): Promise<LaunchPlan> {
-    const place = { trusted: await this.#isTrusted(admitted), configDir: this.#services.configDir };
-    const limited = impose(this.#settings, admitted, place);
-    const own = ownWorktree(worktree, this.#settings);
-    const { options, managedSettings, env } = imposeRules(this.#settings, limited.options, own);
+    const { options, managedSettings, env, warnings } = imposeRules(this.#settings, admitted, {
+      trusted: await this.#isTrusted(admitted),
+      configDir: this.#services.configDir,
+      worktree: ownWorktree(worktree, this.#settings),
+    });
     const launch = {
       options: withoutEnv(options),
       ...(managedSettings && { managedSettings }),
-      env: { ...this.#childEnv(options), ...limited.env, ...env },
+      env: { ...this.#childEnv(options), ...env },
     };
-    return { launch, warnings: limited.warnings };
+    return { launch, warnings };
   }
 
   /** Throws where the sandbox that the operator wants cannot be had. */

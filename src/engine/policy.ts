@@ -17,7 +17,7 @@ import { Directories } from './directories.ts';
 import { isHarmless } from './harmless-values.ts';
 import { contentsOf, type OptionContents } from './option-contents.ts';
 import { checkSandboxEscapes } from './sandbox-escapes.ts';
-import { drawsLimits, NO_MENTIONS_VARIABLE } from './session-limits.ts';
+import { drawsLimits, NO_MENTIONS_VARIABLE } from './imposed-rules.ts';
 import { settingsObject, withCheckedDirectories } from './settings-option.ts';
 
 /** Modes that give a caller nothing a person did not grant. */

@@ -3,18 +3,25 @@ import { loadSettings, type Settings } from '../config/load-settings.ts';
 import { thisHost } from '../config/host.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { SandboxHost } from './imposed-sandbox.ts';
-import { imposeRules } from './imposed-settings.ts';
+import { drawsLimits, imposeRules } from './imposed-rules.ts';
 
 function rules(given: Partial<Settings>): Settings {
   return { ...loadSettings({ ...thisHost(), argv: [], env: {} }), ...given };
 }
 
+const none = rules({});
+const here = { trusted: true, configDir: '/home/me/.claude', sandboxHost: () => HOST };
+const HOST: SandboxHost = {
+  platform: 'linux',
+  topLevel: ['/usr', '/etc', '/home', '/tmp', '/work'],
+  temporaryDir: '/tmp',
+};
 const BLOCKED = { blockReadsOutsideWorkingDirectories: true, blockWritesOutsideWorkingDirectories: true };
 const fenced = rules({ allowedDirs: ['/a', '/b'] });
 
 test('without rules an option not given stays an option not passed', () => {
   const options: SessionOptions = { cwd: '/a', settings: 'some.json' };
-  expect(imposeRules(rules({}), options)).toEqual({ options, env: {} });
+  expect(imposeRules(none, options, here)).toEqual({ options, env: {}, warnings: [] });
 });
 
 test.each<[string, SessionOptions['settings'], Record<string, unknown>]>([
@@ -29,7 +36,7 @@ test.each<[string, SessionOptions['settings'], Record<string, unknown>]>([
   ],
   ['permissions that are none', { permissions: 'none' }, {}],
 ])('ALLOWED_DIRS binds file tools, with %s', (_what, settings, kept) => {
-  const launch = imposeRules(fenced, { cwd: '/a', ...(settings !== undefined && { settings }) });
+  const launch = imposeRules(fenced, { cwd: '/a', ...(settings !== undefined && { settings }) }, here);
   expect(launch.managedSettings).toEqual({ permissions: BLOCKED });
   expect(launch.options).toMatchObject({ cwd: '/a' });
   expect(launch.options.settings).toHaveProperty('permissions', {
@@ -40,11 +47,6 @@ test.each<[string, SessionOptions['settings'], Record<string, unknown>]>([
   });
 });
 
-const HOST: SandboxHost = {
-  platform: 'linux',
-  topLevel: ['/usr', '/etc', '/home', '/tmp', '/work'],
-  temporaryDir: '/tmp',
-};
 const sandboxed = rules({ sandbox: true, sandboxNetwork: ['registry.npmjs.org'], stateDir: '/home/me/state' });
 
 test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', () => {
@@ -52,7 +54,7 @@ test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', 
     network: { deniedDomains: ['x'], allowedDomains: ['y'] },
     filesystem: { denyRead: ['/usr/local'] },
   };
-  const launch = imposeRules(sandboxed, { sandbox, settings: { sandbox: { enabled: false } } }, undefined, () => HOST);
+  const launch = imposeRules(sandboxed, { sandbox, settings: { sandbox: { enabled: false } } }, here);
   expect(launch.options.sandbox).toEqual(launch.managedSettings?.['sandbox']);
   expect(launch.options.settings).not.toHaveProperty('sandbox');
   expect(launch.options.sandbox).toMatchObject({
@@ -72,7 +74,7 @@ test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', 
 
 test('SANDBOX keeps file tools in the directories of the session, and out of the server’s own', () => {
   const settings = { permissions: { deny: ['WebFetch'] } };
-  expect(imposeRules(sandboxed, { settings }, undefined, () => HOST).options.settings).toEqual({
+  expect(imposeRules(sandboxed, { settings }, here).options.settings).toEqual({
     permissions: {
       ...BLOCKED,
       blockReadsExemptPaths: [],
@@ -89,7 +91,7 @@ test('SANDBOX leaves a session its own worktree, and what it needs of the reposi
     readOnly: ['/home/me/shop/.git/objects/info'],
     besides: ['/home/me/state/audit.jsonl', '/home/me/state/worktrees/.records'],
   };
-  const { options } = imposeRules(sandboxed, {}, own, () => HOST);
+  const { options } = imposeRules(sandboxed, {}, { ...here, worktree: own });
   expect(options.sandbox).toMatchObject({
     filesystem: {
       denyRead: ['~', '/home', '/tmp', '/work', ...own.besides],
@@ -104,6 +106,39 @@ test('SANDBOX leaves a session its own worktree, and what it needs of the reposi
 
 test('without SANDBOX a sandbox of the caller’s own stays as it was asked for', () => {
   const sandbox = { enabled: true };
-  expect(imposeRules(fenced, { sandbox }).options).toMatchObject({ sandbox });
-  expect(imposeRules(fenced, { settings: { sandbox } }).options).toMatchObject({ sandbox });
+  expect(imposeRules(fenced, { sandbox }, here).options).toMatchObject({ sandbox });
+  expect(imposeRules(fenced, { settings: { sandbox } }, here).options).toMatchObject({ sandbox });
+});
+
+test.each([
+  ['nothing', none, false],
+  ['approvals of callers', rules({ approvals: 'caller' }), false],
+  ['approvals of people', rules({ approvals: 'human' }), true],
+  ['allowed directories', rules({ allowedDirs: ['/a'] }), true],
+  ['denied options', rules({ denyOptions: ['model'] }), true],
+])('%s as limit: %o', (_what, limits, drawn) => {
+  expect(drawsLimits(limits)).toBe(drawn);
+  const { options, env } = imposeRules(limits, { cwd: '/a', verbatimPrompts: false }, here);
+  expect(options.verbatimPrompts).toBe(drawn);
+  expect(env).toEqual(drawn ? { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '1' } : {});
+});
+
+test('an untrusted directory counts only where a person grants rights, and the warning names it', () => {
+  const untrusted = { ...here, trusted: false };
+  expect(imposeRules(rules({ allowedDirs: ['/a'] }), { cwd: '/a' }, untrusted)).toMatchObject({ warnings: [] });
+  const { options, warnings } = imposeRules(rules({ approvals: 'human' }), { cwd: '/a' }, untrusted);
+  expect(options.settingSources).toEqual(['user']);
+  expect(warnings).toEqual([expect.stringContaining('/a')]);
+});
+
+test('rules to ask are added to those that are there', () => {
+  const settings = { permissions: { ask: ['Bash'], deny: ['WebFetch'] } };
+  const { options } = imposeRules(rules({ approvals: 'human' }), { settings }, here);
+  expect(options.settings).toMatchObject({
+    permissions: {
+      deny: ['WebFetch'],
+      ask: expect.arrayContaining(['Bash', 'SendMessage', 'Edit(//home/me/.claude/projects/**)']),
+    },
+    crossSessionInbound: 'refuse',
+  });
 });

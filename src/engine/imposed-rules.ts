@@ -1,0 +1,152 @@
+import path from 'node:path';
+import type { Settings } from '../config/load-settings.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import { fields, sandboxFor, strings, thisSandboxHost, type OwnWorktree, type SandboxHost } from './imposed-sandbox.ts';
+
+/*
+ * What the operator's rules impose on every process of Claude Code, whatever its caller asked for: the first of a session,
+ * the next after it was parked, that of a fork. It never becomes part of the session's own options, so no caller can set
+ * it aside. Pure: rules and admitted options go in, what is launched comes out. Checks that refuse belong to the policy.
+ */
+
+type Fields = Readonly<Record<string, unknown>>;
+type Limits = Pick<Settings, 'approvals' | 'allowedDirs' | 'denyOptions'>;
+type Rules = Limits & Pick<Settings, 'sandbox' | 'sandboxNetwork' | 'stateDir'>;
+
+export interface LaunchPlace {
+  /** Whether what a directory brings along (hooks, rules, servers, skills) may be loaded. */
+  readonly trusted: boolean;
+  /** Where Claude Code keeps what it knows of this user. */
+  readonly configDir: string;
+  readonly worktree?: OwnWorktree | undefined;
+  readonly sandboxHost?: () => SandboxHost;
+}
+
+export interface ImposedLaunch {
+  readonly options: SessionOptions;
+  /** Claude Code's policy layer: no settings of a caller, a project or a user override it. */
+  readonly managedSettings?: Fields;
+  /** Set over the caller's own variables. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What a caller should know about it, one line each. */
+  readonly warnings: readonly string[];
+}
+
+/** One rule, added to what those before it impose. */
+type Imposition = (rules: Rules, launch: ImposedLaunch, place: LaunchPlace) => ImposedLaunch;
+
+export function imposeRules(rules: Rules, admitted: SessionOptions, place: LaunchPlace): ImposedLaunch {
+  const unlimited: ImposedLaunch = { options: admitted, env: {}, warnings: [] };
+  return IMPOSITIONS.reduce((launch, imposition) => imposition(rules, launch, place), unlimited);
+}
+
+/** Whether anything is limited that a slash command or an `@path` in a prompt would get around. */
+export function drawsLimits({ approvals, allowedDirs, denyOptions }: Limits): boolean {
+  return approvals === 'human' || allowedDirs !== undefined || denyOptions.length > 0;
+}
+
+/** Makes Claude Code attach no file that a prompt mentions. */
+export const NO_MENTIONS_VARIABLE = 'CLAUDE_CODE_DISABLE_FILE_MENTIONS';
+
+const literalPrompts: Imposition = (rules, launch) =>
+  drawsLimits(rules)
+    ? {
+        ...launch,
+        options: { ...launch.options, verbatimPrompts: true },
+        env: { ...launch.env, [NO_MENTIONS_VARIABLE]: '1' },
+      }
+    : launch;
+
+/**
+ * Tools that Claude Code (2.1.325) runs without asking although they reach into other sessions of the user or leave
+ * something behind that acts later.
+ */
+const ASK_BEFORE = [
+  'ListAgents',
+  'SendMessage',
+  'CronCreate',
+  'CronDelete',
+  'CronList',
+  'ScheduleWakeup',
+  'RemoteTrigger',
+  'PushNotification',
+  'EnterWorktree',
+  'ExitWorktree',
+];
+
+/** A rule to ask wins over one to allow, and over what Claude Code allows by itself. */
+const personAsked: Imposition = ({ approvals }, launch, { configDir }) => {
+  if (approvals !== 'human') return launch;
+  const settings = settingsOf(launch.options);
+  const permissions = fields(settings['permissions']);
+  const ask = [...strings(permissions['ask']), ...ASK_BEFORE, `Edit(${memoryFiles(configDir)})`];
+  const asking = {
+    ...settings,
+    permissions: { ...permissions, ask },
+    crossSessionInbound: 'refuse',
+    autoDreamEnabled: false,
+  };
+  return { ...launch, options: { ...launch.options, settings: asking } };
+};
+
+/** Claude Code writes memory files in a folder of each project without asking. `//` begins an absolute path in a rule. */
+function memoryFiles(configDir: string): string {
+  const absolute = path.join(path.resolve(configDir), 'projects').replaceAll('\\', '/').replace(/^\/*/, '');
+  return `//${absolute}/**`;
+}
+
+const untrustedLeftOut: Imposition = ({ approvals }, launch, { trusted }) => {
+  if (approvals !== 'human' || trusted) return launch;
+  const { options, warnings } = launch;
+  const warning = untrusted(options.projectConfigRoot ?? options.cwd ?? '');
+  return { ...launch, options: { ...options, settingSources: ['user'] }, warnings: [...warnings, warning] };
+};
+
+function untrusted(directory: string): string {
+  return `${directory} has not been trusted in Claude Code by a person: its settings, hooks, rules, skills and MCP servers were left out, only those of the user count. To use them, run claude there once and accept the question, or have the operator allow the directory (CLAUDE_CODE_MCP_ALLOWED_DIRS).`;
+}
+
+/**
+ * A limit is written into both layers that Claude Code takes from the program that starts it. The policy layer cannot be
+ * overridden, but Claude Code drops it on a machine whose administrator has a policy of their own; `settings` always
+ * counts.
+ */
+const confined: Imposition = (rules, launch, { worktree, sandboxHost = thisSandboxHost }) => {
+  if (rules.allowedDirs === undefined && !rules.sandbox) return launch;
+  const { sandbox: inSettings, ...asked } = settingsOf(launch.options);
+  const given = { ...fields(inSettings), ...launch.options.sandbox };
+  const sandbox = rules.sandbox ? sandboxFor(rules, given, sandboxHost(), worktree) : undefined;
+  const closed = worktree?.besides.flatMap((place) => [place, `${place}/**`]) ?? [`${rules.stateDir}/**`];
+  const permissions = { ...BLOCKED, ...(rules.sandbox && closedTo(closed)) };
+  const askedPermissions = fields(asked['permissions']);
+  const settings = {
+    ...asked,
+    permissions: {
+      ...askedPermissions,
+      ...permissions,
+      deny: [...strings(askedPermissions['deny']), ...strings(permissions['deny'])],
+      blockReadsExemptPaths: rules.allowedDirs ?? [],
+    },
+  };
+  const launched = sandbox ?? (Object.keys(given).length > 0 ? given : undefined);
+  return {
+    ...launch,
+    options: { ...launch.options, settings, ...(launched && { sandbox: launched }) },
+    managedSettings: { permissions, ...(sandbox && { sandbox }) },
+  };
+};
+
+/** Claude Code refuses its file tools what lies outside the session's directories, in every mode and before any rule. */
+const BLOCKED: Fields = { blockReadsOutsideWorkingDirectories: true, blockWritesOutsideWorkingDirectories: true };
+
+/** A session may work in a directory above the server's own files. */
+function closedTo(places: readonly string[]): Fields {
+  return { deny: ['Read', 'Edit'].flatMap((tool) => places.map((place) => `${tool}(/${place})`)) };
+}
+
+/** A text that is left here is inline JSON: the policy has read what was a file. */
+function settingsOf({ settings }: SessionOptions): Fields {
+  return fields(typeof settings === 'string' ? JSON.parse(settings) : settings);
+}
+
+const IMPOSITIONS: readonly Imposition[] = [literalPrompts, personAsked, untrustedLeftOut, confined];
