@@ -54,8 +54,8 @@ interface Held {
 }
 
 /**
- * A file that several servers may append to. It is held open only for a moment: a handle kept for long would go on
- * writing into a file that another server has rotated away and will delete.
+ * A file that several servers may append to. It is held open only for a moment: a handle kept open would keep
+ * writing to a file that another server has rotated away and will delete.
  */
 export class AuditFile {
   readonly #file: string;
@@ -79,7 +79,7 @@ export class AuditFile {
       held.size += written;
       return written;
     } finally {
-      // Whatever went wrong, the next batch begins with a look at what is there.
+      // Whatever went wrong, the next batch starts by checking what is there.
       if (written < bytes.length) await this.release();
     }
   }

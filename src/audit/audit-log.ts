@@ -92,9 +92,9 @@ class AuditLog implements Audit {
   async #writeQueue(): Promise<void> {
     // What belongs together goes out in one write, and not while an answer or the next message is on its way.
     await pause(GATHER_MS, undefined, { ref: false });
-    // After a failure the next entry tries again; to go on here would spin for as long as the disk is full.
+    // After a failure the next entry tries again; continuing here would spin for as long as the disk is full.
     while (this.#queue.length > 0 && (await this.#writeSome()));
-    // In the same step as the last look at the queue: an entry recorded in between would be left lying there.
+    // In the same step as the last look at the queue: an entry recorded in between would be stranded.
     this.#writing = undefined;
   }
 

@@ -33,7 +33,7 @@ const MAX_TOOL_USES = 200;
 const AGENT_TOOLS: ReadonlySet<string> = new Set(['Task', 'Agent']);
 const MAX_LINE = 200;
 
-/** What was done since the prompt and what goes on now. */
+/** What was done since the prompt and what is going on now. */
 export class Activity {
   readonly #uses = new Map<string, ToolUse>();
   readonly #log: CallLog;
@@ -61,7 +61,7 @@ export class Activity {
   }
 
   toolUsed({ toolUseId: id, toolName, input }: ToolCall, refusingRule?: string): void {
-    // A request may be heard of before the message that makes the call.
+    // The request may arrive before the message that makes the call.
     if (this.#uses.has(id)) return;
     this.#note = undefined;
     this.#lastToolUseId = id;
@@ -73,11 +73,11 @@ export class Activity {
     if (this.#uses.size > MAX_TOOL_USES) this.#evict();
   }
 
-  /** A denial stays a denial when its error result comes in. */
+  /** A denial stays a denial when its error result arrives. */
   toolEnded(id: string, { isError, output, exitCode }: ToolOutcome): void {
     const use = this.#uses.get(id);
     if (use?.status !== 'running' && use?.status !== 'awaiting_permission') return;
-    // A tool that is disallowed as a whole does not exist for Claude Code, which says only that.
+    // A tool that is disallowed altogether does not exist for Claude Code, and its error says only that.
     if (isError && use.refusingRule === use.toolName) return this.#denied(id, 'disallowedTools', output);
     use.status = isError ? 'failed' : 'completed';
     use.exitCode = exitCode;
@@ -126,7 +126,7 @@ export class Activity {
     this.#denied(id, own ? 'disallowedTools' : by, message);
   }
 
-  /** Also of a call whose error was heard of first: then it never ran. */
+  /** Also for a call whose error arrived first: then it never ran. */
   #denied(id: string, by: DeniedBy | undefined, message: string): void {
     const use = this.#uses.get(id);
     if (!use || use.status === 'completed' || use.status === 'denied') return;
@@ -144,13 +144,13 @@ export class Activity {
     return running.length <= waitingAgents && running.every(({ toolName }) => AGENT_TOOLS.has(toolName));
   }
 
-  /** Whatever still ran when the turn ended did not come to its end. */
+  /** Whatever was still running when the turn ended did not finish. */
   endAll(): void {
-    const unfinished = { isError: true, output: 'It had not ended when the turn did.' };
+    const unfinished = { isError: true, output: 'It had not finished when the turn ended.' };
     for (const { id } of this.#uses.values()) this.toolEnded(id, unfinished);
   }
 
-  /** Something worth telling that is not a tool, such as a retry; gone with the next tool. */
+  /** Something worth reporting that is not a tool, such as a retry; cleared by the next tool. */
   note(line: string): void {
     this.#note = line;
   }
@@ -234,7 +234,7 @@ export class Activity {
     return `now: ${nameOf(now)}${now.inputChanged ? ' (input changed)' : ''}`;
   }
 
-  /** What went wrong in this call is kept longest: its report is made from it. */
+  /** What went wrong in this call is kept longest, because its report is made from it. */
   #evict(): void {
     const uses = this.toolUses;
     const ended = uses.find((use) => use.status === 'completed' || (isProblem(use) && use.call < this.#call));

@@ -148,7 +148,7 @@ export class AgentReports {
       if (block.kind === 'tool_call') this.activity.toolUsed(block, refusingRule(block.toolName, block.input));
       else if (block.kind === 'tool_result') this.activity.toolEnded(block.toolUseId, block);
     }
-    // Whatever held Claude up has passed.
+    // Whatever was holding Claude up is over.
     this.activity.clearNote();
     this.speech.messageEnds(body);
     return body.blocks.some((block) => 'toolUseId' in block);

@@ -59,7 +59,7 @@ export function rightsAsked(
   return { updates: [...updatedPermissions, ...rules], warnings };
 }
 
-/** Turns what somebody answered into what Claude Code is told. Throws INVALID_ARGUMENT when it does not fit the request. */
+/** Turns an answer into a decision for Claude Code. Throws INVALID_ARGUMENT when it does not fit the request. */
 export function toDecision(request: OpenRequest, answer: Answer): Decision {
   if (answer.decision === 'deny') {
     return {

@@ -62,7 +62,7 @@ interface Asked {
 
 /**
  * Who decides on a request: who may under the operator's mode, which person is being asked on which client, and what
- * that means for a call that waits. The first answer counts; the request itself sees to that.
+ * that means for a waiting call. The first answer counts; the request itself ensures that.
  */
 export class Approvals {
   readonly #clock: Clock;

@@ -3,8 +3,8 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import { roundUsd } from './totals.ts';
 
 /**
- * Claude Code counts a budget anew with each process, although its sum goes on: the budget is the session's, so each
- * process gets what is left of it.
+ * Claude Code starts counting a budget from zero with each process, although its sum continues. The budget is the
+ * session's, so each process gets what is left of it.
  */
 export function withBudgetLeft(options: SessionOptions, spentUsd: number, willSpend: boolean): SessionOptions {
   const { maxBudgetUsd } = options;

@@ -21,9 +21,9 @@ export function msBetween(from: Instant, to: Instant): number {
   return to - from;
 }
 
-/** Longer timers are cut into pieces of this length, so that a gap in which none rang is known for a sleep. */
+/** Longer timers are split into pieces of this length, so that a gap in which none fired is recognised as sleep. */
 const PIECE_MS = 10_000;
-/** What a gap counts for at most: a busy machine rings late, a sleeping one not at all. */
+/** What a gap counts for at most: on a busy machine timers fire late, on a sleeping one not at all. */
 const LONGEST_GAP_MS = PIECE_MS + 5_000;
 
 /**
@@ -49,7 +49,7 @@ export class SystemClock implements Clock {
     const now = this.#elapsed();
     const gap = now - this.#lastLooked;
     this.#lastLooked = now;
-    // Without timers nothing rings in a gap of any length, and there is nothing to measure.
+    // Without timers nothing fires, however long the gap, and there is nothing to measure.
     this.#awakeMs += this.#timers === 0 ? gap : Math.min(gap, LONGEST_GAP_MS);
     return this.#awakeMs as Instant;
   }

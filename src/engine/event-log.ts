@@ -92,8 +92,8 @@ export class EventLog {
   }
 
   /**
-   * Text that streams in. It grows one event until somebody has read it; then the next piece opens a new one. So a
-   * stream of any length makes no more events than there are readings, and nobody misses a piece.
+   * Text that streams in. It grows one event until somebody has read it; then the next piece opens a new one. So even
+   * a long stream makes few events, and no reader misses a piece.
    */
   appendPartial(text: string, at: number): void {
     const { messageId, open } = this.#stream;

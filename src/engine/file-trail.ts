@@ -3,7 +3,7 @@ import { lstat, readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { FileBefore } from '../driver/agent-signal.ts';
 
-/** Files larger than this are told apart by size and time only. */
+/** Larger files are compared by size and time only. */
 const MAX_READ_BYTES = 64 * 1024 * 1024;
 const ABSENT: FileState = { bytes: 'absent', text: 'absent' };
 
@@ -17,7 +17,7 @@ interface Tracked {
   readonly path: string;
   /** As it was when the session last wrote it, or when a message was taken up. */
   last: FileState;
-  /** The last message that a rewind cannot go back to, or behind, without losing what somebody else wrote. */
+  /** The last message that a rewind cannot reach or pass without losing what somebody else wrote. */
   foreignSince: number;
 }
 
@@ -28,7 +28,7 @@ interface Tracked {
 export class FileTrail {
   readonly #files = new Map<string, Tracked>();
   readonly #messages = new Map<string, number>();
-  /** One after the other: what a file held is read in the order in which it was reported. */
+  /** One after the other, so that files are read in the order in which they were reported. */
   #queue: Promise<void> = Promise.resolve();
 
   messageTaken(id: string): void {

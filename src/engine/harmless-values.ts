@@ -37,7 +37,7 @@ export function isHarmless(name: SessionOptionName, asked: SessionOptions): bool
     case 'agents':
       return Object.values(asked.agents ?? {}).every(hasNoRightsOfItsOwn);
     case 'agent':
-      // Whether the agents that came along are harmless is asked about them.
+      // The agents given along with it are checked by themselves.
       return asked.agent !== undefined && Object.hasOwn(asked.agents ?? {}, asked.agent);
     case 'sandbox':
       return isTighter(asked.sandbox ?? {});

@@ -43,7 +43,7 @@ async function copyAside(aside: string, files: readonly string[]): Promise<Kept[
   const kept: Kept[] = [];
   for (const [index, file] of files.entries()) {
     const found = await lstat(file).catch(() => undefined);
-    // Anything else Claude Code leaves alone by itself.
+    // Claude Code leaves anything else alone.
     if (found && !found.isFile()) continue;
     const copy = found && path.join(aside, `${index}-${path.basename(file)}`);
     if (copy !== undefined) await copyDurably(file, copy);
@@ -102,7 +102,7 @@ export async function findKeptFiles(directory: string, isAlive: (pid: number) =>
   for (const name of await readdir(directory).catch(() => [])) {
     const aside = path.join(directory, name);
     const read = manifest.safeParse(await readFile(path.join(aside, MANIFEST), 'utf8').then(JSON.parse, () => ({})));
-    // Without its list nothing had been rewound yet.
+    // Without a list, nothing had been rewound yet.
     if (read.success && isAlive(read.data.pid)) continue;
     const changed: string[] = [];
     for (const { path: file, copy } of read.success ? read.data.files : [])

@@ -7,8 +7,8 @@ import { SDK_OPTIONS, SERVER_OPTIONS } from '../driver/options-table.ts';
 const OPTION_NAMES: ReadonlySet<string> = new Set([...Object.keys(SDK_OPTIONS), ...Object.keys(SERVER_OPTIONS)]);
 
 /**
- * The settings with the denied options by the names the rules know. A name that is none stops the start: a slip of the
- * pen would silently leave open what was meant to be closed.
+ * The settings with the denied options by the names the rules know. An unknown name stops the start: a typo
+ * would silently leave open what was meant to be closed.
  */
 export function withKnownDenyOptions(settings: Settings): Settings {
   const denyOptions = settings.denyOptions.map((written) => {

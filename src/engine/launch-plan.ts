@@ -18,7 +18,7 @@ export interface LaunchPlan {
 
 /**
  * How a process of Claude Code is launched: what its caller asked for, what the operator's rules impose on it, and its
- * environment. Planned anew for every process: a directory may have lost its trust since the session began.
+ * environment. Planned again for every process: a directory may have lost its trust since the session began.
  */
 export class LaunchPlanner {
   readonly #settings: Settings;

@@ -2,8 +2,8 @@ import type { SessionOptions } from '../schema/session-options.ts';
 
 /*
  * Rights can be written in more places than the option that is named after them: a settings file has a permission
- * mode, directories and variables, an agent has a mode and servers, a server has variables. A rule that looks at one
- * place only is no rule.
+ * mode, directories and variables, an agent has a mode and servers, a server has variables. A rule that checks only one
+ * of them is useless.
  */
 
 export interface OptionContents {

@@ -5,9 +5,9 @@ export interface Message {
 
 type Stage = 'sent' | 'queued' | 'started';
 
-/** What was said to Claude Code and how far it got: nothing of it may vanish without a word. */
+/** What was said to Claude Code and how far it got: no message may vanish silently. */
 export class Outbox {
-  /** Messages whose end was not reported. */
+  /** Messages whose processing has not been reported as ended. */
   readonly #messages = new Map<string, { text: string; stage: Stage }>();
   /** What was said since the last answer, also when Claude Code has taken it up: it may not have written it down. */
   #unanswered: string[] = [];
@@ -37,7 +37,7 @@ export class Outbox {
     for (const id of ids ?? [...this.#messages.keys()]) this.#remove(id);
   }
 
-  /** It could not be handed over, and the caller is told so. */
+  /** It could not be handed over, and the caller gets the error. */
   takeBack(id: string): void {
     const message = this.#messages.get(id);
     if (!message) return;
@@ -45,17 +45,17 @@ export class Outbox {
     this.#remove(id);
   }
 
-  /** What a session says that has to begin again. */
+  /** What a session that has to begin again says first. */
   get unanswered(): string {
     return this.#unanswered.join('\n\n');
   }
 
-  /** Something is under way that Claude Code may not have read yet, so its word of being idle is older than that. */
+  /** Claude Code may not have read everything yet, so its report of being idle may be out of date. */
   get unread(): boolean {
     return [...this.#messages.values()].some(({ stage }) => stage === 'sent');
   }
 
-  /** Something that Claude Code has not begun a turn with: it goes on with that when the present turn ends. */
+  /** Something that Claude Code has not started on: it continues with that when the present turn ends. */
   get waiting(): boolean {
     return [...this.#messages.values()].some(({ stage }) => stage !== 'started');
   }
@@ -66,7 +66,7 @@ export class Outbox {
     return messages.every(({ stage }) => stage === 'sent') ? messages : [];
   }
 
-  /** Takes out all that no turn has begun with. Whoever is told to send it again must not hear it said twice. */
+  /** Removes whatever no turn has started on. The caller is asked to send it again, so it must not be delivered as well. */
   takeUndelivered(): string[] {
     const texts = [...this.#messages.values()].filter(({ stage }) => stage !== 'started').map(({ text }) => text);
     for (const id of [...this.#messages.keys()]) this.#remove(id);

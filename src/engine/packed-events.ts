@@ -2,13 +2,13 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /**
  * Events as compressed JSON. As objects they take many times their text, and a server may remember hundreds of sessions
- * whose process has gone and that nobody looks at any more.
+ * that have no process and that nobody looks at any more.
  */
 export class PackedEvents<Event> {
   readonly #bytes: Buffer;
 
   constructor(events: readonly Event[]) {
-    // A copy, because zlib's own buffer is 16 kB however little it holds.
+    // Copied, because zlib's own buffer is 16 kB however little it holds.
     this.#bytes = Buffer.from(deflateRawSync(JSON.stringify(events), { level: 1 }));
   }
 

@@ -8,7 +8,7 @@ import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import { describeExit } from './turn-result.ts';
 
-/** Whom a process tells what it says and asks, and that it has ended by itself after its start was reported. */
+/** Receives what a process says and asks, and its exit if it exits by itself after its start was reported. */
 export interface ProcessListener {
   onMessage(translation: Translation): void;
   onRequest(ask: PermissionAsk): Promise<Decision>;
@@ -28,11 +28,11 @@ export interface ProcessStart {
 
 interface Start {
   readonly reported: Deferred<void>;
-  /** Settles when nothing of it is under way any more. */
+  /** Settles when nothing of it is in progress any more. */
   readonly ended: Deferred<void>;
   process: AgentProcess | undefined;
   hasReported: boolean;
-  /** What Claude Code itself said went wrong: better words than those of its exit code. */
+  /** What Claude Code itself said went wrong: more useful than its exit code. */
   complaint: string | undefined;
   /** Nobody wants it any more. */
   aborted: DomainError | undefined;
@@ -58,18 +58,18 @@ export class ProcessHolder {
     this.#listener = listener;
   }
 
-  /** A process that takes messages, be it before the report of its start. */
+  /** A process that takes messages, even if it has not reported its start yet. */
   get live(): AgentProcess | undefined {
     if (this.#holding.kind === 'live') return this.#holding.process;
     return this.#holding.kind === 'starting' ? this.#holding.start.process : undefined;
   }
 
-  /** On its way, without a report of its start. */
+  /** Launched, but it has not reported its start yet. */
   get starting(): boolean {
     return this.#holding.kind === 'starting';
   }
 
-  /** On its way out; `closed` tells when it has gone. */
+  /** Being closed; `closed` resolves when it is gone. */
   get closing(): boolean {
     return (
       this.#holding.kind === 'closing' ||
@@ -77,12 +77,12 @@ export class ProcessHolder {
     );
   }
 
-  /** Also of a process that is on its way out. */
+  /** Includes a process that is being closed. */
   get pid(): number | undefined {
     return this.#holding.kind === 'closing' ? this.#holding.process.pid : this.live?.pid;
   }
 
-  /** Resolves when no process is on its way in or out; rejects as the start that it waited for does. */
+  /** Resolves when no process is starting or closing; rejects if the start it waited for fails. */
   async settled(): Promise<void> {
     while (this.#holding.kind === 'starting' || this.#holding.kind === 'closing') {
       if (this.#holding.kind === 'starting') await this.#holding.start.reported.promise;
@@ -96,7 +96,7 @@ export class ProcessHolder {
     if (this.#holding.kind === 'closing') await this.#holding.gone;
   }
 
-  /** Resolves when no start is under way, however it ended. */
+  /** Resolves when no start is in progress, however it ended. */
   async startSettled(): Promise<void> {
     if (this.#holding.kind === 'starting') await this.#holding.start.reported.promise.catch(() => undefined);
   }
@@ -136,7 +136,7 @@ export class ProcessHolder {
     }
   }
 
-  /** A start under way fails with this error, as soon as it can. */
+  /** Makes a start in progress fail with this error as soon as possible. */
   abortStart(error: DomainError): void {
     if (this.#holding.kind !== 'starting') return;
     this.#holding.start.aborted = error;
@@ -147,7 +147,7 @@ export class ProcessHolder {
     this.live?.send(text, id);
   }
 
-  /** A live process is told something. One that died meanwhile need not know: the next starts with the new options. */
+  /** Sends a control message to a live process. If it has died in the meantime, that is fine: the next one starts with the new options. */
   async control(tell: (process: AgentProcess) => Promise<void>): Promise<void> {
     const process = this.live;
     if (!process) return;
@@ -162,7 +162,7 @@ export class ProcessHolder {
     if (this.#holding.kind === 'live' && !this.#holding.process.alive) await this.#holding.process.gone;
   }
 
-  /** Begins to end a live process; `closed` tells when it has gone. */
+  /** Starts closing a live process; `closed` resolves when it is gone. */
   close(): void {
     const process = this.live;
     if (!process) return;
@@ -172,7 +172,7 @@ export class ProcessHolder {
     this.#holding = { kind: 'closing', process, gone };
   }
 
-  /** From here on its end is news. It may have ended, or been closed, in the same breath. */
+  /** From here on its exit is reported. It may have exited, or been closed, in the same tick. */
   #reported(start: Start): void {
     start.hasReported = true;
     if (start.process && this.#isStarting(start)) this.#holding = { kind: 'live', process: start.process };
@@ -197,7 +197,7 @@ export class ProcessHolder {
     );
   }
 
-  /** What comes from a process that is no longer held, such as one that dies of a cancel, is ignored. */
+  /** Ignores whatever comes from a process that is no longer held, such as one that was cancelled. */
   #agentListener(start: Start): AgentListener {
     const idle = new IdleReports();
     return {
@@ -236,13 +236,13 @@ export class ProcessHolder {
   }
 }
 
-/** One that cannot even start, as without a transcript to resume, says that it is idle too: its end will tell. */
+/** A process that cannot even start (no transcript to resume, say) reports idle too: wait for its exit. */
 function withoutIdle(translation: Translation): Translation {
   const signals = translation.signals.filter((signal) => signal.kind !== 'state' || signal.state !== 'idle');
   return { ...translation, signals };
 }
 
-/** Being idle is for Claude Code itself to say; one that never does is taken to be idle after each result. */
+/** Claude Code itself reports when it is idle; a version that never does is taken to be idle after each result. */
 class IdleReports {
   #arrive = false;
 

@@ -29,7 +29,7 @@ export interface RewindOrder {
   readonly dryRun: boolean;
   /** A person has to allow it first. */
   readonly askPerson: boolean;
-  /** Where files that are to be left alone are copied to meanwhile. */
+  /** Where files that must be left alone are copied in the meantime. */
   readonly copiesDir: string;
 }
 
@@ -42,7 +42,7 @@ export interface RewindScene {
   undisturbed<T>(action: () => Promise<T>): Promise<T>;
 }
 
-/** Puts files back, except those that somebody else has changed since; says what it did, not what it was told to do. */
+/** Puts files back, except those that somebody else has changed since; reports what it did, not what it was asked to do. */
 export async function rewind(scene: RewindScene, order: RewindOrder): Promise<RewindOutcome> {
   const plan = await preview(scene, order.toUserMessage);
   if (order.dryRun || plan.files.length === 0) return { ...plan, dryRun: order.dryRun };
@@ -53,7 +53,7 @@ export async function rewind(scene: RewindScene, order: RewindOrder): Promise<Re
 type Plan = Omit<RewindOutcome, 'dryRun'>;
 
 async function preview(scene: RewindScene, toUserMessage: string): Promise<Plan> {
-  // Only a dry run tells the files (Claude Code 2.1.325).
+  // Only a dry run lists the files (Claude Code 2.1.325).
   const { filesChanged = [], insertions = 0, deletions = 0 } = checked(await scene.rewindFiles(toUserMessage, true));
   const files: string[] = [];
   const left: LeftFile[] = [];
@@ -65,7 +65,7 @@ async function preview(scene: RewindScene, toUserMessage: string): Promise<Plan>
   return { files, left, lines: left.length === 0 ? { insertions, deletions } : undefined };
 }
 
-/** Time may have passed since it was allowed: what has changed meanwhile, or was not among it, is left alone. */
+/** Time may have passed since it was allowed: files that have changed since, or were not listed, are left alone. */
 async function perform(scene: RewindScene, order: RewindOrder, allowed: ReadonlySet<string>): Promise<RewindOutcome> {
   const { toUserMessage, copiesDir } = order;
   const now = await preview(scene, toUserMessage);

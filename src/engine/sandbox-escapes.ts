@@ -4,7 +4,7 @@ import type { SessionOptions } from '../schema/session-options.ts';
 
 /*
  * Where the operator switched the sandbox on, a caller may ask for nothing that runs a program beside it or makes it
- * wider. Refused, not passed over: a caller that relies on it should learn why its session differs.
+ * wider. Refused, not ignored: a caller that relies on it should learn why its session differs.
  */
 
 type Fields = Readonly<Record<string, unknown>>;

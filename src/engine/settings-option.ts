@@ -59,7 +59,7 @@ function parsed(text: string, what: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // As for other text that is no object.
+    // Same error as for JSON that is not an object.
   }
   throw new DomainError('INVALID_ARGUMENT', `settings: ${what} is not a JSON object.`);
 }
@@ -67,7 +67,7 @@ function parsed(text: string, what: string): Record<string, unknown> {
 async function textOf(file: string): Promise<string> {
   let handle: FileHandle;
   try {
-    // Without O_NONBLOCK a named pipe would hold the call until somebody writes to it.
+    // Without O_NONBLOCK, opening a named pipe would block until somebody writes to it.
     handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch {
     throw unusable(file, 'cannot be read');

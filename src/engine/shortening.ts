@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto';
 import { cutAt } from './tool-summary.ts';
 
 /*
- * Where a text is shortened for a reader, a mark says so. The mark carries a check sum of itself, so that it is told from
- * text that merely looks like one (a page about this server, say), also after a restart.
+ * Where a text is shortened for a reader, a mark says so. The mark carries a checksum, which sets it apart from
+ * text that merely looks like one (a page about this server, say), even after a restart.
  */
 const MARK = /⟪([0-9]+) characters not shown · ([0-9a-f]{8})([0-9a-f]{8})⟫/g;
 
-/** `seed` tells the places apart where as many characters are missing. */
+/** `seed` distinguishes places where the same number of characters is missing. */
 export function shorteningMark(hidden: number, seed: string): string {
   const nonce = hash(seed);
   return `⟪${String(hidden)} characters not shown · ${nonce}${checkSum(String(hidden), nonce)}⟫`;
 }
 
-/** The marks in a text; what only resembles one is not among them. */
+/** The genuine marks in a text; look-alikes are left out. */
 export function marksIn(text: string): string[] {
   return [...text.matchAll(MARK)]
     .filter(([, hidden = '', nonce = '', sum]) => sum === checkSum(hidden, nonce))

@@ -20,7 +20,7 @@ export interface ShownRequest {
 
 /** The same request always gives the same answer: what comes back can be compared with what was shown. */
 export function shownRequest({ id, ask: { input }, plan }: RequestRecord, whole = false): ShownRequest {
-  // The plan is mostly part of the input; then it counts, and is cut, as that.
+  // The plan is usually part of the input; then it is counted and cut as such.
   const ownPlan = plan === input['plan'] ? undefined : plan;
   const lengths = [...textsIn(input), ...textsIn(ownPlan)].map((text) => text.length);
   const share = Math.max(SHORTEST, whole ? Infinity : evenShare(lengths, SHOWN_CHARS));

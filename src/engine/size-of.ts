@@ -1,4 +1,4 @@
-/** Roughly the JSON size of a value, without making the JSON: the log weighs every event. */
+/** Roughly the JSON size of a value, without building the JSON: the log measures every event. */
 export function sizeOf(value: unknown): number {
   switch (typeof value) {
     case 'string':

@@ -8,7 +8,7 @@ export async function startWarnings(
   { cwd, settingSources, permissionMode, projectConfigRoot }: SessionOptions,
   host: Host,
 ): Promise<string[]> {
-  // Where nothing is asked there are no rules to miss.
+  // A session that never asks needs no rules.
   if (permissionMode === 'bypassPermissions') return [];
   const query = { cwd: projectConfigRoot ?? cwd ?? host.cwd, settingSources };
   const places = { configDir: claudeConfigDir(host), globalFile: globalClaudeFile(host) };

@@ -1,18 +1,11 @@
+import { SESSION_STATES, type SessionState } from '../schema/session-states.ts';
+
 /*
  * The life of a session as data. `waiting` means that at least one request is unanswered; `interrupting` that somebody
  * pressed Escape and Claude Code has not come to rest yet. An event that has no entry for a state changes nothing.
  */
-export const STATES = [
-  'starting',
-  'running',
-  'waiting',
-  'interrupting',
-  'idle',
-  'interrupted',
-  'error',
-  'cancelled',
-] as const;
-export type State = (typeof STATES)[number];
+export const STATES = SESSION_STATES;
+export type State = SessionState;
 
 export const TRANSITIONS = {
   /** Claude Code has reported its start. */

@@ -1,7 +1,7 @@
 export interface Sums {
   turns: number;
   costUsd: number;
-  /** It is more than this by what a turn cost whose process was killed: nobody tells. */
+  /** The true cost is higher: a turn whose process was killed never reported what it cost. */
   costUnknown?: true;
 }
 
@@ -14,7 +14,7 @@ export interface ResultFigures {
 }
 
 export interface CallSums extends Sums {
-  /** Results so far: before the first one nothing is known of the cost. */
+  /** Results so far; before the first one the cost is unknown. */
   results: number;
   durationMs: number;
   durationApiMs: number;
@@ -29,10 +29,10 @@ export class Totals {
   readonly #session: Sums;
   #call: CallSums = emptyCall();
   #counted = 0;
-  /** Of the time of the API; it is a running sum too, but where a resumed process begins is not recorded. */
+  /** API time is a running sum too, but where a resumed process begins is not recorded. */
   #countedApiMs: number | undefined = 0;
   #costKnown: boolean;
-  /** The model is at work on what no result has told the cost of. */
+  /** The model is working, and no result has reported the cost yet. */
   #spending = false;
 
   constructor(inherited: Sums = { turns: 0, costUsd: 0 }) {
@@ -58,7 +58,7 @@ export class Totals {
     this.#call = emptyCall();
   }
 
-  /** Claude Code has begun to ask the model; only a result tells the cost of it. */
+  /** Claude Code has called the model; only a result reports what that cost. */
   spends(): void {
     this.#spending = true;
   }
@@ -97,7 +97,7 @@ export class Totals {
     return this.#call;
   }
 
-  /** Before the first result nothing is known of the cost, unless it was inherited. */
+  /** Before the first result the cost is unknown, unless it was inherited. */
   get costKnown(): boolean {
     return this.#costKnown;
   }
@@ -107,7 +107,7 @@ export class Totals {
   }
 }
 
-/** Dollars as people read them: sums of differences carry dust in the last digits. */
+/** Dollars as people read them: sums of differences carry rounding noise in the last digits. */
 export function roundUsd(costUsd: number): number {
   return Number(costUsd.toFixed(6));
 }

@@ -3,7 +3,7 @@
  * lengths explain: a regular expression made of `a*a*a*…b` would keep the whole server from answering.
  */
 
-/** `*` stands for anything. Each piece between two is taken at its first place, which no later piece can regret. */
+/** `*` matches anything. Each piece between two stars matches at its first position; a later one never helps. */
 export function matchesWildcards(pattern: string, text: string): boolean {
   const [head = '', ...pieces] = pattern.split('*');
   const tail = pieces.pop();
@@ -28,7 +28,7 @@ type PathToken =
   /** `**` and a slash: any directories, or none. */
   | { readonly kind: 'directories' };
 
-/** As in .gitignore: the path itself or something below it. In time of both lengths multiplied at worst. */
+/** As in .gitignore: the path itself or something below it. At worst O(pattern × path). */
 export function matchesPath(pattern: string, path: string): boolean {
   // Where in the path the pattern, as far as it has been read, may end.
   let ends = new Uint8Array(path.length + 1);

@@ -61,7 +61,7 @@ export class WorkspaceActions {
     by?: ConnectedClient,
   ): Promise<DiscardOutcome> {
     const discard = async ({ session, workspace }: Place): Promise<DiscardOutcome> => {
-      // Refused or not, is known before the process goes: it may have tasks in the background.
+      // Checked before the process ends: it may have background tasks.
       if (!force) await workspace.checkDiscardable();
       await session?.dispose();
       const outcome = await workspace.discard({ force });
@@ -110,7 +110,7 @@ export class WorkspaceActions {
     if (this.#context.decides(this.#context.findSession(sessionId), by)) return this.#atRest(sessionId, work);
     const { session, workspace, calls } = await this.#place(sessionId);
     const { worktree } = workspace;
-    // What cannot be done at all is refused without a question.
+    // What cannot be done at all is refused without asking anybody.
     if (!worktree) return this.#atRest(sessionId, work);
     if (!session) throw nobodyToAsk(sessionId);
     if (!session.atRest) throw busy(session);

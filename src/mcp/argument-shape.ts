@@ -5,7 +5,7 @@ const MOST_LEVELS = 100;
 
 /**
  * What no schema sees: levels so many that whoever recurses into them fails, and keys named `__proto__`, which JSON may
- * have and libraries pass over in silence. Looked for without recursion.
+ * contain and libraries silently ignore. Searched without recursion.
  */
 export function checkShape(args: Readonly<Record<string, unknown>>): void {
   let level: [where: string, value: object][] = [['', args]];

@@ -25,7 +25,7 @@ export async function callTool(
     await context.forms?.takeAnswers(tool.name);
     const answer = await tool.run(input as never, context);
     const asked = await context.forms?.result(tool.name);
-    // Nothing is told that a crash could take back.
+    // Nothing is reported that a crash could undo.
     await context.engine.stored();
     auditCall(context.engine, tool, args, answer, asked ? 'asks the user' : 'ok');
     return asked ?? toResult(answer);
@@ -64,7 +64,7 @@ function auditCall(engine: EngineClient, tool: Tool, args: Arguments, answer: ob
   });
 }
 
-/** What is nested too deeply to be written is told apart, and leaves a record all the same. */
+/** Input nested too deeply to be serialised still leaves a record, in another form. */
 function argumentsLine(args: Arguments): string {
   try {
     return digestLine(JSON.stringify(args));

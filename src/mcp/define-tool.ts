@@ -37,7 +37,7 @@ export interface Tool {
   /** The parameter that names the directory of a new session. */
   directoryParameter?: string;
   run: (input: never, context: ToolContext) => Promise<object>;
-  /** The object an error is told in. */
+  /** The object that reports an error. */
   failure: (error: string, args: Arguments) => object;
 }
 
@@ -63,7 +63,7 @@ export function defineTool<Input extends z.ZodObject>(spec: ToolSpec<Input>): To
   };
 }
 
-/** A schema compiles itself at its first use: one made anew for each call would do so each time. */
+/** A schema is compiled on first use: creating one per call would compile it every time. */
 function once<Schema>(make: () => Schema): () => Schema {
   let made: Schema | undefined;
   return () => (made ??= make());

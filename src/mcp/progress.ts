@@ -3,7 +3,7 @@ import type { EngineClient } from '../engine/engine-client.ts';
 import type { Session } from '../engine/session.ts';
 import { activityLine } from './views/activity-line.ts';
 
-/** A waiting client is told at least this often; Claude Code gives up a call that is silent for long. */
+/** A waiting client hears something at least this often; Claude Code gives up on a call that stays silent for long. */
 const TELL_EVERY_MS = 4_000;
 const NOT_MORE_OFTEN_THAN_MS = 400;
 

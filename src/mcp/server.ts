@@ -85,7 +85,7 @@ function createMcpServer(
       engine.record({ kind: 'tool_call', what: request.params.name.slice(0, 100), outcome });
       return unknownTool(request.params.name, tools);
     }
-    // Not before its first call: a probe never makes one.
+    // Not before its first call, because a probe never makes one.
     engine.connect();
     if (client instanceof ModernClient) client.calls(ctx);
     const forms = client instanceof ModernClient ? new CallForms(engine, states, ctx) : undefined;
@@ -100,7 +100,7 @@ function createMcpServer(
     return callTool(tool, request.params.arguments, context);
   });
   const unsubscribe = engine.onToolsChanged(() => {
-    // Before the handshake and on a probe there is nobody to tell.
+    // Before the handshake, and on a probe, there is no client to notify.
     if (listFollowsTools) server.sendToolListChanged().catch(() => undefined);
   });
   server.onclose = () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { permissionMode } from './session-options.ts';
 
 /*
  * What the tools answer, one schema for each shape. Views return the inferred types; the tools list shows them in short,
@@ -217,3 +218,83 @@ export const statusAnswer = z.object({
   error: z.string().optional(),
 });
 export type StatusAnswer = z.infer<typeof statusAnswer>;
+
+/** A worktree, and how far its work has been taken over. */
+export const worktreeShown = z.object({
+  path: z.string().optional(),
+  repository: z.string().optional(),
+  branch: z.string().optional(),
+  base: z.string().optional(),
+  state: z.string(),
+  uncommittedFiles: z.number().optional(),
+  unmergedCommits: z.number().optional(),
+});
+export type WorktreeShown = z.infer<typeof worktreeShown>;
+
+/** A session of this server, with the options that may be shown. */
+export const sessionShown = z.looseObject({
+  sessionId: z.string(),
+  status: compactStatus,
+  createdAt: z.string(),
+  lastActiveAt: z.string(),
+  totalTurns: z.number(),
+  totalCostUsd: z.number(),
+  costUnknown: z.literal(true).optional(),
+  model: z.string().optional(),
+  permissionMode: permissionMode.optional(),
+  backgroundTasks: z.number().optional(),
+  cancelledReason: z.string().optional(),
+  cancelledSource: z.string().optional(),
+  workspace: worktreeShown.optional(),
+});
+export type SessionShown = z.infer<typeof sessionShown>;
+
+/** A session that Claude Code keeps on disk; it has a status where this server knows it. */
+export const diskSessionShown = z.object({
+  sessionId: z.string(),
+  status: compactStatus.optional(),
+  createdAt: z.string().optional(),
+  lastActiveAt: z.string(),
+  displayText: z.string().optional(),
+  projectDirectory: z.string().optional(),
+});
+export type DiskSessionShown = z.infer<typeof diskSessionShown>;
+
+const fileChange = z.object({
+  path: z.string(),
+  oldPath: z.string().optional(),
+  status: z.enum(['added', 'modified', 'deleted', 'renamed', 'type-changed']),
+  insertions: z.number(),
+  deletions: z.number(),
+  isBinary: z.boolean(),
+});
+
+const diffPage = z.object({
+  filesChanged: z.number(),
+  insertions: z.number(),
+  deletions: z.number(),
+  files: z.array(fileChange).readonly().optional(),
+  diff: z.string(),
+  totalBytes: z.number(),
+  nextOffset: z.number().optional(),
+});
+
+/** What `claude_code_session` answers. */
+export const sessionsAnswer = z.object({
+  sessions: z.array(z.union([sessionShown, diskSessionShown])),
+  worktrees: z.array(worktreeShown.extend({ sessionId: z.string() })).optional(),
+  message: z.string().optional(),
+  diff: diffPage.optional(),
+});
+export type SessionsAnswer = z.infer<typeof sessionsAnswer>;
+
+/** A session of the machine, as `claude_list_sessions` shows it. */
+export const listedSession = z.looseObject({
+  sessionId: z.string(),
+  projectDirectory: z.string().optional(),
+  displayText: z.string(),
+  timestamp: z.string(),
+  isActive: z.boolean(),
+  activeStatus: explicitStatus.optional(),
+});
+export type ListedSessionShown = z.infer<typeof listedSession>;

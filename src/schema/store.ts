@@ -1,6 +1,7 @@
 /** The rows that the hub remembers, and the changes that are made to them. `docs/store.md` draws the whole picture. */
 
 import { z } from 'zod';
+import { SESSION_STATES } from './session-states.ts';
 
 /** Sorts alike in JavaScript, SQLite and Postgres, and is a legal part of every key. */
 export const StoreId = z.string().regex(/^[\x21-\x7e]{1,200}$/);
@@ -14,16 +15,7 @@ const Text = z.string().regex(/^[^\0]*$/);
 export const HubRef = z.object({ hub: StoreId, fence: z.int().positive() });
 export type HubRef = z.infer<typeof HubRef>;
 
-export const SESSION_TAGS = [
-  'starting',
-  'running',
-  'waiting',
-  'interrupting',
-  'idle',
-  'interrupted',
-  'error',
-  'cancelled',
-] as const;
+export const SESSION_TAGS = SESSION_STATES;
 export const RESTING_TAGS = ['idle', 'interrupted', 'error', 'cancelled'] as const satisfies readonly SessionTag[];
 export type SessionTag = (typeof SESSION_TAGS)[number];
 

@@ -52,7 +52,7 @@ export async function startScriptedModel(options: ScriptedModelOptions = {}): Pr
 const UNEXPECTED_STATUS = 418;
 
 class ScriptedModelServer implements ScriptedModel {
-  // Idle connections stay open: the CLI would lose a request to one that the server closes meanwhile.
+  // Idle connections stay open: the CLI would lose a request if the server closed one just then.
   readonly #server = createServer({ noDelay: true, keepAliveTimeout: 0 });
   readonly #ledger: Ledger;
   readonly #scripts: ConversationScript[] = [];

@@ -8,7 +8,7 @@ import type { Loaded, Needs, RowWrite } from './plan.ts';
 export interface Backend {
   readonly kind: Store['kind'];
   readonly reads: StoreReads & Pick<Tables, 'leases' | 'now'>;
-  /** Commits when `work` resolves, undoes it when `work` throws. Rows that `work` loads stay as they are meanwhile. */
+  /** Commits when `work` resolves, undoes it when `work` throws. Rows that `work` loads do not change until then. */
   transact<T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T>;
   /** After something was forgotten, where the implementation does not do so by itself. */
   giveBackSpace?(): Promise<void>;

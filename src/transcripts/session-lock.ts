@@ -32,7 +32,7 @@ export async function lockSession(directory: string, sessionId: string): Promise
     const file = path.join(directory, `${sessionId}.${number}.lock`);
     if (await create(file)) {
       const release = (): Promise<void> => remove(directory, sessionId, number);
-      // Somebody who was slower than all of them may have made an old number anew.
+      // A slower process may have created an old number again.
       const later = await holderIn(directory, sessionId, number);
       if (!later) return { release };
       await rm(file, { force: true });

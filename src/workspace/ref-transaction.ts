@@ -19,7 +19,7 @@ export class UnfinishedError extends DomainError {
 const PATIENCE_MS = 30_000;
 
 /**
- * Locks the ref at its old value, does the work, then moves it: nobody can move it meanwhile, and if the work fails or
+ * Locks the ref at its old value, does the work, then moves it: nobody else can move it in between, and if the work fails or
  * this process dies, git sees its input end and lets go of the lock. Undefined when the ref was not at the old value.
  */
 export async function withRefLocked<T>(git: Git, update: RefUpdate, work: () => Promise<T>): Promise<T | undefined> {

@@ -6,7 +6,7 @@ import { bindGit, type Git } from './git.ts';
 import type { GitHost } from './git-process.ts';
 import { configText } from './pinned-settings.ts';
 
-/** Where files are read or written for a session, and what git may know meanwhile. */
+/** Where files are read or written for a session, and what git may know while it does so. */
 export interface Seal {
   readonly host: GitHost;
   readonly checkout: Checkout;

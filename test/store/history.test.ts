@@ -7,22 +7,7 @@ import type { Change, HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { manualNow } from './manual-now.ts';
-import {
-  allow,
-  append,
-  ask,
-  command,
-  event,
-  finish,
-  grant,
-  put,
-  request,
-  send,
-  session,
-  settle,
-  T0,
-  token,
-} from './rows.ts';
+import * as rows from './rows.ts';
 import { STORES } from './stores.ts';
 
 type Step =
@@ -198,36 +183,36 @@ class Player {
       switch (type) {
         case 'session.put': {
           const tag = (['idle', 'running', 'waiting', 'error'] as const)[n]!;
-          return put(session(id, by, { state: { tag }, lastActiveAt: now, title: flag ? 'Ä%_' : 'b' }));
+          return rows.put(rows.session(id, by, { state: { tag }, lastActiveAt: now, title: flag ? 'Ä%_' : 'b' }));
         }
         case 'event.append': {
           const eventId = next.get(id)! - (n === 3 ? 1 : 0);
-          if (eventId === 0) return append(event(id, 1));
+          if (eventId === 0) return rows.append(rows.event(id, 1));
           next.set(id, Math.max(next.get(id)!, eventId + 1));
-          return append(event(id, eventId, { keep: flag, data: 'ü'.repeat(n * 20) }));
+          return rows.append(rows.event(id, eventId, { keep: flag, data: 'ü'.repeat(n * 20) }));
         }
         case 'message.put':
           return { type, message: { id: `m${n}`, sessionId: id, at: now, content: { flag } } };
         case 'message.delivered':
           return { type, sessionId: id, messageId: `m${n}` };
         case 'request.open':
-          return ask(request(id, `r-${id}-${n}`, { createdAt: now }));
+          return rows.ask(rows.request(id, `r-${id}-${n}`, { createdAt: now }));
         case 'request.settle':
-          return settle(request(id, `r-${id}-${n}`), allow(flag ? 'anna' : 'ben', now));
+          return rows.settle(rows.request(id, `r-${id}-${n}`), rows.allow(flag ? 'anna' : 'ben', now));
         case 'grant.add':
-          return { type, grant: grant(id, `g-${id}-${n}`, { createdAt: T0 + n }) };
+          return { type, grant: rows.grant(id, `g-${id}-${n}`, { createdAt: rows.T0 + n }) };
         case 'grant.close': {
           const closed = flag ? { how: 'lapsed' as const, at: now } : { how: 'used' as const, at: now, toolUseId: 't' };
           return { type, sessionId: id, grantId: `g-${id}-${n}`, closed };
         }
         case 'command.add': {
           const key = flag ? { key: `k${n}` } : {};
-          return send(command(id, `c-${id}-${n}-${flag}`, { ...key, createdAt: now, placedOn: 'hub-a' }));
+          return rows.send(rows.command(id, `c-${id}-${n}-${flag}`, { ...key, createdAt: now, placedOn: 'hub-a' }));
         }
         case 'command.finish':
-          return finish(id, `c-${id}-${n}-${flag}`, { status: 'done', at: now, result: { n } });
+          return rows.finish(id, `c-${id}-${n}-${flag}`, { status: 'done', at: now, result: { n } });
         case 'token.put':
-          return { type, token: token(`t${n}`, flag ? { revokedAt: now } : {}) };
+          return { type, token: rows.token(`t${n}`, flag ? { revokedAt: now } : {}) };
         case 'setting.put':
           return { type, key: `k${n}`, value: String(flag) };
       }

@@ -33,12 +33,15 @@ async function ownTicks(): Promise<string> {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
 }
 
+async function openSession() {
+  const { home, model, start } = await openBench();
+  model.on(/./).always(text('Done.'));
+  return { configDir: path.join(home, '.claude'), sessionId: randomUUID(), start };
+}
+
 describe('with the real Claude Code', () => {
   test('a session is held while its process lives, unless the process is ours', async () => {
-    const { home, model, start } = await openBench();
-    model.on(/./).always(text('Done.'));
-    const configDir = path.join(home, '.claude');
-    const sessionId = randomUUID();
+    const { configDir, sessionId, start } = await openSession();
     const prompts = new Prompts().say('hello');
     for await (const message of start(prompts, { sessionId })) {
       if (message.type !== 'result') continue;
@@ -52,10 +55,7 @@ describe('with the real Claude Code', () => {
   });
 
   test('a killed process stays registered, and holds nothing', async () => {
-    const { home, model, start } = await openBench();
-    model.on(/./).always(text('Done.'));
-    const configDir = path.join(home, '.claude');
-    const sessionId = randomUUID();
+    const { configDir, sessionId, start } = await openSession();
     await expect(async () => {
       for await (const message of start(new Prompts().say('hello'), { sessionId })) {
         if (message.type === 'result') process.kill(await registeredPid(configDir, sessionId), 'SIGKILL');
@@ -66,10 +66,7 @@ describe('with the real Claude Code', () => {
   });
 
   onLinux('its start time is written in the form that we compare', async () => {
-    const { home, model, start } = await openBench();
-    model.on(/./).always(text('Done.'));
-    const configDir = path.join(home, '.claude');
-    const sessionId = randomUUID();
+    const { configDir, sessionId, start } = await openSession();
     const prompts = new Prompts().say('hello');
     for await (const message of start(prompts, { sessionId })) {
       if (message.type !== 'result') continue;

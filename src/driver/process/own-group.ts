@@ -13,7 +13,7 @@ export function ownGroupDirectory(cgroup: string, mountinfo: string): string | u
     const [, , , root, mountPoint] = left.split(' ').map(unescaped);
     if (!right.startsWith('cgroup2 ') || root === undefined || mountPoint === undefined) continue;
     const below = posix.relative(root, path);
-    // A newline would end the line on which the watchdog is told of it.
+    // A newline would end the line that passes it to the watchdog.
     if (!below.startsWith('..') && !/[\n\r]/.test(mountPoint + below)) return posix.join(mountPoint, below);
   }
   return undefined;

@@ -36,7 +36,7 @@ export class RunGroups {
     try {
       mkdirSync(group);
     } catch {
-      // Read-only, or somebody else's.
+      // Read-only, or not ours.
       return;
     }
     try {

@@ -34,7 +34,7 @@ export class HttpRefusal extends Error {
   }
 }
 
-/** What nobody foresaw is told to the log, not to the client: it may quote what the client must not see. */
+/** Unexpected errors go to the log, not to the client: they may quote what the client must not see. */
 export function errorResponse(error: unknown, report: (error: unknown) => void): RouteResponse {
   if (error instanceof HttpRefusal) {
     const { status, code, message, headers } = error;

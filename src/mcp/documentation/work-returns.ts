@@ -24,7 +24,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'lastCheck.command': 'The part of the command that is the check.',
   'lastCheck.exitCode': 'As Claude Code saw it.',
   'lastCheck.afterLastEdit': '`false`: files were changed after it.',
-  shared: '`true`: another session worked in the same checkout meanwhile; some of it may be its work.',
+  shared: '`true`: another session worked in the same checkout at the same time; some of it may be its work.',
   incomplete: 'Why git could not be asked; the files are then those that the file tools reported.',
   problems: 'The last five tool calls that failed or were denied.',
   'problems[].tool': 'The tool.',

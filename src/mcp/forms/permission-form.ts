@@ -41,7 +41,7 @@ export function permissionForm(asker: Asker, { ask, own }: OpenRequest): Form {
     ]
       .filter((part) => part !== '')
       .join('\n'),
-    // No default: nothing is approved by a stray return key.
+    // No default: a stray Return must not approve anything.
     requestedSchema: {
       type: 'object',
       properties: {

@@ -9,8 +9,8 @@ const MANY_BLANKS = /[^\S\n]{20,}/gu;
 const MANY_EMPTY_LINES = /\n(?:[^\S\n]*\n){3,}/gu;
 
 /**
- * Text of a model as a person should see it before deciding: what is unseen is spelled out, what pushes the rest out
- * of sight is counted instead, and a long text shows its end too, because that is where a command hides its point.
+ * Text of a model as a person should see it before deciding: invisible characters are spelled out, runs that push the
+ * rest out of sight are counted, and a long text shows its end too, because that is where a command hides its point.
  */
 export function visibleText(text: string, maxChars = Infinity): string {
   const lines = text

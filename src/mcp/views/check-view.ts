@@ -96,7 +96,7 @@ function actionFields(
 function resultFields(session: Session, options: CheckViewOptions, truncated: Set<string>): Partial<Fields<'result'>> {
   const share = options.includeEvents ? options.maxBytes / 2 : options.maxBytes;
   const structured = options.includeStructuredOutput ? session.result?.structuredOutput : undefined;
-  // It is of use only whole. The answer holds it as text, which can be read on.
+  // It is useful only in full. The answer also has it as text, which can be read in parts.
   const fits = byteLength(structured) <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
   const besides = (fits ? byteLength(structured) : 0) + byteLength(session.work);
   const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES - besides);
@@ -131,7 +131,7 @@ function eventFields(
   truncated: Set<string>,
 ): Fields<'nextCursor'> & Partial<Fields<'events' | 'cursorResetTo'>> {
   const { log } = session;
-  // Whoever takes no events is told where the next ones begin.
+  // A caller that wants no events still learns where the next ones begin.
   if (!options.includeEvents) return { nextCursor: log.nextId };
   const { events, resetTo } = log.from(Math.min(options.cursor ?? 0, log.nextId));
   const room = options.maxBytes - OVERHEAD_BYTES - byteLength(view);
@@ -186,7 +186,7 @@ function eventPage(
     let size = byteLength(view);
     if (used + size > room) {
       if (events.length > 0) return stop(events, event, truncated);
-      // One event must get through, however small the room: a cursor that stands still would be asked for ever.
+      // One event must get through, however little room there is, or the cursor would never advance.
       view = shortened(view, room, size);
       truncated.add('events');
       size = byteLength(view);
@@ -211,7 +211,7 @@ function stop(events: EventView[], next: SessionEvent, truncated: Set<string>): 
 function isWanted({ type, body }: SessionEvent, options: CheckViewOptions): boolean {
   if (type === 'progress') return options.includeProgressEvents;
   if (type === 'result') return options.includeTerminalEvents;
-  // An error that did not end anything, such as a refused login that is tried again, is news at any time.
+  // An error that did not end the turn, such as a refused login that is retried, is always shown.
   if (type === 'error') return options.includeTerminalEvents || body.kind !== 'error';
   return true;
 }

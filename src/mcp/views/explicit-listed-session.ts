@@ -1,11 +1,12 @@
 import type { ListedSession } from '../../engine/session-listing.ts';
+import type { ListedSessionShown } from '../../schema/results.ts';
 import { explicitStatus } from './status.ts';
 
 /**
  * A session of the machine; active is one that has a process of this server. `sensitive` shows where it was and what it
  * was about; the text is always there, because callers rely on it.
  */
-export function listedSessionView(session: ListedSession, sensitive: boolean): Record<string, unknown> {
+export function listedSessionView(session: ListedSession, sensitive: boolean): ListedSessionShown {
   const { sessionId, projectDirectory, displayText, lastActiveAt, live } = session;
   const active = live && (live.hasProcess || live.launching) ? live : undefined;
   return {

@@ -2,11 +2,12 @@ import { classOf } from '../../driver/options-table.ts';
 import type { DiskSession } from '../../engine/services.ts';
 import type { Session } from '../../engine/session.ts';
 import { roundUsd } from '../../engine/totals.ts';
-import type { SessionOptionName } from '../../schema/session-options.ts';
+import type { DiskSessionShown, SessionShown } from '../../schema/results.ts';
+import type { SessionOptionName, SessionOptions } from '../../schema/session-options.ts';
 import { compactStatus } from './status.ts';
 
 /** A session with the options that hold no secret; `sensitive` shows those that tell about the machine too. */
-export function sessionView(session: Session, sensitive: boolean): Record<string, unknown> {
+export function sessionView(session: Session, sensitive: boolean): SessionShown {
   return {
     sessionId: session.id,
     status: compactStatus(session),
@@ -27,11 +28,7 @@ export function sessionView(session: Session, sensitive: boolean): Record<string
 }
 
 /** `sensitive` shows where it was and what it was about. */
-export function diskSessionView(
-  disk: DiskSession,
-  known: readonly Session[],
-  sensitive: boolean,
-): Record<string, unknown> {
+export function diskSessionView(disk: DiskSession, known: readonly Session[], sensitive: boolean): DiskSessionShown {
   const live = known.find((session) => session.id === disk.sessionId);
   return {
     sessionId: disk.sessionId,
@@ -43,8 +40,12 @@ export function diskSessionView(
   };
 }
 
-function shownOptions({ options }: Session, sensitive: boolean): Record<string, unknown> {
-  const names = (Object.keys(options) as SessionOptionName[]).filter((name) => {
+/** `workspace` is where it works, not what was asked for. */
+function shownOptions(
+  { options: { workspace: _asked, ...options } }: Session,
+  sensitive: boolean,
+): Omit<SessionOptions, 'workspace'> {
+  const names = (Object.keys(options) as Exclude<SessionOptionName, 'workspace'>[]).filter((name) => {
     const { show } = classOf(name);
     return options[name] !== undefined && (show === 'always' || (sensitive && show === 'sensitive'));
   });

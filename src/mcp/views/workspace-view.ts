@@ -1,6 +1,6 @@
 import type { ListedWorktree } from '../../engine/session-worktrees.ts';
 import type { Session } from '../../engine/session.ts';
-import type { CheckAnswer } from '../../schema/results.ts';
+import type { CheckAnswer, WorktreeShown } from '../../schema/results.ts';
 import type { ApplyOutcome } from '../../workspace/apply.ts';
 import type { DiscardOutcome } from '../../workspace/discard.ts';
 
@@ -12,7 +12,7 @@ export function startedWorkspace({ worktree }: Session): Pick<CheckAnswer, 'work
 }
 
 /** A worktree and how far its work is taken; `sensitive` shows where it lies. */
-export function worktreeView(listed: ListedWorktree, sensitive: boolean): Record<string, unknown> {
+export function worktreeView(listed: ListedWorktree, sensitive: boolean): WorktreeShown {
   const { path, repository, branch, base, state, dirty, unmergedCommits } = listed;
   return {
     ...(sensitive && { path, repository }),

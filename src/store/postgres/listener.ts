@@ -3,7 +3,7 @@ import type pg from 'pg';
 export interface ListenerOptions {
   readonly connect: () => pg.Client;
   readonly channel: string;
-  /** Also after every new connection: whatever was said meanwhile was missed. */
+  /** Also after every new connection, because notifications in between were missed. */
   readonly onNotified: (payload: string | undefined) => void;
   readonly checkEveryMs?: number;
 }
@@ -11,7 +11,7 @@ export interface ListenerOptions {
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 
-/** One connection that listens, made anew whenever it is lost, for as long as the store is open. */
+/** One connection that listens, reopened whenever it is lost, for as long as the store is open. */
 export class Listener {
   readonly #options: ListenerOptions;
   #client: pg.Client | undefined;
@@ -52,7 +52,7 @@ export class Listener {
     await this.#client?.end().catch(() => {});
   }
 
-  /** A connection whose other end has vanished says nothing for ever; only asking shows it. */
+  /** A connection whose other end has vanished stays silent forever; only a query reveals it. */
   async #check(client: pg.Client): Promise<void> {
     try {
       await client.query('SELECT 1');

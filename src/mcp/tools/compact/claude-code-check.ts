@@ -92,7 +92,7 @@ function checkFits(args: Input): void {
       throw new DomainError('INVALID_ARGUMENT', 'interrupt is only valid with decision "deny".');
     return;
   }
-  // What is empty or the default decides nothing; clients that fill in every field may send it.
+  // Empty or default values decide nothing; clients that fill in every field may send them.
   const stray = (['requestId', 'decision', 'denyMessage', 'interrupt', 'permissionOptions'] as const).filter((name) => {
     const value = args[name];
     return value !== undefined && value !== false && !(typeof value === 'object' && Object.keys(value).length === 0);

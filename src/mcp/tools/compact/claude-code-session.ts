@@ -6,7 +6,7 @@ import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
 import type { ListedWorktree } from '../../../engine/session-worktrees.ts';
 import { unlisted } from '../../list-schema.ts';
-import { compactStatus } from '../../../schema/results.ts';
+import { compactStatus, type SessionShown, type SessionsAnswer } from '../../../schema/results.ts';
 import { DEFAULT_WAIT_MS, waitForSession } from '../../wait.ts';
 import { diskSessionView, sessionView } from '../../views/session-view.ts';
 import { appliedMessage, discardedMessage, worktreeView } from '../../views/workspace-view.ts';
@@ -51,7 +51,7 @@ export const claudeCodeSession = defineTool({
       error: z.string().optional(),
     }),
   failure: (error) => ({ sessions: [], isError: true, error, message: error }),
-  async run(args, context) {
+  async run(args, context): Promise<SessionsAnswer> {
     if (args.includeSensitive === true) context.engine.checkSensitive();
     switch (args.action) {
       case 'list':
@@ -91,7 +91,7 @@ export const claudeCodeSession = defineTool({
   },
 });
 
-async function list(args: Input, { engine }: ToolContext): Promise<object> {
+async function list(args: Input, { engine }: ToolContext): Promise<SessionsAnswer> {
   const sensitive = args.includeSensitive === true;
   if (args.scope !== 'disk') {
     const worktrees = await engine.worktrees();
@@ -114,7 +114,7 @@ async function list(args: Input, { engine }: ToolContext): Promise<object> {
   return { sessions: found.map((session) => diskSessionView(session, engine.sessions, seesDetails)) };
 }
 
-async function rewind(args: Input, context: ToolContext): Promise<object> {
+async function rewind(args: Input, context: ToolContext): Promise<SessionsAnswer> {
   const session = await context.engine.session(idOf(args));
   if (args.toUserMessage === undefined)
     throw new DomainError(
@@ -141,7 +141,7 @@ async function decided<T>(
   context: ToolContext,
   begin: () => Promise<T>,
   describe: (outcome: T) => string,
-): Promise<object> {
+): Promise<SessionsAnswer> {
   const session = context.engine.sessions.find(({ id }) => id === args.sessionId);
   if (!session) return { sessions: [], message: describe(await begin()) };
   const again = context.forms?.session && (underWay.get(session) as Promise<T> | undefined);
@@ -181,20 +181,20 @@ function idOf({ sessionId, action }: Input): string {
   return sessionId;
 }
 
-/** The session with its worktree; none where only the worktree is left of it. */
-async function known(args: Input, { engine }: ToolContext): Promise<object[]> {
-  const session =
-    args.action === 'get' ? await engine.session(idOf(args)) : engine.sessions.find(({ id }) => id === idOf(args));
-  if (!session) return [];
-  return [viewWith(session, session.worktree ? await engine.worktrees() : [], args.includeSensitive === true)];
+/** None where only the worktree is left of it. */
+async function known(args: Input, context: ToolContext): Promise<SessionShown[]> {
+  const isKnown = args.action === 'get' || context.engine.sessions.some(({ id }) => id === idOf(args));
+  return isKnown ? [await view(args, context)] : [];
 }
 
-function viewWith(session: Session, worktrees: readonly ListedWorktree[], sensitive: boolean): object {
+/** The session with its worktree. */
+async function view(args: Input, { engine }: ToolContext): Promise<SessionShown> {
+  const session = await engine.session(idOf(args));
+  return viewWith(session, session.worktree ? await engine.worktrees() : [], args.includeSensitive === true);
+}
+
+function viewWith(session: Session, worktrees: readonly ListedWorktree[], sensitive: boolean): SessionShown {
   const own = worktrees.find(({ sessionId }) => sessionId === session.id);
   const workspace = own ? worktreeView(own, sensitive) : session.worktree && { state: 'removed' };
   return { ...sessionView(session, sensitive), ...(workspace && { workspace }) };
-}
-
-async function view(args: Input, { engine }: ToolContext): Promise<object> {
-  return sessionView(await engine.session(idOf(args)), args.includeSensitive === true);
 }

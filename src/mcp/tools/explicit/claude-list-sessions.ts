@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import { listedSessionView } from '../../views/explicit-listed-session.ts';
-import { explicitStatus } from '../../../schema/results.ts';
+import { listedSession } from '../../../schema/results.ts';
 import { errorFields } from './shared.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -18,16 +18,7 @@ export const claudeListSessions = defineTool({
     }),
   output: () =>
     z.looseObject({
-      sessions: z.array(
-        z.looseObject({
-          sessionId: z.string(),
-          projectDirectory: z.string().optional(),
-          displayText: z.string(),
-          timestamp: z.string(),
-          isActive: z.boolean(),
-          activeStatus: explicitStatus.optional(),
-        }),
-      ),
+      sessions: z.array(listedSession),
       ...errorFields,
     }),
   failure: (error) => ({ sessions: [], isError: true, error }),

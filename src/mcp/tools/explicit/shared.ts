@@ -8,7 +8,7 @@ import { waitForSession } from '../../wait.ts';
 
 export const DEFAULT_OUTPUT_LINES = 50;
 
-/** What an error is told in. */
+/** The fields of an error. */
 export const errorFields = { isError: z.boolean().optional(), error: z.string().optional() };
 
 /** The whole answer of a tool that stops a session. */
