@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import type { Settings } from '../config/load-settings.ts';
+import { DomainError, formatError } from '../errors/errors.ts';
+import type { Approvals } from './approvals.ts';
+import { withReason } from './launch-plan.ts';
+import type { EngineNotice, NoticeStream } from './notices.ts';
+import { LOCAL } from './principal.ts';
+import type { Registry } from './registry.ts';
+import type { Rules } from './rules.ts';
+import type { EngineServices } from './services.ts';
+import { withPartialMessages } from './session-setup.ts';
+import type { SessionTrail } from './session-trail.ts';
+import type { SessionSeed, SessionServices } from './session-types.ts';
+import type { OpenedWorkspace } from './session-work.ts';
+import { inWorktree, requireWorktree, type SessionWorktrees } from './session-worktrees.ts';
+import { Session } from './session.ts';
+import { TranscriptAccess } from './transcript-access.ts';
+
+const EVENT_BYTES = 4_000_000;
+/** How soon a handover is tried again when there was no place for a process. */
+const HANDOVER_RETRY_MS = 2_000;
+
+/** The parts of an engine that its sessions depend on. */
+export interface EngineParts {
+  readonly settings: Settings;
+  readonly services: EngineServices;
+  readonly registry: Registry;
+  readonly approvals: Approvals;
+  readonly trail: SessionTrail;
+  readonly stream: NoticeStream<EngineNotice>;
+  readonly rules: Rules;
+  readonly worktrees: SessionWorktrees;
+  /** There is a session to look after. */
+  wake(): void;
+  isClosing(): boolean;
+}
+
+export type NewSession = Pick<SessionSeed, 'rules' | 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & {
+  id?: string;
+  /** How the session gets its worktree, where it gets one. */
+  worktree?: ((id: string) => Promise<OpenedWorkspace>) | undefined;
+};
+
+/** Makes sessions, launches them and gives them what they need of the engine. */
+export class SessionHost {
+  readonly transcripts: TranscriptAccess;
+  readonly #parts: EngineParts;
+  #tools: string[] | undefined;
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts;
+    this.transcripts = new TranscriptAccess(parts.services.transcripts, parts.registry);
+  }
+
+  /** The tools that sessions reported at their start, once there was one. */
+  get tools(): string[] | undefined {
+    return this.#tools;
+  }
+
+  create(seed: SessionSeed): Session {
+    return new Session(seed, this.#services());
+  }
+
+  register(session: Session): void {
+    const { registry, stream } = this.#parts;
+    registry.add(session);
+    stream.tell({ kind: 'added', session });
+    this.#parts.wake();
+  }
+
+  async launch(seed: NewSession, prompt: string): Promise<Session> {
+    const { services, registry, trail } = this.#parts;
+    return registry.withPlace(async (place) => {
+      // A spare process has another directory and an id already.
+      const own = seed.worktree && (seed.id ?? randomUUID());
+      const worktree = own === undefined ? undefined : await seed.worktree?.(own);
+      const options = worktree ? inWorktree(seed.options, worktree.workspace) : seed.options;
+      const launched = seed.streamsText === true ? withPartialMessages(options) : options;
+      const { launches, settings } = seed.rules;
+      const { launch } = await launches.plan(launched, worktree?.workspace);
+      const session = this.create({
+        ...seed,
+        options,
+        worktree,
+        owner: seed.client?.principal ?? LOCAL,
+        id: own ?? seed.id ?? services.driver.newSessionId?.(launch) ?? randomUUID(),
+        permissionTimeoutMs: options.permissionRequestTimeoutMs ?? settings.permissionTimeoutMs,
+        initTimeoutMs: options.sessionInitTimeoutMs ?? settings.startTimeoutMs,
+      });
+      place.session = session;
+      this.register(session);
+      trail.started(session, seed.origin, prompt);
+      const warnings = services.startWarnings?.(launch.options).catch(() => []);
+      const { missing } = launches;
+      try {
+        await session.prompt(prompt);
+        session.warnings.push(
+          ...(missing === undefined ? [] : [missing]),
+          ...((await warnings) ?? []),
+          ...(worktree?.workspace.notes ?? []),
+        );
+        return session;
+      } catch (error) {
+        void registry.forget(session);
+        // Nothing was done in it; if it holds something all the same, it is kept.
+        if (seed.origin.kind !== 'resume') await worktree?.workspace.discard().catch(() => undefined);
+        const failure = withReason(error, missing);
+        trail.startFailed(session, formatError(failure));
+        throw failure;
+      }
+    });
+  }
+
+  /** Throws if the directory it works in is gone, or no longer allowed. */
+  checkDirectory({ options, worktree, rules }: Session): void {
+    if (worktree) requireWorktree(worktree);
+    else if (options.cwd !== undefined) rules.policy.directories.existing(options.cwd, 'cwd');
+  }
+
+  #services(): SessionServices {
+    const { settings, services, registry, approvals, trail, stream, rules } = this.#parts;
+    const { clock, driver, transcripts, archive, log } = services;
+    return {
+      clock,
+      eventLimits: { maxEvents: settings.eventBufferSize, maxBytes: EVENT_BYTES },
+      launch: async (asked, listener) => {
+        const session = registry.find(asked.sessionId);
+        const { launches } = session?.rules ?? rules;
+        launches.checkSandbox();
+        const { launch, warnings } = await launches.plan(asked.options, session?.worktree);
+        session?.warnings.push(...warnings);
+        return driver.launch({ ...asked, ...launch }, listener);
+      },
+      recordedCostUsd: (id) => transcripts.lastCostUsd(id),
+      lockTranscript: (id) => this.transcripts.lock(id),
+      salvageTranscript: (id) => transcripts.salvage(id),
+      onOpened: (session, request) => trail.requested(session, request),
+      onRequest: (session, request) => approvals.requested(session, request),
+      isAskingPerson: (request) => approvals.isAskingPerson(request),
+      onSettled: (session, request, outcome) => trail.settled(session, request, outcome),
+      ...this.#workServices(),
+      onRest: (session, turn) => trail.rested(session, turn),
+      keepsRequests: archive !== undefined,
+      onDecided: (session) => this.#handOver(session),
+      onGranted: (_session, grant) => archive?.grantAdded(grant),
+      onGrantEnded: (session, grant, end) => {
+        trail.grantEnded(session, grant, end);
+        archive?.grantClosed(grant, end);
+      },
+      onTools: (tools) => this.#learnTools(tools),
+      onNotice: (session, notice) => stream.tell({ ...notice, session }),
+      debug: (line) => log('debug', line),
+    };
+  }
+
+  #workServices(): Pick<SessionServices, 'openWorkspace' | 'othersWorked'> {
+    const { services, registry, rules } = this.#parts;
+    const load = services.workspaces;
+    if (!load) return {};
+    return {
+      openWorkspace: async ({ id, options }) => {
+        const { workspaces, ...words } = await load();
+        const directory = options.cwd ?? rules.policy.directories.own ?? '.';
+        return { ...words, workspace: await workspaces.openDirectory(id, directory) };
+      },
+      othersWorked: (session, root, since) =>
+        registry.all.some((other) => other !== session && other.workedIn(root, since)),
+    };
+  }
+
+  /** Starts a process for a session whose requests were decided while it had none, as soon as there is a place. */
+  #handOver(session: Session): void {
+    const { registry, services } = this.#parts;
+    const start = async (): Promise<void> => {
+      if (session.missing.length > 0)
+        throw new DomainError(
+          'UNAVAILABLE',
+          `It needs ${session.missing.join(', ')} again, which nobody has brought since the hub was restarted. What was decided is kept; reply with a client that has it.`,
+        );
+      this.checkDirectory(session);
+      await session.closed();
+      await registry.withPlace((place) => {
+        place.session = session;
+        return session.handOver();
+      });
+    };
+    start().catch((error: unknown) => {
+      if (error instanceof DomainError && error.code === 'TOO_MANY_SESSIONS' && !this.#parts.isClosing())
+        services.clock.after(HANDOVER_RETRY_MS, () => this.#handOver(session));
+      else session.handoverFailed(error);
+    });
+  }
+
+  #learnTools(tools: string[]): void {
+    // A session that was given few tools must not make the others look as if they did not exist.
+    const known = [...new Set([...(this.#tools ?? []), ...tools])];
+    if (known.length === this.#tools?.length) return;
+    this.#tools = known;
+    this.#parts.stream.tell({ kind: 'tools', tools: known });
+  }
+}

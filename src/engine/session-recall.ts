@@ -1,0 +1,59 @@
+import { Rules } from './rules.ts';
+import type { RecalledSession, SessionArchive } from './services.ts';
+import type { EngineParts, SessionHost } from './session-host.ts';
+import type { Session } from './session.ts';
+
+/** Sessions that only the store remembers: brought back when somebody asks for one. */
+export class SessionRecall {
+  readonly #parts: EngineParts;
+  readonly #host: SessionHost;
+  readonly #underWay = new Map<string, Promise<Session | undefined>>();
+
+  constructor(parts: EngineParts, host: SessionHost) {
+    this.#parts = parts;
+    this.#host = host;
+  }
+
+  /** The session, recalled from the store if need be. */
+  async recall(id: string): Promise<Session | undefined> {
+    const known = this.#parts.registry.find(id);
+    const { archive } = this.#parts.services;
+    if (known || !archive) return known;
+    const underWay = this.#underWay.get(id);
+    if (underWay) return underWay;
+    const recalling = this.#recall(id, archive).finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, recalling);
+    return recalling;
+  }
+
+  async #recall(id: string, archive: SessionArchive): Promise<Session | undefined> {
+    const { registry, approvals } = this.#parts;
+    await registry.departed(id);
+    const recalled = await archive.recall(id);
+    if (!recalled) return undefined;
+    const session = await this.#revived(recalled);
+    this.#host.register(session);
+    session.takeUp();
+    for (const request of session.requests) approvals.requested(session, request);
+    return session;
+  }
+
+  /** Those that are only in the store, as far as a list shows them. */
+  async list(principal: string | undefined, limit: number): Promise<Session[]> {
+    const { services, registry } = this.#parts;
+    const rows = await services.archive?.list({ limit, ...(principal !== undefined && { principal }) });
+    const unknown = (rows ?? []).filter(({ id }) => !registry.find(id));
+    const nothing = { events: [], lastEventId: 0, droppedThrough: 0, requests: [], messages: [], grants: [] };
+    return Promise.all(unknown.map((row) => this.#revived({ row, ...nothing })));
+  }
+
+  async #revived(recalled: RecalledSession): Promise<Session> {
+    const { services, settings: own, rules: operator, worktrees } = this.#parts;
+    const { revive } = await import('./restored-session.ts');
+    const { settings, hasWorktree, ...seed } = revive(recalled, services.baseEnv);
+    const cwd = operator.policy.directories.own;
+    const rules = new Rules({ settings: { ...own, ...settings }, cwd }, services);
+    const worktree = hasWorktree ? await worktrees.find(seed.id) : undefined;
+    return this.#host.create({ ...seed, rules, worktree });
+  }
+}
