@@ -14,6 +14,7 @@ import { openHarness, type Harness } from '../test/harness/open-harness.ts';
 import type { Place } from './bench/bare-sdk.ts';
 import { callerBytes } from './bench/caller-bytes.ts';
 import { pollRow, throughputRow } from './bench/engine-rows.ts';
+import { hubRows } from './bench/hub-rows.ts';
 import { listingRow } from './bench/listing-row.ts';
 import { memoryRows } from './bench/memory-row.ts';
 import { installPeers, type Peers } from './bench/peers.ts';
@@ -63,6 +64,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
     }
   },
   sessions: () => withServer(async (harness, place) => void rows.push(...(await sessionRows(rounds, harness, place)))),
+  hub: async () => void rows.push(...(await hubRows(rounds))),
   prewarm: async () => void rows.push(await prewarmRow(rounds)),
   poll: async () => void rows.push(await pollRow()),
   events: async () => void rows.push(await throughputRow()),

@@ -94,7 +94,7 @@ export async function start(harness: Harness, prompt = PROMPT): Promise<string> 
   return answer.sessionId;
 }
 
-async function reply(harness: Harness, sessionId: string): Promise<void> {
+export async function reply(harness: Harness, sessionId: string): Promise<void> {
   const args = { sessionId, prompt: PROMPT, waitMs: WAIT_MS };
   const { status } = (await harness.ok('claude_code_reply', args, { timeout: WAIT_MS })) as { status: string };
   if (status !== 'idle') throw new Error(`A turn ended as ${status}`);

@@ -2,10 +2,12 @@ import { tmpdir } from 'node:os';
 import packageJson from '../../package.json' with { type: 'json' };
 import { parseCommandLine } from '../config/command-line.ts';
 import { helpText } from '../config/help.ts';
+import { readHubRecord } from '../config/hub-record.ts';
 import { claudeConfigDir } from '../config/host.ts';
 import { inheritedEnvironment } from '../config/inherited-environment.ts';
 import { loadSettings, type Settings, type SettingsSource } from '../config/load-settings.ts';
 import { SettingsError } from '../config/settings-error.ts';
+import type { AttachedHub } from '../transports/attach/connect-hub.ts';
 import { OPENING_ANSWERS } from '../transports/opening-answers.ts';
 import { openStdio } from '../transports/open-stdio.ts';
 import type { Opening } from '../transports/opening.ts';
@@ -39,19 +41,12 @@ async function dispatch(source: CommandSource): Promise<number> {
     case 'version':
       process.stdout.write(`${version}\n`);
       return 0;
-    case 'serve': {
-      const settings = await withKnownNames(loadSettings(source));
-      const answers = OPENING_ANSWERS[settings.toolset];
-      const opening: Opening | undefined = answers && (await openStdio(answers, process.stdin, process.stdout));
-      if (answers && !opening) return 0;
-      const { serveUntilDone } = await import('./serve/serve-until-done.ts');
-      return serveUntilDone(settings, {
-        ...source,
-        opening,
-        env: inheritedEnvironment(source, settings),
-        version,
-        stderr: (text) => process.stderr.write(text),
-      });
+    case 'serve':
+      return serveClient(source, version);
+    case 'hub': {
+      const settings = await withKnownNames(loadSettings(source, {}, 'hub'));
+      const { runHub } = await import('./hub/run-hub.ts');
+      return runHub(rest, { ...source, env: inheritedEnvironment(source, settings), settings, version });
     }
     case 'audit': {
       const { runAudit } = await import('../audit/run-audit.ts');
@@ -112,6 +107,34 @@ async function dispatch(source: CommandSource): Promise<number> {
       });
     }
   }
+}
+
+/**
+ * Serves from here, or through the hub of this user. The first answers come from a record that is true of this version,
+ * so a hub of another version is asked before them.
+ */
+async function serveClient(source: CommandSource, version: string): Promise<number> {
+  const settings = await withKnownNames(loadSettings(source));
+  const inherited = inheritedEnvironment(source, settings);
+  const context = { ...source, inherited, version, stderr: (text: string) => process.stderr.write(text) };
+  const record = settings.hub === 'off' ? undefined : readHubRecord(settings.stateDir);
+  const find = async (toldVersion?: string): Promise<AttachedHub | undefined> =>
+    (await import('./serve/find-hub.ts')).findHub(record, settings, context, toldVersion);
+  const asksFirst = settings.hub === 'require' || (record !== undefined && record.version !== version);
+  let hub = asksFirst ? await find() : undefined;
+  const answers = hub === undefined || hub.version === version ? OPENING_ANSWERS[settings.toolset] : undefined;
+  const opening: Opening | undefined = answers && (await openStdio(answers, process.stdin, process.stdout));
+  if (answers && !opening) {
+    hub?.socket.destroy();
+    return 0;
+  }
+  if (record && !asksFirst) hub = await find(version);
+  if (hub) {
+    const { bridgeUntilDone } = await import('./serve/bridge-until-done.ts');
+    return bridgeUntilDone(hub, settings, context, opening);
+  }
+  const { serveUntilDone } = await import('./serve/serve-until-done.ts');
+  return serveUntilDone(settings, { ...context, opening, env: inherited });
 }
 
 /** Before the client gets an answer: a server with an invalid setting must not appear to have started. */

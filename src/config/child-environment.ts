@@ -1,7 +1,12 @@
 import { rowOf, SETTING_KEYS, variableOf } from './settings-table.ts';
 
 /** Set by the driver for each child, after this module: who owns the process, which session it is, how deep it sits. */
-const DRIVER_VARIABLES = ['CLAUDE_CODE_MCP_OWNER', 'CLAUDE_CODE_MCP_SESSION', 'CLAUDE_CODE_MCP_DEPTH'];
+const DRIVER_VARIABLES = [
+  'CLAUDE_CODE_MCP_OWNER',
+  'CLAUDE_CODE_MCP_SESSION',
+  'CLAUDE_CODE_MCP_DEPTH',
+  'CLAUDE_CODE_MCP_PARENT',
+];
 
 const SECRET_VARIABLES = SETTING_KEYS.filter(
   (key) => rowOf(key).kind.isSecret === true || rowOf(key).scope === 'hub',

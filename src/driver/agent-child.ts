@@ -2,6 +2,7 @@ import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'n
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { SpawnedProcess, SpawnOptions } from '@anthropic-ai/claude-agent-sdk';
+import { PARENT_VARIABLE } from '../config/ancestors.ts';
 import { ObjectLines } from './object-lines.ts';
 import type { ProcessOwner } from './process-owner.ts';
 import { StderrTail } from './stderr-tail.ts';
@@ -33,10 +34,11 @@ export class AgentChild {
     return this.#stderr.lines();
   }
 
-  environment(env: Readonly<Record<string, string>>): Record<string, string> {
+  environment(env: Readonly<Record<string, string>>, sessionId: string): Record<string, string> {
     return {
       ...env,
       ...this.#owner.adopt(this.runId),
+      [PARENT_VARIABLE]: sessionId,
       // The only authoritative word on when Claude Code has come to rest.
       CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
     };

@@ -115,7 +115,7 @@ export class AgentProcess {
       ...(history.kind === 'resume' && { resume: sessionId }),
       ...(history.kind === 'fork' && { resume: history.of, forkSession: true }),
       ...(at !== undefined && { resumeSessionAt: at }),
-      env: this.#child.environment(env),
+      env: this.#child.environment(env, sessionId),
       spawnClaudeCodeProcess: (spawnOptions) => this.#child.spawn(spawnOptions),
       canUseTool: this.#canUseTool,
     };

@@ -55,7 +55,7 @@ export class SpareAgent {
       options: {
         ...launchOptions(fixedOptions(options), managedSettings),
         sessionId: this.sessionId,
-        env: this.#child.environment(env),
+        env: this.#child.environment(env, this.sessionId),
         spawnClaudeCodeProcess: (spawnOptions) => this.#child.spawn(spawnOptions),
         canUseTool: async (...asked) =>
           this.#canUseTool?.(...asked) ?? { behavior: 'deny', message: 'The session has not begun.', interrupt: true },

@@ -1,4 +1,5 @@
 import { childEnvironment } from '../config/child-environment.ts';
+import { inheritedRules } from '../config/inherited-rules.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError } from '../errors/errors.ts';
@@ -69,8 +70,9 @@ export class LaunchPlanner {
     const { gitBashPath } = this.#settings;
     const bash = this.#services.findGitBash?.();
     const found = bash?.kind === 'found' && { CLAUDE_CODE_GIT_BASH_PATH: bash.file };
+    const { baseEnv } = this.#services;
     return {
-      ...childEnvironment({ ...this.#services.baseEnv, ...found }, options.env ?? {}),
+      ...childEnvironment({ ...baseEnv, ...inheritedRules(this.#settings, baseEnv), ...found }, options.env ?? {}),
       ...(gitBashPath !== undefined && { CLAUDE_CODE_GIT_BASH_PATH: gitBashPath }),
       [DEPTH_VARIABLE]: depthForChildren(this.#settings),
     };

@@ -12,6 +12,8 @@ export interface ConnectionContext {
   readonly cwd: string | undefined;
   /** What its sessions inherit; without one, what this process does. Never stored. */
   readonly baseEnv?: NodeJS.ProcessEnv | undefined;
+  /** What whoever starts a session here should know, one line each. */
+  readonly warnings?: readonly string[] | undefined;
 }
 
 /** The settings that can narrow what sessions may do; a session keeps them across a restart. */
@@ -36,11 +38,13 @@ export class Rules {
   readonly baseEnv: NodeJS.ProcessEnv;
   /** The variables that the connection brought and this process does not have. */
   readonly ownVariables: string[];
+  readonly warnings: readonly string[];
 
-  constructor({ settings, cwd, baseEnv }: ConnectionContext, services: EngineServices) {
+  constructor({ settings, cwd, baseEnv, warnings = [] }: ConnectionContext, services: EngineServices) {
     this.settings = settings;
     this.baseEnv = baseEnv ?? services.baseEnv;
     this.ownVariables = Object.keys(this.baseEnv).filter((name) => this.baseEnv[name] !== services.baseEnv[name]);
+    this.warnings = warnings;
     this.policy = new Policy(settings, cwd);
     this.launches = new LaunchPlanner(settings, { ...services, baseEnv: this.baseEnv }, this.policy.directories);
   }

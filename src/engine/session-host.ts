@@ -96,6 +96,7 @@ export class SessionHost {
         await session.prompt(prompt);
         session.warnings.push(
           ...(missing === undefined ? [] : [missing]),
+          ...seed.rules.warnings,
           ...((await warnings) ?? []),
           ...(worktree?.workspace.notes ?? []),
         );

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { McpServer, type ServerContext, type Tool as ListedTool } from '@modelcontextprotocol/server';
 import type { Settings } from '../config/load-settings.ts';
 import { EngineClient } from '../engine/engine-client.ts';
@@ -72,6 +73,9 @@ function createMcpServer(
   );
   // The low-level server: `McpServer` would answer a bad argument in its own words and convert schemas at every start.
   const { server } = connection;
+  // The library (2.4.0) counts its requests to a client from 0 on every connection. A client that outlives this process
+  // could answer an old form when a new one has its number. Can go when the library makes them unique.
+  Object.assign(server, { _requestMessageId: randomInt(2 ** 47) });
   const client =
     lasting ?? (era === 'modern' ? new ModernClient(principal, rules) : new LegacyClient(principal, server, rules));
   const engine = new EngineClient(shared.engine, client);

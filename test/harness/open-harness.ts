@@ -2,6 +2,8 @@
 
 import type { Client } from '@modelcontextprotocol/client';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { readHubRecord } from '../../src/config/hub-record.ts';
 import type { ErrorCode } from '../../src/errors/errors.ts';
 import {
   startScriptedModel,
@@ -9,6 +11,7 @@ import {
   type ScriptedModelOptions,
 } from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from './built-server.ts';
+import { eventually } from './eventually.ts';
 import { connectClient, type ClientSetup, type Era, type Form, type FormRequest } from './connect-client.ts';
 import { leftoverFault, modelFault, stderrFault, stdoutFault, type Tolerance } from './faults.ts';
 import { createHome, type HomeOptions, type IsolatedHome } from './isolated-home.ts';
@@ -36,6 +39,8 @@ export interface HarnessOptions extends ServerStart, HomeOptions, Partial<Client
   readonly record?: ScriptedModelOptions['record'];
   /** The program that node runs in place of the built server. */
   readonly program?: string;
+  /** A hub runs in the same home, and the server attaches to it. */
+  readonly hub?: ServerStart;
 }
 
 /** What has to be gone by then is the promise of the product. */
@@ -51,6 +56,7 @@ export class Harness extends SessionSteps {
   readonly #options: HarnessOptions;
   readonly #place: IsolatedHome;
   readonly #connections: { readonly server: ServerProcess; readonly transport: ServerTransport }[] = [];
+  readonly #hubs: ServerProcess[] = [];
   #client: Client | undefined;
   #closing: Promise<void> | undefined;
 
@@ -86,6 +92,12 @@ export class Harness extends SessionSteps {
     return connection.server;
   }
 
+  get hub(): ServerProcess {
+    const hub = this.#hubs.at(-1);
+    if (hub === undefined) throw new Error('No hub was started');
+    return hub;
+  }
+
   get client(): Client {
     if (this.#client === undefined) throw new Error('No client is connected');
     return this.#client;
@@ -115,20 +127,38 @@ export class Harness extends SessionSteps {
     return markedProcesses(this.#marker);
   }
 
+  /** Resolves when clients can find it. */
+  async startHub(start: ServerStart = this.#options.hub ?? {}): Promise<void> {
+    const hub = await ServerProcess.start({
+      args: [builtServer(), 'hub', '--listen', '127.0.0.1:0', ...(start.args ?? [])],
+      cwd: this.home,
+      env: this.environment(start.env),
+    });
+    this.#hubs.push(hub);
+    const isUp = (): boolean => readHubRecord(join(this.stateDir, 'claude-code-mcp'))?.pid === hub.pid;
+    await Promise.race([
+      eventually(isUp, { what: 'the hub runs' }),
+      hub.drained.then(() => {
+        throw new Error(`The hub did not start. Its stderr:\n${hub.stderr()}`);
+      }),
+    ]);
+  }
+
+  async stopHub(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    this.hub.kill(signal);
+    await this.hub.exited;
+  }
+
   async startServer(start: ServerStart = {}): Promise<void> {
     const { toolset, connect = true, program = builtServer() } = this.#options;
     const server = await ServerProcess.start({
       args: [program, ...(start.args ?? this.#options.args ?? [])],
       cwd: this.project,
-      env: {
-        ...this.#place.env(),
-        ...this.model.env(),
-        ...START_PATIENCE,
+      env: this.environment({
         ...(toolset && { CLAUDE_CODE_MCP_TOOLSET: toolset }),
         ...this.#options.env,
         ...start.env,
-        [TEST_MARKER]: this.#marker,
-      },
+      }),
     });
     const transport = new ServerTransport(server);
     this.#connections.push({ server, transport });
@@ -151,6 +181,11 @@ export class Harness extends SessionSteps {
     return this.#closing;
   }
 
+  /** What the server and the hub are started with. */
+  environment(env?: ServerStart['env']): Record<string, string> {
+    return { ...this.#place.env(), ...this.model.env(), ...START_PATIENCE, ...env, [TEST_MARKER]: this.#marker };
+  }
+
   async #connect(transport: ServerTransport): Promise<Client> {
     const { form, capabilities, clientOptions } = this.#options;
     const recordedForm: Form = (request, withdrawn) => {
@@ -167,15 +202,17 @@ export class Harness extends SessionSteps {
 
   async #close(): Promise<void> {
     for (const { server } of this.#connections) server.closeStdin();
+    for (const hub of this.#hubs) hub.kill();
     const left = await survivors(this.#marker, GRACE_MS);
     await killAll(this.#marker);
-    await Promise.all(this.#connections.map(({ server }) => server.drained));
+    const processes = [...this.#connections.map(({ server }) => server), ...this.#hubs];
+    await Promise.all(processes.map(({ drained }) => drained));
     await this.#client?.close();
     await this.model.close();
     await this.#place.remove();
 
     const { tolerate = {} } = this.#options;
-    const stderr = this.#connections.map(({ server }) => server.stderr()).join('');
+    const stderr = processes.map((one) => one.stderr()).join('');
     const faults = [
       ...leftoverFault(left, GRACE_MS),
       ...stdoutFault(this.#connections.flatMap(({ transport }) => transport.foreignOutput())),
@@ -196,6 +233,7 @@ export async function openHarness(options: HarnessOptions = {}): Promise<Harness
     await startScriptedModel({ record: options.record ?? 'all' }),
   );
   try {
+    if (options.hub) await harness.startHub();
     await harness.startServer();
   } catch (error) {
     // What the clean-up finds is a consequence of this.

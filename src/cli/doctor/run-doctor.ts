@@ -10,6 +10,7 @@ import { messageOf } from '../../errors/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { checkClaudeCode, checkLogin } from './check-claude-code.ts';
 import { checkConfigDirectory, checkStateDirectory, checkWorkingDirectory } from './check-directories.ts';
+import { checkHub } from './check-hub.ts';
 import { checkGitBash, checkSandbox } from './check-programs.ts';
 import { checkNesting, checkSettings } from './check-settings.ts';
 import { checkStart } from './check-start.ts';
@@ -71,6 +72,7 @@ async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
   const gitBash = checkGitBash(context, settings.gitBashPath);
   if (gitBash) yield gitBash;
   yield checkSandbox(context, settings.sandbox);
+  yield* checkHub(context, context.version);
 
   const { executable } = settings;
   const bundled = context.bundled ?? bundledClaudeCode(platform, process.arch);

@@ -5,6 +5,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import { hostEngine } from '../../engine/engine-host.ts';
 import type { Opening } from '../../transports/opening.ts';
 import { serveOverStdio } from '../../transports/stdio.ts';
+import { createLog } from './log.ts';
 
 export interface ServeContext extends Host {
   version: string;
@@ -38,17 +39,4 @@ export function serve(settings: Settings, context: ServeContext): RunningServer 
     await connection.close();
   };
   return { close: () => (closing ??= close()) };
-}
-
-const RANK = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const;
-
-type LogLevel = Exclude<keyof typeof RANK, 'silent'>;
-
-function createLog(
-  threshold: Settings['logLevel'],
-  write: (text: string) => void,
-): (level: LogLevel, line: string) => void {
-  return (level, line) => {
-    if (RANK[level] >= RANK[threshold]) write(`claude-code-mcp ${level}: ${line}\n`);
-  };
 }

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isAlive } from '../../transcripts/recorded-process.ts';
+import { askHub, HubUnavailable } from '../../transports/attach/connect-hub.ts';
+import { hubLogFile, openHubLog, readLog } from './log-file.ts';
+import type { HubCommandContext } from './run-hub.ts';
+import { hubState, requireHub } from './running-hub.ts';
+
+const START_MS = 15_000;
+const STOP_MS = 12_000;
+const LOOK_AGAIN_MS = 50;
+
+export async function startInBackground(context: HubCommandContext): Promise<number> {
+  return start(context, flagsOf(context.argv));
+}
+
+export async function stopHub({ settings }: HubCommandContext): Promise<number> {
+  const record = await requireHub(settings.stateDir);
+  if (!record) return 1;
+  if (!(await stop(record.pid, settings.stateDir))) return 1;
+  process.stdout.write('The hub has stopped.\n');
+  return 0;
+}
+
+/** With the flags that it was started with, unless others are given. */
+export async function restartHub(context: HubCommandContext): Promise<number> {
+  const { stateDir } = context.settings;
+  const state = await hubState(stateDir);
+  const given = flagsOf(context.argv);
+  if (state.kind !== 'running') return start(context, given);
+  const { argv = [] } = state.status;
+  if (!(await stop(state.record.pid, stateDir))) return 1;
+  return start(context, given.length > 0 ? given : flagsOf(argv));
+}
+
+async function stop(pid: number, stateDir: string): Promise<boolean> {
+  const record = await requireHub(stateDir);
+  if (record) await askHub(record, stateDir, 'stop').catch(ignoreUnavailable);
+  for (const deadline = Date.now() + STOP_MS; Date.now() < deadline; await pause(LOOK_AGAIN_MS))
+    if (!isAlive(pid)) return true;
+  process.stderr.write(`The hub (pid ${String(pid)}) has not stopped within ${String(STOP_MS / 1000)} s.\n`);
+  return false;
+}
+
+async function start(
+  { settings, program, env, homedir }: HubCommandContext,
+  flags: readonly string[],
+): Promise<number> {
+  const { stateDir } = settings;
+  const before = await hubState(stateDir);
+  if (before.kind === 'running') {
+    process.stdout.write(`The hub runs already: ${before.record.url} (pid ${String(before.record.pid)})\n`);
+    return 0;
+  }
+  const log = await openHubLog(stateDir);
+  const { size } = await log.stat();
+  const child = spawn(process.execPath, [program, 'hub', ...flags], {
+    cwd: homedir,
+    env,
+    detached: true,
+    windowsHide: true,
+    stdio: ['ignore', log.fd, log.fd],
+  });
+  const ended = once(child, 'exit').then(() => 'ended' as const);
+  await log.close();
+  for (const deadline = Date.now() + START_MS; Date.now() < deadline;) {
+    const state = await hubState(stateDir);
+    if (state.kind === 'running') {
+      child.unref();
+      process.stdout.write(`The hub runs: ${state.record.url} (pid ${String(state.record.pid)})\n`);
+      return 0;
+    }
+    if ((await Promise.race([ended, pause(LOOK_AGAIN_MS)])) === 'ended') break;
+  }
+  const { text } = await readLog(hubLogFile(stateDir), size);
+  process.stderr.write(`The hub did not start. Its log says:\n${text}`);
+  return 1;
+}
+
+/** Everything but the words of the command. */
+export function flagsOf(argv: readonly string[]): string[] {
+  const words = new Set(['hub', 'start', 'restart', 'install', 'uninstall']);
+  return argv.filter((argument, index) => {
+    const isWord = words.has(argument) && !(argv[index - 1] ?? '').startsWith('--');
+    if (isWord) words.delete(argument);
+    return !isWord;
+  });
+}
+
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof HubUnavailable)) throw error;
+}

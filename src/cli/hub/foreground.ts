@@ -1,0 +1,46 @@
+import path from 'node:path';
+import { misspeltVariables } from '../../config/misspelt-variables.ts';
+import { startHub } from '../../hub/hub.ts';
+import { HubRunsAlready } from '../../hub/instance.ts';
+import { createLog } from '../serve/log.ts';
+import type { HubCommandContext } from './run-hub.ts';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** What hangs by then must not keep the process alive. */
+const FORCE_EXIT_MS = 9_500;
+
+/** `claude-code-mcp hub`: runs until a signal, or until somebody stops it. */
+export async function runInForeground({ settings, version, program, ...host }: HubCommandContext): Promise<number> {
+  process.removeAllListeners('warning');
+  process.on('warning', () => undefined);
+  const log = createLog(settings.logLevel, (text) => process.stderr.write(text));
+  for (const { name, nearest } of misspeltVariables(host.env))
+    log('warn', `${name} is not a setting; did you mean ${nearest}?`);
+  // Its terminal or its log file may go; the hub stays.
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+  let exitCode = 0;
+  try {
+    // Nobody's project: a session works where its client says.
+    const dashboardDir = path.join(path.dirname(program), 'dashboard');
+    const hub = await startHub(settings, { ...host, cwd: host.homedir, log, version, dashboardDir });
+    process.stdout.write(`claude-code-mcp hub ${version}: ${hub.url} (pid ${String(process.pid)})\n`);
+    await new Promise<void>((resolve) => {
+      for (const signal of SIGNALS) process.on(signal, () => resolve());
+      void hub.stopRequested.then(resolve);
+      process.on('uncaughtException', (error) => {
+        exitCode = 1;
+        log('error', `stopping after an unexpected error: ${error.stack ?? error.message}`);
+        resolve();
+      });
+      process.on('unhandledRejection', (reason) => log('debug', `a promise was dropped: ${String(reason)}`));
+    });
+    setTimeout(() => process.exit(exitCode), FORCE_EXIT_MS).unref();
+    await hub.close();
+  } catch (error) {
+    if (!(error instanceof HubRunsAlready)) throw error;
+    process.stderr.write(`claude-code-mcp: ${error.message}; "claude-code-mcp hub status" tells more.\n`);
+    return 1;
+  }
+  process.exit(exitCode);
+}

@@ -1,0 +1,60 @@
+import type { CommandSource } from '../run.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { SettingsError, quote } from '../../config/settings-error.ts';
+import { refusedBelowSession, runsBelowSession } from '../../hub/below-session.ts';
+
+export interface HubCommandContext extends CommandSource {
+  readonly settings: Settings;
+  readonly version: string;
+}
+
+/** Prints what it has to say on stdout; resolves with the exit code. */
+type Action = (context: HubCommandContext, rest: readonly string[]) => Promise<number>;
+
+interface Subcommand {
+  readonly options: readonly string[];
+  /** What an agent starts must not have these rights, nor end with its session. */
+  readonly refusedInSession: boolean;
+  readonly load: () => Promise<Action>;
+}
+
+const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
+  start: {
+    options: [],
+    refusedInSession: true,
+    load: async () => (await import('./background.ts')).startInBackground,
+  },
+  stop: { options: [], refusedInSession: true, load: async () => (await import('./background.ts')).stopHub },
+  restart: { options: [], refusedInSession: true, load: async () => (await import('./background.ts')).restartHub },
+  status: { options: ['--json'], refusedInSession: false, load: async () => (await import('./status.ts')).showStatus },
+  logs: {
+    options: ['--follow', '-f'],
+    refusedInSession: false,
+    load: async () => (await import('./logs.ts')).showLogs,
+  },
+  open: { options: ['--print'], refusedInSession: true, load: async () => (await import('./open.ts')).openDashboard },
+  install: {
+    options: ['--print'],
+    refusedInSession: true,
+    load: async () => (await import('./service.ts')).installService,
+  },
+  uninstall: { options: [], refusedInSession: true, load: async () => (await import('./service.ts')).uninstallService },
+};
+
+export async function runHub(rest: readonly string[], context: HubCommandContext): Promise<number> {
+  const [name, ...options] = rest;
+  if (name === undefined) {
+    const { runInForeground } = await import('./foreground.ts');
+    return runInForeground(context);
+  }
+  const subcommand = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name] : undefined;
+  if (!subcommand)
+    throw new SettingsError(`Unknown command hub ${quote(name)}; there are ${Object.keys(SUBCOMMANDS).join(', ')}.`);
+  const stray = options.find((option) => !subcommand.options.includes(option));
+  if (stray !== undefined) throw new SettingsError(`hub ${name} does not take ${quote(stray)}.`);
+  if (subcommand.refusedInSession && runsBelowSession(context.settings)) {
+    process.stderr.write(`${refusedBelowSession(`claude-code-mcp hub ${name}`)}\n`);
+    return 1;
+  }
+  return (await subcommand.load())(context, options);
+}

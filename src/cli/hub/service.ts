@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { messageOf } from '../../errors/errors.ts';
+import { parseCommandLine } from '../../config/command-line.ts';
+import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
+import { flagsOf } from './background.ts';
+import { hubLogFile } from './log-file.ts';
+import type { HubCommandContext } from './run-hub.ts';
+import {
+  launchdFile,
+  launchdPlist,
+  scheduledTaskXml,
+  SERVICE_NAME,
+  systemdUnit,
+  systemdUnitFile,
+  type ServiceSpec,
+} from './service-files.ts';
+
+interface Service {
+  readonly file: string;
+  readonly text: string;
+  /** Only this has run; the others follow the documentation of their systems. */
+  readonly isTried: boolean;
+  readonly install: readonly (readonly string[])[];
+  readonly uninstall: readonly (readonly string[])[];
+}
+
+/** `--print` shows the file and changes nothing. */
+export async function installService(context: HubCommandContext, options: readonly string[]): Promise<number> {
+  const service = serviceOf(context);
+  if (options.includes('--print')) {
+    process.stdout.write(service.text);
+    return 0;
+  }
+  await mkdir(path.dirname(service.file), { recursive: true });
+  await mkdir(context.settings.stateDir, { recursive: true, mode: 0o700 });
+  await writeFile(service.file, service.text, { mode: 0o600 });
+  // It may have been there before, and settings can be secret.
+  await chmod(service.file, 0o600);
+  process.stdout.write(`Wrote ${service.file}\n`);
+  if (!service.isTried) process.stdout.write('Services of this system have not been tried by the authors yet.\n');
+  return runAll(service.install, context);
+}
+
+export async function uninstallService(context: HubCommandContext): Promise<number> {
+  const service = serviceOf(context);
+  const code = await runAll(service.uninstall, context);
+  await rm(service.file, { force: true });
+  process.stdout.write(`Removed ${service.file}\n`);
+  return code;
+}
+
+async function runAll(commands: readonly (readonly string[])[], { env }: HubCommandContext): Promise<number> {
+  for (const [program = '', ...args] of commands) {
+    const line = [program, ...args].join(' ');
+    try {
+      await promisify(execFile)(program, args, { env, timeout: 30_000 });
+      process.stdout.write(`Ran ${line}\n`);
+    } catch (error) {
+      process.stderr.write(`Could not run ${line}: ${messageOf(error).trim()}\nRun it yourself where you can.\n`);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+function serviceOf(context: HubCommandContext): Service {
+  const { platform, homedir, env } = context;
+  const spec = specOf(context);
+  switch (platform) {
+    case 'darwin': {
+      const file = launchdFile(homedir);
+      const domain = `gui/${String(process.getuid?.() ?? 501)}`;
+      return {
+        file,
+        text: launchdPlist(spec),
+        isTried: false,
+        install: [['launchctl', 'bootstrap', domain, file]],
+        uninstall: [['launchctl', 'bootout', domain, file]],
+      };
+    }
+    case 'win32': {
+      const file = path.join(context.settings.stateDir, `${SERVICE_NAME}.xml`);
+      return {
+        file,
+        text: scheduledTaskXml(spec),
+        isTried: false,
+        install: [
+          ['schtasks', '/Create', '/F', '/TN', SERVICE_NAME, '/XML', file],
+          ['schtasks', '/Run', '/TN', SERVICE_NAME],
+        ],
+        uninstall: [['schtasks', '/Delete', '/F', '/TN', SERVICE_NAME]],
+      };
+    }
+    default:
+      return {
+        file: systemdUnitFile(homedir, env['XDG_CONFIG_HOME']),
+        text: systemdUnit(spec),
+        isTried: true,
+        install: [
+          ['systemctl', '--user', 'daemon-reload'],
+          ['systemctl', '--user', 'enable', '--now', SERVICE_NAME],
+        ],
+        uninstall: [['systemctl', '--user', 'disable', '--now', SERVICE_NAME]],
+      };
+  }
+}
+
+function specOf({ settings, program, homedir, env, argv }: HubCommandContext): ServiceSpec {
+  return {
+    node: process.execPath,
+    program,
+    // A secret in a flag could be read in the process list.
+    flags: publicFlags(argv),
+    logFile: hubLogFile(settings.stateDir),
+    homedir,
+    env: serviceEnvironment(env, argv),
+  };
+}
+
+function publicFlags(argv: readonly string[]): string[] {
+  const { flags } = parseCommandLine(argv);
+  const hasSecret = [...flags.keys()].some((key) => rowOf(key).kind.isSecret);
+  return hasSecret ? [] : flagsOf(argv).filter((argument) => argument !== '--print');
+}
+
+/** A service starts with next to nothing: what Claude Code and this hub need is written down. */
+const KEPT_VARIABLES = ['PATH', 'HOME', 'CLAUDE_CONFIG_DIR', 'XDG_STATE_HOME', 'LANG'];
+
+function serviceEnvironment(env: NodeJS.ProcessEnv, argv: readonly string[]): Record<string, string> {
+  const { flags } = parseCommandLine(argv);
+  const hasSecret = [...flags.keys()].some((key) => rowOf(key).kind.isSecret);
+  const fromFlags = hasSecret ? [...flags].map(([key, text]) => [variableOf(key), text] as const) : [];
+  const names = [...KEPT_VARIABLES, ...SETTING_KEYS.map(variableOf)];
+  const kept = names.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
+  return Object.fromEntries([...kept, ...fromFlags]);
+}

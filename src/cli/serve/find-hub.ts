@@ -1,0 +1,81 @@
+import { withDepthOfAncestors } from '../../config/ancestor-depth.ts';
+import { enclosingSession } from '../../config/ancestors.ts';
+import { childEnvironment } from '../../config/child-environment.ts';
+import { givenSettings } from '../../config/given-settings.ts';
+import { readHubRecord, type HubRecord } from '../../config/hub-record.ts';
+import type { Settings, SettingsSource } from '../../config/load-settings.ts';
+import { SettingsError } from '../../config/settings-error.ts';
+import { attachToHub, HubUnavailable, type AttachedHub } from '../../transports/attach/connect-hub.ts';
+import { placeOf } from '../../transports/attach/place.ts';
+import type { AttachRequest } from '../../transports/attach/protocol.ts';
+import { createLog } from './log.ts';
+
+export interface HubClientContext extends SettingsSource {
+  readonly version: string;
+  readonly stderr: (text: string) => void;
+  /** What sessions inherit. */
+  readonly inherited: NodeJS.ProcessEnv;
+}
+
+/**
+ * The hub that this client belongs to. Without one the client is served from here, and told why; where the operator
+ * requires a hub that ends the start.
+ */
+export async function findHub(
+  record: HubRecord | undefined,
+  settings: Settings,
+  context: HubClientContext,
+  /** What the client was told about the server is true of this version only. */
+  toldVersion?: string,
+): Promise<AttachedHub | undefined> {
+  try {
+    if (!record) throw new HubUnavailable('none runs; "claude-code-mcp hub start" starts one');
+    const hub = await attachToHub(record, settings.stateDir, attachRequest(settings, context));
+    if (toldVersion === undefined || hub.version === toldVersion) return hub;
+    hub.socket.destroy();
+    throw new HubUnavailable(`it is version ${hub.version}, and this client was told ${toldVersion}`);
+  } catch (error) {
+    if (!(error instanceof HubUnavailable)) throw error;
+    if (settings.hub === 'require') throw new SettingsError(`The hub is required (--hub require): ${error.message}.`);
+    createLog(settings.logLevel, context.stderr)(
+      'warn',
+      `not attached to the hub: ${error.message}; serving without it`,
+    );
+    return undefined;
+  }
+}
+
+/** The hub after a restart: it may be elsewhere, and another version. */
+export async function findHubAgain(settings: Settings, context: HubClientContext): Promise<AttachedHub> {
+  const record = readHubRecord(settings.stateDir);
+  if (!record) throw new HubUnavailable('it is not running');
+  return attachToHub(record, settings.stateDir, attachRequest(settings, context));
+}
+
+function attachRequest(settings: Settings, context: HubClientContext): AttachRequest {
+  const { approvals, allowedDirs, denyOptions, maxTurns, maxBudgetUsd, allowBypass, sandbox, sandboxNetwork } =
+    settings;
+  const { depth, maxDepth } = withDepthOfAncestors(settings);
+  return {
+    kind: 'attach',
+    place: placeOf(settings, context),
+    version: context.version,
+    toolset: settings.toolset,
+    cwd: context.cwd,
+    rules: {
+      approvals,
+      allowedDirs,
+      denyOptions,
+      maxTurns,
+      maxBudgetUsd,
+      allowBypass,
+      sandbox,
+      sandboxNetwork,
+      maxDepth,
+      depth,
+    },
+    given: givenSettings(context, settings),
+    env: childEnvironment(context.inherited, {}),
+    inside: enclosingSession(context.env),
+  };
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { parseProcStat } from './proc-stat.ts';
+
+/** Set by the driver: the session that a process belongs to. */
+export const PARENT_VARIABLE = 'CLAUDE_CODE_MCP_PARENT';
+
+/** More than any real chain of processes: a loop must not hang the start. */
+const MAX_ANCESTORS = 100;
+
+/** A variable in the environments of the processes above this one, nearest first. Linux only, nothing elsewhere. */
+export function* variableOfAncestors(
+  name: string,
+  platform: NodeJS.Platform = process.platform,
+): Generator<string | undefined> {
+  if (platform !== 'linux') return;
+  for (let pid: number | undefined = process.ppid, seen = 0; pid !== undefined && seen < MAX_ANCESTORS; seen++) {
+    yield variableOf(pid, name);
+    pid = parentOf(pid);
+  }
+}
+
+/** The session that this process runs in, by its own environment or by that of a process above it. */
+export function enclosingSession(env: NodeJS.ProcessEnv, platform?: NodeJS.Platform): string | undefined {
+  const own = env[PARENT_VARIABLE];
+  if (own) return own;
+  for (const value of variableOfAncestors(PARENT_VARIABLE, platform)) if (value) return value;
+  return undefined;
+}
+
+function variableOf(pid: number, name: string): string | undefined {
+  const start = `${name}=`;
+  const variables = readProc(pid, 'environ').split('\0');
+  return variables.find((variable) => variable.startsWith(start))?.slice(start.length);
+}
+
+function parentOf(pid: number): number | undefined {
+  const { parent } = parseProcStat(readProc(pid, 'stat'));
+  return parent > 0 ? parent : undefined;
+}
+
+/** Empty for a process that has gone or belongs to somebody else. */
+function readProc(pid: number, file: 'environ' | 'stat'): string {
+  try {
+    return readFileSync(`/proc/${String(pid)}/${file}`, 'latin1');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** What a running hub says about itself in `<state dir>/hub.json`. */
+export interface HubRecord {
+  readonly pid: number;
+  /** Where it listens for HTTP. */
+  readonly url: string;
+  /** Path of its socket; on Windows the name of its pipe. */
+  readonly socket: string;
+  readonly version: string;
+}
+
+export function hubRecordFile(stateDir: string): string {
+  return path.join(stateDir, 'hub.json');
+}
+
+/** What both ends of the socket have to know. */
+export function hubSecretFile(stateDir: string): string {
+  return path.join(stateDir, 'hub.secret');
+}
+
+/** Undefined if no hub runs, as far as its file says; one that was killed leaves it behind. */
+export function readHubRecord(stateDir: string): HubRecord | undefined {
+  try {
+    const { pid, url, socket, version } = JSON.parse(readFileSync(hubRecordFile(stateDir), 'utf8')) as HubRecord;
+    const isWhole = Number.isSafeInteger(pid) && [url, socket, version].every((field) => typeof field === 'string');
+    return isWhole ? { pid, url, socket, version } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import type { Settings } from '../config/load-settings.ts';
+import { LOCAL, type Principal } from '../engine/principal.ts';
+import type { AttachRequest, UserPlace } from '../transports/attach/protocol.ts';
+import { ignoredSettings, intersectRules } from './connection-rules.ts';
+
+export type Admission =
+  | { readonly settings: Settings; readonly warnings: readonly string[] }
+  /** Completes "the hub does not take this client: …". */
+  | { readonly why: string };
+
+const NAMES: Readonly<Record<keyof UserPlace, string>> = {
+  user: 'the user',
+  home: 'HOME',
+  configDir: 'CLAUDE_CONFIG_DIR',
+  stateDir: 'the state directory',
+};
+
+/**
+ * Whether a client belongs to this hub, and under which rules: those that hold both for it and for `outer`, which are
+ * the hub's own, or for a client inside a session those of the session.
+ */
+export function admit(request: AttachRequest, outer: Settings, place: UserPlace, isNested: boolean): Admission {
+  for (const key of Object.keys(NAMES) as (keyof UserPlace)[]) {
+    if (realPath(request.place[key]) !== realPath(place[key]))
+      return { why: `${NAMES[key]} is ${place[key]} there and ${request.place[key]} here` };
+  }
+  const depth = isNested ? outer.depth + 1 : outer.depth;
+  const common = intersectRules({ ...outer, depth }, request.rules);
+  if ('refusal' in common) return { why: common.refusal };
+  return {
+    settings: { ...outer, ...common.rules, toolset: request.toolset },
+    warnings: ignoredSettings(outer, request.given),
+  };
+}
+
+/**
+ * All clients of the user share their sessions. One that runs inside a session is somebody else: it sees what was
+ * started from there and nothing more, and what it fills in is no person's answer.
+ */
+export function principalOf({ inside, rules }: AttachRequest): Principal {
+  if (inside === undefined && rules.depth === 0) return LOCAL;
+  const session = inside ?? randomUUID();
+  return { id: `nested:${session}`, name: `inside ${session}`, kind: 'nested', role: 'caller', attended: false };
+}
+
+/** As written for what is no path, or not there. */
+function realPath(text: string): string {
+  try {
+    return realpathSync.native(text);
+  } catch {
+    return text;
+  }
+}

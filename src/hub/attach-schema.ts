@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import { SETTING_KEYS, type SettingKey } from '../config/settings-table.ts';
+import type { HubRequest } from '../transports/attach/protocol.ts';
+
+const count = z.number().int().nonnegative();
+const names = z.array(z.string());
+
+const rules = z.object({
+  approvals: z.enum(['auto', 'caller', 'human']),
+  allowedDirs: names.optional(),
+  denyOptions: names,
+  maxTurns: count.optional(),
+  maxBudgetUsd: z.number().positive().optional(),
+  allowBypass: z.boolean(),
+  sandbox: z.boolean(),
+  sandboxNetwork: names,
+  maxDepth: count,
+  depth: count,
+});
+
+const attach = z.object({
+  kind: z.literal('attach'),
+  place: z.object({ user: z.string(), home: z.string(), configDir: z.string(), stateDir: z.string() }),
+  version: z.string(),
+  toolset: z.enum(['compact', 'explicit']),
+  cwd: z.string(),
+  rules,
+  given: z.partialRecord(z.enum(SETTING_KEYS as [SettingKey, ...SettingKey[]]), z.string()),
+  env: z.record(z.string(), z.string()),
+  inside: z.string().min(1).max(200).optional(),
+});
+
+const plain = z.object({ kind: z.enum(['status', 'sign-in', 'stop']) });
+
+/** What a client wants of the hub, or undefined for what it does not understand. */
+export function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {
+  const parsed = z.union([attach, plain]).safeParse(line);
+  return parsed.success ? (parsed.data as HubRequest) : undefined;
+}

@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import type { Settings } from '../config/load-settings.ts';
+import { EngineClient } from '../engine/engine-client.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { EngineServices } from '../engine/services.ts';
+import type { ServerIdentity } from '../mcp/server.ts';
+import type { HubRef } from '../schema/store.ts';
+import type { Store } from '../store/contract.ts';
+import { apiRoutes } from './api/routes.ts';
+import { mcpServersOver } from './http/mcp/mcp-servers.ts';
+import { serveHttp, type HttpServer } from './http/serve-http.ts';
+import type { SignInCodes } from './sign-in.ts';
+import { Tokens } from './tokens.ts';
+
+export interface HttpPartOptions {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly hub: HubRef;
+  readonly settings: Settings;
+  readonly identity: ServerIdentity;
+  readonly codes: SignInCodes;
+  readonly dashboardDir: string;
+  readonly stateKey: string;
+  readonly log: EngineServices['log'];
+}
+
+/** The key that signs what goes through a client between two calls; the same over restarts. */
+export function stateKeyIn(store: Store): Promise<string> {
+  return store.ensureSetting('form-state-key', randomBytes(32).toString('base64url'));
+}
+
+/** All that the hub does over HTTP, put together: MCP, the API, the dashboard. */
+export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
+  const { engine, store, hub, settings, identity, codes, dashboardDir, stateKey, log } = options;
+  // Whoever comes over HTTP names the directory to work in: none of this machine's goes without saying.
+  const rules = engine.rulesFor({ settings, cwd: undefined });
+  return serveHttp({
+    settings,
+    store,
+    mcp: mcpServersOver(engine, identity, stateKey),
+    codes,
+    record: (entry) => engine.audit.record(entry),
+    log,
+    dashboardDir,
+    routes: apiRoutes({
+      store,
+      hub,
+      version: identity.version,
+      settings,
+      tokens: new Tokens(store),
+      clientFor: (principal) => new EngineClient(engine, { principal, rules, showsForms: false }),
+      stored: async () => engine.stored(),
+      now: Date.now,
+      report: (error) =>
+        log('error', `api: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
+    }),
+  });
+}

@@ -1,0 +1,130 @@
+import os from 'node:os';
+import type { Settings } from '../config/load-settings.ts';
+import { hostEngine, type HostContext } from '../engine/engine-host.ts';
+import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
+import { serveHubHttp, stateKeyIn } from './http-part.ts';
+import { becomeHub } from './instance.ts';
+import { openMemory } from './memory.ts';
+import { SignInCodes } from './sign-in.ts';
+import { SocketClients } from './socket-clients.ts';
+import { makePrivateDirectory, socketPath, type SocketHost } from './socket-place.ts';
+import { listenOnSocket, type SocketAnswer, type SocketServer } from './socket-server.ts';
+
+export interface HubContext extends HostContext {
+  readonly version: string;
+  /** What the hub was started with, for a restart. */
+  readonly argv: readonly string[];
+  /** Where the files of the dashboard are, if it was built. */
+  readonly dashboardDir: string;
+}
+
+export interface RunningHub {
+  /** Where it listens for HTTP. */
+  readonly url: string;
+  readonly socket: string;
+  /** Resolves when somebody who may do so asks the hub to stop. */
+  readonly stopRequested: Promise<void>;
+  /** Ends connections, sessions and processes. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Everything the hub is made of. Throws `HubRunsAlready` if this state directory has one. */
+export async function startHub(settings: Settings, context: HubContext): Promise<RunningHub> {
+  const { version, argv, dashboardDir, ...host } = context;
+  const startedAt = new Date().toISOString();
+  const identity = { name: 'claude-code-mcp', version };
+  const codes = new SignInCodes();
+  let requestStop = (): void => undefined;
+  const stopRequested = new Promise<void>((resolve) => (requestStop = resolve));
+
+  // Undone in the reverse order, at the end or when a later part does not come up.
+  const undo: (() => Promise<void>)[] = [];
+  const closeAll = async (): Promise<void> => {
+    for (const step of undo.splice(0).reverse())
+      await step().catch((error: unknown) => host.log('error', `at the end: ${String(error)}`));
+  };
+
+  try {
+    const instance = await becomeHub(settings.stateDir);
+    undo.push(() => instance.release());
+
+    const memory = await openMemory({
+      settings,
+      now: Date.now,
+      log: host.log,
+      onFenced: () => {
+        host.log('error', 'another hub has taken over this one’s place in the store; stopping');
+        requestStop();
+      },
+    });
+    undo.push(() => memory.close());
+    const stateKey = await stateKeyIn(memory.store);
+
+    const hosted = hostEngine(settings, { ...host, archive: memory.journal });
+    const { engine } = hosted;
+    undo.push(() => engine.close());
+    await memory.restore(engine);
+
+    const http = await serveHubHttp({
+      engine,
+      store: memory.store,
+      hub: memory.by,
+      settings,
+      identity,
+      codes,
+      dashboardDir,
+      stateKey,
+      log: host.log,
+    });
+    undo.push(() => http.close());
+
+    const clients = new SocketClients({ engine, settings, host, identity, stateKey });
+    const answer = (request: HubRequest): SocketAnswer => {
+      switch (request.kind) {
+        case 'attach':
+          return clients.attach(request);
+        case 'status':
+          return { reply: { ok: true, ...status() } };
+        case 'sign-in':
+          return { reply: { ok: true, version, code: codes.issue() } };
+        case 'stop':
+          requestStop();
+          return { reply: { ok: true, version } };
+      }
+    };
+    const status = (): HubStatus => ({
+      pid: process.pid,
+      version,
+      url: http.url,
+      startedAt,
+      sessions: engine.sessions.length,
+      working: engine.sessions.filter(({ atRest }) => !atRest).length,
+      connections: clients.count,
+      argv,
+    });
+    const socket = await openSocket(settings, host, instance.secret, answer);
+    undo.push(() => socket.close());
+
+    await instance.announce({ pid: process.pid, url: http.url, socket: socket.path, version });
+    hosted.sweep();
+    hosted.preload();
+    let closing: Promise<void> | undefined;
+    return { url: http.url, socket: socket.path, stopRequested, close: () => (closing ??= closeAll()) };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+async function openSocket(
+  { stateDir }: Settings,
+  { platform, log }: HostContext,
+  secret: string,
+  answer: (request: HubRequest) => SocketAnswer,
+): Promise<SocketServer & { path: string }> {
+  const place: SocketHost = { stateDir, platform, temporaryDir: os.tmpdir(), uid: process.getuid?.() };
+  const path = socketPath(place);
+  await makePrivateDirectory(path, place);
+  const server = await listenOnSocket({ path, secret, isPipe: platform === 'win32', answer, log });
+  return { ...server, path };
+}

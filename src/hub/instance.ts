@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { hubRecordFile, hubSecretFile, readHubRecord, type HubRecord } from '../config/hub-record.ts';
+import { openOwnFile } from '../config/own-file.ts';
+import { lockSession } from '../transcripts/session-lock.ts';
+import { readSecret } from '../transports/attach/proof.ts';
+
+/** Another hub has this state directory. */
+export class HubRunsAlready extends Error {
+  override readonly name = 'HubRunsAlready';
+  readonly pid: number;
+  readonly record: HubRecord | undefined;
+
+  constructor(pid: number, record: HubRecord | undefined) {
+    const where = record?.pid === pid ? ` at ${record.url}` : '';
+    super(`a hub runs already (pid ${String(pid)})${where}`);
+    this.pid = pid;
+    this.record = record;
+  }
+}
+
+/** This process as the only hub of a state directory. */
+export interface HubInstance {
+  /** What both ends of the socket have to know. */
+  readonly secret: string;
+  /** From now on clients find the hub. */
+  announce(record: HubRecord): Promise<void>;
+  release(): Promise<void>;
+}
+
+export async function becomeHub(stateDir: string): Promise<HubInstance> {
+  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  const lock = await lockSession(path.join(stateDir, 'hub'), 'instance');
+  if ('pid' in lock) throw new HubRunsAlready(lock.pid, readHubRecord(stateDir));
+  try {
+    // Of a hub that was killed: it would send clients to a socket that nobody listens on.
+    await rm(hubRecordFile(stateDir), { force: true });
+    const secret = await ownSecret(hubSecretFile(stateDir));
+    return {
+      secret,
+      announce: (record) => writeRecord(hubRecordFile(stateDir), record),
+      async release() {
+        if (readHubRecord(stateDir)?.pid === process.pid) await rm(hubRecordFile(stateDir), { force: true });
+        await lock.release();
+      },
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+/** Stays over restarts, so that clients that reconnect need not be told of another. */
+async function ownSecret(file: string): Promise<string> {
+  try {
+    return await readSecret(file);
+  } catch {
+    await rm(file, { force: true });
+    await write(file, `${randomBytes(32).toString('hex')}\n`);
+    return readSecret(file);
+  }
+}
+
+/** Never seen half-written. */
+async function writeRecord(file: string, record: HubRecord): Promise<void> {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+  await write(draft, `${JSON.stringify(record, null, 2)}\n`);
+  await rename(draft, file);
+}
+
+async function write(file: string, text: string): Promise<void> {
+  const handle = await openOwnFile(file, 'create');
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

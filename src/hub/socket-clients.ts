@@ -1,0 +1,61 @@
+import type { Socket } from 'node:net';
+import type { Settings } from '../config/load-settings.ts';
+import type { HostContext } from '../engine/engine-host.ts';
+import type { Engine } from '../engine/engine.ts';
+import { createCallStates } from '../mcp/forms/call-forms.ts';
+import { serverFactory, type ServerIdentity } from '../mcp/server.ts';
+import { placeOf } from '../transports/attach/place.ts';
+import type { AttachRequest } from '../transports/attach/protocol.ts';
+import { FrameTransport } from '../transports/frame-transport.ts';
+import { serveOver } from '../transports/stdio.ts';
+import { admit, principalOf } from './admission.ts';
+import type { SocketAnswer } from './socket-server.ts';
+
+interface SocketClientsOptions {
+  readonly engine: Engine;
+  readonly settings: Settings;
+  readonly host: HostContext;
+  readonly identity: ServerIdentity;
+  readonly stateKey: string;
+}
+
+/** Clients of this user that are passed through to the hub, each under its own rules. */
+export class SocketClients {
+  readonly #options: SocketClientsOptions;
+  readonly #states: ReturnType<typeof createCallStates>;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(options: SocketClientsOptions) {
+    this.#options = options;
+    this.#states = createCallStates(Buffer.from(options.stateKey, 'base64url'));
+  }
+
+  get count(): number {
+    return this.#sockets.size;
+  }
+
+  attach(request: AttachRequest): SocketAnswer {
+    const { engine, settings, host, identity } = this.#options;
+    const parent = request.inside === undefined ? undefined : engine.find(request.inside);
+    const admission = admit(request, parent?.rules.settings ?? settings, placeOf(settings, host), parent !== undefined);
+    if ('why' in admission) return { reply: { ok: false, why: admission.why } };
+    const rules = engine.rulesFor({
+      settings: admission.settings,
+      cwd: request.cwd,
+      baseEnv: request.env,
+      warnings: admission.warnings,
+    });
+    const factory = serverFactory(engine, identity, principalOf(request), { rules, states: this.#states });
+    return {
+      reply: { ok: true, version: identity.version },
+      then: (socket) => {
+        this.#sockets.add(socket);
+        socket.once('close', () => this.#sockets.delete(socket));
+        serveOver(new FrameTransport(socket, socket), factory, (error) =>
+          host.log('debug', `protocol: ${error.message}`),
+        );
+        socket.resume();
+      },
+    };
+  }
+}

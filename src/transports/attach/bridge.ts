@@ -1,0 +1,267 @@
+import type { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import type { Settings } from '../../config/load-settings.ts';
+import { FrameReader } from '../frame-reader.ts';
+import type { Opening } from '../opening.ts';
+import type { AttachedHub } from './connect-hub.ts';
+import { answerInstead, type Away } from './hub-away.ts';
+
+const MAX_FRAME_BYTES = 64 * 1024 * 1024;
+/** How long a call waits for a hub that is being restarted. */
+const PATIENCE_MS = 10_000;
+const FIRST_RETRY_MS = 50;
+const LAST_RETRY_MS = 2_000;
+const ENVELOPE = 'io.modelcontextprotocol/protocolVersion';
+
+export interface BridgeOptions {
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly toolset: Settings['toolset'];
+  /** What the client was already told before the hub was asked. */
+  readonly opening: Opening | undefined;
+  /** Finds the hub again after it has gone. Rejects with why it cannot. */
+  readonly reattach: () => Promise<AttachedHub>;
+  readonly log: (level: 'info' | 'warn', line: string) => void;
+}
+
+interface Message {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: unknown;
+  readonly result?: unknown;
+}
+
+interface UnderWay {
+  readonly method: string;
+  readonly isModern: boolean;
+}
+
+interface Queued extends UnderWay {
+  readonly line: string;
+  readonly timer: NodeJS.Timeout;
+}
+
+type State = { kind: 'attached'; socket: Socket; version: string } | { kind: 'away'; why: string } | { kind: 'closed' };
+
+/**
+ * Passes one client through to the hub, line by line. When the hub goes it is looked for again, and the client's
+ * handshake is repeated there; only what was under way gets an answer from here.
+ */
+export class Bridge {
+  readonly #options: BridgeOptions;
+  readonly #reader: FrameReader;
+  /** Requests of the client that the hub has not answered. */
+  readonly #underWay = new Map<unknown, UnderWay>();
+  /** Requests that wait for the hub to come back, in their order. */
+  readonly #queue = new Map<unknown, Queued>();
+  /** Requests of the hub that the client has not answered. */
+  readonly #asked = new Set<unknown>();
+  /** The hub's answers to these are not passed on: the client has one already. */
+  readonly #unwanted: Set<unknown>;
+  /** Lines that a new hub has to see before all others. */
+  readonly #handshake: string[] = [];
+  /** Subscriptions of the client, which outlive a hub. */
+  readonly #subscriptions = new Map<unknown, string>();
+  #state: State = { kind: 'away', why: 'it is not connected yet' };
+  #isLegacy = false;
+
+  constructor(options: BridgeOptions) {
+    this.#options = options;
+    this.#unwanted = new Set(options.opening?.answered);
+    this.#reader = new FrameReader(
+      MAX_FRAME_BYTES,
+      (line) => this.#fromClient(line),
+      () =>
+        this.#toClient(
+          `{"jsonrpc":"2.0","error":{"code":-32600,"message":"A frame may have ${MAX_FRAME_BYTES} bytes"}}`,
+        ),
+    );
+  }
+
+  start(hub: AttachedHub): void {
+    this.#attach(hub);
+    this.#options.input.on('data', (chunk: Buffer) => this.#reader.take(chunk));
+    this.#options.input.resume();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    if (this.#state.kind === 'attached') this.#state.socket.end();
+    this.#state = { kind: 'closed' };
+    for (const { timer } of this.#queue.values()) clearTimeout(timer);
+  }
+
+  // ── from the client ────────────────────────────────────────────────────────────────────────────────────────────
+
+  #fromClient(line: string): void {
+    const message = parse(line);
+    if (message?.method !== undefined) this.#noteClientMessage(message, line);
+    else if (message?.id !== undefined && !this.#asked.delete(message.id)) return;
+    if (this.#state.kind === 'attached') this.#toHub(this.#state.socket, line);
+    else if (message?.method !== undefined && message.id !== undefined) this.#enqueue(message, line);
+  }
+
+  #noteClientMessage({ id, method, params }: Message, line: string): void {
+    if (id === undefined) {
+      if (method === 'notifications/initialized') this.#handshake.push(line);
+      if (method === 'notifications/cancelled') this.#cancelled((params as { requestId?: unknown } | null)?.requestId);
+      return;
+    }
+    if (method === 'initialize') {
+      this.#isLegacy = true;
+      this.#handshake.splice(0, this.#handshake.length, line);
+    }
+    if (method === 'subscriptions/listen') this.#subscriptions.set(id, line);
+    else if (this.#state.kind === 'attached') this.#underWay.set(id, underWay(method, params));
+  }
+
+  #cancelled(id: unknown): void {
+    this.#underWay.delete(id);
+    this.#subscriptions.delete(id);
+    const queued = this.#queue.get(id);
+    if (queued) clearTimeout(queued.timer);
+    this.#queue.delete(id);
+  }
+
+  #enqueue({ id, method, params }: Message, line: string): void {
+    if (method === 'subscriptions/listen') return;
+    const request = underWay(method, params);
+    const timer = setTimeout(() => {
+      this.#queue.delete(id);
+      const why = this.#state.kind === 'away' ? this.#state.why : 'it has just gone';
+      this.#answer(id, request, { kind: 'not running', why });
+    }, PATIENCE_MS);
+    this.#queue.set(id, { ...request, line, timer });
+  }
+
+  // ── from the hub ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  #attach({ socket, version }: AttachedHub): void {
+    this.#state = { kind: 'attached', socket, version };
+    const reader = new FrameReader(
+      MAX_FRAME_BYTES,
+      (line) => this.#fromHub(line),
+      () => undefined,
+    );
+    socket.on('data', (chunk: Buffer) => reader.take(chunk));
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#lost(socket));
+    socket.resume();
+  }
+
+  #fromHub(line: string): void {
+    // An answer that speaks of a method in its text is looked at too, and passed on as it is.
+    const message = parse(line);
+    if (message?.method !== undefined) {
+      if (message.id !== undefined) this.#asked.add(message.id);
+    } else if (message?.id !== undefined) {
+      // A hub that stops ends the subscriptions; the next one takes them up again.
+      if (this.#subscriptions.has(message.id)) {
+        if (message.result !== undefined) return;
+        this.#subscriptions.delete(message.id);
+      }
+      this.#underWay.delete(message.id);
+      if (this.#unwanted.delete(message.id)) return;
+    }
+    this.#toClient(line);
+  }
+
+  #lost(socket: Socket): void {
+    if (this.#state.kind !== 'attached' || this.#state.socket !== socket) return;
+    const { version } = this.#state;
+    this.#state = { kind: 'away', why: 'it has stopped' };
+    this.#options.log('info', 'the hub has gone; waiting for it to come back');
+    for (const [id, request] of this.#underWay)
+      if (!this.#unwanted.has(id)) this.#answer(id, request, { kind: 'cut off' });
+    this.#underWay.clear();
+    for (const requestId of this.#asked)
+      this.#toClient(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          method: 'notifications/cancelled',
+          params: { requestId, reason: 'The hub has stopped.' },
+        }),
+      );
+    this.#asked.clear();
+    void this.#lookForHub(version, FIRST_RETRY_MS);
+  }
+
+  async #lookForHub(lastVersion: string, retryMs: number): Promise<void> {
+    if (this.#state.kind !== 'away') return;
+    try {
+      const hub = await this.#options.reattach();
+      if (this.#state.kind !== 'away') {
+        hub.socket.end();
+        return;
+      }
+      this.#options.log('info', `attached to the hub again (${hub.version})`);
+      this.#attach(hub);
+      this.#repeatHandshake(hub.socket);
+      if (hub.version !== lastVersion && this.#isLegacy)
+        this.#toClient('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
+    } catch (error) {
+      if (this.#state.kind !== 'away') return;
+      this.#state = { kind: 'away', why: error instanceof Error ? error.message : String(error) };
+      const next = Math.min(retryMs * 1.5, LAST_RETRY_MS);
+      setTimeout(() => void this.#lookForHub(lastVersion, next), retryMs).unref();
+    }
+  }
+
+  #repeatHandshake(socket: Socket): void {
+    for (const line of this.#handshake) {
+      const id = parse(line)?.id;
+      // Unless the client has had no answer yet: then it comes with what is queued.
+      if (this.#queue.has(id)) continue;
+      if (id !== undefined) this.#unwanted.add(id);
+      this.#toHub(socket, line);
+    }
+    for (const line of this.#subscriptions.values()) this.#toHub(socket, line);
+    for (const [id, { line, timer, method, isModern }] of this.#queue) {
+      clearTimeout(timer);
+      this.#underWay.set(id, { method, isModern });
+      this.#toHub(socket, line);
+    }
+    this.#queue.clear();
+  }
+
+  // ── out ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #answer(id: unknown, request: UnderWay, away: Away): void {
+    this.#toClient(JSON.stringify(answerInstead({ id, ...request }, away, this.#options.toolset)));
+  }
+
+  /** A client that reads slowly slows the hub's side of its own connection, nobody else's. */
+  #toClient(line: string): void {
+    const { output } = this.#options;
+    if (output.write(`${line}\n`) || this.#state.kind !== 'attached') return;
+    const { socket } = this.#state;
+    socket.pause();
+    output.once('drain', () => socket.resume());
+  }
+
+  #toHub(socket: Socket, line: string): void {
+    const { input } = this.#options;
+    if (socket.write(`${line}\n`)) return;
+    input.pause();
+    const resume = (): void => {
+      socket.off('drain', resume).off('close', resume);
+      input.resume();
+    };
+    socket.once('drain', resume).once('close', resume);
+  }
+}
+
+function underWay(method: unknown, params: unknown): UnderWay {
+  const meta = (params as { _meta?: Record<string, unknown> } | undefined)?._meta;
+  return { method: String(method), isModern: meta?.[ENVELOPE] !== undefined };
+}
+
+/** What is not JSON goes to the hub as it is, and gets its answer there. */
+function parse(line: string): Message | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,95 @@
+import { connect, type Socket } from 'node:net';
+import { hubSecretFile, type HubRecord } from '../../config/hub-record.ts';
+import { LineChannel } from './line-channel.ts';
+import { isNonce, isProof, newNonce, proofOf, readSecret } from './proof.ts';
+import {
+  HUB_PROTOCOL,
+  MAX_GREETING_BYTES,
+  MAX_REQUEST_BYTES,
+  type AttachRequest,
+  type HubReply,
+  type HubRequest,
+} from './protocol.ts';
+
+/** A hub that hangs must not hang its clients. */
+const ANSWER_WITHIN_MS = 3_000;
+
+/** Why there is no hub to talk to, in words that complete "…: ". */
+export class HubUnavailable extends Error {
+  override readonly name = 'HubUnavailable';
+}
+
+export interface AttachedHub {
+  /** Carries MCP from here on. */
+  readonly socket: Socket;
+  readonly version: string;
+}
+
+/** A connection to the hub that speaks MCP, as the client that `request` describes. */
+export async function attachToHub(record: HubRecord, stateDir: string, request: AttachRequest): Promise<AttachedHub> {
+  const { channel, reply } = await ask(record, stateDir, request);
+  return { socket: channel.release(), version: reply.version };
+}
+
+/** One question to the hub, and its answer. */
+export async function askHub<Answer extends object>(
+  record: HubRecord,
+  stateDir: string,
+  kind: Exclude<HubRequest['kind'], 'attach'>,
+): Promise<Answer> {
+  const { channel, reply } = await ask(record, stateDir, { kind });
+  channel.socket.end();
+  return reply as unknown as Answer;
+}
+
+async function ask(
+  record: HubRecord,
+  stateDir: string,
+  request: HubRequest,
+): Promise<{ channel: LineChannel; reply: HubReply & { ok: true } }> {
+  let secret: string;
+  try {
+    secret = await readSecret(hubSecretFile(stateDir));
+  } catch (error) {
+    throw new HubUnavailable(`its secret cannot be read (${messageOf(error)})`);
+  }
+  const channel = new LineChannel(connect(record.socket));
+  const late = setTimeout(() => channel.socket.destroy(new Error('it does not answer')), ANSWER_WITHIN_MS);
+  try {
+    await prove(channel, secret);
+    channel.write(request);
+    const reply = (await channel.next(MAX_REQUEST_BYTES)) as unknown as HubReply;
+    if (!reply.ok) throw new HubUnavailable(reply.why);
+    return { channel, reply };
+  } catch (error) {
+    channel.socket.on('error', () => undefined);
+    channel.socket.destroy();
+    throw error instanceof HubUnavailable ? error : new HubUnavailable(describe(error, record));
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** The hub first: whoever listens in its place learns neither the secret nor anything about this client. */
+async function prove(channel: LineChannel, secret: string): Promise<void> {
+  const client = newNonce();
+  channel.write({ protocol: HUB_PROTOCOL, nonce: client });
+  const { protocol, nonce: hub, proof } = await channel.next(MAX_GREETING_BYTES);
+  if (protocol !== HUB_PROTOCOL)
+    throw new HubUnavailable(
+      `it speaks version ${String(protocol)} of the hub's protocol, this client ${HUB_PROTOCOL}`,
+    );
+  if (!isNonce(hub) || !isProof(proof, secret, 'hub', { client, hub }))
+    throw new HubUnavailable('whoever listens there does not know the secret of the hub');
+  channel.write({ proof: proofOf(secret, 'client', { client, hub }) });
+}
+
+function describe(error: unknown, { pid }: HubRecord): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return `it has ended without saying so (pid ${String(pid)})`;
+  return messageOf(error);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,74 @@
+import type { Settings } from '../../config/load-settings.ts';
+import type { SettingKey } from '../../config/settings-table.ts';
+
+/*
+ * What goes over the hub's socket, one JSON object per line. Both ends prove that they know the secret; then the client
+ * says what it wants, and after an accepted `attach` the lines are those of MCP.
+ *
+ *   client  hello     { protocol, nonce }
+ *   hub     greeting  { protocol, nonce, proof }   the client leaves if the number or the proof is wrong
+ *   client  proof     { proof }
+ *   client  request   { kind: 'attach' | 'status' | 'sign-in' | 'stop', … }
+ *   hub     reply     { ok: true, … } or { ok: false, why }
+ */
+
+/** Changes whenever an older end would misunderstand a newer one. The first two lines never change. */
+export const HUB_PROTOCOL = 1;
+
+/** A line before the proof is short; one after it may hold a whole environment. */
+export const MAX_GREETING_BYTES = 4 * 1024;
+export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
+
+/** Rules by which a connection narrows those of the hub. */
+export type ClientRules = Pick<
+  Settings,
+  | 'approvals'
+  | 'allowedDirs'
+  | 'denyOptions'
+  | 'maxTurns'
+  | 'maxBudgetUsd'
+  | 'allowBypass'
+  | 'sandbox'
+  | 'sandboxNetwork'
+  | 'maxDepth'
+  | 'depth'
+>;
+
+/** What has to be the same on both ends. */
+export interface UserPlace {
+  readonly user: string;
+  readonly home: string;
+  readonly configDir: string;
+  readonly stateDir: string;
+}
+
+export interface AttachRequest {
+  readonly kind: 'attach';
+  readonly place: UserPlace;
+  readonly version: string;
+  readonly toolset: Settings['toolset'];
+  readonly cwd: string;
+  readonly rules: ClientRules;
+  /** Other settings that were given, as they would be written; none that is secret. */
+  readonly given: Readonly<Partial<Record<SettingKey, string>>>;
+  /** What its sessions inherit. Kept in memory only. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The session it runs in, if it runs in one. */
+  readonly inside?: string | undefined;
+}
+
+export type HubRequest = AttachRequest | { readonly kind: 'status' | 'sign-in' | 'stop' };
+
+export interface HubStatus {
+  readonly pid: number;
+  readonly version: string;
+  readonly url: string;
+  readonly startedAt: string;
+  readonly sessions: number;
+  readonly working: number;
+  readonly connections: number;
+  /** What it was started with, for a restart. */
+  readonly argv?: readonly string[];
+}
+
+export type HubReply = { readonly ok: true; readonly version: string } | { readonly ok: false; readonly why: string };
