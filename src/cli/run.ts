@@ -65,8 +65,11 @@ async function dispatch(source: CommandSource): Promise<number> {
       const { runWorktrees } = await import('./worktrees/run-worktrees.ts');
       const { findGit } = await import('../workspace/git-process.ts');
       const { openTerminal } = await import('./terminal/terminal.ts');
+      const { exclusively } = await import('../workspace/exclusive.ts');
+      const { worktreeLock } = await import('../transcripts/session-lock.ts');
       const git = await findGit(source.env);
-      return runWorktrees(rest, { host: git && { git, worktreesDir }, terminal: openTerminal(), now: Date.now() });
+      const host = git && { git, worktreesDir, exclusively: exclusively(worktreeLock(worktreesDir)) };
+      return runWorktrees(rest, { host, terminal: openTerminal(), now: Date.now() });
     }
     case 'demo': {
       const settings = loadSettings(source);

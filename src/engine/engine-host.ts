@@ -9,7 +9,7 @@ import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
 import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
 import { isAlive } from '../transcripts/recorded-process.ts';
-import { lockSession } from '../transcripts/session-lock.ts';
+import { lockSession, worktreeLock } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './kept-files.ts';
@@ -58,7 +58,9 @@ export function hostEngine(settings: Settings, { log, archive, ...host }: HostCo
       const { Workspaces } = await import('../workspace/workspace.ts');
       const { fullWork, workReport } = await import('../workspace/work-report.ts');
       const snapshotsDir = path.join(settings.stateDir, 'snapshots');
-      const workspaces = new Workspaces({ env: host.env, worktreesDir: settings.worktreesDir, snapshotsDir });
+      const { worktreesDir } = settings;
+      const lock = worktreeLock(worktreesDir);
+      const workspaces = new Workspaces({ env: host.env, worktreesDir, snapshotsDir, lock });
       workspaces.sweepSnapshots().catch((error: unknown) => log('debug', `snapshots: ${String(error)}`));
       return { workspaces, fullWork, workReport };
     }),

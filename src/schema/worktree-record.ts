@@ -32,6 +32,9 @@ const applyJournal = z.object({
 const discardJournal = z.object({
   operation: z.literal('discard'),
   deleteBranchAt: z.string().optional(),
+  /** What of the worktree is moved aside and not removed. */
+  keep: z.array(z.string()).optional(),
+  keptBranches: z.array(z.string()).optional(),
 });
 
 export const worktreeRecord = z.object({
@@ -56,5 +59,6 @@ export const worktreeRecord = z.object({
 });
 
 export type WorktreeRecord = z.infer<typeof worktreeRecord>;
+export type DiscardJournal = z.infer<typeof discardJournal>;
 export type ApplyJournal = z.infer<typeof applyJournal>;
 export type ApplyMode = ApplyJournal['mode'];

@@ -42,6 +42,11 @@ export async function lockSession(directory: string, sessionId: string): Promise
   }
 }
 
+/** The same for the worktrees of sessions: their record has no lock of its own. */
+export function worktreeLock(worktreesDir: string): (name: string) => Promise<SessionLock | { pid: number }> {
+  return (name) => lockSession(path.join(worktreesDir, '.locks'), name);
+}
+
 /** Whose lock holds, above this number. */
 async function holderIn(directory: string, sessionId: string, above = 0): Promise<RecordedProcess | undefined> {
   for (const { file, number } of await locksOf(directory, sessionId)) {

@@ -1,11 +1,14 @@
-import { rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { lstat, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { DomainError } from '../errors/errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DomainError, messageOf } from '../errors/errors.ts';
 import type { ApplyJournal, ApplyMode, WorktreeRecord } from '../schema/worktree-record.ts';
 import {
   checkoutOf,
   findCheckout,
   isAncestor,
+  operationOnBranch,
   readHead,
   resolveCommit,
   shortBranch,
@@ -16,10 +19,11 @@ import { copyIndex } from './copy-index.ts';
 import { commitTree, commitWork, identityOf, nameSome, operationInProgress, refusal } from './commit-work.ts';
 import { GitError, gitIn } from './git.ts';
 import { mergeTrees } from './merge-trees.ts';
+import { withSparseness } from './pinned-settings.ts';
 import { UnfinishedError, withRefLocked } from './ref-transaction.ts';
 import { sealed, type Seal } from './sealed.ts';
 import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './update-checkout.ts';
-import { checkpoint, recordDir, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+import { checkpoint, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
 export interface ApplyOptions {
   readonly mode: ApplyMode;
@@ -119,14 +123,16 @@ async function updateFiles(
 ): Promise<void> {
   const { checkout, from, to, mode } = journal;
   if (!checkout) return;
-  const seal = sealFor(host, record, { ...checkout, commonDir: record.commonDir });
+  const seal = await sealFor(host, record, { ...checkout, commonDir: record.commonDir });
   await withIndex(seal, mode, async (index) => {
     const update = { from, to, index };
     const finished = again ? await enterFinishedFiles(seal, update) : 0;
     try {
       await updateCheckout(seal, update);
     } catch (error) {
-      if (!(error instanceof GitError)) throw error;
+      // Stopped by us, or not known why: nobody can say how far it came.
+      if (!(error instanceof GitError))
+        throw new UnfinishedError(`${checkout.workTree} may be half updated: ${messageOf(error)}`, { cause: error });
       const why = `git cannot update ${checkout.workTree}: ${error.stderr.trim()}`;
       // Git looks at every file before it writes one, but a full disk shows only then.
       const isUntouched = again ? finished === 0 : (await filesInTheWay(seal, update)).length === 0;
@@ -139,9 +145,12 @@ async function updateFiles(
 async function withIndex<T>(seal: Seal, mode: ApplyMode, work: (index: string) => Promise<T>): Promise<T> {
   const own = path.join(seal.checkout.gitDir, 'index');
   if (mode !== 'patch') return work(own);
-  const copy = path.join(seal.scratch, 'patch-index');
+  const copy = path.join(seal.scratch, `patch-index-${randomUUID()}`);
   try {
-    await copyIndex(own, copy);
+    // Without a file ever added there is none.
+    await copyIndex(own, copy).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    });
     return await work(copy);
   } finally {
     await rm(copy, { force: true });
@@ -209,12 +218,16 @@ async function targetOf(host: WorktreeHost, record: WorktreeRecord, mode: ApplyM
     throw refusal(
       `${shortBranch(ref)} was rewritten and no longer holds ${begun.slice(0, 10)}, where the session began; use mode patch, or rebase ${shortBranch(branch)} in the worktree.`,
     );
+  const operation = await operationOnBranch(commonDir, ref);
+  if (operation !== undefined)
+    throw refusal(`A ${operation} of ${shortBranch(ref)} is under way; finish or abort it first.`);
   return { ref, tip, checkout: await checkoutOf(host.git, commonDir, ref, record.path) };
 }
 
-/** A seal over another checkout of the repository, which may be sparse in its own way. */
-function sealFor(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Seal {
-  return { ...sealOf(host, record, checkout), scratch: recordDir(host, record.id) };
+/** A seal over another checkout of the repository, which is sparse, or not, in its own way. */
+async function sealFor(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Promise<Seal> {
+  const seal = sealOf(host, record, checkout);
+  return { ...seal, pinned: await withSparseness(host.git, checkout, seal.pinned) };
 }
 
 async function requireRoom(
@@ -227,11 +240,25 @@ async function requireRoom(
   if (operation !== undefined)
     throw refusal(`A ${operation} is under way in ${checkout.workTree}; finish or abort it first.`);
   const index = path.join(checkout.gitDir, 'index');
-  const inTheWay = await filesInTheWay(sealFor(host, record, checkout), { ...update, index });
+  // A patch does not write this index, but whoever holds it is at work on these files.
+  if (!(await isGoneWithin(`${index}.lock`, LOCK_PATIENCE_MS)))
+    throw refusal(
+      `Another git is at work in ${checkout.workTree} (${index}.lock); wait for it, or remove the file if none is.`,
+    );
+  const inTheWay = await filesInTheWay(await sealFor(host, record, checkout), { ...update, index });
   if (inTheWay.length > 0)
     throw refusal(
       `Files in ${checkout.workTree} have changes that are not committed and would be overwritten: ${nameSome(inTheWay)}. Commit, stash or move them first.`,
     );
+}
+
+const LOCK_PATIENCE_MS = 2_000;
+
+async function isGoneWithin(file: string, ms: number): Promise<boolean> {
+  for (const until = performance.now() + ms; ; await sleep(20)) {
+    if (!(await lstat(file).catch(() => undefined))) return true;
+    if (performance.now() > until) return false;
+  }
 }
 
 interface Wanted extends ApplyOptions {
@@ -248,7 +275,7 @@ async function resultOf(
 ): Promise<string> {
   const { commonDir, base } = record;
   if (mode === 'merge' && (await isAncestor(host.git, commonDir, target.tip, work))) return work;
-  const seal = sealFor(host, record, target.checkout ?? { workTree: record.path, gitDir: commonDir, commonDir });
+  const seal = await sealFor(host, record, target.checkout ?? { workTree: record.path, gitDir: commonDir, commonDir });
   const merged = await mergeTrees(seal, { ours: target.tip, theirs: work, taken: base.commit });
   if ('conflicts' in merged)
     throw refusal(

@@ -54,11 +54,18 @@ test.each([
   ['cd web && npm test', 'npm test'],
   ['npm test 2>&1 | tail -20', 'npm test 2>&1'],
   ['npm run build && npm test; echo done', 'npm test'],
-  ['(cd a; pytest) || true', 'pytest)'],
+  ['(cd a; pytest) || true', 'pytest'],
+  ['(npm test)', 'npm test'],
+  ['! make check', 'make check'],
+  ['for d in a b; do go test ./$d; done', 'go test ./$d'],
+  ['while ! cargo clippy; do sleep 1; done', 'cargo clippy'],
+  ['pnpm -r build | tee log; pytest -q 2>&1 | grep -v warn', 'pytest -q 2>&1'],
+  ['cd x && tsc --noEmit && cd ..', 'tsc --noEmit'],
+  ['pytest -k "a (b)" && ls', 'pytest -k "a (b)"'],
   ['set -e\ncd x\ncargo test\n', 'cargo test'],
   ['git add . && npm test && git commit -m "npm run build"', 'npm test'],
   ['npm test &> out.log', 'npm test &> out.log'],
-  ['if make test; then echo ok; fi', 'if make test'],
+  ['if make test; then echo ok; fi', 'make test'],
 ])('%j holds the check %j', (line, check) => expect(checkIn(line)).toBe(check));
 
 test.each([

@@ -89,9 +89,18 @@ const RUNNERS: Readonly<Record<string, RegExp>> = {
 
 /** The part of the line that is a check, as it was written; undefined when there is none. The last one counts. */
 export function checkIn(line: string): string | undefined {
-  return commandsIn(line)
+  const check = commandsIn(line)
     .filter(({ words }) => isCheck(words))
-    .at(-1)?.text;
+    .at(-1);
+  return check && withoutGrouping(check.text);
+}
+
+/** Of `if make test` and `(cd a; pytest)` only the command. */
+function withoutGrouping(text: string): string {
+  let command = text.replace(/^((if|then|while|until|else|do)\s+|[({!]\s*)+/, '');
+  const count = (bracket: string): number => command.split(bracket).length - 1;
+  while (command.endsWith(')') && count(')') > count('(')) command = command.slice(0, -1).trimEnd();
+  return command;
 }
 
 export interface SimpleCommand {

@@ -1,4 +1,4 @@
-import { lstat, realpath } from 'node:fs/promises';
+import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import { gitAt, gitIn, GitError, zeroSeparated } from './git.ts';
@@ -115,10 +115,16 @@ export async function checkoutOf(
   branch: string,
   except?: string,
 ): Promise<Checkout | undefined> {
-  const found = (await listGitWorktrees(host, commonDir)).find(
+  const [found, second] = (await listGitWorktrees(host, commonDir)).filter(
     (listed) => listed.branch === branch && !listed.isBare && listed.path !== except,
   );
   if (!found) return undefined;
+  // Only one of them could follow; the other one would seem to undo the work.
+  if (second)
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `${shortBranch(branch)} is checked out in two places, ${found.path} and ${second.path}; switch to another branch in one of them. Nothing was changed.`,
+    );
   try {
     const workTree = await realpath(found.path);
     const gitDir = await realpath(
@@ -135,6 +141,52 @@ export async function checkoutOf(
       `${shortBranch(branch)} is checked out in ${found.path}, which cannot be used (${found.isPrunable ? 'it is gone: git worktree prune' : 'git does not accept it'}). Nothing was changed.`,
     );
   }
+}
+
+export interface Ref {
+  readonly ref: string;
+  readonly oid: string;
+}
+
+/** Branches, remote ones too, and tags that have the commit in their history. */
+export async function refsHolding(host: GitHost, commonDir: string, commit: string): Promise<Ref[]> {
+  const text = await gitIn(host, commonDir)(
+    [
+      'for-each-ref',
+      '--format=%(refname) %(objectname)',
+      '--contains',
+      commit,
+      'refs/heads',
+      'refs/remotes',
+      'refs/tags',
+    ],
+    { codes: [0, 128, 129] },
+  );
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [ref = '', oid = ''] = line.split(' ');
+      return { ref, oid };
+    });
+}
+
+/** A rebase or bisect detaches HEAD, and comes back to its branch as it left it. */
+export async function operationOnBranch(commonDir: string, branch: string): Promise<string | undefined> {
+  const linked = path.join(commonDir, 'worktrees');
+  const entries = (await readdir(linked).catch(() => [])).map((name) => path.join(linked, name));
+  for (const gitDir of [commonDir, ...entries]) {
+    const read = (...names: string[]): Promise<string> => readFile(path.join(gitDir, ...names), 'utf8').catch(() => '');
+    const [merging, applying, others, bisecting] = await Promise.all([
+      read('rebase-merge', 'head-name'),
+      read('rebase-apply', 'head-name'),
+      read('rebase-merge', 'update-refs'),
+      read('BISECT_START'),
+    ]);
+    if ([merging.trim(), applying.trim(), ...others.split('\n')].includes(branch)) return 'rebase';
+    if (bisecting.trim() === shortBranch(branch)) return 'bisect';
+  }
+  return undefined;
 }
 
 export function shortBranch(ref: string): string {

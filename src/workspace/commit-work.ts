@@ -9,7 +9,7 @@ import { copyIndex } from './copy-index.ts';
 import { gitIn, zeroSeparated, type Git } from './git.ts';
 import { newFilters } from './pinned-settings.ts';
 import { sealed } from './sealed.ts';
-import { readStatus, type StatusEntry } from './snapshot.ts';
+import { hiddenFiles, readStatus, revealFiles, type StatusEntry } from './snapshot.ts';
 import { checkpoint, checkoutOfRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
 /** Puts what is not committed in the worktree on its branch. Returns the branch's tip. */
@@ -24,6 +24,8 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
     await copyIndex(index, temporary, constants.COPYFILE_EXCL);
     const use = { head: tip, objects: 'repository', index: temporary, files: true } as const;
     const commit = await sealed(sealOf(host, record), use, async (git) => {
+      const hidden = await hiddenFiles(git, record.path);
+      if (hidden.length > 0) await revealFiles(git, hidden);
       const status = await readStatus(git, record.path);
       if (status.length === 0) return undefined;
       await requireKnownFilters(host, record, git, status);
@@ -54,6 +56,10 @@ export async function requireOwnBranch(host: WorktreeHost, record: WorktreeRecor
   const operation = await operationInProgress(gitDir);
   if (operation !== undefined)
     throw refusal(`A ${operation} is under way in the worktree ${record.path}; finish or abort it there first.`);
+  if (branch === record.branch && commit === undefined)
+    throw refusal(
+      `The branch ${own} of the worktree ${record.path} is gone; make it again (git branch ${own} <commit>).`,
+    );
   if (branch !== record.branch || commit === undefined)
     throw refusal(
       `The worktree ${record.path} is ${branch === undefined ? 'at a detached HEAD' : `on ${shortBranch(branch)}`}, not on its branch ${own}; switch back to it there (git switch ${own}).`,

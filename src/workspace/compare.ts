@@ -1,5 +1,7 @@
 import path from 'node:path';
 import { zeroSeparated, type Git } from './git.ts';
+import { writeTrees, type StagedFile } from './object-files.ts';
+import { objectFormat } from './pinned-settings.ts';
 import { sealed, type Seal } from './sealed.ts';
 import type { FileState, Snapshot } from './snapshot.ts';
 
@@ -30,35 +32,34 @@ export interface Pair {
 }
 
 export async function compareSnapshots(seal: Seal, before: Snapshot, after: Snapshot): Promise<Comparison> {
-  return sealed(seal, { objects: 'scratch', files: false }, async (git, directory) => {
-    const pairs = (await pairsOf(git, before, after)).filter(
-      (pair) => pair.before?.oid !== pair.after?.oid || pair.before?.mode !== pair.after?.mode,
-    );
-    const isUnread = ({ before, after }: Pair): boolean =>
-      [before, after].some((state) => state?.oid.startsWith('stat:'));
-    const read = pairs.filter((pair) => !isUnread(pair));
-    const write = (side: 'before' | 'after'): Promise<string> =>
-      writeTree(
-        git,
-        path.join(directory, side),
-        read.map((pair) => [pair.path, pair[side]] as const),
-      );
-    const [left, right] = await Promise.all([write('before'), write('after')]);
-    const unread = pairs.filter(isUnread).map((pair): FileChange => ({
-      path: pair.path.replace(/\/$/, ''),
-      status: pair.before === null ? 'added' : pair.after === null ? 'deleted' : 'modified',
-      insertions: 0,
-      deletions: 0,
-      isBinary: true,
-    }));
-    return { before: left, after: right, unread };
-  });
+  const pairs = (await pairsOf(seal, before, after)).filter(
+    (pair) => pair.before?.oid !== pair.after?.oid || pair.before?.mode !== pair.after?.mode,
+  );
+  const isUnread = ({ before, after }: Pair): boolean =>
+    [before, after].some((state) => state?.oid.startsWith('stat:'));
+  const read = pairs.filter((pair) => !isUnread(pair));
+  const objects = path.join(seal.scratch, 'objects');
+  const write = (side: 'before' | 'after'): Promise<string> => {
+    const files = read.flatMap((pair): StagedFile[] => (pair[side] ? [[pair.path, pair[side]]] : []));
+    return writeTrees(objects, files, objectFormat(seal.pinned));
+  };
+  const [left, right] = [await write('before'), await write('after')];
+  const unread = pairs.filter(isUnread).map((pair): FileChange => ({
+    path: pair.path.replace(/\/$/, ''),
+    status: pair.before === null ? 'added' : pair.after === null ? 'deleted' : 'modified',
+    insertions: 0,
+    deletions: 0,
+    isBinary: true,
+  }));
+  return { before: left, after: right, unread };
 }
 
-async function pairsOf(git: Git, before: Snapshot, after: Snapshot): Promise<Pair[]> {
-  const heads = new Map(
-    before.tree === after.tree ? [] : (await diffRaw(git, before.tree, after.tree)).map((pair) => [pair.path, pair]),
-  );
+async function pairsOf(seal: Seal, before: Snapshot, after: Snapshot): Promise<Pair[]> {
+  const committed =
+    before.tree === after.tree
+      ? []
+      : await sealed(seal, { objects: 'scratch', files: false }, (git) => diffRaw(git, before.tree, after.tree));
+  const heads = new Map(committed.map((pair) => [pair.path, pair]));
   const left = new Map(before.changed.map((changed) => [changed.path, changed]));
   const right = new Map(after.changed.map((changed) => [changed.path, changed]));
   return [...new Set([...heads.keys(), ...left.keys(), ...right.keys()])].map((file) => {
@@ -87,18 +88,6 @@ export async function diffRaw(git: Git, before: string, after: string): Promise<
     });
   }
   return pairs;
-}
-
-async function writeTree(
-  git: Git,
-  index: string,
-  files: readonly (readonly [string, FileState | null])[],
-): Promise<string> {
-  const env = { GIT_INDEX_FILE: index };
-  const input = files.flatMap(([file, state]) => (state ? [`${state.mode} ${state.oid} 0\t${file}\0`] : [])).join('');
-  await git(['update-index', '--add', '-z', '--index-info'], { env, input });
-  // What a partial clone has not fetched may still be named.
-  return (await git(['write-tree', '--missing-ok'], { env })).trim();
 }
 
 const STATUS: Readonly<Record<string, FileStatus>> = {

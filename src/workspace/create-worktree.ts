@@ -1,14 +1,15 @@
 import { lstat, mkdir, readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
 import { checkoutOf, findCheckout, readHead, resolveCommit, shortBranch, type FoundCheckout } from './checkout.ts';
-import { gitAt, gitIn } from './git.ts';
+import { GitError, gitIn, zeroSeparated } from './git.ts';
 import { checkGitVersion } from './git-process.ts';
 import { pinSettings, type PinOptions } from './pinned-settings.ts';
 import { sealed } from './sealed.ts';
-import { checkpoint, loadRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
-import { shortId, worktreePath } from './worktree-path.ts';
+import { checkpoint, reserveRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+import { roomBelow, shortId, worktreePath } from './worktree-path.ts';
 
 export interface WorktreeRequest extends PinOptions {
   readonly sessionId: string;
@@ -34,15 +35,19 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   const found = await findCheckout(git, request.cwd);
   if (!found)
     throw new DomainError('INVALID_ARGUMENT', `A worktree needs a git repository, and ${request.cwd} is in none.`);
-  await checkGitVersion(git, found.workTree);
   const { of } = request;
-  const base = of?.base ?? (await resolveBase(host, found, request.base));
+  const [base, branch, pinned] = await Promise.all([
+    of?.base ?? resolveBase(host, found, request.base),
+    chooseBranch(host, found.commonDir, request),
+    of?.pinned ?? pinSettings(git, found, request),
+    checkGitVersion(git, found.workTree),
+  ]);
   const commit = of ? await tipOf(host, of) : base.commit;
-  const branch = await chooseBranch(host, found.commonDir, request);
   await mkdir(worktreesDir, { recursive: true, mode: 0o700 });
-  const id = await freeId(host, found.commonDir, shortId(request.sessionId));
+  const id = await takeId(host, found.commonDir, shortId(request.sessionId));
   const place = { worktreesDir: await realpath(worktreesDir), commonDir: found.commonDir, id };
 
+  await requireShortPaths(host, { worktree: worktreePath(place), pinned, commonDir: found.commonDir, commit });
   let record = await saveRecord(host, {
     version: 1,
     id,
@@ -56,16 +61,11 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
     base,
     begun: of?.begun ?? base.commit,
     state: 'creating',
-    pinned: of?.pinned ?? (await pinSettings(git, found, request)),
+    pinned,
   });
   await checkpoint(host, 'add');
   await mkdir(path.dirname(record.path), { recursive: true, mode: 0o700 });
-  const add = ['worktree', 'add', '--quiet', '--no-checkout', '--no-track', '-b', shortBranch(branch)];
-  const { oneAtATime = (work) => work() } = host;
-  await oneAtATime(() => gitIn(git, found.gitDir)([...add, '--', record.path, commit]));
-  await checkpoint(host, 'record-entry');
-  const entry = (await gitAt(git, record.path)(['rev-parse', '--absolute-git-dir'])).replace(/\n$/, '');
-  record = await saveRecord(host, { ...record, entry: path.basename(entry) });
+  record = await saveRecord(host, { ...record, entry: await addWorktree(host, record, commit) });
   await checkpoint(host, 'check-out');
   await checkOutFiles(host, record, commit);
   const cwd = path.join(record.path, record.prefix);
@@ -73,6 +73,73 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   await checkpoint(host, 'ready');
   record = await saveRecord(host, { ...record, state: 'ready' });
   return { record, cwd, notes: await notesOn(record) };
+}
+
+interface PathCheck extends Pick<WorktreeRecord, 'pinned' | 'commonDir'> {
+  readonly worktree: string;
+  readonly commit: string;
+}
+
+/** Git on Windows would stop in the middle of the files. */
+async function requireShortPaths(
+  host: WorktreeHost,
+  { worktree, pinned, commonDir, commit }: PathCheck,
+): Promise<void> {
+  const longPaths = pinned.config.some(([key, value]) => key === 'core.longpaths' && value === 'true');
+  const room = roomBelow(worktree, host.platform ?? process.platform, longPaths);
+  if (room === undefined) return;
+  const names = zeroSeparated(await gitIn(host.git, commonDir)(['ls-tree', '-r', '-z', '--name-only', commit]));
+  const tooLong = names.filter((name) => name.length > room);
+  if (tooLong.length === 0) return;
+  throw new DomainError(
+    'INVALID_ARGUMENT',
+    `${String(tooLong.length)} file(s) would have paths that are too long for Windows in ${worktree}, such as ${tooLong[0] ?? ''}. Turn on long paths (git config --global core.longpaths true), or give worktrees a shorter directory (CLAUDE_CODE_MCP_WORKTREES_DIR).`,
+  );
+}
+
+/** Registers the worktree, without files. Returns the name of its entry. */
+async function addWorktree(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<string> {
+  const { branch, commonDir } = record;
+  const git = gitIn(host.git, commonDir);
+  // Only one can make it: a branch that was there already is somebody else's and stays.
+  const message = 'branch: Created by claude-code-mcp';
+  await patiently(() => git(['update-ref', '-m', message, branch, commit, '0'.repeat(commit.length)])).catch(
+    (error: unknown) => {
+      if (!(error instanceof GitError) || !error.stderr.includes('already exists')) throw error;
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `The branch ${shortBranch(branch)} cannot be made: somebody has just made it. Name another one, or none.`,
+      );
+    },
+  );
+  try {
+    await checkpoint(host, 'add-entry');
+    const { exclusively = (_, work) => work() } = host;
+    const add = ['worktree', 'add', '--quiet', '--no-checkout', '--', record.path, shortBranch(branch)];
+    await exclusively(`add-${path.basename(path.dirname(record.path))}`, () => patiently(() => git(add)));
+  } catch (error) {
+    await git(['update-ref', '-d', branch, commit]).catch(() => undefined);
+    throw error;
+  }
+  await checkpoint(host, 'record-entry');
+  const link = await readFile(path.join(record.path, '.git'), 'utf8');
+  return path.basename(link.trim());
+}
+
+const ATTEMPTS = 8;
+
+/** Git fails on a lock that another git holds, and on an entry that another one is still making; both are soon over. */
+async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const isPassing =
+        error instanceof GitError && /\.lock'|cannot lock ref|commondir|gitdir|could not create/i.test(error.stderr);
+      if (!isPassing || error.stderr.includes('already exists') || attempt === ATTEMPTS) throw error;
+      await sleep(20 * attempt + Math.random() * 50);
+    }
+  }
 }
 
 async function tipOf({ git }: WorktreeHost, { commonDir, branch }: WorktreeRecord): Promise<string> {
@@ -138,22 +205,22 @@ async function chooseBranch(
     );
   }
   const id = shortId(sessionId);
-  for (const separator of ['/', '-']) {
+  // The last one, beside branches of both names, cannot be committed to in the sandbox.
+  for (const prefix of ['claude/', 'claude-code/', 'claude-']) {
     for (let count = 1; count < 100; count++) {
-      const ref = `refs/heads/claude${separator}${id}${count === 1 ? '' : `-${count}`}`;
+      const ref = `refs/heads/${prefix}${id}${count === 1 ? '' : `-${count}`}`;
       if (await isFree(ref)) return ref;
     }
   }
   throw new DomainError('INVALID_ARGUMENT', `Every branch name for ${id} is taken; name one with branch.`);
 }
 
-async function freeId(host: WorktreeHost, commonDir: string, wanted: string): Promise<string> {
+async function takeId(host: WorktreeHost, commonDir: string, wanted: string): Promise<string> {
   for (let count = 1; ; count++) {
     const id = count === 1 ? wanted : `${wanted}-${count}`;
     const place = worktreePath({ worktreesDir: host.worktreesDir, commonDir, id });
-    const record = await loadRecord(host, id).catch(() => 'unreadable');
-    const directory = await lstat(place).catch(() => undefined);
-    if (record === undefined && directory === undefined) return id;
+    if (await lstat(place).catch(() => undefined)) continue;
+    if (await reserveRecord(host, id)) return id;
   }
 }
 

@@ -1,11 +1,13 @@
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { cp, lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { WorktreeRecord } from '../schema/worktree-record.ts';
-import { listGitWorktrees, resolveCommit, shortBranch } from './checkout.ts';
-import { commitWork, nameSome, refusal } from './commit-work.ts';
-import { gitIn } from './git.ts';
+import type { DiscardJournal, WorktreeRecord } from '../schema/worktree-record.ts';
 import { settleApply } from './apply.ts';
-import { checkpoint, forgetRecord, saveRecord, type WorktreeHost } from './worktree-records.ts';
+import { listGitWorktrees, operationOnBranch, refsHolding, resolveCommit, shortBranch } from './checkout.ts';
+import { commitWork, nameSome, refusal } from './commit-work.ts';
+import { gitIn, zeroSeparated } from './git.ts';
+import { sealed } from './sealed.ts';
+import { checkpoint, forgetRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 import { isDone, worktreeState, type WorktreeState } from './worktree-state.ts';
 
 export interface DiscardOutcome {
@@ -13,8 +15,10 @@ export interface DiscardOutcome {
   /** Branches that were left because no other branch holds their commits. */
   readonly keptBranches: readonly string[];
   readonly deletedBranch?: string;
-  /** Repositories inside the worktree, moved out of the way. */
+  /** Repositories inside the worktree, and files that git cannot look at, moved out of the way. */
   readonly keptDirectory?: string;
+  /** Ignored files and directories that went with it, some of them. */
+  readonly ignored: readonly string[];
 }
 
 /** Removes the worktree. Commits are never removed: a branch goes only when another one holds all of it. */
@@ -23,27 +27,29 @@ export async function discardWork(
   given: WorktreeRecord,
   { force = false }: { readonly force?: boolean } = {},
 ): Promise<DiscardOutcome> {
-  if (given.state === 'creating')
-    return remove(host, given, { deleteBranchAt: given.begun, keptBranches: [], nested: [] });
-  if (given.journal?.operation === 'discard') {
-    const tip = await resolveCommit(host.git, given.commonDir, given.branch);
-    const { deleteBranchAt } = given.journal;
-    const keptBranches = tip === undefined || tip === deleteBranchAt ? [] : [shortBranch(given.branch)];
-    return remove(host, given, { deleteBranchAt, keptBranches, nested: [] });
-  }
+  if (given.state === 'creating') return removeUnfinished(host, given);
+  if (given.journal?.operation === 'discard') return remove(host, given, given.journal, []);
   const record = await settleApply(host, given);
   const state = await worktreeState(host, record);
   if (!isDone(state) && !force) throw refusal(unmergedWork(state));
   const nested = state.dirty.filter((name) => name.endsWith('/'));
   if (state.dirty.length > nested.length)
     await commitWork(host, record, `Uncommitted work of Claude Code session ${record.id}`);
-  const loose = state.looseHead === undefined ? undefined : await keepLooseHead(host, record, state.looseHead);
+  if (state.looseHead !== undefined) await keepLooseHead(host, record, state.looseHead);
+  const ignored = state.state === 'ready' && state.unreadable === undefined ? await ignoredFiles(host, record) : [];
   const after = await worktreeState(host, record);
-  const deleteBranchAt = after.isMerged ? after.tip : undefined;
-  const keptBranches = [...(after.tip !== undefined && !after.isMerged ? [after.branch] : []), ...(loose ?? [])];
+  const keptBranches = [
+    ...(after.tip !== undefined && !after.isMerged ? [after.branch] : []),
+    ...(state.looseHead === undefined ? [] : [shortBranch(looseRef(record, state.looseHead))]),
+  ];
   await checkpoint(host, 'discard-journal');
-  const journal = { operation: 'discard', ...(deleteBranchAt !== undefined && { deleteBranchAt }) } as const;
-  return remove(host, await saveRecord(host, { ...record, journal }), { deleteBranchAt, keptBranches, nested });
+  const journal: DiscardJournal = {
+    operation: 'discard',
+    ...(after.isMerged && after.tip !== undefined && { deleteBranchAt: after.tip }),
+    keep: state.unreadable === undefined ? nested : [WHOLE],
+    keptBranches,
+  };
+  return remove(host, await saveRecord(host, { ...record, journal }), journal, ignored);
 }
 
 /** Refuses what only `force` would remove. */
@@ -54,6 +60,8 @@ export async function checkDiscardable(host: WorktreeHost, given: WorktreeRecord
 }
 
 function unmergedWork(state: WorktreeState): string {
+  if (state.unreadable !== undefined)
+    return `Git cannot tell what of the files in ${state.path} is committed: ${state.unreadable}. Discard with force: true moves them aside.`;
   const parts = [
     ...(state.unmergedCommits > 0
       ? [`${state.unmergedCommits} commit(s) on ${state.branch} that no other branch holds`]
@@ -64,62 +72,108 @@ function unmergedWork(state: WorktreeState): string {
   return `The worktree ${state.path} has ${parts.join(' and ')}. Apply them, or discard with force: true; the branch is kept then.`;
 }
 
-interface Removal {
-  readonly deleteBranchAt: string | undefined;
-  readonly keptBranches: readonly string[];
-  /** Repositories among the untracked files. */
-  readonly nested: readonly string[];
+/** No session has worked in it. Its branch goes only if git made it for this worktree. */
+async function removeUnfinished(host: WorktreeHost, record: WorktreeRecord): Promise<DiscardOutcome> {
+  const listed = await listGitWorktrees(host.git, record.commonDir).catch(() => []);
+  const isOwn = listed.some(({ path: place, branch }) => place === record.path && branch === record.branch);
+  const tip = isOwn ? await resolveCommit(host.git, record.commonDir, record.branch) : undefined;
+  return remove(host, record, { operation: 'discard', ...(tip !== undefined && { deleteBranchAt: tip }) }, []);
 }
 
+/** The worktree itself among the names of what is kept. */
+const WHOLE = './';
+
 /** Every step may be repeated. */
-async function remove(host: WorktreeHost, record: WorktreeRecord, removal: Removal): Promise<DiscardOutcome> {
-  const { commonDir, branch } = record;
+async function remove(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  { keep = [], keptBranches = [], deleteBranchAt }: DiscardJournal,
+  ignored: readonly string[],
+): Promise<DiscardOutcome> {
+  const { commonDir } = record;
   await checkpoint(host, 'discard-keep');
-  const keptDirectory = await keepRepositories(host, record, removal.nested);
+  const keptDirectory = await keepRepositories(host, record, keep);
   await checkpoint(host, 'discard-files');
   await rm(record.path, { recursive: true, force: true, maxRetries: 3 });
   await checkpoint(host, 'discard-entry');
-  const repository = gitIn(host.git, commonDir);
   const isThere = (await stat(commonDir).catch(() => undefined)) !== undefined;
   if (isThere && (await listGitWorktrees(host.git, commonDir)).some((listed) => listed.path === record.path))
-    await repository(['worktree', 'remove', '--force', '--force', '--', record.path]);
+    await gitIn(host.git, commonDir)(['worktree', 'remove', '--force', '--force', '--', record.path]);
   await checkpoint(host, 'discard-branch');
-  const { deleteBranchAt } = removal;
-  const isDeletable =
-    isThere && deleteBranchAt !== undefined && (await resolveCommit(host.git, commonDir, branch)) === deleteBranchAt;
-  if (isDeletable) await repository(['update-ref', '-d', branch, deleteBranchAt]);
+  const isDeleted = isThere && deleteBranchAt !== undefined && (await deleteBranch(host, record, deleteBranchAt));
   await checkpoint(host, 'discard-record');
   await forgetRecord(host, record.id);
+  const own = shortBranch(record.branch);
+  const isLeft = deleteBranchAt !== undefined && !isDeleted && !keptBranches.includes(own);
   return {
     path: record.path,
-    keptBranches: removal.keptBranches,
-    ...(isDeletable && { deletedBranch: shortBranch(branch) }),
+    keptBranches: isLeft ? [own, ...keptBranches] : keptBranches,
+    ...(isDeleted && { deletedBranch: own }),
     ...(keptDirectory !== undefined && { keptDirectory }),
+    ignored,
   };
 }
 
-async function keepLooseHead(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<string[]> {
-  const ref = `${record.branch}-head-${commit.slice(0, 7)}`;
-  await gitIn(host.git, record.commonDir)(['update-ref', ref, commit]);
-  return [shortBranch(ref)];
+/** Only while another ref holds its commit, which is checked in the same transaction: two that hold each other stay one. */
+async function deleteBranch({ git }: WorktreeHost, record: WorktreeRecord, tip: string): Promise<boolean> {
+  const { commonDir, branch } = record;
+  const isInUse = (await listGitWorktrees(git, commonDir)).some((listed) => listed.branch === branch);
+  if (isInUse || (await operationOnBranch(commonDir, branch)) !== undefined) return false;
+  for (const { ref, oid } of await refsHolding(git, commonDir, tip)) {
+    if (ref === branch) continue;
+    const input = `start\nverify ${ref} ${oid}\ndelete ${branch} ${tip}\nprepare\ncommit\n`;
+    const { code } = await gitIn(git, commonDir).bytes(['update-ref', '--stdin'], { input, codes: [0, 128] });
+    if (code === 0) return true;
+    if ((await resolveCommit(git, commonDir, branch)) !== tip) return false;
+  }
+  return false;
+}
+
+function looseRef({ branch }: WorktreeRecord, commit: string): string {
+  return `${branch}-head-${commit.slice(0, 7)}`;
+}
+
+async function keepLooseHead(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<void> {
+  await gitIn(host.git, record.commonDir)(['update-ref', looseRef(record, commit), commit]);
+}
+
+const MOST_NAMED = 10;
+
+/** What the repository itself says is not worth keeping is not asked about, but named. */
+async function ignoredFiles(host: WorktreeHost, record: WorktreeRecord): Promise<string[]> {
+  const seal = sealOf(host, record);
+  const index = path.join(seal.checkout.gitDir, 'index');
+  const list = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z'];
+  const text = await sealed(seal, { objects: 'scratch', index, files: true }, (git) => git(list)).catch(() => '');
+  return zeroSeparated(text).slice(0, MOST_NAMED);
 }
 
 /** Commits of submodules and of repositories inside the worktree lie in directories that would go with it. */
 async function keepRepositories(
   host: WorktreeHost,
   record: WorktreeRecord,
-  nested: readonly string[],
+  names: readonly string[],
 ): Promise<string | undefined> {
   const directory = path.join(host.worktreesDir, '.kept', record.id);
   const modules = record.entry === undefined ? '' : path.join(record.commonDir, 'worktrees', record.entry, 'modules');
   const found = [
     ...((await readdir(modules).catch(() => [])).length > 0 ? [[modules, 'submodules'] as const] : []),
-    ...nested.map((name) => [path.join(record.path, name), name.replace(/\/$/, '')] as const),
+    ...names.map((name) => [path.join(record.path, name), name === WHOLE ? 'files' : name.replace(/\/$/, '')] as const),
   ];
-  for (const [from, name] of found) {
-    const to = path.join(directory, name);
-    await mkdir(path.dirname(to), { recursive: true, mode: 0o700 });
-    await rename(from, to);
+  for (const [from, name] of found) await moveIfThere(from, path.join(directory, name));
+  return (await stat(directory).catch(() => undefined)) ? directory : undefined;
+}
+
+async function moveIfThere(from: string, to: string): Promise<void> {
+  if (!(await lstat(from).catch(() => undefined))) return;
+  await mkdir(path.dirname(to), { recursive: true, mode: 0o700 });
+  // An earlier worktree of this id may have left something.
+  const free = (await lstat(to).catch(() => undefined)) ? `${to}-${randomUUID().slice(0, 8)}` : to;
+  try {
+    await rename(from, free);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
+    await cp(from, free, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+    await rm(from, { recursive: true, force: true });
   }
-  return found.length > 0 || (await stat(directory).catch(() => undefined)) ? directory : undefined;
 }

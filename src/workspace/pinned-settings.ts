@@ -69,6 +69,27 @@ export async function pinSettings(
   };
 }
 
+export function objectFormat({ config }: PinnedSettings): 'sha1' | 'sha256' {
+  return config.some(([key, value]) => key === 'extensions.objectformat' && value === 'sha256') ? 'sha256' : 'sha1';
+}
+
+const SPARSE = new Set(['core.sparsecheckout', 'core.sparsecheckoutcone']);
+
+/** The same settings for a checkout that may show other files: with those of another one, git would remove files from it. */
+export async function withSparseness(
+  host: GitHost,
+  checkout: Checkout,
+  pinned: PinnedSettings,
+): Promise<PinnedSettings> {
+  const now = (await readSettings(host, checkout)).filter(({ key }) => SPARSE.has(key));
+  const config = [
+    ...pinned.config.filter(([key]) => !SPARSE.has(key)),
+    ...now.map(({ key, value }): [string, string] => [key, value]),
+  ];
+  const file = path.join(checkout.gitDir, 'info', 'sparse-checkout');
+  return { ...pinned, config, sparse: await readFile(file, 'utf8').catch(() => '') };
+}
+
 /** Filters that were set up or changed since: name and what is different. */
 export async function newFilters(
   host: GitHost,

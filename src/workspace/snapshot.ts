@@ -1,6 +1,10 @@
-import { lstat } from 'node:fs/promises';
+import { lstat, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { GitError, gitIn, zeroSeparated, type Git } from './git.ts';
+import { readHead } from './checkout.ts';
+import { copyIndex } from './copy-index.ts';
+import { GitError, zeroSeparated, type Git } from './git.ts';
+import { readIndex, type StagedFile } from './object-files.ts';
+import { objectFormat } from './pinned-settings.ts';
 import { sealed, type Seal } from './sealed.ts';
 
 export interface FileState {
@@ -19,6 +23,7 @@ export interface ChangedPath {
 /** The content of a working tree at one moment, ignored files left out. Plain data; its objects are in the scratch directory. */
 export interface Snapshot {
   readonly head: string | undefined;
+  /** Tree or commit. */
   readonly tree: string;
   readonly changed: readonly ChangedPath[];
   /** When the latest of the changed files was written, in milliseconds; 0 without any. */
@@ -37,23 +42,30 @@ const EMPTY_TREE = {
 };
 
 export async function takeSnapshot(seal: Seal): Promise<Snapshot> {
-  const { host, checkout, pinned } = seal;
-  const isSha256 = pinned.config.some(([key, value]) => key === 'extensions.objectformat' && value === 'sha256');
-  // Before the first commit there is neither.
-  const found = await gitIn(host, checkout.gitDir).bytes(['rev-parse', 'HEAD^{commit}', 'HEAD^{tree}'], {
-    codes: [0, 128],
-  });
-  const [commit, headTree] = found.stdout.toString().split('\n');
-  const isBorn = found.code === 0;
-  const head = isBorn ? commit : undefined;
-  const tree = isBorn && headTree !== undefined ? headTree : EMPTY_TREE[isSha256 ? 'sha256' : 'sha1'];
+  const { checkout, pinned } = seal;
+  const format = objectFormat(pinned);
+  const head = await headCommit(seal);
+  // A commit names its tree wherever trees are compared.
+  const tree = head ?? EMPTY_TREE[format];
   const index = path.join(checkout.gitDir, 'index');
   return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
     const status = await readStatus(git, checkout.workTree);
-    const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status);
+    const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status, format === 'sha1' ? 20 : 32);
     const changed = status.map((entry) => ({ path: entry.path, head: entry.head, now: now.get(entry.path) ?? null }));
     return { head, tree, changed, lastWrite };
   });
+}
+
+const OID = /^([0-9a-f]{40}|[0-9a-f]{64})\n?$/;
+const BRANCH = /^ref: (refs\/heads\/.+)\n?$/;
+
+/** Mostly it stands in a file; git is asked only where it does not. Undefined before the first commit. */
+async function headCommit({ host, checkout: { gitDir, commonDir } }: Seal): Promise<string | undefined> {
+  const read = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
+  const head = await read(path.join(gitDir, 'HEAD'));
+  const branch = BRANCH.exec(head)?.[1];
+  const found = OID.exec(branch === undefined ? head : await read(path.join(commonDir, branch)))?.[1];
+  return found ?? (await readHead(host, gitDir)).commit;
 }
 
 /** Everything in the working tree is as the commit has it. */
@@ -72,17 +84,40 @@ export interface StatusEntry {
 
 /** What is not as HEAD has it, without what only a running sandbox put there. */
 export async function readStatus(git: Git, workTree: string): Promise<StatusEntry[]> {
-  const text = await git([
-    'status',
-    '--porcelain=v2',
-    '-z',
-    '--untracked-files=all',
-    '--no-renames',
-    '--ignore-submodules=dirty',
-  ]);
+  const [seen, hidden] = await Promise.all([git(STATUS), hiddenFiles(git, workTree)]);
+  const text = hidden.length === 0 ? seen : await statusWith(git, hidden);
   const entries = parseStatus(text);
   const isReal = await Promise.all(entries.map(async (entry) => !(await isMountPoint(entry, workTree))));
   return entries.filter((_, index) => isReal[index]);
+}
+
+const STATUS = ['status', '--porcelain=v2', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=dirty'];
+
+/** Files whose changes git is told not to look for (`update-index --assume-unchanged`, `--skip-worktree`). */
+export async function hiddenFiles(git: Git, workTree: string): Promise<string[]> {
+  const marked = zeroSeparated(await git(['ls-files', '-v', '-z'])).filter((line) => /^[a-zS] /.test(line));
+  const isThere = await Promise.all(
+    // A file that a sparse checkout leaves out is not deleted.
+    marked.map(
+      async (line) => !/^s/i.test(line) || (await lstat(path.join(workTree, line.slice(2))).catch(() => undefined)),
+    ),
+  );
+  return marked.filter((_, index) => isThere[index]).map((line) => line.slice(2));
+}
+
+/** Takes the marks away, in the index that this git has. */
+export async function revealFiles(git: Git, files: readonly string[], env: Record<string, string> = {}): Promise<void> {
+  const input = files.map((name) => `${name}\0`).join('');
+  for (const mark of ['--no-assume-unchanged', '--no-skip-worktree'])
+    await git(['update-index', mark, '-z', '--stdin'], { input, env });
+}
+
+async function statusWith(git: Git, files: readonly string[]): Promise<string> {
+  const copy = path.join(git.cwd, 'revealed');
+  await copyIndex(git.env['GIT_INDEX_FILE'] ?? '', copy);
+  const env = { GIT_INDEX_FILE: copy };
+  await revealFiles(git, files, env);
+  return git(STATUS, { env });
 }
 
 /**
@@ -90,15 +125,17 @@ export async function readStatus(git: Git, workTree: string): Promise<StatusEntr
  * empty files in the working directory. Nobody made them, and they go with the command.
  */
 async function isMountPoint({ path: name, head, mode }: StatusEntry, workTree: string): Promise<boolean> {
-  if (head !== null || mode !== undefined || !SANDBOX_MOUNTS.has(path.posix.basename(name))) return false;
+  if (head !== null || mode !== undefined || !SANDBOX_MOUNTS.test(name)) return false;
   const stats = await lstat(path.join(workTree, name)).catch(() => undefined);
-  return stats !== undefined && !stats.isSymbolicLink() && stats.size === 0;
+  return stats?.isFile() === true && stats.size === 0;
 }
 
-const SANDBOX_MOUNTS: ReadonlySet<string> = new Set([
-  ...['.bashrc', '.bash_profile', '.profile', '.zshrc', '.zprofile', '.gitconfig', '.gitmodules', '.ripgreprc'],
-  ...['.mcp.json', '.vscode', '.idea', 'settings.json', 'settings.local.json', 'commands', 'agents', 'skills'],
-]);
+const SANDBOX_MOUNTS = new RegExp(
+  '(^|/)(' +
+    '\\.(bashrc|bash_profile|profile|zshrc|zprofile|gitconfig|gitmodules|ripgreprc|mcp\\.json|vscode|idea)' +
+    '|\\.claude/(settings\\.json|settings\\.local\\.json|commands|agents|skills)' +
+    ')$',
+);
 
 export function parseStatus(text: string): StatusEntry[] {
   const entries = new Map<string, StatusEntry>();
@@ -131,6 +168,7 @@ async function readFiles(
   directory: string,
   workTree: string,
   status: readonly StatusEntry[],
+  oidBytes: number,
 ): Promise<ReadFiles> {
   const now = new Map<string, FileState>();
   const toHash: string[] = [];
@@ -151,7 +189,7 @@ async function readFiles(
     }
   }
   const modes = new Map(status.map((entry) => [entry.path, entry.mode]));
-  for (const [file, state] of await hashFiles(git, path.join(directory, 'hashed'), toHash)) {
+  for (const [file, state] of await hashFiles(git, path.join(directory, 'hashed'), toHash, oidBytes)) {
     const mode = modes.get(file);
     now.set(file, mode === undefined || mode === ABSENT ? state : { ...state, mode });
   }
@@ -159,7 +197,12 @@ async function readFiles(
 }
 
 /** Through an index of its own: it knows links, modes and submodules, where hash-object would follow a link. */
-async function hashFiles(git: Git, index: string, files: readonly string[]): Promise<[string, FileState][]> {
+async function hashFiles(
+  git: Git,
+  index: string,
+  files: readonly string[],
+  oidBytes: number,
+): Promise<readonly StagedFile[]> {
   if (files.length === 0) return [];
   const env = { GIT_INDEX_FILE: index };
   try {
@@ -173,10 +216,12 @@ async function hashFiles(git: Git, index: string, files: readonly string[]): Pro
     if (files.length === 1) return [[files[0] ?? '', { mode: '100644', oid: 'stat:unreadable' }]];
     const middle = files.length >> 1;
     return [
-      ...(await hashFiles(git, `${index}-`, files.slice(0, middle))),
-      ...(await hashFiles(git, `${index}+`, files.slice(middle))),
+      ...(await hashFiles(git, `${index}-`, files.slice(0, middle), oidBytes)),
+      ...(await hashFiles(git, `${index}+`, files.slice(middle), oidBytes)),
     ];
   }
+  const written = await readIndex(index, oidBytes);
+  if (written) return written;
   const listed = zeroSeparated(await git(['ls-files', '--stage', '-z'], { env }));
   return listed.map((line) => {
     const tab = line.indexOf('\t');

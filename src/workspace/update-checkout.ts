@@ -16,34 +16,47 @@ export interface CheckoutUpdate {
 
 /** Files with changes of somebody else's that the update would have to touch. */
 export async function filesInTheWay(seal: Seal, { from, to, index }: CheckoutUpdate): Promise<string[]> {
-  const { workTree } = seal.checkout;
+  const { pinned, checkout } = seal;
+  const { workTree } = checkout;
   return sealed(seal, { head: from, objects: 'repository', index, files: true }, async (git) => {
     const touched = new Map((await diffRaw(git, from, to)).map((pair) => [pair.path, pair]));
     const inTheWay = new Set<string>();
-    for (const { path: name } of await readStatus(git, seal.checkout.workTree)) {
+    for (const { path: name } of await readStatus(git, workTree)) {
       const isBelow = name.endsWith('/') && [...touched.keys()].some((file) => file.startsWith(name));
       if (touched.has(name) || isBelow) inTheWay.add(name);
     }
-    // Git would overwrite ignored files without a word.
+    const ignoresCase = pinned.config.some(([key, value]) => key === 'core.ignorecase' && value === 'true');
+    const goes = goingFrom(touched, ignoresCase);
     for (const pair of touched.values()) {
-      if (pair.before !== null || pair.after === null) continue;
-      const found = await occupied(workTree, pair.path, touched);
-      if (found !== undefined) inTheWay.add(found);
+      // Git would overwrite ignored files without a word, and remove a submodule with all that is in it.
+      if (pair.before === null && pair.after !== null) {
+        const found = await occupied(workTree, pair.path, goes);
+        if (found !== undefined) inTheWay.add(found);
+      } else if (pair.before?.mode === SUBMODULE && pair.after?.mode !== SUBMODULE) {
+        const isReplaced = pair.after !== null || [...touched.keys()].some((name) => name.startsWith(`${pair.path}/`));
+        if (isReplaced && (await hasContent(path.join(workTree, pair.path)))) inTheWay.add(`${pair.path}/`);
+      }
     }
     return [...inTheWay].sort();
   });
 }
 
+const SUBMODULE = '160000';
+
+/** Whether the update itself takes a file away; where case does not count, also under another spelling of its name. */
+export function goingFrom(touched: ReadonlyMap<string, Pair>, ignoresCase: boolean): (name: string) => boolean {
+  const spelt = (name: string): string => (ignoresCase ? name.toLowerCase() : name);
+  const going = [...touched.values()].filter(({ before, after }) => before !== null && after === null);
+  const names = new Set(going.map((pair) => spelt(pair.path)));
+  return (name) => names.has(spelt(name));
+}
+
+async function hasContent(directory: string): Promise<boolean> {
+  return (await readdir(directory).catch(() => [])).length > 0;
+}
+
 /** What already stands where a file has to be made. */
-async function occupied(
-  workTree: string,
-  file: string,
-  touched: ReadonlyMap<string, Pair>,
-): Promise<string | undefined> {
-  const goes = (name: string): boolean => {
-    const pair = touched.get(name);
-    return pair !== undefined && pair.before !== null && pair.after === null;
-  };
+async function occupied(workTree: string, file: string, goes: (name: string) => boolean): Promise<string | undefined> {
   const parts = file.split('/');
   for (let length = 1; length <= parts.length; length++) {
     const name = parts.slice(0, length).join('/');

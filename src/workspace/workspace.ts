@@ -3,11 +3,12 @@ import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
 import { applyWork, settleApply, type ApplyOptions, type ApplyOutcome } from './apply.ts';
-import { findCheckout, shortBranch, treeOf } from './checkout.ts';
+import { findCheckout, shortBranch } from './checkout.ts';
 import { changedFiles, compareSnapshots, type Comparison, type FileChange } from './compare.ts';
 import { createWorktree, type WorktreeRequest } from './create-worktree.ts';
 import { cutPage, diffPage, sum, type DiffPage, type PageOptions } from './diff.ts';
 import { checkDiscardable, discardWork, type DiscardOutcome } from './discard.ts';
+import { exclusively, type Exclusively, type TakeLock } from './exclusive.ts';
 import { findGit, type GitHost } from './git-process.ts';
 import { zeroSeparated } from './git.ts';
 import { pinSettings } from './pinned-settings.ts';
@@ -16,7 +17,15 @@ import { sealed, type Seal } from './sealed.ts';
 import { snapshotOfTree, takeSnapshot, type Snapshot } from './snapshot.ts';
 import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './work-report.ts';
 import { listWorktrees, worktreeState, type WorktreeState } from './worktree-state.ts';
-import { listRecordIds, loadRecord, recordDir, requireRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+import {
+  listRecordIds,
+  loadRecord,
+  recordDir,
+  requireRecord,
+  sealOf,
+  withRecord,
+  type WorktreeHost,
+} from './worktree-records.ts';
 
 export interface WorkspacesOptions {
   /** The environment of the server; only what git needs of it is used. */
@@ -24,6 +33,8 @@ export interface WorkspacesOptions {
   readonly worktreesDir: string;
   /** Where snapshots of sessions without a worktree are kept. */
   readonly snapshotsDir: string;
+  /** Keeps other processes off a worktree that this one is changing. */
+  readonly lock?: TakeLock;
 }
 
 /** Where work is counted from: for a turn, or for a session. Plain data; undefined without git. */
@@ -71,10 +82,11 @@ export interface Workspace {
 export class Workspaces {
   readonly #options: WorkspacesOptions;
   #git: Promise<GitHost | undefined> | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #exclusively: Exclusively;
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
+    this.#exclusively = exclusively(options.lock);
   }
 
   /** Removes the snapshots of sessions whose server was killed; those of a session at work are never that old. */
@@ -94,13 +106,7 @@ export class Workspaces {
   async host(): Promise<WorktreeHost> {
     const git = await this.git();
     if (!git) throw new DomainError('INVALID_ARGUMENT', 'A worktree needs git, and none is on the PATH.');
-    return { git, worktreesDir: this.#options.worktreesDir, oneAtATime: (work) => this.#oneAtATime(work) };
-  }
-
-  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work);
-    this.#last = turn.catch(() => undefined);
-    return turn;
+    return { git, worktreesDir: this.#options.worktreesDir, exclusively: this.#exclusively };
   }
 
   /** A session in a directory. Costs nothing where there is no git. */
@@ -151,6 +157,18 @@ export class Workspaces {
     return undefined;
   }
 
+  /** By session: where it works, and the checkout that its worktree was made from. Asks no git. */
+  async checkouts(): Promise<Map<string, { readonly cwd: string; readonly origin: string }>> {
+    const host = { worktreesDir: this.#options.worktreesDir };
+    const ids = await listRecordIds(host);
+    const records = await Promise.all(ids.map((id) => loadRecord(host, id).catch(() => undefined)));
+    return new Map(
+      records.flatMap((record) =>
+        record ? [[record.sessionId, { cwd: path.join(record.path, record.prefix), origin: record.origin }]] : [],
+      ),
+    );
+  }
+
   async worktrees(): Promise<WorktreeState[]> {
     return (await listWorktrees(await this.host())).filter((listed) => 'sessionId' in listed);
   }
@@ -158,7 +176,7 @@ export class Workspaces {
   /** A worktree that was made before, perhaps by another process. */
   async reopenWorktree(id: string): Promise<Workspace> {
     const host = await this.host();
-    return worktreeOf(host, await settleApply(host, await requireRecord(host, id)), []);
+    return worktreeOf(host, await withRecord(host, id, (record) => settleApply(host, record)), []);
   }
 }
 
@@ -177,7 +195,8 @@ async function hasRepositoryAbove(cwd: string): Promise<boolean> {
 async function clearAway(host: WorktreeHost, sessionId: string): Promise<void> {
   for (const id of await listRecordIds(host)) {
     const record = await loadRecord(host, id).catch(() => undefined);
-    if (record?.sessionId === sessionId && record.state === 'creating') await discardWork(host, record);
+    if (record?.sessionId === sessionId && record.state === 'creating')
+      await withRecord(host, id, (unfinished) => discardWork(host, unfinished));
   }
 }
 
@@ -187,7 +206,7 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
   const sandbox = sandboxWrites({ commonDir, entry, branch });
   const start = async (): Promise<Snapshot> => {
     const record = await current();
-    return snapshotOfTree(await treeOf(host.git, commonDir, record.base.commit), record.base.commit);
+    return snapshotOfTree(record.base.commit, record.base.commit);
   };
   return {
     ...common(sealOf(host, first), path.join(directory, first.prefix), start),
@@ -201,9 +220,9 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
     },
     notes,
     ...(sandbox && { sandbox }),
-    apply: async (options) => applyWork(host, await current(), options),
-    checkDiscardable: async () => checkDiscardable(host, await current()),
-    discard: async (options) => discardWork(host, await current(), options),
+    apply: (options) => withRecord(host, id, (record) => applyWork(host, record, options)),
+    checkDiscardable: () => withRecord(host, id, (record) => checkDiscardable(host, record)),
+    discard: (options) => withRecord(host, id, (record) => discardWork(host, record, options)),
     close: async () => rm(path.join(recordDir(host, id), 'objects'), { recursive: true, force: true }),
   };
 }

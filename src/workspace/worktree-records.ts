@@ -4,20 +4,23 @@ import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import { worktreeRecord, type WorktreeRecord } from '../schema/worktree-record.ts';
 import type { Checkout } from './checkout.ts';
+import type { Exclusively } from './exclusive.ts';
 import type { GitHost } from './git-process.ts';
 import type { Seal } from './sealed.ts';
 
 export interface WorktreeHost {
   readonly git: GitHost;
   readonly worktreesDir: string;
-  /** One after the other: git fails on an entry that another git is still making. */
-  readonly oneAtATime?: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Changes of one worktree come one after the other, whichever process makes them. */
+  readonly exclusively?: Exclusively;
+  /** Whose limits on paths count; this machine's unless told. */
+  readonly platform?: NodeJS.Platform;
   /** Called before each step that changes something; tests stop the work there. */
   readonly checkpoint?: (step: string) => void | Promise<void>;
 }
 
 /** Beside the worktrees and in none of them: a session writes only into its own. */
-export function recordDir({ worktreesDir }: WorktreeHost, id: string): string {
+export function recordDir({ worktreesDir }: Pick<WorktreeHost, 'worktreesDir'>, id: string): string {
   return path.join(worktreesDir, '.records', id);
 }
 
@@ -36,7 +39,23 @@ export async function saveRecord(host: WorktreeHost, record: WorktreeRecord): Pr
   return record;
 }
 
-export async function loadRecord(host: WorktreeHost, id: string): Promise<WorktreeRecord | undefined> {
+/** Takes an id that nobody has; false where somebody was faster. */
+export async function reserveRecord(host: WorktreeHost, id: string): Promise<boolean> {
+  const directory = recordDir(host, id);
+  await mkdir(path.dirname(directory), { recursive: true, mode: 0o700 });
+  try {
+    await mkdir(directory, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+export async function loadRecord(
+  host: Pick<WorktreeHost, 'worktreesDir'>,
+  id: string,
+): Promise<WorktreeRecord | undefined> {
   let text: string;
   try {
     text = await readFile(path.join(recordDir(host, id), 'record.json'), 'utf8');
@@ -58,7 +77,7 @@ export async function requireRecord(host: WorktreeHost, id: string): Promise<Wor
   throw new DomainError('INVALID_ARGUMENT', `There is no worktree ${id}; it was discarded or never made.`);
 }
 
-export async function listRecordIds({ worktreesDir }: WorktreeHost): Promise<string[]> {
+export async function listRecordIds({ worktreesDir }: Pick<WorktreeHost, 'worktreesDir'>): Promise<string[]> {
   return (await readdir(path.join(worktreesDir, '.records')).catch(() => [])).sort();
 }
 
@@ -79,6 +98,16 @@ export function checkoutOfRecord(record: WorktreeRecord): Checkout {
 
 export function sealOf(host: WorktreeHost, record: WorktreeRecord, checkout = checkoutOfRecord(record)): Seal {
   return { host: host.git, checkout, pinned: record.pinned, scratch: recordDir(host, record.id) };
+}
+
+/** Alone with the record, as it is by then. */
+export async function withRecord<T>(
+  host: WorktreeHost,
+  id: string,
+  work: (record: WorktreeRecord) => Promise<T>,
+): Promise<T> {
+  const { exclusively = (_, alone) => alone() } = host;
+  return exclusively(id, async () => work(await requireRecord(host, id)));
 }
 
 export async function checkpoint(host: WorktreeHost, step: string): Promise<void> {

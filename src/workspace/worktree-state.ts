@@ -1,10 +1,12 @@
-import { lstat, stat } from 'node:fs/promises';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { messageOf } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
-import { readHead, resolveCommit, shortBranch } from './checkout.ts';
+import { readHead, refsHolding, resolveCommit, shortBranch } from './checkout.ts';
 import { gitIn } from './git.ts';
 import { sealed } from './sealed.ts';
 import { readStatus } from './snapshot.ts';
+import { dirtySubmodules } from './submodules.ts';
 import { checkoutOfRecord, listRecordIds, loadRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
 export interface WorktreeState {
@@ -28,6 +30,8 @@ export interface WorktreeState {
   readonly tip: string | undefined;
   /** A commit outside of its branch that only the worktree's HEAD holds. */
   readonly looseHead: string | undefined;
+  /** Why nobody can tell what of its files is committed; they count as work then. */
+  readonly unreadable: string | undefined;
 }
 
 export async function worktreeState(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeState> {
@@ -36,7 +40,7 @@ export async function worktreeState(host: WorktreeHost, record: WorktreeRecord):
   const repositoryIsThere = await isDirectory(record.commonDir);
   const tip = repositoryIsThere ? await resolveCommit(git, record.commonDir, record.branch) : undefined;
   const isReady = record.state === 'ready' && record.journal === undefined;
-  const head = isThere && isReady && repositoryIsThere ? await headOf(host, record) : undefined;
+  const { head, dirty, unreadable } = isThere && isReady ? await filesOf(host, record) : NO_FILES;
   const isMerged = tip === undefined || (await isHeldElsewhere(host, record, tip));
   const looseHead =
     head !== undefined && head !== tip && !(await isHeldElsewhere(host, record, head, true)) ? head : undefined;
@@ -50,17 +54,39 @@ export async function worktreeState(host: WorktreeHost, record: WorktreeRecord):
     createdAt: record.createdAt,
     lastUsed: await lastUse(record),
     state: !isThere ? 'missing' : isReady ? 'ready' : 'unfinished',
-    dirty: head === undefined ? [] : await dirtyFiles(host, record, head),
+    dirty,
     unmergedCommits: isMerged || tip === undefined ? 0 : await countCommits(host, record, tip),
     isMerged,
     tip,
     looseHead,
+    unreadable,
   };
+}
+
+interface Files extends Pick<WorktreeState, 'dirty' | 'unreadable'> {
+  readonly head: string | undefined;
+}
+
+const NO_FILES: Files = { head: undefined, dirty: [], unreadable: undefined };
+
+/** A repository that was moved, or an entry that was pruned, must not make the files look as if there were none. */
+async function filesOf(host: WorktreeHost, record: WorktreeRecord): Promise<Files> {
+  const { gitDir, commonDir } = checkoutOfRecord(record);
+  try {
+    if (!(await isDirectory(commonDir))) throw new Error(`its repository ${commonDir} is not there`);
+    if (!(await isDirectory(gitDir))) throw new Error(`git does not know it any more (${gitDir} is gone)`);
+    const { commit: head } = await readHead(host.git, gitDir);
+    return { head, dirty: await dirtyFiles(host, record, head), unreadable: undefined };
+  } catch (error) {
+    if ((await readdir(record.path).catch(() => [])).length === 0) return NO_FILES;
+    return { ...NO_FILES, unreadable: messageOf(error) };
+  }
 }
 
 /** Nothing in it that would be lost: what another branch does not hold was taken by squash or patch. */
 export function isDone(state: WorktreeState): boolean {
-  return state.dirty.length === 0 && state.unmergedCommits === 0 && state.looseHead === undefined;
+  const { dirty, unmergedCommits, looseHead, unreadable } = state;
+  return dirty.length === 0 && unmergedCommits === 0 && looseHead === undefined && unreadable === undefined;
 }
 
 export interface Unreadable {
@@ -75,22 +101,18 @@ export async function listWorktrees(host: WorktreeHost): Promise<(WorktreeState 
       const record = await loadRecord(host, id);
       if (record) listed.push(await worktreeState(host, record));
     } catch (error) {
-      listed.push({ id, problem: error instanceof Error ? error.message : String(error) });
+      listed.push({ id, problem: messageOf(error) });
     }
   }
   return listed;
 }
 
-async function headOf({ git }: WorktreeHost, record: WorktreeRecord): Promise<string | undefined> {
-  return (await readHead(git, checkoutOfRecord(record).gitDir).catch(() => undefined))?.commit;
-}
-
-async function dirtyFiles(host: WorktreeHost, record: WorktreeRecord, head: string): Promise<string[]> {
+async function dirtyFiles(host: WorktreeHost, record: WorktreeRecord, head: string | undefined): Promise<string[]> {
   const index = path.join(checkoutOfRecord(record).gitDir, 'index');
   const use = { head, objects: 'scratch', index, files: true } as const;
-  return sealed(sealOf(host, record), use, async (git) =>
-    (await readStatus(git, record.path)).map((entry) => entry.path),
-  );
+  const seal = sealOf(host, record);
+  const status = await sealed(seal, use, (git) => readStatus(git, record.path));
+  return [...status.map((entry) => entry.path), ...(await dirtySubmodules(seal, use))];
 }
 
 /** Whether another ref holds the commit. */
@@ -100,11 +122,7 @@ async function isHeldElsewhere(
   commit: string,
   orOwnBranch = false,
 ): Promise<boolean> {
-  const refs = await gitIn(git, commonDir)(
-    ['for-each-ref', '--format=%(refname)', '--contains', commit, 'refs/heads', 'refs/remotes', 'refs/tags'],
-    { codes: [0, 128, 129] },
-  );
-  return refs.split('\n').some((ref) => ref !== '' && (orOwnBranch || ref !== branch));
+  return (await refsHolding(git, commonDir, commit)).some(({ ref }) => orOwnBranch || ref !== branch);
 }
 
 async function countCommits({ git }: WorktreeHost, record: WorktreeRecord, tip: string): Promise<number> {

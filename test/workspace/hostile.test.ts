@@ -113,10 +113,27 @@ describe('a repository that the session turned hostile', () => {
   test('would run things under git as people use it', async () => {
     await attack(scene.repo);
     await scene.write('a.txt', 'changed\n');
-    await scene.git('diff').catch(() => undefined);
-    await scene.git('add', 'a.txt').catch(() => undefined);
+    for (const command of [
+      ['diff'],
+      ['-c', 'diff.external=', '-c', 'diff.evil.command=', 'diff', '--no-ext-diff'],
+      ['add', 'a.txt'],
+      ['status'],
+      ['checkout', '--force', 'HEAD', '--', 'a.txt'],
+      ['ls-remote', 'ssh://nowhere.invalid/x'],
+    ])
+      await scene.git(...command).catch(() => undefined);
     const sprung = await scene.sprung();
-    for (const trap of ['core-fsmonitor', 'filter-clean', 'hook-post-index-change']) expect(sprung).toContain(trap);
+    for (const trap of [
+      'core-fsmonitor',
+      'core-sshCommand',
+      'diff-evil-command',
+      'diff-evil-textconv',
+      'filter-clean',
+      'filter-smudge',
+      'hook-post-index-change',
+      'submodule-fsmonitor',
+    ])
+      expect(sprung).toContain(trap);
   });
 
   test('runs nothing when its directory is looked at', async () => {

@@ -154,6 +154,39 @@ test('an index that is split or sparse, and a repository with SHA-256', async ()
   expect((await second.evidence(begin, [], false)).changes!.map(asNumstat)).toEqual(['1\t0\tb']);
 });
 
+test.each(['--assume-unchanged', '--skip-worktree'])(
+  'a file counts that git was told to overlook by %s',
+  async (mark) => {
+    await beginRepository();
+    await scene.write('b.txt', 'before\n');
+    await scene.git('update-index', mark, 'b.txt');
+    await open();
+    const begun = await workspace.mark();
+    await scene.git('update-index', mark, 'a.txt');
+    await scene.write('a.txt', 'hidden\n');
+    expect((await workspace.evidence(begun, [], false)).changes!.map(asNumstat)).toEqual(['1\t20\ta.txt']);
+    expect(await scene.git('status', '--porcelain')).toBe('');
+  },
+);
+
+test('what a running sandbox puts there does not count, but a file of that name with content does', async () => {
+  await beginRepository();
+  await open();
+  const mark = await workspace.mark();
+  for (const name of ['.bashrc', '.mcp.json', 'deep/.gitconfig', '.claude/settings.json', '.claude/skills'])
+    await scene.write(name, '');
+  expect((await workspace.evidence(mark, [], false)).changes).toEqual([]);
+  await scene.write('.mcp.json', '{}\n');
+  for (const name of ['settings.json', 'commands', 'src/agents']) await scene.write(name, '');
+  const { changes } = await workspace.evidence(mark, [], false);
+  expect(changes!.map(asNumstat)).toEqual([
+    '1\t0\t.mcp.json',
+    '0\t0\tcommands',
+    '0\t0\tsettings.json',
+    '0\t0\tsrc/agents',
+  ]);
+});
+
 test('large files and repositories inside count without being read', async () => {
   await beginRepository();
   await scene.write('data', Buffer.alloc(17 * 1024 * 1024));

@@ -143,7 +143,20 @@ describe('a worktree', () => {
   test('finds a branch name beside a branch `claude`', async () => {
     await scene.commit('x');
     await scene.git('branch', 'claude');
-    expect((await create()).record.branch).toBe('refs/heads/claude-1f0c2d3e');
+    expect((await create()).record.branch).toBe('refs/heads/claude-code/1f0c2d3e');
+  });
+
+  test('with paths that Windows does not take is refused before anything is made, unless long paths are on', async () => {
+    const name = `${'deep/'.repeat(46)}file.txt`;
+    await scene.commit('x', { [name]: '1' });
+    const request = { sessionId: 'long', cwd: scene.repo };
+    const windows = { ...scene.worktrees, platform: 'win32' } as const;
+    await expect(createWorktree(windows, request)).rejects.toThrow(
+      /1 file\(s\) would have paths .* deep\/.*longpaths true/,
+    );
+    expect(await scene.git('branch', '--list', 'claude/*')).toBe('');
+    await scene.git('config', 'core.longpaths', 'true');
+    expect((await createWorktree(windows, request)).record.state).toBe('ready');
   });
 
   test('of a repository of another user is refused with the way out', async () => {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
 import { discardWork } from '../../workspace/discard.ts';
-import { requireRecord, type WorktreeHost } from '../../workspace/worktree-records.ts';
+import { withRecord, type WorktreeHost } from '../../workspace/worktree-records.ts';
 import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../../workspace/worktree-state.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 
@@ -54,6 +54,7 @@ export function describeState(state: WorktreeState): string {
     ...(state.unmergedCommits > 0 ? [`${state.unmergedCommits} unmerged commit(s)`] : []),
     ...(state.looseHead === undefined ? [] : ['a commit outside of its branch']),
     ...(state.dirty.length > 0 ? [`${state.dirty.length} uncommitted file(s)`] : []),
+    ...(state.unreadable === undefined ? [] : [`cannot be looked at: ${state.unreadable}`]),
   ];
   if (!isDone(state)) return parts.join(', ');
   return [...parts, state.isMerged ? 'merged' : 'applied, branch kept'].join(', ');
@@ -89,7 +90,7 @@ async function prune(
   for (const { id, path } of chosen) {
     try {
       // Not by force: what was written since the listing stops it.
-      const { keptBranches } = await discardWork(host, await requireRecord(host, id));
+      const { keptBranches } = await withRecord(host, id, (record) => discardWork(host, record));
       terminal.write(
         `Removed ${path}${keptBranches.length > 0 ? `; kept the branch ${keptBranches.join(', ')}` : ''}.\n`,
       );

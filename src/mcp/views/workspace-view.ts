@@ -24,8 +24,8 @@ export function worktreeView(listed: ListedWorktree, sensitive: boolean): Worktr
   };
 }
 
-function isTaken({ dirty, unmergedCommits, looseHead }: ListedWorktree): boolean {
-  return dirty.length === 0 && unmergedCommits === 0 && looseHead === undefined;
+function isTaken({ dirty, unmergedCommits, looseHead, unreadable }: ListedWorktree): boolean {
+  return dirty.length === 0 && unmergedCommits === 0 && looseHead === undefined && unreadable === undefined;
 }
 
 export function appliedMessage(outcome: ApplyOutcome): string {
@@ -36,11 +36,13 @@ export function appliedMessage(outcome: ApplyOutcome): string {
   return `Applied (${mode}) to ${branch ?? 'the base'}${where}, now at ${commit?.slice(0, 10) ?? ''}. The session can go on.`;
 }
 
-export function discardedMessage({ path, deletedBranch, keptBranches, keptDirectory }: DiscardOutcome): string {
+export function discardedMessage(outcome: DiscardOutcome): string {
+  const { path, deletedBranch, keptBranches, keptDirectory, ignored } = outcome;
   return [
     `Removed the worktree ${path}.`,
     ...(deletedBranch === undefined ? [] : [`Its branch ${deletedBranch} held nothing of its own and is gone too.`]),
     ...(keptBranches.length === 0 ? [] : [`Kept: ${keptBranches.join(', ')}.`]),
-    ...(keptDirectory === undefined ? [] : [`Repositories inside it were moved to ${keptDirectory}.`]),
+    ...(keptDirectory === undefined ? [] : [`What git could not keep was moved to ${keptDirectory}.`]),
+    ...(ignored.length === 0 ? [] : [`Ignored files went with it: ${ignored.join(', ')}.`]),
   ].join(' ');
 }
