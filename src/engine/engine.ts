@@ -240,11 +240,11 @@ export class Engine {
   }
 
   async listDisk(query: DiskQuery): Promise<DiskSession[]> {
-    return listDisk(this.#services.transcripts, this.policy.directories, query);
+    return listDisk(this.#services.transcripts, this.policy.directories, this.#worktrees, query);
   }
 
   async listMachine(query: Omit<DiskQuery, 'offset'>, known = this.sessions): Promise<ListedSession[]> {
-    return listMachine(this.#services.transcripts, this.policy.directories, known, query);
+    return listMachine(this.#services.transcripts, this.policy.directories, this.#worktrees, known, query);
   }
 
   /** Everything ends: sessions, processes, timers. Idempotent. */

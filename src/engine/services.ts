@@ -77,7 +77,9 @@ export interface TranscriptReader {
   lastCostUsd(sessionId: string): Promise<number>;
   /** Whether it cost more than that, and nobody knows how much. */
   hasUnwrittenCost(sessionId: string): Promise<boolean>;
-  list(query: DiskQuery & { within?: ((directory: string) => boolean) | undefined }): Promise<DiskSession[]>;
+  list(
+    query: DiskQuery & { within?: ((directory: string, sessionId: string) => boolean) | undefined },
+  ): Promise<DiskSession[]>;
   /** Keeps other servers from starting a process for this session until released, or says who already does. */
   lock(sessionId: string): Promise<{ release(): Promise<void> } | { pid: number }>;
   /** Another live Claude Code that has this session open. */

@@ -15,22 +15,35 @@ export interface ListedSession {
 export async function listDisk(
   transcripts: TranscriptReader,
   directories: Directories,
+  worktrees: OwnWorktrees,
   { projectDirectory: given, limit, offset }: DiskQuery,
 ): Promise<DiskSession[]> {
   if (given !== undefined) directories.checkInside(given, 'projectDirectory');
   const projectDirectory = given === undefined ? undefined : directories.realPath(given);
-  const within = directories.limited ? remembered((directory) => directories.isInside(directory)) : undefined;
+  if (!directories.limited) return transcripts.list({ projectDirectory, limit, offset });
+  const isInside = remembered((directory) => directories.isInside(directory));
+  const own = await worktrees.checkouts();
+  const within = (directory: string, sessionId: string): boolean => {
+    const worktree = own.get(sessionId);
+    return isInside(worktree?.cwd === directory ? worktree.origin : directory);
+  };
   return transcripts.list({ projectDirectory, limit, offset, within });
+}
+
+/** A worktree counts as inside for its own session, where the checkout it was made from lies inside. */
+export interface OwnWorktrees {
+  checkouts(): Promise<ReadonlyMap<string, { readonly cwd: string; readonly origin: string }>>;
 }
 
 /** The same with what this server has, also where Claude Code has written nothing yet. */
 export async function listMachine(
   transcripts: TranscriptReader,
   directories: Directories,
+  worktrees: OwnWorktrees,
   sessions: readonly Session[],
   { projectDirectory, limit }: Omit<DiskQuery, 'offset'>,
 ): Promise<ListedSession[]> {
-  const written = await listDisk(transcripts, directories, { projectDirectory, limit, offset: 0 });
+  const written = await listDisk(transcripts, directories, worktrees, { projectDirectory, limit, offset: 0 });
   const place = projectDirectory === undefined ? undefined : directories.realPath(projectDirectory);
   const known = new Map(sessions.filter((session) => isAt(directories, session, place)).map((one) => [one.id, one]));
   const listed = written.map((disk) => {

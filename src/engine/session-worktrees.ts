@@ -61,6 +61,13 @@ export class SessionWorktrees {
     return workspaces.worktrees();
   }
 
+  /** Where sessions with a worktree work, and the checkout it was made from. */
+  async checkouts(): Promise<ReadonlyMap<string, { readonly cwd: string; readonly origin: string }>> {
+    if (!(await this.#areThere())) return new Map();
+    const { workspaces } = await this.#module();
+    return workspaces.checkouts();
+  }
+
   #module(): Promise<WorkspaceModule> {
     if (this.#load) return this.#load();
     throw withoutWorkspaces();

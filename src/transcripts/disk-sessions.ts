@@ -23,12 +23,14 @@ export interface FoundSession {
   readonly file: string | undefined;
 }
 
+export type Within = (directory: string, sessionId: string) => boolean;
+
 export interface ListRequest {
   readonly projectDirectory?: string | undefined;
   readonly limit: number;
   readonly offset: number;
-  /** Only sessions of directories for which this holds. */
-  readonly within?: ((directory: string) => boolean) | undefined;
+  /** Only sessions in directories for which this holds. */
+  readonly within?: Within | undefined;
 }
 
 export interface Transcripts {
@@ -92,12 +94,7 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
 const BATCH_SIZE = 32;
 
 /** Only what will be shown is read whole: where thousands of sessions lie outside, the SDK would take seconds to list. */
-async function listWithin(
-  configDir: string,
-  within: (directory: string) => boolean,
-  end: number,
-  offset: number,
-): Promise<DiskSession[]> {
+async function listWithin(configDir: string, within: Within, end: number, offset: number): Promise<DiskSession[]> {
   const found = new Map<string, DiskSession>();
   let batch: SessionPlace[] = [];
   const readBatch = async (): Promise<void> => {
@@ -106,7 +103,7 @@ async function listWithin(
     batch = [];
   };
   for await (const place of placesNewestFirst(configDir)) {
-    if (!within(place.directory)) continue;
+    if (!within(place.directory, place.sessionId)) continue;
     batch.push(place);
     if (batch.length >= Math.min(BATCH_SIZE, end - found.size)) await readBatch();
     if (found.size >= end) break;
@@ -122,8 +119,8 @@ async function read({ sessionId, directory }: SessionPlace): Promise<DiskSession
   return info && toDiskSession(info);
 }
 
-function lies({ projectDirectory }: DiskSession, within: (directory: string) => boolean): boolean {
-  return projectDirectory !== undefined && within(projectDirectory);
+function lies({ sessionId, projectDirectory }: DiskSession, within: Within): boolean {
+  return projectDirectory !== undefined && within(projectDirectory, sessionId);
 }
 
 function toDiskSession(info: SDKSessionInfo): DiskSession {

@@ -130,6 +130,8 @@ it('the worktree outlives the session, and a resume from disk finds it, inside A
   await h.restartServer({ env, args: ['--allowed-dirs', h.project] });
   const { sessions, worktrees } = await h.ok('claude_code_session', { action: 'list' });
   expect(sessions).toEqual([]);
+  const onDisk = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
+  expect(onDisk.sessions).toMatchObject([{ sessionId }]);
   expect(worktrees).toMatchObject([{ sessionId, branch: workspace.branch, state: 'unmerged', uncommittedFiles: 1 }]);
   expect((await manage(h, 'diff', sessionId)).diff.diff).toContain('+x');
   const resumed = await h.ok('claude_code_reply', { sessionId, resumeToken, prompt: 'go on', ...ALLOWED });
@@ -175,6 +177,14 @@ it('under human nobody takes the work where nobody can be asked', async () => {
   await manage(h, 'discard', sessionId);
 });
 
+async function allowUntilRest(h: Harness, sessionId: string): Promise<void> {
+  for (;;) {
+    const now = await h.waitFor(sessionId, ({ status }) => status !== 'running');
+    if (now.status !== 'waiting_permission') return;
+    await h.allow(sessionId);
+  }
+}
+
 const canSandbox = process.platform === 'linux' && missingSandboxPackages(process).length === 0;
 
 describe.skipIf(!canSandbox)('in the sandbox', () => {
@@ -194,11 +204,7 @@ describe.skipIf(!canSandbox)('in the sandbox', () => {
       );
     const options = { permissionMode: 'bypassPermissions', ...WORKTREE };
     const { sessionId, workspace } = await h.ok('claude_code', { prompt: 'commit', ...options });
-    for (;;) {
-      const now = await h.waitFor(sessionId, ({ status }) => status !== 'running');
-      if (now.status !== 'waiting_permission') break;
-      await h.allow(sessionId);
-    }
+    await allowUntilRest(h, sessionId);
     const results = h.model
       .requestsFor(script)
       .slice(1)
