@@ -1,0 +1,159 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { ManualClock } from '../../test/harness/manual-clock.ts';
+import { fullWork, workReport, type ToolCall } from '../workspace/work-report.ts';
+import type { Mark, Workspace } from '../workspace/workspace.ts';
+import { deferred, type Deferred } from './deferred.ts';
+import { SessionWork, type OpenedWorkspace } from './session-work.ts';
+
+const CALL: ToolCall = {
+  tool: 'Edit',
+  input: { file_path: '/p/a.txt' },
+  failed: false,
+  startedAt: 1,
+  endedAt: 2,
+  edit: { created: false, counted: { insertions: 3, deletions: 1 }, hunks: [] },
+};
+const FACTS = { calls: [CALL], acted: true };
+const markOf = (name: string): Mark => ({ head: name, tree: name, changed: [], lastWrite: 0 });
+
+let clock: ManualClock;
+let evidence: Deferred<void>;
+let marks: (() => Promise<Mark>)[];
+/** What each report counted from. */
+let since: (string | undefined)[];
+let work: SessionWork;
+let shared = false;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  evidence = deferred();
+  evidence.resolve();
+  marks = [];
+  since = [];
+  shared = false;
+  const workspace: Partial<Workspace> = {
+    root: '/p',
+    begun: markOf('begun'),
+    mark: () => (marks.shift() ?? (async () => markOf('later')))(),
+    async evidence(from, calls, isShared) {
+      since.push(from?.head);
+      await evidence.promise;
+      const change = { path: 'a.txt', status: 'modified', insertions: 7, deletions: 0, isBinary: false } as const;
+      return { calls, changes: [change], lastWrite: 0, shared: isShared, now: markOf(`after ${since.length}`) };
+    },
+    close: async () => undefined,
+  };
+  const opened: OpenedWorkspace = { workspace: workspace as Workspace, workReport, fullWork };
+  work = new SessionWork({
+    clock,
+    open: async () => opened,
+    othersWorked: () => shared,
+    debug: () => undefined,
+  });
+});
+
+async function turn(): Promise<void> {
+  work.turnBegins();
+  await work.opened();
+  await vi.waitFor(() => work.toolUsed());
+  const done = deferred<void>();
+  work.turnEnds(FACTS, () => done.resolve());
+  await done.promise;
+}
+
+describe('the report', () => {
+  test('is what git saw', async () => {
+    await turn();
+    expect(work.short([])).toMatchObject({ filesChanged: 1, insertions: 7 });
+    expect(work.short([])).not.toHaveProperty('incomplete');
+    expect(work.isReporting).toBe(false);
+  });
+
+  test('is waited for two seconds, then is what the file tools said, and is complete when git is done', async () => {
+    evidence = deferred();
+    work.turnBegins();
+    await work.opened();
+    const done = vi.fn();
+    work.turnEnds(FACTS, done);
+    await vi.waitFor(() => expect(since).toEqual(['begun']));
+    clock.advance(1_999);
+    expect(done).not.toHaveBeenCalled();
+    expect(work.isReporting).toBe(true);
+    clock.advance(1);
+    await vi.waitFor(() => expect(done).toHaveBeenCalledOnce());
+    expect(work.short([])).toMatchObject({
+      filesChanged: 1,
+      insertions: 3,
+      deletions: 1,
+      incomplete: 'git took longer than 2 s: files are those that the file tools reported',
+    });
+    evidence.resolve();
+    await vi.waitFor(() => expect(work.short([])).toMatchObject({ insertions: 7 }));
+    expect(work.short([])).not.toHaveProperty('incomplete');
+    expect(done).toHaveBeenCalledOnce();
+  });
+
+  test('says that git failed, and what the file tools said', async () => {
+    evidence.promise.catch(() => undefined);
+    evidence = deferred();
+    evidence.promise.catch(() => undefined);
+    evidence.reject(new Error('disk on fire'));
+    await turn();
+    expect(work.full([])).toMatchObject({ insertions: 3, incomplete: expect.stringContaining('disk on fire') });
+  });
+
+  test('that comes after the next turn has begun is not taken for that turn’s', async () => {
+    evidence = deferred();
+    work.turnBegins();
+    await work.opened();
+    work.turnEnds(FACTS, () => undefined);
+    await vi.waitFor(() => expect(since).toHaveLength(1));
+    work.turnBegins();
+    evidence.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(work.short([])).toBeUndefined();
+  });
+});
+
+describe('a later turn counts from', () => {
+  test('its own mark, so that what others did in between is not its work', async () => {
+    await turn();
+    marks = [async () => markOf('second')];
+    work.turnBegins();
+    await vi.waitFor(() => expect(marks).toEqual([]));
+    await new Promise((resolve) => setImmediate(resolve));
+    work.toolUsed();
+    const done = deferred<void>();
+    work.turnEnds(FACTS, () => done.resolve());
+    await done.promise;
+    expect(since).toEqual(['begun', 'second']);
+  });
+
+  test('the end of the one before when its first tool was faster than the mark', async () => {
+    await turn();
+    const slow = deferred<Mark>();
+    marks = [() => slow.promise];
+    work.turnBegins();
+    work.toolUsed();
+    slow.resolve(markOf('too late'));
+    const done = deferred<void>();
+    work.turnEnds(FACTS, () => done.resolve());
+    await done.promise;
+    expect(since).toEqual(['begun', 'after 1']);
+  });
+});
+
+test('a turn without tools asks git nothing', async () => {
+  work.turnBegins();
+  const done = deferred<void>();
+  work.turnEnds({ calls: [], acted: false }, () => done.resolve());
+  await done.promise;
+  expect(since).toEqual([]);
+  expect(work.short([])).toMatchObject({ filesChanged: 0, commandsRun: 0 });
+});
+
+test('work beside another session is marked as shared', async () => {
+  shared = true;
+  await turn();
+  expect(work.short([])).toMatchObject({ shared: true });
+});
