@@ -16,5 +16,6 @@ export const INSTRUCTIONS: Record<Settings['toolset'], string> = {
     '(a question: decision "allow" with answers); the answer holds what comes next. With askedPerson a person is deciding: wait again. ' +
     'Status "running": claude_get_status {sessionId, waitMs: 45000}. Status "completed": result is what Claude claims, work what happened; ' +
     'look at work.problems (failed and denied tool calls) before you believe it. ' +
+    'Several attempts side by side: one session in each of several git worktrees (workingDirectory), compare their work, merge the best; work.shared means that two worked in one. ' +
     'Continue: claude_send_message {sessionId, message, waitMs: 45000}. An unanswered request is denied when it expires. Nothing is lost when a call times out: look again.',
 };

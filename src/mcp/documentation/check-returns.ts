@@ -1,4 +1,4 @@
-import { workReturns } from './work-returns.ts';
+import { fullWorkReturns } from './work-returns.ts';
 
 /** What start, reply and check return, by path. */
 export const CHECK_RETURNS: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ export const CHECK_RETURNS: Readonly<Record<string, string>> = {
   'result.permissionDenials[].tool_use_id': 'In `full`: as Claude Code reports it.',
   'result.permissionDenials[].tool_input': 'In `full`: what it was called with.',
   'result.work': 'Evidence of what this call did, whatever the answer claims.',
-  ...workReturns('result.work'),
+  ...fullWorkReturns('result.work'),
   toolCall: 'The tool call that `toolUseID` asked for.',
   'toolCall.toolUseID': 'Its id.',
   'toolCall.toolName': 'The tool.',

@@ -1,14 +1,29 @@
 /** What both toolsets tell of the work of a call, below the field that holds it. */
 export function workReturns(field: string): Record<string, string> {
-  return Object.fromEntries(Object.entries(FIELDS).map(([name, meaning]) => [`${field}.${name}`, meaning]));
+  return below(
+    field,
+    Object.entries(FIELDS).filter(([name]) => !ONLY_IN_FULL.test(name)),
+  );
 }
+
+/** The same where `includeWork: "full"` can ask for all of it. */
+export function fullWorkReturns(field: string): Record<string, string> {
+  const files = 'The most changed files first, as many as fit; all of them with `includeWork: "full"`.';
+  return below(field, Object.entries({ ...FIELDS, files }));
+}
+
+function below(field: string, entries: readonly (readonly [string, string])[]): Record<string, string> {
+  return Object.fromEntries(entries.map(([name, meaning]) => [`${field}.${name}`, meaning]));
+}
+
+const ONLY_IN_FULL = /^(commands(\[|$)|files\[\]\.isBinary$)/;
 
 const FIELDS: Readonly<Record<string, string>> = {
   filesChanged:
     'Files that are different from before, in the whole checkout; without git, those that the file tools changed.',
   insertions: 'Lines added.',
   deletions: 'Lines removed.',
-  files: 'The most changed files first, as many as fit; all of them with `includeWork: "full"`.',
+  files: 'The most changed files first, as many as fit in 600 bytes of report.',
   'files[].path': 'From the top of the checkout; absolute outside of it.',
   'files[].insertions': 'Lines added.',
   'files[].deletions': 'Lines removed.',
