@@ -36,6 +36,10 @@ export interface HttpOptions {
   /** Where the dashboard was built. */
   readonly dashboardDir?: string;
   readonly now?: () => number;
+  /** For tests: how long failed attempts wait. */
+  readonly slowDown?: (ms: number) => Promise<unknown>;
+  /** For tests: shorter time-outs. */
+  readonly limits?: Pick<ServerOptions, 'headersTimeout' | 'requestTimeout' | 'connectionsCheckingInterval'>;
 }
 
 export interface HttpServer {
@@ -58,7 +62,20 @@ const MOST_CONNECTIONS = 4096;
 const CLOSE_WITHIN_MS = 3_000;
 
 export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
-  const { settings, store, mcp, codes, record, log, routes = [], accessTokens, dashboardDir, now = Date.now } = options;
+  const {
+    settings,
+    store,
+    mcp,
+    codes,
+    record,
+    log,
+    routes = [],
+    accessTokens,
+    dashboardDir,
+    now = Date.now,
+    limits,
+    slowDown,
+  } = options;
   const tls = await checkedTls(settings);
   const tokens = new Tokens(store, now);
   const isSecure = tls !== undefined || settings.behindProxy !== undefined;
@@ -88,6 +105,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     authenticator,
     attempts: new FailedAttempts({
       now,
+      ...(slowDown && { wait: slowDown }),
       report: ({ from, reason, count }) =>
         record({
           kind: 'server',
@@ -105,7 +123,11 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     trustsProxy: settings.behindProxy !== undefined,
     report: (error) => log('error', `http: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
   });
-  const server = start(tls, (request, response) => void dispatcher.handle(request, response, false));
+  const server = start(
+    tls,
+    { ...LIMITS, ...limits },
+    (request, response) => void dispatcher.handle(request, response, false),
+  );
   // Nobody is asked for a body before it is known who they are.
   server.on('checkContinue', (request: IncomingMessage, response) => void dispatcher.handle(request, response, true));
   await listening(server, settings.listen);
@@ -133,12 +155,16 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   return { url: urlOf(settings, port, tls !== undefined), close: () => (closing ??= close()) };
 }
 
-function start(tls: { cert: string; key: string } | undefined, listener: RequestListener): Server {
+function start(
+  tls: { cert: string; key: string } | undefined,
+  limits: ServerOptions,
+  listener: RequestListener,
+): Server {
   let server: Server;
   try {
     server = tls
-      ? createTlsServer({ ...LIMITS, ...tls, minVersion: 'TLSv1.2' }, listener)
-      : createServer(LIMITS, listener);
+      ? createTlsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' }, listener)
+      : createServer(limits, listener);
   } catch (error) {
     throw new SettingsError(`--tls-cert and --tls-key cannot be used: ${messageOf(error)}`);
   }

@@ -7,8 +7,8 @@ import type { Principal } from '../../../engine/principal.ts';
 import { hasBody, parseJson, type BodyReader } from '../body.ts';
 import { HttpRefusal } from '../error-response.ts';
 import type { Target } from '../gate.ts';
-import { sendWebResponse } from '../respond.ts';
-import { LegacySessions, refusal, requestIds, type McpExchange } from './legacy-sessions.ts';
+import { sendWebResponse, sendWhole } from '../respond.ts';
+import { LegacySessions, requestIds, type McpExchange } from './legacy-sessions.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { ModernClients } from './modern-clients.ts';
 
@@ -84,9 +84,13 @@ export async function openMcpEndpoint({
       handle(call).catch((error: unknown) => {
         if (!(error instanceof HttpRefusal) || call.response.headersSent) throw error;
         const code = error.status === 400 ? -32700 : -32000;
-        const answer = refusal(error.status, code, error.message);
-        for (const [name, value] of Object.entries(error.headers)) answer.headers.set(name, value);
-        return sendWebResponse(call.response, answer);
+        // The rest of a body that nobody reads would be taken for the next request.
+        const closing = hasBody(call.request) && !call.request.complete ? { connection: 'close' } : {};
+        sendWhole(call.response, {
+          status: error.status,
+          headers: { ...error.headers, ...closing },
+          json: { jsonrpc: '2.0', error: { code, message: error.message }, id: null },
+        });
       }),
     async close() {
       await Promise.all([legacy.close(), modern.close()]);

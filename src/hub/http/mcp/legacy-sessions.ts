@@ -211,6 +211,6 @@ function notFound(): Response {
   return refusal(404, -32001, 'Session not found');
 }
 
-export function refusal(status: number, code: number, message: string): Response {
+function refusal(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
 }

@@ -1,0 +1,231 @@
+import { McpServer } from '@modelcontextprotocol/server';
+import { expect, test } from 'vitest';
+import type { McpServers } from '../../src/hub/http/mcp/mcp-servers.ts';
+import { keptParams, newSessionKey, SessionIds } from '../../src/hub/http/mcp/session-id.ts';
+import { ModernClient } from '../../src/mcp/forms/call-forms.ts';
+import { openHttpHub, type HttpHub } from './http-hub.ts';
+
+/** Servers with one tool that asks the person at the client, or waits. */
+class Servers implements McpServers {
+  readonly opened: McpServer[] = [];
+  readonly newClient = (principal: ConstructorParameters<typeof ModernClient>[0]): ModernClient =>
+    new ModernClient(principal);
+  readonly forget = (): void => undefined;
+  readonly onToolsChanged = (): (() => void) => () => undefined;
+
+  open(): McpServer {
+    const connection = new McpServer({ name: 'test', version: '1' }, { capabilities: { tools: {} } });
+    const { server } = connection;
+    server.setRequestHandler('tools/list', async () => ({ tools: [] }));
+    server.setRequestHandler('tools/call', async ({ params }) => {
+      if (params.name === 'wait') await new Promise(() => undefined);
+      const answer = await server.request({
+        method: 'elicitation/create',
+        params: { mode: 'form', message: params.name, requestedSchema: { type: 'object', properties: {} } },
+      });
+      return { content: [{ type: 'text', text: JSON.stringify(answer) }] };
+    });
+    this.opened.push(connection);
+    return connection;
+  }
+}
+
+const HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
+const INITIALIZE = {
+  jsonrpc: '2.0',
+  id: 'init',
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: { elicitation: {}, experimental: { big: { text: 'x'.repeat(10_000) } } },
+    clientInfo: { name: 'older', version: '1' },
+  },
+};
+
+class OlderClient {
+  readonly hub: HttpHub;
+  readonly token: string;
+  id: string | undefined;
+
+  constructor(hub: HttpHub, token: string) {
+    this.hub = hub;
+    this.token = token;
+  }
+
+  get headers(): Record<string, string> {
+    return {
+      ...HEADERS,
+      authorization: `Bearer ${this.token}`,
+      ...(this.id !== undefined && { 'mcp-session-id': this.id }),
+    };
+  }
+
+  async open(): Promise<this> {
+    const response = await this.post(INITIALIZE);
+    this.id = response.headers.get('mcp-session-id') ?? undefined;
+    await response.text();
+    await this.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    return this;
+  }
+
+  post(message: object): Promise<Response> {
+    return fetch(`${this.hub.url}/mcp`, { method: 'POST', headers: this.headers, body: JSON.stringify(message) });
+  }
+
+  list(id: number): Promise<Response> {
+    return this.post({ jsonrpc: '2.0', id, method: 'tools/list' });
+  }
+
+  end(): Promise<Response> {
+    return fetch(`${this.hub.url}/mcp`, { method: 'DELETE', headers: this.headers });
+  }
+}
+
+/** Reads messages from an SSE stream, one by one. */
+function messagesOf(response: Response): () => Promise<Record<string, unknown>> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  return async () => {
+    for (;;) {
+      const [, data] = /data: (.*)\n\n/.exec(text) ?? [];
+      if (data !== undefined) {
+        text = text.slice(text.indexOf('\n\n') + 2);
+        return JSON.parse(data) as Record<string, unknown>;
+      }
+      const { value, done } = await reader.read();
+      if (done) throw new Error(`the stream ended: ${text}`);
+      text += value.replace(/: keepalive\n\n/g, '');
+    }
+  };
+}
+
+test('a session that the hub has forgotten is opened again, once, whoever asks first', async () => {
+  const servers = new Servers();
+  const hub = await openHttpHub({ mcp: servers });
+  const client = await new OlderClient(hub, await hub.token()).open();
+  expect(client.id!.length).toBeLessThan(1_000);
+  expect(servers.opened).toHaveLength(1);
+  await hub.restart();
+  const answers = await Promise.all([1, 2, 3, 4, 5].map((id) => client.list(id)));
+  for (const answer of answers) expect(await answer.text()).toContain('"tools":[]');
+  expect(servers.opened).toHaveLength(2);
+});
+
+test('a session that its client ended stays ended, also after a restart', async () => {
+  const hub = await openHttpHub({ mcp: new Servers() });
+  const client = await new OlderClient(hub, await hub.token()).open();
+  expect((await client.end()).status).toBe(200);
+  expect((await client.list(1)).status).toBe(404);
+  await hub.restart();
+  expect((await client.list(2)).status).toBe(404);
+});
+
+test('a session id is of no use to another principal, nor when it was changed', async () => {
+  const hub = await openHttpHub({ mcp: new Servers() });
+  const client = await new OlderClient(hub, await hub.token('caller', { name: 'owner' })).open();
+  const thief = new OlderClient(hub, await hub.token('admin', { name: 'thief' }));
+  thief.id = client.id;
+  for (const attempt of [
+    () => thief.list(1),
+    () => thief.end(),
+    () => fetch(`${hub.url}/mcp`, { headers: thief.headers }),
+  ])
+    expect((await attempt()).status).toBe(404);
+  expect((await client.list(1)).status).toBe(200);
+  const [payload, signature] = client.id!.split('.') as [string, string];
+  const forged = Buffer.from(Buffer.from(payload, 'base64url').toString().replace('compact', 'explicit')).toString(
+    'base64url',
+  );
+  for (const id of [`${forged}.${signature}`, payload, `${client.id!}x`, 'a.b', '.', 'x'.repeat(5_000)]) {
+    client.id = id;
+    expect((await client.list(2)).status).toBe(404);
+  }
+  client.id = undefined;
+  expect((await client.list(3)).status).toBe(400);
+});
+
+test('a form rides on the call that waits where the client has no stream, and on the stream where it has', async () => {
+  const hub = await openHttpHub({ mcp: new Servers() });
+  const client = await new OlderClient(hub, await hub.token()).open();
+  const call = (id: number, name: string): Promise<Response> =>
+    client.post({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {} } });
+  const answer = (id: unknown): Promise<Response> =>
+    client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: {} } });
+
+  const first = messagesOf(await call(1, 'first'));
+  const form = await first();
+  expect(form).toMatchObject({ method: 'elicitation/create', params: { message: 'first' } });
+  expect((await answer(form['id'])).status).toBe(202);
+  expect(await first()).toMatchObject({ id: 1, result: { content: [{ text: expect.stringContaining('accept') }] } });
+
+  const stream = messagesOf(await fetch(`${hub.url}/mcp`, { headers: client.headers }));
+  const second = messagesOf(await call(2, 'second'));
+  const other = await stream();
+  expect(other).toMatchObject({ method: 'elicitation/create', params: { message: 'second' } });
+  await answer(other['id']);
+  expect(await second()).toMatchObject({ id: 2, result: expect.anything() });
+});
+
+test('a late answer to a question from before the restart is not taken for that to a new one', async () => {
+  const hub = await openHttpHub({ mcp: new Servers() });
+  const client = await new OlderClient(hub, await hub.token()).open();
+  const ask = async (id: number): Promise<[unknown, () => Promise<Record<string, unknown>>]> => {
+    const next = messagesOf(
+      await client.post({
+        jsonrpc: '2.0',
+        id,
+        method: 'tools/call',
+        params: { name: 'delete everything?', arguments: {} },
+      }),
+    );
+    return [(await next())['id'], next];
+  };
+  const [oldId] = await ask(1);
+  await hub.restart();
+  const [newId, next] = await ask(2);
+  expect(newId).not.toBe(oldId);
+  const answered = (id: unknown, action: string): Promise<Response> =>
+    client.post({ jsonrpc: '2.0', id, result: { action } });
+  await answered(oldId, 'accept');
+  await answered(0, 'accept');
+  await answered(newId, 'decline');
+  expect(await next()).toMatchObject({ id: 2, result: { content: [{ text: expect.stringContaining('decline') }] } });
+});
+
+test('a call that waits when the hub stops is told so', async () => {
+  const hub = await openHttpHub({ mcp: new Servers() });
+  const client = await new OlderClient(hub, await hub.token()).open();
+  const next = messagesOf(
+    await client.post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'wait', arguments: {} } }),
+  );
+  const started = performance.now();
+  await hub.close();
+  expect(performance.now() - started).toBeLessThan(3_500);
+  expect(await next()).toMatchObject({ id: 7, error: { message: expect.stringContaining('The hub is stopping') } });
+});
+
+test('a cancelled call leaves no response open', async () => {
+  const hub = await openHttpHub({ mcp: new Servers() });
+  const client = await new OlderClient(hub, await hub.token()).open();
+  const waiting = await client.post({
+    jsonrpc: '2.0',
+    id: 9,
+    method: 'tools/call',
+    params: { name: 'wait', arguments: {} },
+  });
+  await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } });
+  expect(await waiting.text()).not.toContain('"id":9');
+});
+
+test('what is kept of a client fits into a header', () => {
+  const ids = new SessionIds(newSessionKey());
+  const kept = keptParams({
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: { form: {} }, roots: { listChanged: true }, huge: 'x'.repeat(100_000) },
+    clientInfo: { name: 'n'.repeat(5_000), version: '1', icons: ['x'.repeat(5_000)] },
+  })!;
+  const id = ids.mint({ principal: 'token:t_1', toolset: 'explicit', ...kept });
+  expect(id.length).toBeLessThan(1_000);
+  expect(ids.read(id)).toMatchObject({ principal: 'token:t_1', capabilities: { elicitation: { form: {} } } });
+  expect(new SessionIds(newSessionKey()).read(id)).toBeUndefined();
+});
