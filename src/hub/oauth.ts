@@ -3,7 +3,8 @@ import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload, ty
 import { z } from 'zod';
 import { ROLES, type Principal, type Role } from '../engine/principal.ts';
 import { messageOf } from '../errors/errors.ts';
-import type { AccessTokens, Authenticated, Refused } from './http/authenticate.ts';
+import type { AccessTokens } from './http/authenticate.ts';
+import type { Authenticated, Refused } from './http/credential.ts';
 import type { Route } from './http/route.ts';
 
 /** Only signatures with a key that the issuer alone has. */

@@ -84,7 +84,7 @@ test('without a credential only status, static files and the sign-in answer, and
   expect(challenge).toBe('Bearer realm="claude-code-mcp"');
 });
 
-test('the link of `hub open` signs in once, as the person at this machine', async () => {
+test('the link of hub open signs in once, as the person at this machine', async () => {
   let now = 5_000_000;
   const hub = await openHttpHub({ routes: ROUTES, now: () => now });
   const code = hub.codes.issue();

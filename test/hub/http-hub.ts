@@ -54,6 +54,8 @@ export async function openHttpHub({ settings, mcp, ...setup }: HubSetup = {}): P
         tlsCert: undefined,
         tlsKey: undefined,
         behindProxy: undefined,
+        oauthIssuer: undefined,
+        oauthAudience: undefined,
         toolset: 'compact',
         ...settings,
       },

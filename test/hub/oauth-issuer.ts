@@ -62,7 +62,8 @@ export async function startIssuer(): Promise<Issuer> {
         },
       },
     });
-    listener = provider.callback();
+    const callback = provider.callback();
+    listener = (request, response) => void callback(request, response);
   };
   start();
   return {

@@ -1,24 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { StoredToken } from '../../schema/store.ts';
 import type { Principal } from '../../engine/principal.ts';
+import type { Authenticated, Credential, Refused } from './credential.ts';
+import type { Route } from './route.ts';
 import { parentOf, TOKEN_PREFIX, type Tokens } from '../tokens.ts';
-
-/** What was shown, so that it can be asked again whether it still holds. Never the secret itself. */
-export type Credential =
-  | { readonly kind: 'stored'; readonly id: string; readonly expiresAt: number | undefined }
-  | { readonly kind: 'oauth'; readonly expiresAt: number };
-
-export interface Authenticated {
-  readonly principal: Principal;
-  readonly credential: Credential;
-}
-
-/** Why nobody comes in. `scope`: the credential is good, but gives no role here. */
-export type Refused = { readonly refused: 'missing' | 'invalid' | 'scope' | 'unavailable' };
 
 /** Access tokens of an issuer. */
 export interface AccessTokens {
   verify(token: string): Promise<Authenticated | Refused>;
+  /** Where clients learn which issuer that is. */
+  routes(origin: () => string): readonly Route[];
 }
 
 export const KEY_HEADER = 'x-claude-code-key';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Principal, Role } from '../../engine/principal.ts';
-import type { Credential } from './authenticate.ts';
+import type { Credential } from './credential.ts';
 
 /**
  * A route of the hub, as data. The server has checked `Host`, `Origin`, credential, role, size and shape of the body

@@ -24,7 +24,10 @@ import { signInRoutes } from './sign-in-routes.ts';
 import { staticFiles } from './static-files.ts';
 
 export interface HttpOptions {
-  readonly settings: Pick<Settings, 'listen' | 'tlsCert' | 'tlsKey' | 'behindProxy' | 'toolset'>;
+  readonly settings: Pick<
+    Settings,
+    'listen' | 'tlsCert' | 'tlsKey' | 'behindProxy' | 'oauthIssuer' | 'oauthAudience' | 'toolset'
+  >;
   readonly store: Store;
   readonly mcp: McpServers;
   readonly codes: SignInCodes;
@@ -32,7 +35,8 @@ export interface HttpOptions {
   readonly log: EngineServices['log'];
   /** `/api/v1` and whatever else the hub answers. */
   readonly routes?: readonly Route[];
-  readonly accessTokens?: AccessTokens & { readonly routes: (origin: () => string) => readonly Route[] };
+  /** For tests: in place of what the settings say. */
+  readonly accessTokens?: AccessTokens;
   /** Where the dashboard was built. */
   readonly dashboardDir?: string;
   readonly now?: () => number;
@@ -70,13 +74,13 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     record,
     log,
     routes = [],
-    accessTokens,
     dashboardDir,
     now = Date.now,
     limits,
     slowDown,
   } = options;
   const tls = await checkedTls(settings);
+  const accessTokens = options.accessTokens ?? (await accessTokensOf(settings, log));
   const tokens = new Tokens(store, now);
   const isSecure = tls !== undefined || settings.behindProxy !== undefined;
   /** Known once the hub listens. */
@@ -170,6 +174,18 @@ function start(
   }
   server.maxConnections = MOST_CONNECTIONS;
   return server;
+}
+
+/** What cannot be is said before anything listens. */
+async function accessTokensOf(
+  { oauthIssuer: issuer, oauthAudience: audience }: HttpOptions['settings'],
+  log: HttpOptions['log'],
+): Promise<AccessTokens | undefined> {
+  if ((issuer === undefined) !== (audience === undefined))
+    throw new SettingsError('--oauth-issuer and --oauth-audience are only valid together.');
+  if (issuer === undefined || audience === undefined) return undefined;
+  const { OauthTokens } = await import('../oauth.ts');
+  return new OauthTokens({ issuer, audience, log });
 }
 
 async function listening(server: Server, { host, port }: Settings['listen']): Promise<void> {
