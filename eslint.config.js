@@ -112,16 +112,16 @@ export default defineConfig(
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
 
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [js.configs.recommended, tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
     },
     plugins: { 'import-x': importX },
     settings: {
-      'import-x/extensions': ['.ts'],
-      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
-      'import-x/resolver-next': [createNodeResolver({ extensions: ['.ts', '.mjs', '.js', '.json'] })],
+      'import-x/extensions': ['.ts', '.tsx'],
+      'import-x/parsers': { '@typescript-eslint/parser': ['.ts', '.tsx'] },
+      'import-x/resolver-next': [createNodeResolver({ extensions: ['.ts', '.tsx', '.mjs', '.js', '.json'] })],
     },
     rules: {
       eqeqeq: ['error', 'always', { null: 'ignore' }],
@@ -210,6 +210,34 @@ export default defineConfig(
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/no-unsafe-return': 'off',
       '@typescript-eslint/unbound-method': 'off',
+    },
+  },
+  {
+    // It runs in a browser and knows the hub's API only; the schemas are types to it, so that zod is not bundled.
+    files: ['dashboard/**/*.{ts,tsx}'],
+    ignores: ['**/*.test.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            { regex: '^node:', message: 'The dashboard runs in a browser.' },
+            { regex: '/src/', allowTypeImports: true, message: 'Of the product the dashboard imports types only.' },
+          ],
+        },
+      ],
+      'no-restricted-properties': [
+        'error',
+        { property: 'innerHTML', message: 'Content is shown as text, never parsed as HTML.' },
+        { property: 'dangerouslySetInnerHTML', message: 'Content is shown as text, never parsed as HTML.' },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'JSXAttribute[name.name=/^(dangerouslySetInnerHTML|innerHTML|srcdoc)$/]',
+          message: 'Content is shown as text, never parsed as HTML.',
+        },
+      ],
     },
   },
   { files: ['*.config.ts'], rules: { 'import-x/no-default-export': 'off' } },

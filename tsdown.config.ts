@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type UserConfig } from 'tsdown';
+import { page } from './scripts/build/page.ts';
 import { precomputed } from './scripts/build/precomputed.ts';
 import { thirdPartyNotices } from './scripts/third-party-notices.ts';
 
@@ -91,5 +92,25 @@ if (existsSync('src/index.ts')) {
     outputOptions: { chunkFileNames: 'chunks/index-[name].mjs' },
   });
 }
+
+builds.push({
+  ...common,
+  name: 'dashboard',
+  platform: 'browser',
+  target: 'es2022',
+  outDir: 'dist/dashboard',
+  entry: { main: 'dashboard/src/main.tsx' },
+  tsconfig: 'dashboard/tsconfig.json',
+  dts: false,
+  sourcemap: false,
+  minify: true,
+  deps: { onlyBundle: ['preact', '@preact/signals', '@preact/signals-core'] },
+  plugins: [page('dashboard'), thirdPartyNotices('third-party-notices.txt')],
+  outputOptions: {
+    entryFileNames: '[name]-[hash].js',
+    chunkFileNames: '[name]-[hash].js',
+    assetFileNames: '[name]-[hash][extname]',
+  },
+});
 
 export default defineConfig(builds);

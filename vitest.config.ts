@@ -5,7 +5,7 @@ const globalSetup = ['test/harness/global-setup.ts', 'test/harness/shared-postgr
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'src/**/*.test.ts', 'dashboard/**/*.test.ts'],
     pool: 'forks',
     // To load everything anew for each file costs more than a third of a second; no test keeps state in a module.
     isolate: false,

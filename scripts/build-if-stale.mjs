@@ -11,7 +11,7 @@ const LOCK_STALE_MS = 60_000;
 
 const shared = ['src', 'package.json', 'package-lock.json', 'tsconfig.json'];
 const outputs = {
-  dist: { file: 'dist/main.mjs', inputs: [...shared, 'scripts/build', 'tsdown.config.ts'], args: [] },
+  dist: { file: 'dist/main.mjs', inputs: [...shared, 'dashboard', 'scripts/build', 'tsdown.config.ts'], args: [] },
   scripts: {
     file: '.build',
     inputs: [...shared, 'scripts', 'test/harness', 'test/soak', 'tsdown.scripts.config.ts'],

@@ -1,0 +1,154 @@
+import type {
+  AnswerAnswer,
+  AnswerBody,
+  ApiError,
+  ApiMe,
+  ApiSessionDetail,
+  ApplyAnswer,
+  ApplyBody,
+  AuditPage,
+  CreatedToken,
+  DiffAnswer,
+  DiscardAnswer,
+  DiscardBody,
+  EventsPage,
+  ForkBody,
+  MessageBody,
+  RequestOutcomeView,
+  RequestsPage,
+  RewindAnswer,
+  RewindBody,
+  SessionsPage,
+  SignInAnswer,
+  StartBody,
+  StopAnswer,
+  TokenBody,
+  TokensAnswer,
+  TurnAnswer,
+} from '../../../src/schema/api.ts';
+import { signedOut, signIn } from './sign-in.ts';
+
+/** Relative to the page: a proxy may serve the hub below a path. */
+const BASE = new URL('./api/v1/', document.baseURI);
+const PATIENCE_MS = 60_000;
+
+/** A call that did not do what it was meant to do. `code` is `OFFLINE` when nobody knows whether it arrived. */
+export class CallFailure extends Error {
+  readonly code: ApiError['error']['code'] | 'OFFLINE';
+  readonly status: number;
+  /** Who decided what, when a request had been settled before. */
+  readonly outcome: RequestOutcomeView | undefined;
+
+  constructor(code: CallFailure['code'], message: string, status = 0, outcome?: RequestOutcomeView) {
+    super(message);
+    this.code = code;
+    this.status = status;
+    this.outcome = outcome;
+  }
+
+  /** Sent again with the same key it may do better, and does nothing twice. */
+  get mayPass(): boolean {
+    return this.code === 'OFFLINE' || this.code === 'UNAVAILABLE' || this.code === 'TOO_MANY_REQUESTS';
+  }
+}
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+interface Call {
+  readonly query?: Query;
+  readonly body?: object;
+  /** The same for every attempt at one write. */
+  readonly idempotencyKey?: string;
+}
+
+export function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+export function apiUrl(path: string, query: Query = {}): URL {
+  const url = new URL(path, BASE);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') url.searchParams.set(name, String(value));
+  }
+  return url;
+}
+
+export function credentials(): Record<string, string> {
+  return signIn.value.state === 'in' ? { 'X-Claude-Code-Key': signIn.value.key } : {};
+}
+
+async function call<Answer>(method: string, path: string, { query, body, idempotencyKey }: Call = {}): Promise<Answer> {
+  const isWrite = method !== 'GET';
+  let response: Response;
+  let answer: unknown;
+  try {
+    response = await fetch(apiUrl(path, query), {
+      method,
+      headers: {
+        ...credentials(),
+        ...(body && { 'Content-Type': 'application/json' }),
+        ...(isWrite && { 'Idempotency-Key': idempotencyKey ?? newKey() }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      cache: 'no-store',
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    const text = await response.text();
+    answer = text === '' ? undefined : JSON.parse(text);
+  } catch (error) {
+    throw new CallFailure('OFFLINE', offlineWords(error));
+  }
+  if (response.ok) return answer as Answer;
+  throw refusal(response.status, answer);
+}
+
+function offlineWords(error: unknown): string {
+  return error instanceof SyntaxError ? 'Something that is not the hub answered.' : 'The hub cannot be reached.';
+}
+
+function refusal(status: number, answer: unknown): CallFailure {
+  const { error, outcome } = (answer ?? {}) as Partial<ApiError>;
+  if (status === 401 && signIn.value.state === 'in') signedOut('Your sign-in has ended: it expired or was revoked.');
+  if (error) return new CallFailure(error.code, error.message, status, outcome);
+  const away = status === 502 || status === 503 || status === 504;
+  return new CallFailure(away ? 'UNAVAILABLE' : 'INTERNAL', `The hub answered ${status}.`, status);
+}
+
+const of = (sessionId: string) => `sessions/${encodeURIComponent(sessionId)}`;
+
+export const api = {
+  exchange: (body: { code: string } | { token: string }) => call<SignInAnswer>('POST', 'sign-in', { body }),
+  signOut: () => call('DELETE', 'sign-in'),
+  me: () => call<ApiMe>('GET', 'me'),
+
+  sessions: (query: Query) => call<SessionsPage>('GET', 'sessions', { query }),
+  session: (id: string) => call<ApiSessionDetail>('GET', of(id)),
+  events: (id: string, query: Query) => call<EventsPage>('GET', `${of(id)}/events`, { query }),
+  diff: (id: string, query: Query) => call<DiffAnswer>('GET', `${of(id)}/diff`, { query }),
+  requests: (query: Query) => call<RequestsPage>('GET', 'requests', { query }),
+  audit: (query: Query) => call<AuditPage>('GET', 'audit', { query }),
+  tokens: () => call<TokensAnswer>('GET', 'tokens'),
+
+  start: (body: StartBody, idempotencyKey: string) => call<TurnAnswer>('POST', 'sessions', { body, idempotencyKey }),
+  message: (id: string, body: MessageBody, idempotencyKey: string) =>
+    call<TurnAnswer>('POST', `${of(id)}/messages`, { body, idempotencyKey }),
+  fork: (id: string, body: ForkBody, idempotencyKey: string) =>
+    call<TurnAnswer>('POST', `${of(id)}/fork`, { body, idempotencyKey }),
+  interrupt: (id: string) => call<StopAnswer>('POST', `${of(id)}/interrupt`, { body: {} }),
+  cancel: (id: string) => call<StopAnswer>('POST', `${of(id)}/cancel`, { body: {} }),
+  rewind: (id: string, body: RewindBody) => call<RewindAnswer>('POST', `${of(id)}/rewind`, { body }),
+  apply: (id: string, body: ApplyBody, idempotencyKey: string) =>
+    call<ApplyAnswer>('POST', `${of(id)}/apply`, { body, idempotencyKey }),
+  discard: (id: string, body: DiscardBody, idempotencyKey: string) =>
+    call<DiscardAnswer>('POST', `${of(id)}/discard`, { body, idempotencyKey }),
+  answer: (requestId: string, body: AnswerBody, idempotencyKey: string) =>
+    call<AnswerAnswer>('POST', `requests/${encodeURIComponent(requestId)}/answer`, { body, idempotencyKey }),
+  createToken: (body: TokenBody, idempotencyKey: string) =>
+    call<CreatedToken>('POST', 'tokens', { body, idempotencyKey }),
+  revokeToken: (id: string) => call('DELETE', `tokens/${encodeURIComponent(id)}`),
+};
+
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,62 @@
+import { signal, type Signal } from '@preact/signals';
+import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
+import { api, CallFailure, newKey, wordsOf } from '../api/client.ts';
+import { signIn } from '../api/sign-in.ts';
+
+/** How far the answer that was given on this page has got. */
+export type AnswerState =
+  | { readonly step: 'none' }
+  | {
+      readonly step: 'sent';
+      readonly body: AnswerBody;
+      /** The hub could not be reached; it is sent again. */ readonly retrying?: string;
+    }
+  | { readonly step: 'confirmed'; readonly body: AnswerBody; readonly warnings: readonly string[] }
+  | { readonly step: 'late'; readonly outcome: RequestOutcomeView | undefined }
+  | { readonly step: 'refused'; readonly why: string };
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 8_000;
+
+const states = new Map<string, Signal<AnswerState>>();
+
+export function answerState(requestId: string): Signal<AnswerState> {
+  let state = states.get(requestId);
+  if (!state) {
+    state = signal<AnswerState>({ step: 'none' });
+    states.set(requestId, state);
+  }
+  return state;
+}
+
+/**
+ * Sends an answer until the hub has said what became of it. Every attempt carries the same key, so however often it arrives it
+ * counts once; a second click while one is under way does nothing.
+ */
+export async function answer(
+  requestId: string,
+  body: AnswerBody,
+  onSettled: (request: ApiRequest) => void,
+): Promise<void> {
+  const state = answerState(requestId);
+  if (state.value.step !== 'none' && state.value.step !== 'refused') return;
+  state.value = { step: 'sent', body };
+  const key = newKey();
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    try {
+      const { request, warnings = [] } = await api.answer(requestId, body, key);
+      state.value = { step: 'confirmed', body, warnings };
+      onSettled(request);
+      return;
+    } catch (error) {
+      if (error instanceof CallFailure && error.mayPass && signIn.value.state === 'in') {
+        state.value = { step: 'sent', body, retrying: error.message };
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        continue;
+      }
+      const settled = error instanceof CallFailure && (error.status === 409 || error.status === 404);
+      state.value = settled ? { step: 'late', outcome: error.outcome } : { step: 'refused', why: wordsOf(error) };
+      return;
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { batch, effect, signal, untracked } from '@preact/signals';
+import { api, CallFailure, wordsOf } from '../api/client.ts';
+import { LiveStream, type StreamMessage } from '../api/live-stream.ts';
+import { me, signIn } from '../api/sign-in.ts';
+import { emptyInbox, loadInbox, takeRequests } from './inbox.ts';
+import { page } from './router.ts';
+import { emptySessions, listState, loadSessions, takeSessions } from './sessions.ts';
+import { SessionView } from './session-view.ts';
+
+/** Everything that is shown follows from here: what is loaded once, and what the stream then tells. */
+export const stream = new LiveStream(take);
+export const view = signal<SessionView | undefined>(undefined);
+export const meFailed = signal<string | undefined>(undefined);
+
+/** It changes when the hub has lost its memory; then positions and ids mean something else. */
+let store: string | undefined;
+/** Until the stream has said where it begins, what happens may be missed by it and by the first look. */
+let hasPosition = false;
+
+export function follow(): void {
+  effect(() => {
+    const signed = signIn.value.state === 'in';
+    untracked(signed ? begin : end);
+  });
+  effect(() => {
+    const shown = page.value;
+    const id = shown.name === 'session' && signIn.value.state === 'in' ? shown.id : undefined;
+    if (view.peek()?.id === id) return;
+    const next = id === undefined ? undefined : new SessionView(id);
+    untracked(() => {
+      view.value = next;
+      stream.wantEventsOf(id);
+      void next?.load();
+    });
+  });
+  addEventListener('online', () => stream.retryNow());
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) stream.retryNow();
+  });
+}
+
+export async function loadMe(): Promise<void> {
+  try {
+    me.value = await api.me();
+    meFailed.value = undefined;
+  } catch (error) {
+    if (error instanceof CallFailure && error.status === 401) return;
+    meFailed.value = wordsOf(error);
+  }
+}
+
+function begin(): void {
+  void loadMe();
+  void loadInbox();
+  stream.start();
+}
+
+function end(): void {
+  stream.stop();
+  store = undefined;
+  hasPosition = false;
+  batch(() => {
+    emptyInbox();
+    emptySessions();
+    view.value = undefined;
+  });
+}
+
+function loadAgain(): void {
+  void loadMe();
+  void loadInbox();
+  if (listState.peek().state !== 'loading') void loadSessions();
+  void view.peek()?.load();
+}
+
+function take(messages: StreamMessage[]): void {
+  let again = false;
+  batch(() => {
+    const shown = view.peek();
+    takeSessions(messages.flatMap((message) => (message.name === 'session' ? [message.data] : [])));
+    takeRequests(messages.flatMap((message) => (message.name === 'request' ? [message.data] : [])));
+    if (shown) {
+      const events = messages.flatMap((message) =>
+        message.name === 'event' && message.data.sessionId === shown.id ? [message.data] : [],
+      );
+      if (events.length > 0) shown.takeEvents(events);
+    }
+    for (const message of messages) {
+      if (message.name === 'session' && message.data.sessionId === shown?.id) shown.takeSession(message.data);
+      else if (message.name === 'reset') again = true;
+      else if (message.name === 'live') {
+        again ||= !hasPosition || store !== message.data.store;
+        hasPosition = true;
+        store = message.data.store;
+        void shown?.catchUp();
+      }
+    }
+  });
+  if (again) loadAgain();
+}

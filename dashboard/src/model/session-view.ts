@@ -1,0 +1,177 @@
+import { batch, signal } from '@preact/signals';
+import type { ApiEvent, ApiSession, ApiSessionDetail } from '../../../src/schema/api.ts';
+import { api, CallFailure, wordsOf } from '../api/client.ts';
+import { Timeline, type ToolCall } from '../timeline/timeline.ts';
+import { takeRequests } from './inbox.ts';
+
+/** Enough to fill a screen at once; what came before is read when somebody scrolls up to it. */
+const TAIL = 300;
+const PAGE = 1000;
+
+export type ViewState =
+  { readonly state: 'loading' | 'shown' | 'missing' } | { readonly state: 'failed'; readonly why: string };
+
+/** One session as its page shows it: loaded from its end, kept up to date by the stream, repaired where that left a gap. */
+export class SessionView {
+  readonly id: string;
+  readonly state = signal<ViewState>({ state: 'loading' });
+  readonly detail = signal<ApiSessionDetail | undefined>(undefined);
+  /** Rises with every change of the timeline. */
+  readonly revision = signal(0);
+  /** Ids below this one have not been read. */
+  readonly readFrom = signal(1);
+  readonly droppedThrough = signal(0);
+  timeline = new Timeline();
+  #events: ApiEvent[] = [];
+  #reading: Promise<void> | undefined;
+  #readAgain = false;
+  #readsBack = false;
+  readonly #folded = new Map<string, boolean>();
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  get lastId(): number {
+    return this.#events.at(-1)?.id ?? this.readFrom.value - 1;
+  }
+
+  get hasEarlier(): boolean {
+    return this.readFrom.value > Math.max(1, this.droppedThrough.value + 1);
+  }
+
+  async load(): Promise<void> {
+    try {
+      const detail = await api.session(this.id);
+      const after = Math.max(0, detail.lastEventId - TAIL);
+      const page = await api.events(this.id, { after, limit: PAGE });
+      batch(() => {
+        this.readFrom.value = after + 1;
+        this.droppedThrough.value = page.droppedThrough;
+        this.#events = [...page.events];
+        this.#rebuild();
+        this.#takeDetail(detail);
+        this.state.value = { state: 'shown' };
+      });
+      if (page.lastId > this.lastId) await this.catchUp();
+    } catch (error) {
+      const missing = error instanceof CallFailure && error.status === 404;
+      if (this.state.value.state === 'shown' && !missing) return;
+      this.state.value = missing ? { state: 'missing' } : { state: 'failed', why: wordsOf(error) };
+    }
+  }
+
+  /** Reads what is stored after the last event shown, one call at a time. */
+  catchUp(): Promise<void> {
+    if (this.#reading) {
+      this.#readAgain = true;
+      return this.#reading;
+    }
+    this.#reading = this.#readOn().finally(() => {
+      this.#reading = undefined;
+      if (this.#readAgain) {
+        this.#readAgain = false;
+        void this.catchUp();
+      }
+    });
+    return this.#reading;
+  }
+
+  /** Its row may have changed in ways the stream does not tell: the result, what is queued. */
+  async refresh(): Promise<void> {
+    if (this.state.value.state !== 'shown') return this.load();
+    try {
+      this.#takeDetail(await api.session(this.id));
+    } catch {
+      // The stream says when there is more to know.
+    }
+  }
+
+  takeSession(row: ApiSession): void {
+    const { detail } = this;
+    if (!detail.value) return;
+    const rested = row.state !== detail.value.state;
+    detail.value = { ...detail.value, ...row };
+    if (rested || detail.value.queued.length > 0) void this.refresh();
+  }
+
+  takeEvents(events: readonly ApiEvent[]): void {
+    if (this.state.value.state !== 'shown') return;
+    let isBehind = false;
+    for (const event of events) {
+      const { lastId } = this;
+      if (event.id === lastId + 1) this.#append(event);
+      else if (event.id === lastId) this.#replaceLast(event);
+      else if (event.id > lastId) isBehind = true;
+    }
+    this.revision.value++;
+    if (isBehind) void this.catchUp();
+  }
+
+  readEarlier(): void {
+    if (!this.hasEarlier || this.state.value.state !== 'shown') return;
+    if (this.#readsBack) return;
+    this.#readsBack = true;
+    void this.#readBack().finally(() => (this.#readsBack = false));
+  }
+
+  isFolded = (call: ToolCall): boolean => this.#folded.get(call.id) ?? false;
+
+  fold(call: ToolCall, folded: boolean): void {
+    this.#folded.set(call.id, folded);
+    this.revision.value++;
+  }
+
+  async #readOn(): Promise<void> {
+    try {
+      for (;;) {
+        const page = await api.events(this.id, { after: this.lastId, limit: PAGE });
+        for (const event of page.events) if (event.id > this.lastId) this.#append(event);
+        this.revision.value++;
+        if (page.events.length === 0 || page.lastId <= this.lastId) return;
+      }
+    } catch {
+      // The connection's status says that the page is behind; the next message or connection tries again.
+    }
+  }
+
+  async #readBack(): Promise<void> {
+    const after = Math.max(0, this.readFrom.value - 1 - PAGE, this.droppedThrough.value);
+    try {
+      const page = await api.events(this.id, { after, limit: PAGE });
+      batch(() => {
+        const earlier = page.events.filter(({ id }) => id < this.readFrom.value);
+        this.#events = [...earlier, ...this.#events];
+        this.readFrom.value = after + 1;
+        this.droppedThrough.value = page.droppedThrough;
+        this.#rebuild();
+      });
+    } catch {
+      // Scrolling tries again.
+    }
+  }
+
+  #takeDetail(detail: ApiSessionDetail): void {
+    this.detail.value = detail;
+    takeRequests(detail.requests);
+  }
+
+  #append(event: ApiEvent): void {
+    this.#events.push(event);
+    this.timeline.add(event);
+  }
+
+  /** Text that is being written grows within one event. */
+  #replaceLast(event: ApiEvent): void {
+    const last = this.#events.at(-1);
+    if (!last || JSON.stringify(last.data) === JSON.stringify(event.data)) return;
+    this.#events[this.#events.length - 1] = event;
+    this.#rebuild();
+  }
+
+  #rebuild(): void {
+    this.timeline = new Timeline();
+    for (const event of this.#events) this.timeline.add(event);
+    this.revision.value++;
+  }
+}

@@ -1,0 +1,113 @@
+import { computed, signal } from '@preact/signals';
+import type { ApiSession } from '../../../src/schema/api.ts';
+import { api, wordsOf } from '../api/client.ts';
+
+const PAGE = 200;
+
+export const STATUS_FILTERS = {
+  all: { label: 'All', status: undefined },
+  waiting: { label: 'Waiting', status: 'waiting_permission' },
+  working: { label: 'Working', status: 'running' },
+  rest: { label: 'At rest', status: 'idle,error' },
+  cancelled: { label: 'Cancelled', status: 'cancelled' },
+} as const;
+export type StatusFilter = keyof typeof STATUS_FILTERS;
+
+export const search = signal('');
+export const statusFilter = signal<StatusFilter>('all');
+
+/** As of the last message about each. */
+const known = signal<ReadonlyMap<string, ApiSession>>(new Map());
+/** In the order of the first look: a list that sorts itself while it is read is hard to read. New ones come on top. */
+const order = signal<readonly string[]>([]);
+const next = signal<string | undefined>(undefined);
+export const listState = signal<
+  { readonly state: 'loading' | 'loaded' } | { readonly state: 'failed'; readonly why: string }
+>({
+  state: 'loading',
+});
+
+export const sessions = computed(() => order.value.flatMap((id) => known.value.get(id) ?? []));
+export const hasMore = computed(() => next.value !== undefined);
+
+/** Directories that sessions worked in, for whoever starts another. */
+export const directories = computed(() => [...new Set([...known.value.values()].map(({ cwd }) => cwd))].slice(0, 50));
+
+export function session(id: string): ApiSession | undefined {
+  return known.value.get(id);
+}
+
+let generation = 0;
+let underWay: Promise<void> | undefined;
+
+export async function loadSessions(): Promise<void> {
+  const mine = ++generation;
+  if (listState.value.state === 'failed') listState.value = { state: 'loading' };
+  try {
+    const page = await api.sessions({ ...filters(), limit: PAGE });
+    if (mine !== generation) return;
+    remember(page.sessions);
+    order.value = page.sessions.map(({ sessionId }) => sessionId);
+    next.value = page.next;
+    listState.value = { state: 'loaded' };
+  } catch (error) {
+    if (mine === generation && listState.value.state !== 'loaded') {
+      listState.value = { state: 'failed', why: wordsOf(error) };
+    }
+  }
+}
+
+export function loadMore(): void {
+  underWay ??= readMore().finally(() => (underWay = undefined));
+}
+
+async function readMore(): Promise<void> {
+  const mine = generation;
+  if (next.value === undefined) return;
+  try {
+    const page = await api.sessions({ ...filters(), limit: PAGE, after: next.value });
+    if (mine !== generation) return;
+    remember(page.sessions);
+    const ids = new Set(order.value);
+    order.value = [...order.value, ...page.sessions.map(({ sessionId }) => sessionId).filter((id) => !ids.has(id))];
+    next.value = page.next;
+  } catch {
+    // Scrolling tries again.
+  }
+}
+
+export function takeSessions(rows: readonly ApiSession[]): void {
+  if (rows.length === 0) return;
+  const before = known.value;
+  remember(rows);
+  if (listState.value.state !== 'loaded') return;
+  const fresh = rows.filter((row) => !before.has(row.sessionId) && matches(row)).map(({ sessionId }) => sessionId);
+  const ids = new Set(order.value);
+  const added = [...new Set(fresh)].filter((id) => !ids.has(id)).reverse();
+  if (added.length > 0) order.value = [...added, ...order.value];
+}
+
+export function emptySessions(): void {
+  generation++;
+  known.value = new Map();
+  order.value = [];
+  next.value = undefined;
+  listState.value = { state: 'loading' };
+}
+
+function remember(rows: readonly ApiSession[]): void {
+  const all = new Map(known.value);
+  for (const row of rows) all.set(row.sessionId, row);
+  known.value = all;
+}
+
+function filters() {
+  return { search: search.value.trim(), status: STATUS_FILTERS[statusFilter.value].status };
+}
+
+function matches(row: ApiSession): boolean {
+  const { status, search: words } = filters();
+  if (status !== undefined && !status.split(',').includes(row.status)) return false;
+  const looked = `${row.sessionId} ${row.title ?? ''} ${row.cwd} ${row.owner.id} ${row.owner.name}`.toLowerCase();
+  return looked.includes(words.toLowerCase());
+}

@@ -1,0 +1,23 @@
+import { signal } from '@preact/signals';
+
+const SHORTCUTS = 'claude-code-hub.shortcuts';
+
+function read(): boolean {
+  try {
+    return localStorage.getItem(SHORTCUTS) !== 'off';
+  } catch {
+    return true;
+  }
+}
+
+/** Single keys can be switched off by those whom they surprise. */
+export const shortcutsOn = signal(read());
+
+export function setShortcuts(on: boolean): void {
+  shortcutsOn.value = on;
+  try {
+    localStorage.setItem(SHORTCUTS, on ? 'on' : 'off');
+  } catch {
+    return;
+  }
+}

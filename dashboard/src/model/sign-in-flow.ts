@@ -1,0 +1,53 @@
+import { signal } from '@preact/signals';
+import { api, CallFailure, wordsOf } from '../api/client.ts';
+import { signedIn, signedOut, takeCode } from '../api/sign-in.ts';
+
+/** How the exchange of a code or a token for a sign-in goes. */
+export const exchange = signal<
+  { readonly state: 'idle' | 'under way' } | { readonly state: 'failed'; readonly why: string }
+>({
+  state: 'idle',
+});
+
+/** Takes the code out of the address, also when a link is opened in a tab that shows the page already. */
+export function signInByLink(): void {
+  const take = () => {
+    const code = takeCode();
+    if (code !== undefined) void signInWith({ code });
+  };
+  addEventListener('hashchange', take);
+  take();
+}
+
+export async function signInWith(credential: { code: string } | { token: string }): Promise<void> {
+  exchange.value = { state: 'under way' };
+  try {
+    signedIn(await api.exchange(credential));
+    exchange.value = { state: 'idle' };
+  } catch (error) {
+    exchange.value = { state: 'failed', why: refusalWords(error, 'code' in credential) };
+  }
+}
+
+export async function signOut(): Promise<void> {
+  try {
+    await api.signOut();
+    signedOut();
+  } catch (error) {
+    const unheard = error instanceof CallFailure && error.mayPass;
+    signedOut(
+      unheard
+        ? 'You are signed out here. The hub could not be told: the sign-in itself lasts until it expires.'
+        : undefined,
+    );
+  }
+}
+
+function refusalWords(error: unknown, byLink: boolean): string {
+  if (!(error instanceof CallFailure)) return wordsOf(error);
+  if (error.code === 'OFFLINE' || error.code === 'UNAVAILABLE') return error.message;
+  if (error.code === 'TOO_MANY_REQUESTS') return 'Too many attempts. Wait a little and try again.';
+  return byLink
+    ? 'This link does not work any more: it can be used once, within two minutes. Run `claude-code-mcp hub open` for a new one.'
+    : 'The hub does not accept this token: it is unknown, expired or revoked.';
+}

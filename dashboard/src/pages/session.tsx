@@ -1,0 +1,150 @@
+import { useSignal } from '@preact/signals';
+import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import { api, wordsOf } from '../api/client.ts';
+import { view } from '../model/hub.ts';
+import { links, SESSION_TABS, type SessionTab } from '../model/router.ts';
+import type { SessionView } from '../model/session-view.ts';
+import { Composer } from '../parts/composer.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Empty, Failed, Loading } from '../parts/empty.tsx';
+import { Visible } from '../parts/plain-text.tsx';
+import { SessionDetails } from '../parts/session-details.tsx';
+import { Status } from '../parts/status.tsx';
+import { TimelineView } from '../parts/timeline-view.tsx';
+import { WorkView } from '../parts/work-view.tsx';
+import { dollars, plural, shortId } from '../text/words.ts';
+
+const TAB_NAMES: Record<SessionTab, string> = { timeline: 'Timeline', work: 'Work', details: 'Details' };
+const AT_WORK: readonly ApiSessionDetail['state'][] = ['starting', 'running', 'waiting', 'interrupting'];
+
+export function SessionPage({ tab }: { tab: SessionTab }) {
+  const shown = view.value;
+  const state = shown?.state.value;
+  const detail = shown?.detail.value;
+  if (shown && state?.state === 'shown' && detail) return <Loaded shown={shown} detail={detail} tab={tab} />;
+  return (
+    <main class="page" id="content" tabIndex={-1}>
+      {state?.state === 'missing' ? (
+        <Empty title="There is no such session">
+          <p>
+            It may have been forgotten after its rest, or belong to somebody else.{' '}
+            <a href={links.sessions}>See all sessions</a>
+          </p>
+        </Empty>
+      ) : state?.state === 'failed' ? (
+        <Failed what="The session could not be loaded" why={state.why} onRetry={() => void shown?.load()} />
+      ) : (
+        <Loading what="Loading the session…" />
+      )}
+    </main>
+  );
+}
+
+function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSessionDetail; tab: SessionTab }) {
+  return (
+    <main class="session" id="content" tabIndex={-1}>
+      <header class="session-header">
+        <div class="session-title">
+          <h1>
+            <Visible text={detail.title ?? `Session ${shortId(detail.sessionId)}`} />
+          </h1>
+          <Status state={detail.state} />
+        </div>
+        <p class="quiet session-facts">
+          <span class="mono">{detail.cwd}</span>
+          <span>{detail.owner.name}</span>
+          <span>
+            {dollars(detail.totalCostUsd)}
+            {detail.costUnknown === true && '+'}
+          </span>
+          <span>{plural(detail.totalTurns, 'turn')}</span>
+          {detail.model !== undefined && <span>{detail.model}</span>}
+        </p>
+        <div class="session-bar">
+          <nav class="tabs" aria-label="Parts of the session">
+            {SESSION_TABS.map((name) => (
+              <a href={links.session(detail.sessionId, name)} aria-current={name === tab ? 'page' : undefined}>
+                {TAB_NAMES[name]}
+              </a>
+            ))}
+          </nav>
+          <Stops detail={detail} />
+        </div>
+        <p class="activity quiet">
+          <Visible text={activityOf(detail)} />
+        </p>
+      </header>
+      {tab === 'timeline' && <TimelineView shown={shown} detail={detail} />}
+      {tab === 'work' && <WorkView shown={shown} detail={detail} />}
+      {tab === 'details' && <SessionDetails detail={detail} />}
+      {tab === 'timeline' && <Composer shown={shown} detail={detail} />}
+    </main>
+  );
+}
+
+function activityOf({ activity, state, needs, cancelledReason }: ApiSessionDetail): string {
+  if (state === 'cancelled') return cancelledReason ?? 'Cancelled for good.';
+  if (needs.length > 0 && !AT_WORK.includes(state))
+    return `Before it can run again somebody has to bring: ${needs.join(', ')}`;
+  return activity ?? ' ';
+}
+
+function Stops({ detail }: { detail: ApiSessionDetail }) {
+  const asking = useSignal(false);
+  const busy = useSignal(false);
+  const problem = useSignal('');
+  const run = (action: () => Promise<unknown>) => {
+    busy.value = true;
+    problem.value = '';
+    action()
+      .catch((error: unknown) => (problem.value = wordsOf(error)))
+      .finally(() => (busy.value = false));
+  };
+  const { may, sessionId, state } = detail;
+  const works = AT_WORK.includes(state);
+  return (
+    <div class="buttons">
+      {problem.value !== '' && (
+        <span class="problem" role="alert">
+          {problem.value}
+        </span>
+      )}
+      {may.includes('interrupt') && (
+        <button
+          type="button"
+          class="button small"
+          disabled={!works || state === 'interrupting' || busy.value}
+          onClick={() => run(() => api.interrupt(sessionId))}
+        >
+          Interrupt
+        </button>
+      )}
+      {may.includes('cancel') && (
+        <button
+          type="button"
+          class="button small danger"
+          disabled={state === 'cancelled' || busy.value}
+          onClick={() => (asking.value = true)}
+        >
+          Cancel session
+        </button>
+      )}
+      {asking.value && (
+        <Dialog title="Cancel this session for good?" onClose={() => (asking.value = false)}>
+          <p>
+            Claude Code and everything it started is stopped, open requests are denied, and the session takes no more
+            messages. To only stop what it does now, interrupt it instead.
+          </p>
+          <form method="dialog" class="buttons">
+            <button type="submit" class="button danger" onClick={() => run(() => api.cancel(sessionId))}>
+              Yes, cancel it
+            </button>
+            <button type="submit" class="button" autoFocus>
+              Keep it
+            </button>
+          </form>
+        </Dialog>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,127 @@
+import { effect } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ApiSession } from '../../../src/schema/api.ts';
+import { me } from '../api/sign-in.ts';
+import { links } from '../model/router.ts';
+import {
+  hasMore,
+  listState,
+  loadMore,
+  loadSessions,
+  search,
+  sessions,
+  STATUS_FILTERS,
+  statusFilter,
+  type StatusFilter,
+} from '../model/sessions.ts';
+import { Empty, Failed, Loading } from '../parts/empty.tsx';
+import { Visible } from '../parts/plain-text.tsx';
+import { Status } from '../parts/status.tsx';
+import { Time } from '../parts/time.tsx';
+import { VirtualList } from '../parts/virtual-list.tsx';
+import { dollars, shortId } from '../text/words.ts';
+
+const TYPING_PAUSE_MS = 200;
+
+export function SessionsPage() {
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isFirst = true;
+    const loadSoon = (_search: string, _filter: StatusFilter) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void loadSessions(), isFirst ? 0 : TYPING_PAUSE_MS);
+      isFirst = false;
+    };
+    const stop = effect(() => loadSoon(search.value, statusFilter.value));
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, []);
+  const state = listState.value;
+  const rows = sessions.value;
+  const isFiltered = search.value.trim() !== '' || statusFilter.value !== 'all';
+  return (
+    <main class="page sessions" id="content" tabIndex={-1} ref={main}>
+      <div class="page-header">
+        <h1>Sessions</h1>
+      </div>
+      <search class="filters">
+        <label class="field search">
+          <span class="visually-hidden">Search sessions</span>
+          <input
+            type="search"
+            placeholder="Title, directory, owner or id"
+            value={search.value}
+            data-slash
+            onInput={({ currentTarget }) => (search.value = currentTarget.value)}
+          />
+        </label>
+        <div class="chips" role="group" aria-label="Status">
+          {(Object.keys(STATUS_FILTERS) as StatusFilter[]).map((name) => (
+            <button
+              type="button"
+              class="chip"
+              aria-pressed={statusFilter.value === name}
+              onClick={() => (statusFilter.value = name)}
+            >
+              {STATUS_FILTERS[name].label}
+            </button>
+          ))}
+        </div>
+      </search>
+      {state.state === 'failed' ? (
+        <Failed what="The sessions could not be loaded" why={state.why} onRetry={() => void loadSessions()} />
+      ) : rows.length > 0 ? (
+        <VirtualList
+          items={rows}
+          keyOf={({ sessionId }) => sessionId}
+          render={(row) => <SessionRow session={row} />}
+          estimate={76}
+          scroller={main}
+          label="Sessions"
+          onNearEnd={() => {
+            if (hasMore.value) loadMore();
+          }}
+        />
+      ) : state.state === 'loading' ? (
+        <Loading what="Loading sessions…" />
+      ) : isFiltered ? (
+        <Empty title="No session matches">
+          <p>Search looks at title, directory, owner and id.</p>
+        </Empty>
+      ) : (
+        <Empty title="No sessions yet">
+          <p>
+            {me.value?.may.start === true
+              ? 'Start one here, or let an agent or editor that is attached to this hub start one.'
+              : 'They appear here when somebody starts one.'}
+          </p>
+        </Empty>
+      )}
+    </main>
+  );
+}
+
+function SessionRow({ session }: { session: ApiSession }) {
+  const { sessionId, title, state, cwd, owner, activity, totalCostUsd, costUnknown, lastActiveAt } = session;
+  return (
+    <a class="session-row" href={links.session(sessionId)}>
+      <span class="row-title">
+        <Visible text={title ?? `Session ${shortId(sessionId)}`} />
+      </span>
+      <Status state={state} />
+      <span class="row-activity quiet">
+        <Visible text={activity ?? ''} />
+      </span>
+      <span class="row-place quiet">
+        <span class="mono">{cwd}</span> · {owner.name}
+      </span>
+      <span class="row-numbers quiet">
+        {dollars(totalCostUsd)}
+        {costUnknown === true && '+'} · <Time at={lastActiveAt} />
+      </span>
+    </a>
+  );
+}

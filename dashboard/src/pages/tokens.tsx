@@ -1,0 +1,272 @@
+import { useSignal, type Signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ApiRole, ApiToken, CreatedToken } from '../../../src/schema/api.ts';
+import { api, newKey, wordsOf } from '../api/client.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { Empty, Failed, Loading } from '../parts/empty.tsx';
+import { Visible } from '../parts/plain-text.tsx';
+import { Deadline, Time } from '../parts/time.tsx';
+
+const ROLES: Record<ApiRole, string> = {
+  viewer: 'reads everything',
+  caller: 'starts sessions and has its own',
+  approver: 'a person: answers every request, interrupts, cancels',
+  admin: 'everything',
+};
+
+const LIFETIMES = {
+  '7d': '7 days',
+  '30d': '30 days',
+  '90d': '90 days',
+  '365d': '1 year',
+  '': 'never expires',
+} as const;
+
+type Loaded =
+  | { readonly state: 'loading' }
+  | { readonly state: 'loaded'; readonly tokens: readonly ApiToken[] }
+  | { readonly state: 'failed'; readonly why: string };
+
+export function TokensPage() {
+  const loaded = useSignal<Loaded>({ state: 'loading' });
+  const load = () => {
+    api.tokens().then(
+      ({ tokens }) => (loaded.value = { state: 'loaded', tokens }),
+      (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
+    );
+  };
+  useEffect(load, []);
+  const state = loaded.value;
+  return (
+    <main class="page tokens" id="content" tabIndex={-1}>
+      <div class="page-header">
+        <h1>Tokens</h1>
+      </div>
+      <NewToken onCreated={load} />
+      {state.state === 'loading' ? (
+        <Loading what="Loading tokens…" />
+      ) : state.state === 'failed' ? (
+        <Failed what="The tokens could not be loaded" why={state.why} onRetry={load} />
+      ) : (
+        <>
+          <TokenList
+            title="Tokens"
+            none="No tokens yet"
+            tokens={state.tokens.filter(({ kind }) => kind === 'token')}
+            onRevoked={load}
+          />
+          <TokenList
+            title="Sign-ins"
+            none="No sign-ins"
+            tokens={state.tokens.filter(({ kind }) => kind === 'sign-in')}
+            onRevoked={load}
+          />
+        </>
+      )}
+    </main>
+  );
+}
+
+interface ListProps {
+  title: string;
+  none: string;
+  tokens: readonly ApiToken[];
+  onRevoked: () => void;
+}
+
+function TokenList({ title, none, tokens, onRevoked }: ListProps) {
+  const asked = useSignal<ApiToken | undefined>(undefined);
+  const problem = useSignal('');
+  const revoke = (token: ApiToken) => {
+    api.revokeToken(token.id).then(onRevoked, (error: unknown) => (problem.value = wordsOf(error)));
+  };
+  const sorted = [...tokens].sort(
+    (a, b) => Number(b.status === 'active') - Number(a.status === 'active') || b.createdAt.localeCompare(a.createdAt),
+  );
+  return (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      {problem.value !== '' && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+      {tokens.length === 0 ? (
+        <Empty title={none} />
+      ) : (
+        <ul class="token-list">
+          {sorted.map((token) => (
+            <li key={token.id} class={token.status}>
+              <span class="token-name">
+                <Visible text={token.name} />
+              </span>
+              <span>
+                <span class="tag">{token.role}</span>
+                {token.attended && <span class="tag">attended</span>}
+                {token.status !== 'active' && <span class="tag">{token.status}</span>}
+              </span>
+              <span class="quiet">
+                made <Time at={token.createdAt} />
+                {token.revokedAt !== undefined ? (
+                  <>
+                    , revoked <Time at={token.revokedAt} />
+                  </>
+                ) : token.expiresAt !== undefined ? (
+                  <>
+                    , {token.status === 'expired' ? 'expired' : 'expires'} <Deadline at={token.expiresAt} />
+                  </>
+                ) : (
+                  ', never expires'
+                )}
+              </span>
+              {token.status === 'active' && (
+                <button
+                  type="button"
+                  class="button small danger"
+                  aria-label={`Revoke ${token.name}`}
+                  onClick={() => (asked.value = token)}
+                >
+                  Revoke
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {asked.value && (
+        <Dialog title={`Revoke “${asked.value.name}”?`} onClose={() => (asked.value = undefined)}>
+          <p>Whatever uses it is refused from now on. Sessions that it started stay.</p>
+          <form method="dialog" class="buttons">
+            <button type="submit" class="button danger" onClick={() => asked.value && revoke(asked.value)}>
+              Yes, revoke it
+            </button>
+            <button type="submit" class="button" autoFocus>
+              Keep it
+            </button>
+          </form>
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+function NewToken({ onCreated }: { onCreated: () => void }) {
+  const name = useSignal('');
+  const role = useSignal<ApiRole>('caller');
+  const attended = useSignal(false);
+  const expires = useSignal<keyof typeof LIFETIMES>('30d');
+  const state = useSignal<{ busy: boolean; problem: string }>({ busy: false, problem: '' });
+  const created = useSignal<CreatedToken | undefined>(undefined);
+  const key = useRef(newKey());
+  const submit = async () => {
+    if (state.value.busy || name.value.trim() === '') return;
+    state.value = { busy: true, problem: '' };
+    try {
+      created.value = await api.createToken(
+        {
+          name: name.value.trim(),
+          role: role.value,
+          attended: attended.value,
+          ...(expires.value !== '' && { expires: expires.value }),
+        },
+        key.current,
+      );
+      key.current = newKey();
+      name.value = '';
+      state.value = { busy: false, problem: '' };
+      onCreated();
+    } catch (error) {
+      state.value = { busy: false, problem: wordsOf(error) };
+    }
+  };
+  const changed = <Value,>(field: Signal<Value>, value: Value) => {
+    field.value = value;
+    key.current = newKey();
+  };
+  return (
+    <>
+      <form
+        class="card new-token"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <label class="field">
+          <span>Name</span>
+          <input
+            type="text"
+            required
+            maxLength={100}
+            value={name.value}
+            onInput={({ currentTarget }) => changed(name, currentTarget.value)}
+          />
+        </label>
+        <label class="field">
+          <span>Role</span>
+          <select value={role.value} onChange={({ currentTarget }) => changed(role, currentTarget.value as ApiRole)}>
+            {(Object.keys(ROLES) as ApiRole[]).map((one) => (
+              <option value={one}>
+                {one}: {ROLES[one]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="field">
+          <span>Lifetime</span>
+          <select
+            value={expires.value}
+            onChange={({ currentTarget }) => changed(expires, currentTarget.value as keyof typeof LIFETIMES)}
+          >
+            {(Object.keys(LIFETIMES) as (keyof typeof LIFETIMES)[]).map((one) => (
+              <option value={one}>{LIFETIMES[one]}</option>
+            ))}
+          </select>
+        </label>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={attended.value}
+            onChange={({ currentTarget }) => changed(attended, currentTarget.checked)}
+          />
+          <span>
+            Attended <span class="quiet">A person sits in front of it, and forms on it count as a person’s</span>
+          </span>
+        </label>
+        <div class="buttons">
+          <button type="submit" class="button primary" disabled={state.value.busy}>
+            Create token
+          </button>
+          <span class="answer-state problem" aria-live="polite">
+            {state.value.problem}
+          </span>
+        </div>
+      </form>
+      {created.value && <Created token={created.value} onClose={() => (created.value = undefined)} />}
+    </>
+  );
+}
+
+function Created({ token, onClose }: { token: CreatedToken; onClose: () => void }) {
+  const copied = useSignal(false);
+  return (
+    <Dialog title={`Token “${token.name}”`} onClose={onClose}>
+      <p>Copy it now: it is shown this once and stored only as a digest.</p>
+      <pre class="code secret" tabIndex={0} role="group" aria-label="Token">
+        {token.token}
+      </pre>
+      <form method="dialog" class="buttons">
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => void navigator.clipboard.writeText(token.token).then(() => (copied.value = true))}
+        >
+          {copied.value ? 'Copied' : 'Copy'}
+        </button>
+        <button type="submit" class="button">
+          Close
+        </button>
+      </form>
+    </Dialog>
+  );
+}

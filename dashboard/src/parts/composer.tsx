@@ -1,0 +1,162 @@
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import type { ApiSessionDetail, MessageBody } from '../../../src/schema/api.ts';
+import { api, newKey, wordsOf } from '../api/client.ts';
+import { go, links } from '../model/router.ts';
+import type { SessionView } from '../model/session-view.ts';
+import { PERMISSION_MODES, type PermissionMode } from '../text/permission-modes.ts';
+import { oneLine } from '../text/words.ts';
+import { Visible } from './plain-text.tsx';
+import { Time } from './time.tsx';
+
+const MOST_ROWS = 10;
+
+/** A message to the session or to a fork of it. */
+export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
+  const words = useSignal('');
+  const model = useSignal('');
+  const mode = useSignal<PermissionMode | ''>('');
+  const state = useSignal<{ busy: boolean; problem: string; hint: string }>({ busy: false, problem: '', hint: '' });
+  const field = useRef<HTMLTextAreaElement>(null);
+  /** The same message keeps its key: sent again after a lost connection, it arrives once. */
+  const key = useRef(newKey());
+  const { may, sessionId, state: sessionState, queued } = detail;
+  if (!may.includes('message') && !may.includes('fork')) return null;
+  if (sessionState === 'cancelled' && !may.includes('fork')) return null;
+  const works = ['starting', 'running', 'waiting', 'interrupting'].includes(sessionState);
+
+  const submit = async (how: 'message' | 'fork') => {
+    if (state.value.busy) return;
+    if (words.value.trim() === '') {
+      const hint = how === 'fork' ? 'Write what the fork should do first, then press Fork.' : '';
+      state.value = { busy: false, problem: '', hint };
+      field.current?.focus();
+      return;
+    }
+    state.value = { busy: true, problem: '', hint: '' };
+    const turn: Pick<MessageBody, 'model' | 'permissionMode'> = {
+      ...(model.value.trim() !== '' && { model: model.value.trim() }),
+      ...(mode.value !== '' && { permissionMode: mode.value }),
+    };
+    try {
+      const { session, warnings = [] } =
+        how === 'fork'
+          ? await api.fork(sessionId, { prompt: words.value, ...turn }, key.current)
+          : await api.message(sessionId, { prompt: words.value, whenBusy: 'queue', ...turn }, key.current);
+      words.value = '';
+      model.value = '';
+      mode.value = '';
+      key.current = newKey();
+      state.value = { busy: false, problem: '', hint: warnings.join(' ') };
+      if (how === 'fork') go(links.session(session.sessionId));
+      else void shown.refresh();
+    } catch (error) {
+      state.value = { busy: false, problem: wordsOf(error), hint: '' };
+    }
+  };
+
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit('message');
+      }}
+    >
+      {queued.length > 0 && (
+        <ul class="queued" aria-label="Queued messages">
+          {queued.map(({ id, at, text }) => (
+            <li key={id}>
+              <span class="tag">Queued</span> <Visible text={oneLine(text)} />{' '}
+              <span class="quiet">
+                <Time at={at} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <label class="field">
+        <span class="visually-hidden">Message</span>
+        <textarea
+          ref={field}
+          rows={Math.min(MOST_ROWS, words.value.split('\n').length)}
+          placeholder={works ? 'Message to Claude, queued while it works' : 'Message to Claude'}
+          value={words.value}
+          data-slash
+          onInput={({ currentTarget }) => {
+            words.value = currentTarget.value;
+            key.current = newKey();
+          }}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit('message');
+          }}
+        />
+      </label>
+      {may.includes('message') && (
+        <details class="turn-options">
+          <summary>
+            {[
+              mode.value === '' ? (detail.permissionMode ?? 'default mode') : mode.value,
+              model.value.trim() || detail.model,
+            ]
+              .filter((part) => part !== undefined && part !== '')
+              .join(' · ')}
+          </summary>
+          <div class="buttons">
+            <select
+              aria-label="Permission mode"
+              value={mode.value}
+              onChange={({ currentTarget }) => {
+                mode.value = currentTarget.value as PermissionMode | '';
+                key.current = newKey();
+              }}
+            >
+              <option value="">Mode as it is</option>
+              {PERMISSION_MODES.map((name) => (
+                <option value={name}>{name}</option>
+              ))}
+            </select>
+            <input
+              type="text"
+              class="model"
+              aria-label="Model"
+              list="models"
+              placeholder="Model as it is"
+              value={model.value}
+              onInput={({ currentTarget }) => {
+                model.value = currentTarget.value;
+                key.current = newKey();
+              }}
+            />
+            <datalist id="models">
+              {['opus', 'sonnet', 'haiku'].map((name) => (
+                <option value={name} />
+              ))}
+            </datalist>
+          </div>
+        </details>
+      )}
+      <div class="buttons">
+        <span class={state.value.problem === '' ? 'answer-state' : 'answer-state problem'} aria-live="polite">
+          {state.value.problem === '' ? state.value.hint : state.value.problem}
+        </span>
+        {may.includes('fork') && (
+          <button
+            type="button"
+            class="button"
+            disabled={state.value.busy}
+            title="Sends the message to a copy of this conversation; this one stays as it is"
+            onClick={() => void submit('fork')}
+          >
+            Fork
+          </button>
+        )}
+        {may.includes('message') && (
+          <button type="submit" class="button primary" disabled={state.value.busy || sessionState === 'cancelled'}>
+            Send
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}

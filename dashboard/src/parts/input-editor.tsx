@@ -1,0 +1,70 @@
+import { useSignal } from '@preact/signals';
+import { fields, text, type Fields } from '../timeline/event-data.ts';
+
+/** What somebody would want to change about a call; everything else of it stays as it was. */
+const EDITABLE: Readonly<Record<string, string>> = {
+  Bash: 'command',
+  Edit: 'new_string',
+  Write: 'content',
+  WebFetch: 'url',
+};
+
+interface Props {
+  toolName: string;
+  input: Fields;
+  busy: boolean;
+  onSend: (updatedInput: Record<string, unknown>) => void;
+  onBack: () => void;
+}
+
+export function InputEditor({ toolName, input, busy, onSend, onBack }: Props) {
+  const field = EDITABLE[toolName];
+  const single = field !== undefined && text(input[field]) !== undefined ? field : undefined;
+  const words = useSignal(single === undefined ? JSON.stringify(input, null, 2) : (text(input[single]) ?? ''));
+  const problem = useSignal('');
+  const send = () => {
+    if (single !== undefined) return onSend({ ...input, [single]: words.value });
+    try {
+      const parsed: unknown = JSON.parse(words.value);
+      if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+        throw new Error('it is not an object');
+      onSend({ ...fields(parsed) });
+    } catch (error) {
+      problem.value = `This is not valid JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`;
+    }
+  };
+  return (
+    <form
+      class="input-editor"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <label class="field">
+        <span>{single === undefined ? 'Input, as JSON' : `Changed ${single.replace('_', ' ')}`}</span>
+        <textarea
+          class="mono"
+          rows={Math.min(16, words.value.split('\n').length + 1)}
+          value={words.value}
+          disabled={busy}
+          spellcheck={false}
+          onInput={({ currentTarget }) => (words.value = currentTarget.value)}
+        />
+      </label>
+      {problem.value !== '' && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <div class="buttons">
+        <button type="submit" class="button primary" disabled={busy}>
+          Run with changes
+        </button>
+        <button type="button" class="button" disabled={busy} onClick={onBack}>
+          Back
+        </button>
+      </div>
+    </form>
+  );
+}

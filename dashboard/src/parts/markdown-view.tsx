@@ -1,0 +1,111 @@
+import type { ComponentChild } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { parseBlocks, parseInline, safeHref, type Block, type Inline } from '../text/markdown.ts';
+import { Code, Visible } from './plain-text.tsx';
+
+const LONGEST = 200_000;
+
+export function MarkdownView({ text }: { text: string }) {
+  const blocks = useMemo(() => (text.length > LONGEST ? undefined : parseBlocks(text)), [text]);
+  if (!blocks) return <Code text={text} label="Long text" />;
+  return <div class="markdown">{blocks.map(showBlock)}</div>;
+}
+
+function showBlock(block: Block): ComponentChild {
+  switch (block.kind) {
+    case 'heading': {
+      // The page has the levels above.
+      const Heading = `h${Math.min(6, block.level + 2)}` as 'h3';
+      return <Heading>{inline(block.text)}</Heading>;
+    }
+    case 'paragraph':
+      return <p>{inline(block.text)}</p>;
+    case 'code':
+      return (
+        <>
+          {block.info !== '' && (
+            <p class="code-info quiet">
+              <Visible text={block.info} />
+            </p>
+          )}
+          <Code text={block.text} label="Code" />
+        </>
+      );
+    case 'quote':
+      return <blockquote>{block.blocks.map(showBlock)}</blockquote>;
+    case 'rule':
+      return <hr />;
+    case 'table':
+      return (
+        <div class="table-scroll" tabIndex={0} role="group" aria-label="Table">
+          <table>
+            <thead>
+              <tr>
+                {block.head.map((cell) => (
+                  <th scope="col">{inline(cell)}</th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {block.rows.map((row) => (
+                <tr>
+                  {row.map((cell) => (
+                    <td>{inline(cell)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      );
+    case 'list': {
+      const items = block.items.map(({ done, blocks }) => (
+        <li class={done === undefined ? undefined : 'task'}>
+          {done !== undefined && <span class="task-mark">{done ? '☑' : '☐'} </span>}
+          {blocks.length === 1 && blocks[0]?.kind === 'paragraph' ? inline(blocks[0].text) : blocks.map(showBlock)}
+        </li>
+      ));
+      return block.ordered ? <ol start={block.start}>{items}</ol> : <ul>{items}</ul>;
+    }
+  }
+}
+
+function inline(text: string): ComponentChild[] {
+  return parseInline(text).map(showInline);
+}
+
+function showInline(part: Inline): ComponentChild {
+  switch (part.kind) {
+    case 'text':
+      return <Visible text={part.text} />;
+    case 'code':
+      return (
+        <code>
+          <Visible text={part.text} />
+        </code>
+      );
+    case 'strong':
+      return <strong>{part.parts.map(showInline)}</strong>;
+    case 'emphasis':
+      return <em>{part.parts.map(showInline)}</em>;
+    case 'strike':
+      return <s>{part.parts.map(showInline)}</s>;
+    case 'link':
+      return (
+        <>
+          <a href={part.href} title={part.href} target="_blank" rel="noopener noreferrer nofollow">
+            {part.parts.map(showInline)}
+          </a>
+          {!saysWhere(part) && <span class="quiet"> ({new URL(part.href).host})</span>}
+        </>
+      );
+    case 'break':
+      return <br />;
+  }
+}
+
+/** A link that does not show where it leads is told with its host. */
+function saysWhere({ href, parts }: Extract<Inline, { kind: 'link' }>): boolean {
+  const [only, ...others] = parts;
+  return only?.kind === 'text' && others.length === 0 && safeHref(only.text) === href;
+}

@@ -1,0 +1,129 @@
+import { useSignal } from '@preact/signals';
+import type { ApiRequest } from '../../../src/schema/api.ts';
+import { fields, list, text } from '../timeline/event-data.ts';
+import { Visible } from './plain-text.tsx';
+
+export interface Question {
+  readonly question: string;
+  readonly header: string | undefined;
+  readonly multiSelect: boolean;
+  readonly options: readonly { readonly label: string; readonly description: string | undefined }[];
+}
+
+export function questionsOf({ questions, input }: Pick<ApiRequest, 'questions' | 'input'>): Question[] {
+  return list(questions ?? input['questions']).map((one) => {
+    const { question, header, multiSelect, options } = fields(one);
+    return {
+      question: text(question) ?? '',
+      header: text(header),
+      multiSelect: multiSelect === true,
+      options: list(options).map((option) => ({
+        label: text(fields(option)['label']) ?? '',
+        description: text(fields(option)['description']),
+      })),
+    };
+  });
+}
+
+interface Props {
+  requestId: string;
+  questions: readonly Question[];
+  disabled: boolean;
+  /** Whoever looks at it may not answer. */
+  readOnly: boolean;
+  onAnswer: (answers: Record<string, string | string[]>) => void;
+}
+
+interface Chosen {
+  readonly labels: readonly string[];
+  readonly own: string;
+}
+
+const NOTHING: Chosen = { labels: [], own: '' };
+
+/** Each question with its choices, and a field for another answer. */
+export function Questions({ requestId, questions, disabled, readOnly, onAnswer }: Props) {
+  const chosen = useSignal<readonly Chosen[]>(questions.map(() => NOTHING));
+  const set = (index: number, next: Partial<Chosen>) => {
+    chosen.value = chosen.value.map((one, at) => (at === index ? { ...one, ...next } : one));
+  };
+  const isComplete = chosen.value.every(({ labels, own }) => labels.length > 0 || own.trim() !== '');
+  const submit = () => {
+    const answers = questions.map(({ question, multiSelect }, index): [string, string | string[]] => {
+      const { labels, own } = chosen.value[index] ?? NOTHING;
+      const all = own.trim() === '' ? [...labels] : [...(multiSelect ? labels : []), own.trim()];
+      return [question, multiSelect && all.length > 1 ? all : (all[0] ?? '')];
+    });
+    onAnswer(Object.fromEntries(answers));
+  };
+  return (
+    <form
+      class="questions"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isComplete && !disabled) submit();
+      }}
+    >
+      {questions.map(({ question, header, multiSelect, options }, index) => {
+        const { labels, own } = chosen.value[index] ?? NOTHING;
+        const name = `${requestId}-${index}`;
+        return (
+          <fieldset disabled={disabled}>
+            <legend>
+              {header !== undefined && header !== '' && (
+                <span class="tag">
+                  <Visible text={header} />
+                </span>
+              )}
+              <Visible text={question} />
+            </legend>
+            {options.map(({ label, description }) => (
+              <label class="choice">
+                <input
+                  type={multiSelect ? 'checkbox' : 'radio'}
+                  name={name}
+                  checked={labels.includes(label)}
+                  onChange={({ currentTarget }) => {
+                    if (!multiSelect) set(index, { labels: [label], own: '' });
+                    else
+                      set(index, {
+                        labels: currentTarget.checked ? [...labels, label] : labels.filter((one) => one !== label),
+                      });
+                  }}
+                />
+                <span>
+                  <span class="choice-label">
+                    <Visible text={label} />
+                  </span>
+                  {description !== undefined && (
+                    <span class="choice-description">
+                      <Visible text={description} />
+                    </span>
+                  )}
+                </span>
+              </label>
+            ))}
+            <label class="field" hidden={readOnly}>
+              <span>{options.length > 0 ? 'Another answer' : 'Answer'}</span>
+              <input
+                type="text"
+                value={own}
+                onInput={({ currentTarget }) =>
+                  set(index, {
+                    own: currentTarget.value,
+                    ...(!multiSelect && currentTarget.value !== '' && { labels: [] }),
+                  })
+                }
+              />
+            </label>
+          </fieldset>
+        );
+      })}
+      <div class="buttons" hidden={readOnly}>
+        <button type="submit" class="button primary" disabled={disabled || !isComplete}>
+          Send answer
+        </button>
+      </div>
+    </form>
+  );
+}

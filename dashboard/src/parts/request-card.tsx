@@ -1,0 +1,308 @@
+import { useSignal } from '@preact/signals';
+import { useId, useRef } from 'preact/hooks';
+import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
+import { me } from '../api/sign-in.ts';
+import { answer, answerState, type AnswerState } from '../model/answers.ts';
+import { takeRequests } from '../model/inbox.ts';
+import { links } from '../model/router.ts';
+import { shortcutsOn } from '../model/settings.ts';
+import { oneLine, shortId } from '../text/words.ts';
+import { InputEditor } from './input-editor.tsx';
+import { Visible } from './plain-text.tsx';
+import { Questions, questionsOf } from './questions.tsx';
+import { Markdown } from './rich.tsx';
+import { Deadline, Time } from './time.tsx';
+import { ToolInput } from './tool-input.tsx';
+
+/** One request, with all that is needed to decide on it, and the decision. */
+export function RequestCard({ request, inSession = false }: { request: ApiRequest; inSession?: boolean }) {
+  const heading = useId();
+  const element = useRef<HTMLElement>(null);
+  const state = answerState(request.requestId).value;
+  const isOpen = request.status === 'open' && state.step !== 'late' && state.step !== 'confirmed';
+  const send = (body: AnswerBody) => void answer(request.requestId, body, (settled) => takeRequests([settled]));
+  return (
+    <article
+      class={isOpen ? 'card request' : 'card request settled'}
+      aria-labelledby={heading}
+      tabIndex={-1}
+      ref={element}
+      data-request={request.requestId}
+      onKeyDown={(event) => {
+        // Keys count only while the card itself has the focus, so that no letter of a message decides anything.
+        if (!isOpen || !shortcutsOn.value || event.target !== element.current) return;
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        pressed(event.key, element.current);
+      }}
+    >
+      <header class="card-header">
+        <h2 id={heading}>
+          {request.type === 'permission' ? (
+            <span class="tool-name">
+              <Visible text={request.toolName} />
+            </span>
+          ) : request.type === 'plan_review' ? (
+            'Plan to review'
+          ) : (
+            'Question'
+          )}
+        </h2>
+        {!inSession && (
+          <p class="from">
+            <a href={links.session(request.sessionId)}>
+              <Visible text={oneLine(request.session.title ?? `Session ${shortId(request.sessionId)}`, 80)} />
+            </a>{' '}
+            <span class="quiet">
+              · <span class="mono">{request.session.cwd}</span> · {request.session.owner.name}
+              {request.agentID !== undefined && ' · sub-agent'}
+            </span>
+          </p>
+        )}
+        <p class="when quiet">
+          <Time at={request.createdAt} />
+          {request.expiresAt !== undefined && isOpen && (
+            <>
+              {' · denied '}
+              <Deadline at={request.expiresAt} />
+            </>
+          )}
+        </p>
+      </header>
+      {request.said !== undefined && request.said !== '' && (
+        <p class="said">
+          <Visible text={request.said} />
+        </p>
+      )}
+      <Body request={request} disabled={!isOpen || state.step === 'sent' || !request.mayAnswer} onAnswer={send} />
+      {request.decisionReason !== undefined && (
+        <p class="quiet">
+          <Visible text={request.decisionReason} />
+        </p>
+      )}
+      {request.blockedPath !== undefined && (
+        <p class="quiet">
+          Outside the working directory: <span class="mono">{request.blockedPath}</span>
+        </p>
+      )}
+      <footer class="card-footer">
+        {!isOpen ? (
+          <Outcome request={request} state={state} />
+        ) : request.mayAnswer ? (
+          <Decision request={request} state={state} send={send} />
+        ) : (
+          <p class="quiet">{whoMay()}</p>
+        )}
+      </footer>
+    </article>
+  );
+}
+
+function pressed(key: string, card: HTMLElement | null): void {
+  const control = { a: 'allow', A: 'always', d: 'deny', e: 'change', m: 'message' }[key];
+  const target = control && card?.querySelector<HTMLElement>(`[data-control="${control}"]`);
+  if (!target) return;
+  if (control === 'message') requestAnimationFrame(() => target.focus());
+  else target.click();
+}
+
+function whoMay(): string {
+  return me.value?.hub.approvals === 'human'
+    ? 'Only a person with the role approver or admin may answer this.'
+    : 'Your role may not answer this.';
+}
+
+function Body({
+  request,
+  disabled,
+  onAnswer,
+}: {
+  request: ApiRequest;
+  disabled: boolean;
+  onAnswer: (body: AnswerBody) => void;
+}) {
+  const { input, plan, session, toolName, type } = request;
+  if (type === 'user_question') {
+    return (
+      <Questions
+        requestId={request.requestId}
+        questions={questionsOf(request)}
+        disabled={disabled}
+        readOnly={!request.mayAnswer}
+        onAnswer={(answers) => onAnswer({ decision: 'allow', answers })}
+      />
+    );
+  }
+  if (type === 'plan_review') {
+    return plan === undefined || plan === '' ? (
+      <>
+        <p class="quiet">Claude wrote no plan down; its last words are all there is.</p>
+        <ToolInput toolName={toolName} input={input} cwd={session.cwd} />
+      </>
+    ) : (
+      <div class="plan">
+        <Markdown text={plan} />
+      </div>
+    );
+  }
+  return (
+    <>
+      {request.description !== undefined && (
+        <p>
+          <Visible text={request.description} />
+        </p>
+      )}
+      <ToolInput toolName={toolName} input={input} cwd={session.cwd} place={request.edit} />
+    </>
+  );
+}
+
+interface DecisionProps {
+  request: ApiRequest;
+  state: AnswerState;
+  send: (body: AnswerBody) => void;
+}
+
+function Decision({ request, state, send }: DecisionProps) {
+  const message = useSignal('');
+  const editing = useSignal(false);
+  const busy = state.step === 'sent';
+  const isQuestion = request.type === 'user_question';
+  const words = message.value.trim();
+  if (editing.value) {
+    return (
+      <InputEditor
+        toolName={request.toolName}
+        input={request.input}
+        busy={busy}
+        onSend={(updatedInput) => send({ decision: 'allow', updatedInput })}
+        onBack={() => (editing.value = false)}
+      />
+    );
+  }
+  return (
+    <>
+      <label class="field deny-words">
+        <span class="visually-hidden">Message to Claude</span>
+        <textarea
+          rows={1}
+          placeholder={isQuestion ? 'Words to Claude, if you decline' : 'Words to Claude, if you deny'}
+          value={message.value}
+          disabled={busy}
+          data-control="message"
+          onInput={({ currentTarget }) => (message.value = currentTarget.value)}
+        />
+      </label>
+      <div class="buttons">
+        {!isQuestion && (
+          <button
+            type="button"
+            class="button primary"
+            data-control="allow"
+            disabled={busy}
+            onClick={() => send({ decision: 'allow' })}
+          >
+            Allow
+          </button>
+        )}
+        {request.type === 'permission' && request.alwaysAllows !== undefined && (
+          <button
+            type="button"
+            class="button"
+            data-control="always"
+            disabled={busy}
+            title={`Also allows, in this session: ${request.alwaysAllows}`}
+            onClick={() => send({ decision: 'allow', always: true })}
+          >
+            Always allow
+          </button>
+        )}
+        {request.type === 'permission' && (
+          <button
+            type="button"
+            class="button"
+            data-control="change"
+            disabled={busy}
+            onClick={() => (editing.value = true)}
+          >
+            Change…
+          </button>
+        )}
+        <button
+          type="button"
+          class="button danger"
+          data-control="deny"
+          disabled={busy}
+          onClick={() => send({ decision: 'deny', ...(words !== '' && { message: words }) })}
+        >
+          Deny
+        </button>
+        <Progress state={state} />
+      </div>
+      {request.type === 'permission' && request.alwaysAllows !== undefined && (
+        <p class="quiet always-words">
+          “Always allow” also allows, in this session: <span class="mono">{request.alwaysAllows}</span>
+        </p>
+      )}
+    </>
+  );
+}
+
+function Progress({ state }: { state: AnswerState }) {
+  const words =
+    state.step === 'sent'
+      ? state.retrying === undefined
+        ? 'Sent…'
+        : `Not confirmed yet: ${state.retrying} Trying again.`
+      : state.step === 'refused'
+        ? state.why
+        : '';
+  return (
+    <span class={state.step === 'refused' ? 'answer-state problem' : 'answer-state'} aria-live="polite">
+      {words}
+    </span>
+  );
+}
+
+function Outcome({ request, state }: { request: ApiRequest; state: AnswerState }) {
+  const outcome = request.outcome ?? (state.step === 'late' ? state.outcome : undefined);
+  return (
+    <p class="outcome" aria-live="polite">
+      {state.step === 'late' && <strong>Too late. </strong>}
+      {outcome ? (
+        <OutcomeWords outcome={outcome} mine={state.step === 'confirmed'} />
+      ) : state.step === 'confirmed' ? (
+        `${state.body.decision === 'allow' ? 'Allowed' : 'Denied'} by you, confirmed.`
+      ) : (
+        'This request is no longer open.'
+      )}
+      {state.step === 'confirmed' && state.warnings.map((warning) => <span class="warning"> {warning}</span>)}
+    </p>
+  );
+}
+
+const SOURCES: Record<string, string> = {
+  timeout: 'nobody answered in time',
+  cancel: 'the turn was stopped',
+  shutdown: 'the hub stopped',
+  policy: 'a rule of the operator',
+};
+
+export function OutcomeWords({ outcome, mine }: { outcome: RequestOutcomeView; mine: boolean }) {
+  const { decision, by, source, at, message, inputChanged } = outcome;
+  const itself = SOURCES[source];
+  return (
+    <>
+      <strong class={decision === 'allow' ? 'allowed' : 'denied'}>{decision === 'allow' ? 'Allowed' : 'Denied'}</strong>{' '}
+      {itself !== undefined ? `because ${itself}` : `by ${mine ? `you (${by})` : by}`}
+      {inputChanged === true && ', with changes'} <Time at={at} />
+      {message !== undefined && message !== '' && (
+        <>
+          {': '}
+          <q>
+            <Visible text={message} />
+          </q>
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,88 @@
+import { useSignal } from '@preact/signals';
+import type { RewindAnswer } from '../../../src/schema/api.ts';
+import { api, wordsOf } from '../api/client.ts';
+import { plural } from '../text/words.ts';
+import { Dialog } from './dialog.tsx';
+import { Visible } from './plain-text.tsx';
+
+type State =
+  | { readonly step: 'closed' | 'looking' }
+  | { readonly step: 'preview' | 'done'; readonly answer: RewindAnswer }
+  | { readonly step: 'failed'; readonly why: string };
+
+/** Puts the session's files back to where they were, after a look at which. */
+export function RewindButton({ sessionId, messageId }: { sessionId: string; messageId: string }) {
+  const state = useSignal<State>({ step: 'closed' });
+  const run = (dryRun: boolean) => {
+    if (dryRun) state.value = { step: 'looking' };
+    api.rewind(sessionId, { toUserMessage: messageId, dryRun }).then(
+      (answer) => (state.value = { step: dryRun ? 'preview' : 'done', answer }),
+      (error: unknown) => (state.value = { step: 'failed', why: wordsOf(error) }),
+    );
+  };
+  const shown = state.value;
+  return (
+    <>
+      <button type="button" class="link rewind" onClick={() => run(true)}>
+        Rewind files to here
+      </button>
+      {shown.step !== 'closed' && (
+        <Dialog title="Rewind files" onClose={() => (state.value = { step: 'closed' })}>
+          {shown.step === 'looking' && <p aria-live="polite">Looking what would be put back…</p>}
+          {shown.step === 'failed' && (
+            <p class="problem" role="alert">
+              {shown.why}
+            </p>
+          )}
+          {(shown.step === 'preview' || shown.step === 'done') && <Answer answer={shown.answer} />}
+          <form method="dialog" class="buttons">
+            {shown.step === 'preview' && shown.answer.outcome === 'done' && shown.answer.files.length > 0 && (
+              <button type="button" class="button danger" onClick={() => run(false)}>
+                Put them back
+              </button>
+            )}
+            <button type="submit" class="button">
+              Close
+            </button>
+          </form>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Answer({ answer }: { answer: RewindAnswer }) {
+  if (answer.outcome === 'awaits_person') return <p>A person has to allow it first: it is in the inbox.</p>;
+  const { dryRun, files, left, lines } = answer;
+  return (
+    <>
+      <p>
+        {files.length === 0
+          ? 'Nothing to put back.'
+          : `${plural(files.length, 'file')} ${dryRun ? 'would be put back' : 'put back'}${lines ? `: +${lines.insertions} −${lines.deletions}` : ''}`}
+      </p>
+      <ul class="mono">
+        {files.map((file) => (
+          <li>
+            <Visible text={file} />
+          </li>
+        ))}
+      </ul>
+      {left.length > 0 && (
+        <>
+          <p>Left as they are:</p>
+          <ul>
+            {left.map(({ path, why }) => (
+              <li>
+                <span class="mono">
+                  <Visible text={path} />
+                </span>
+                : {why}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}

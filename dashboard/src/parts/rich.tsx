@@ -1,0 +1,29 @@
+import { lazy } from './lazy.tsx';
+import type { EditDiffProps } from './diff-view.tsx';
+import { Code } from './plain-text.tsx';
+
+/** Parts that not every page needs. Until they are there, and if they never come, the plain text is shown. */
+
+export const Markdown = lazy<{ text: string }>(
+  async () => (await import('./markdown-view.tsx')).MarkdownView,
+  ({ text }) => <Code text={text} label="Text" />,
+);
+
+export const EditDiff = lazy<EditDiffProps>(
+  async () => (await import('./diff-view.tsx')).EditDiff,
+  ({ before, after, label }) => (
+    <>
+      <Code text={before} label={`${label}, before`} />
+      <Code text={after} label={`${label}, after`} />
+    </>
+  ),
+);
+
+export const UnifiedDiff = lazy<{ text: string; startOpen: boolean }>(
+  async () => (await import('./diff-view.tsx')).UnifiedDiff,
+  ({ text }) => <Code text={text} label="Changes" />,
+);
+
+export function loadRichParts(): void {
+  for (const part of [Markdown, EditDiff, UnifiedDiff]) part.load();
+}

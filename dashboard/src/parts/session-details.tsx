@@ -1,0 +1,68 @@
+import type { ComponentChildren } from 'preact';
+import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import { me } from '../api/sign-in.ts';
+import { links } from '../model/router.ts';
+import { modeWords } from '../text/permission-modes.ts';
+import { dollars } from '../text/words.ts';
+import { Code } from './plain-text.tsx';
+import { Time } from './time.tsx';
+
+export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
+  const { workspace } = detail;
+  return (
+    <div class="work">
+      <dl class="fields facts">
+        <Fact name="Session">
+          <span class="mono">{detail.sessionId}</span>
+          {me.value?.may.readAudit === true && (
+            <>
+              {' '}
+              <a href={links.auditOf(detail.sessionId)}>Its audit trail</a>
+            </>
+          )}
+        </Fact>
+        <Fact name="Directory">
+          <span class="mono">{detail.cwd}</span>
+        </Fact>
+        {workspace?.type === 'worktree' && (
+          <Fact name="Worktree">
+            <span class="mono">
+              {workspace.branch} from {workspace.base}, in {workspace.path}
+            </span>
+          </Fact>
+        )}
+        <Fact name="Owner">{detail.owner.name}</Fact>
+        <Fact name="Model">{detail.model ?? 'default'}</Fact>
+        {detail.permissionMode !== undefined && (
+          <Fact name="Mode">
+            {detail.permissionMode} <span class="quiet">{modeWords(detail.permissionMode)}</span>
+          </Fact>
+        )}
+        <Fact name="Began">
+          <Time at={detail.createdAt} />
+        </Fact>
+        <Fact name="Last active">
+          <Time at={detail.lastActiveAt} />
+        </Fact>
+        <Fact name="Turns">{detail.totalTurns}</Fact>
+        <Fact name="Cost">
+          {dollars(detail.totalCostUsd)}
+          {detail.costUnknown === true && ', and more that nobody knows'}
+        </Fact>
+        {(detail.backgroundTasks ?? 0) > 0 && <Fact name="Background tasks">{detail.backgroundTasks}</Fact>}
+        <Fact name="Hub">{detail.hub}</Fact>
+      </dl>
+      <h2>Options</h2>
+      <Code text={JSON.stringify(detail.options, null, 2)} label="Options of the session" />
+    </div>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

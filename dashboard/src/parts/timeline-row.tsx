@@ -1,0 +1,169 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import type { SessionView } from '../model/session-view.ts';
+import { duration, plural } from '../text/words.ts';
+import type { AgentResult } from '../../../src/schema/events.ts';
+import type { AskedRequest, Row, ToolCall } from '../timeline/timeline.ts';
+import { toolSummary } from '../timeline/tool-summary.ts';
+import { ChevronIcon } from './icons.tsx';
+import { Code, Visible } from './plain-text.tsx';
+import { RewindButton } from './rewind.tsx';
+import { Markdown } from './rich.tsx';
+import { Time } from './time.tsx';
+import { ToolInput } from './tool-input.tsx';
+
+interface Props {
+  row: Row;
+  shown: SessionView;
+  detail: ApiSessionDetail;
+}
+
+const DEEPEST = 4;
+
+export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
+  const level = `row depth-${Math.min(depth, DEEPEST)}`;
+  switch (item.kind) {
+    case 'prompt':
+      return (
+        <section class={`${level} prompt`} aria-label="Message to Claude">
+          <p class="row-head quiet">
+            Prompt · <Time at={item.at} />
+            {item.messageId !== undefined && detail.may.includes('rewind') && (
+              <RewindButton sessionId={detail.sessionId} messageId={item.messageId} />
+            )}
+          </p>
+          <div class="prompt-text">
+            <Visible text={item.text} />
+          </div>
+        </section>
+      );
+    case 'text':
+      return (
+        <section class={`${level} text`} aria-label="Claude">
+          <Markdown text={item.text} />
+          {item.unfinished && <span class="cursor" aria-hidden="true" />}
+        </section>
+      );
+    case 'thinking':
+      return (
+        <Folding class={`${level} thinking`} summary={<span class="quiet">Thinking</span>}>
+          <div class="prompt-text quiet">
+            <Visible text={item.text} />
+          </div>
+        </Folding>
+      );
+    case 'tool':
+      return <ToolRow level={level} call={item.call} shown={shown} cwd={detail.cwd} />;
+    case 'request':
+      return (
+        <div class={`${level} note`}>
+          <Visible text={item.request.toolName} /> · {requestWords(item.request)}
+        </div>
+      );
+    case 'result':
+      return <ResultRow level={level} result={item.result} at={item.at} />;
+    case 'note':
+      return (
+        <div class={`${level} note ${item.isProblem ? 'problem' : 'quiet'}`}>
+          <Visible text={item.text} /> · <Time at={item.at} />
+        </div>
+      );
+  }
+}
+
+function Folding(props: { class: string; summary: ComponentChildren; children: ComponentChildren }) {
+  const open = useSignal(false);
+  return (
+    <details class={props.class} open={open.value} onToggle={({ currentTarget }) => (open.value = currentTarget.open)}>
+      <summary>
+        <ChevronIcon />
+        {props.summary}
+      </summary>
+      {open.value && <div class="fold">{props.children}</div>}
+    </details>
+  );
+}
+
+type Progress = 'waiting' | 'running' | 'done' | 'failed' | 'denied';
+
+const MARKS: Record<Progress, { readonly mark: string; readonly word: string }> = {
+  waiting: { mark: '◆', word: 'waiting for an answer' },
+  running: { mark: '▸', word: 'running' },
+  done: { mark: '✓', word: 'done' },
+  failed: { mark: '✕', word: 'failed' },
+  denied: { mark: '⊘', word: 'denied' },
+};
+
+function progressOf({ request, endedAt, failed }: ToolCall): Progress {
+  if (request?.outcome?.decision === 'deny') return 'denied';
+  if (endedAt !== undefined) return failed === true ? 'failed' : 'done';
+  return request && !request.outcome ? 'waiting' : 'running';
+}
+
+function ToolRow({ level, call, shown, cwd }: { level: string; call: ToolCall; shown: SessionView; cwd: string }) {
+  const progress = progressOf(call);
+  const { mark, word } = MARKS[progress];
+  const took = call.endedAt === undefined ? '' : duration(call.endedAt - call.startedAt);
+  return (
+    <div class={`${level} tool tool-${progress}`}>
+      <Folding
+        class="tool-fold"
+        summary={
+          <>
+            <span class="mark" title={word} role="img" aria-label={word}>
+              {mark}
+            </span>
+            <span class="tool-name">
+              <Visible text={call.name} />
+            </span>
+            <span class="tool-summary mono">
+              <Visible text={toolSummary(call.name, call.input, cwd)} />
+            </span>
+            <span class="took quiet">{progress === 'done' || progress === 'failed' ? took : word}</span>
+          </>
+        }
+      >
+        <ToolInput toolName={call.name} input={call.input} cwd={cwd} />
+        {call.request && <p class="quiet">{requestWords(call.request)}</p>}
+        {call.output !== undefined && call.output !== '' && (
+          <Code text={call.output} label="Result" tone={call.failed === true ? 'problem' : 'output'} />
+        )}
+      </Folding>
+      {call.steps.length > 0 && (
+        <button
+          type="button"
+          class="link steps"
+          aria-expanded={!shown.isFolded(call)}
+          onClick={() => shown.fold(call, !shown.isFolded(call))}
+        >
+          {shown.isFolded(call) ? 'Show' : 'Hide'} {plural(call.steps.length, 'step')} of the sub-agent
+        </button>
+      )}
+    </div>
+  );
+}
+
+function requestWords({ outcome }: AskedRequest): string {
+  if (!outcome) return 'Waiting for an answer';
+  const words = outcome.decision === 'allow' ? 'Allowed' : 'Denied';
+  const message = outcome.message === undefined || outcome.message === '' ? '' : `: ${outcome.message}`;
+  return `${words} by ${outcome.source}${outcome.changed ? ', with changes' : ''}${message}`;
+}
+
+function ResultRow({ level, result, at }: { level: string; result: AgentResult; at: number }) {
+  const { isError, interrupted, numTurns, durationMs, permissionDenials, text } = result;
+  const denied = permissionDenials.length;
+  return (
+    <section class={isError ? `${level} result problem` : `${level} result`} aria-label="End of the turn">
+      <p class="row-head">
+        <strong>{interrupted ? 'Interrupted' : isError ? 'Ended with an error' : 'Turn ended'}</strong>
+        <span class="quiet">
+          {plural(numTurns, 'step')} · {duration(durationMs)}
+          {denied > 0 && ` · ${denied} denied`} · <Time at={at} />
+        </span>
+      </p>
+      {isError && !interrupted && <Code text={text === '' ? 'No further words.' : text} label="Error" tone="problem" />}
+    </section>
+  );
+}

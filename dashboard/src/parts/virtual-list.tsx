@@ -1,0 +1,156 @@
+import type { ComponentChild, RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+
+interface Props<Item> {
+  readonly items: readonly Item[];
+  readonly keyOf: (item: Item) => string;
+  readonly render: (item: Item) => ComponentChild;
+  /** Until an item has been measured. */
+  readonly estimate: number;
+  readonly scroller: RefObject<HTMLElement | null>;
+  readonly label: string;
+  /** Stays at the end while somebody looks at it. */
+  readonly followEnd?: boolean;
+  readonly onNearStart?: () => void;
+  readonly onNearEnd?: () => void;
+  readonly onAtEnd?: (atEnd: boolean) => void;
+  readonly class?: string;
+}
+
+const OVERSCAN_PX = 600;
+const NEAR_PX = 800;
+const AT_END_PX = 40;
+
+/**
+ * A long list of which only what is near the screen exists. Heights are measured, and what changes above the first visible
+ * item does not move it.
+ */
+export function VirtualList<Item>(props: Props<Item>) {
+  const { items, keyOf, render, estimate, scroller, label, followEnd = false } = props;
+  const outer = useRef<HTMLDivElement>(null);
+  const heights = useRef(new Map<string, number>());
+  const [, redraw] = useReducer((count: number, _: undefined) => count + 1, 0);
+  const follows = useRef(followEnd);
+  /** The first visible item and how far above the edge it begins. */
+  const anchor = useRef<{ key: string; offset: number } | undefined>(undefined);
+  const latest = useRef(props);
+  latest.current = props;
+
+  const offsets = new Float64Array(items.length + 1);
+  for (const [index, item] of items.entries()) {
+    offsets[index + 1] = (offsets[index] ?? 0) + (heights.current.get(keyOf(item)) ?? estimate);
+  }
+  const total = offsets[items.length] ?? 0;
+  const { top, height } = windowOf(scroller.current, outer.current, total, follows.current);
+  const first = Math.max(0, indexAt(offsets, top - OVERSCAN_PX));
+  const last = Math.min(items.length, indexAt(offsets, top + height + OVERSCAN_PX) + 1);
+
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    let frame = 0;
+    const onScroll = () => {
+      const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX;
+      follows.current = (latest.current.followEnd ?? false) && atEnd;
+      latest.current.onAtEnd?.(atEnd);
+      remember();
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => redraw(undefined));
+    };
+    const remember = () => {
+      anchor.current = firstVisible(outer.current, element);
+    };
+    const resized = new ResizeObserver(() => {
+      if (follows.current) element.scrollTop = element.scrollHeight;
+      redraw(undefined);
+    });
+    element.addEventListener('scroll', onScroll, { passive: true });
+    resized.observe(element);
+    redraw(undefined);
+    return () => {
+      element.removeEventListener('scroll', onScroll);
+      resized.disconnect();
+      cancelAnimationFrame(frame);
+    };
+  }, []);
+
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    const list = outer.current;
+    if (!element || !list) return;
+    let changed = false;
+    for (const row of list.querySelectorAll<HTMLElement>(':scope > [data-key]')) {
+      const key = row.dataset['key'] ?? '';
+      const measured = row.offsetHeight;
+      if (heights.current.get(key) !== measured) {
+        heights.current.set(key, measured);
+        changed = true;
+      }
+    }
+    if (follows.current) {
+      element.scrollTop = element.scrollHeight;
+    } else if (anchor.current) {
+      const index = items.findIndex((item) => keyOf(item) === anchor.current?.key);
+      const row = index < 0 ? null : list.querySelector<HTMLElement>(`:scope > [data-index="${index}"]`);
+      const before = offsets[index];
+      if (row || before !== undefined) {
+        const at = row ? row.getBoundingClientRect().top : list.getBoundingClientRect().top + (before ?? 0);
+        const drift = at - element.getBoundingClientRect().top - anchor.current.offset;
+        if (Math.abs(drift) >= 1) element.scrollTop += drift;
+      }
+    }
+    if (changed) redraw(undefined);
+    if (top < NEAR_PX) latest.current.onNearStart?.();
+    if (total - top - height < NEAR_PX) latest.current.onNearEnd?.();
+  });
+
+  return (
+    <div class={`virtual ${props.class ?? ''}`} role="list" aria-label={label} ref={outer}>
+      <div style={{ height: `${offsets[first] ?? 0}px` }} aria-hidden="true" />
+      {items.slice(first, last).map((item, index) => {
+        const key = keyOf(item);
+        return (
+          <div
+            key={key}
+            data-key={key}
+            data-index={first + index}
+            role="listitem"
+            aria-posinset={first + index + 1}
+            aria-setsize={items.length}
+          >
+            {render(item)}
+          </div>
+        );
+      })}
+      <div style={{ height: `${Math.max(0, total - (offsets[last] ?? total))}px` }} aria-hidden="true" />
+    </div>
+  );
+}
+
+function windowOf(scroller: HTMLElement | null, list: HTMLElement | null, total: number, atEnd: boolean) {
+  const height = scroller?.clientHeight ?? innerHeight;
+  if (!scroller || !list) return { top: atEnd ? Math.max(0, total - height) : 0, height };
+  if (atEnd) return { top: Math.max(0, total - height), height };
+  return { top: scroller.getBoundingClientRect().top - list.getBoundingClientRect().top, height };
+}
+
+function firstVisible(list: HTMLElement | null, scroller: HTMLElement) {
+  const edge = scroller.getBoundingClientRect().top;
+  for (const row of list?.querySelectorAll<HTMLElement>(':scope > [data-key]') ?? []) {
+    const box = row.getBoundingClientRect();
+    if (box.bottom > edge) return { key: row.dataset['key'] ?? '', offset: box.top - edge };
+  }
+  return undefined;
+}
+
+/** The item that a position falls into. */
+function indexAt(offsets: Float64Array, position: number): number {
+  let low = 0;
+  let high = offsets.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if ((offsets[middle] ?? 0) <= position) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

@@ -1,0 +1,190 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ApiSessionDetail, ApplyBody, DiffAnswer } from '../../../src/schema/api.ts';
+import { api, CallFailure, newKey, wordsOf } from '../api/client.ts';
+import type { SessionView } from '../model/session-view.ts';
+import { plural } from '../text/words.ts';
+import { Dialog } from './dialog.tsx';
+import { Failed, Loading } from './empty.tsx';
+import { UnifiedDiff } from './rich.tsx';
+import { WorkFacts } from './work-facts.tsx';
+
+const PAGE_BYTES = 400_000;
+
+type Loaded =
+  | { readonly state: 'loading' }
+  | { readonly state: 'loaded'; readonly diff: DiffAnswer }
+  | { readonly state: 'failed'; readonly why: string };
+
+/** What the session changed, file by file, and what becomes of it. */
+export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
+  const loaded = useSignal<Loaded>({ state: 'loading' });
+  const load = () => {
+    api.diff(detail.sessionId, { maxBytes: PAGE_BYTES }).then(
+      (diff) => (loaded.value = { state: 'loaded', diff }),
+      (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
+    );
+  };
+  const loadMore = () => {
+    const before = loaded.value;
+    if (before.state !== 'loaded' || before.diff.nextOffset === undefined) return;
+    api.diff(detail.sessionId, { maxBytes: PAGE_BYTES, offset: before.diff.nextOffset }).then(
+      ({ diff, nextOffset }) => {
+        const { nextOffset: _, ...whole } = before.diff;
+        loaded.value = {
+          state: 'loaded',
+          diff: { ...whole, diff: before.diff.diff + diff, ...(nextOffset !== undefined && { nextOffset }) },
+        };
+      },
+      (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
+    );
+  };
+  // A session that comes to rest has changed what it is going to change.
+  useEffect(load, [detail.sessionId, detail.state]);
+  const state = loaded.value;
+  return (
+    <div class="work">
+      <Settle shown={shown} detail={detail} onDone={load} />
+      {detail.result?.work && <WorkFacts work={detail.result.work} />}
+      {state.state === 'loading' ? (
+        <Loading what="Comparing files…" />
+      ) : state.state === 'failed' ? (
+        <Failed what="The changes could not be read" why={state.why} onRetry={load} />
+      ) : state.diff.filesChanged === 0 && state.diff.diff === '' ? (
+        <p class="quiet">No file has changed since the session began.</p>
+      ) : (
+        <>
+          <p>
+            {plural(state.diff.filesChanged, 'file')} changed, <span class="added">+{state.diff.insertions}</span>{' '}
+            <span class="removed">−{state.diff.deletions}</span>{' '}
+            <button type="button" class="button small" onClick={load}>
+              Compare again
+            </button>
+          </p>
+          <UnifiedDiff text={state.diff.diff} startOpen={state.diff.filesChanged <= 10} />
+          {state.diff.nextOffset !== undefined && (
+            <button type="button" class="button" onClick={loadMore}>
+              Show more files
+            </button>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+type Settling =
+  | { readonly step: 'none' | 'busy' }
+  | { readonly step: 'told'; readonly words: string }
+  | { readonly step: 'failed'; readonly why: string }
+  | { readonly step: 'confirm'; readonly force: boolean; readonly why: string };
+
+function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSessionDetail; onDone: () => void }) {
+  const mode = useSignal<NonNullable<ApplyBody['mode']>>('merge');
+  const state = useSignal<Settling>({ step: 'none' });
+  const key = useRef(newKey());
+  const { may, sessionId, workspace } = detail;
+  if (workspace?.type !== 'worktree') return null;
+  const end = (next: Settling) => {
+    key.current = newKey();
+    state.value = next;
+    void shown.refresh();
+    onDone();
+  };
+  const apply = () => {
+    state.value = { step: 'busy' };
+    api.apply(sessionId, { mode: mode.value }, key.current).then(
+      (answer) =>
+        end({
+          step: 'told',
+          words:
+            answer.outcome === 'applied'
+              ? `Applied${answer.branch === undefined ? '' : ` to ${answer.branch}`}${answer.commit === undefined ? '' : ` as ${answer.commit.slice(0, 10)}`}.`
+              : answer.outcome === 'nothing_to_apply'
+                ? 'There is nothing to apply.'
+                : 'A person has to allow it first: it is in the inbox.',
+        }),
+      (error: unknown) => end({ step: 'failed', why: wordsOf(error) }),
+    );
+  };
+  const discard = (force: boolean) => {
+    state.value = { step: 'busy' };
+    api.discard(sessionId, { force }, key.current).then(
+      (answer) =>
+        end({
+          step: 'told',
+          words:
+            answer.outcome === 'discarded'
+              ? `Discarded.${answer.keptBranches.length > 0 ? ` Kept: ${answer.keptBranches.join(', ')}.` : ''}`
+              : 'A person has to allow it first: it is in the inbox.',
+        }),
+      (error: unknown) => {
+        const unmerged = !force && error instanceof CallFailure && error.status !== 403 && error.code !== 'OFFLINE';
+        end(unmerged ? { step: 'confirm', force: true, why: wordsOf(error) } : { step: 'failed', why: wordsOf(error) });
+      },
+    );
+  };
+  const told = state.value;
+  const busy = told.step === 'busy';
+  return (
+    <section class="settle card" aria-label="Worktree">
+      <p>
+        Branch <span class="mono">{workspace.branch}</span> from <span class="mono">{workspace.base}</span>
+        {workspace.state !== undefined && ` · ${workspace.state}`}
+      </p>
+      <div class="buttons">
+        {may.includes('apply') && (
+          <>
+            <select
+              aria-label="How to apply"
+              value={mode.value}
+              disabled={busy}
+              onChange={({ currentTarget }) => (mode.value = currentTarget.value as 'merge' | 'squash' | 'patch')}
+            >
+              <option value="merge">Merge commit</option>
+              <option value="squash">One commit</option>
+              <option value="patch">Changes only, no commit</option>
+            </select>
+            <button type="button" class="button primary" disabled={busy} onClick={apply}>
+              Apply
+            </button>
+          </>
+        )}
+        {may.includes('discard') && (
+          <button
+            type="button"
+            class="button danger"
+            disabled={busy}
+            onClick={() => (state.value = { step: 'confirm', force: false, why: '' })}
+          >
+            Discard
+          </button>
+        )}
+        <span class={told.step === 'failed' ? 'answer-state problem' : 'answer-state'} aria-live="polite">
+          {told.step === 'told' ? told.words : told.step === 'failed' ? told.why : busy ? 'Working on it…' : ''}
+        </span>
+      </div>
+      {told.step === 'confirm' && (
+        <Dialog
+          title="Discard this worktree?"
+          onClose={() => state.value.step === 'confirm' && (state.value = { step: 'none' })}
+        >
+          <p>
+            {told.force
+              ? told.why
+              : 'The directory of the session is removed. Work that is not merged stops this first.'}
+          </p>
+          {told.force && <p>If you go on, its branch is kept, so that nothing is lost for good.</p>}
+          <form method="dialog" class="buttons">
+            <button type="button" class="button danger" onClick={() => discard(told.force)}>
+              {told.force ? 'Discard anyway' : 'Yes, discard it'}
+            </button>
+            <button type="submit" class="button" autoFocus>
+              Keep it
+            </button>
+          </form>
+        </Dialog>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseBlocks, parseInline, safeHref, type Block, type Inline } from './markdown.ts';
+
+test('blocks are told apart', () => {
+  const kinds = parseBlocks(
+    '# Title\n\ntext\nmore\n\n- one\n- two\n  - inner\n\n1. first\n2. second\n\n```ts\nconst a = 1;\n```\n\n> quoted\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n---',
+  ).map(({ kind }) => kind);
+  expect(kinds).toEqual(['heading', 'paragraph', 'list', 'list', 'code', 'quote', 'table', 'rule']);
+});
+
+test('lists nest, keep their numbers and know tasks', () => {
+  expect(parseBlocks('3. three\n   - [x] done\n   - [ ] open\n4. four')).toEqual([
+    {
+      kind: 'list',
+      ordered: true,
+      start: 3,
+      items: [
+        {
+          done: undefined,
+          blocks: [
+            { kind: 'paragraph', text: 'three' },
+            {
+              kind: 'list',
+              ordered: false,
+              start: 1,
+              items: [
+                { done: true, blocks: [{ kind: 'paragraph', text: 'done' }] },
+                { done: false, blocks: [{ kind: 'paragraph', text: 'open' }] },
+              ],
+            },
+          ],
+        },
+        { done: undefined, blocks: [{ kind: 'paragraph', text: 'four' }] },
+      ],
+    },
+  ]);
+});
+
+test('code that nobody closed goes to the end', () => {
+  expect(parseBlocks('```\na\n\n# b')).toEqual([{ kind: 'code', info: '', text: 'a\n\n# b' }]);
+});
+
+test('emphasis, code and links are found, and names with underscores left alone', () => {
+  const parts = parseInline('**bold** _soft_ `a_b` snake_case_name [site](https://example.com/x) https://example.org.');
+  expect(parts.map(({ kind }) => kind)).toEqual([
+    'strong',
+    'text',
+    'emphasis',
+    'text',
+    'code',
+    'text',
+    'link',
+    'text',
+    'link',
+    'text',
+  ]);
+});
+
+test.each([
+  'javascript:alert(1)',
+  'JaVaScRiPt:alert(1)',
+  'data:text/html,x',
+  'vbscript:x',
+  'file:///etc/passwd',
+  '//host/x',
+  'x',
+])('%s is no address to open', (target) => {
+  expect(safeHref(target)).toBeUndefined();
+  expect(parseInline(`[click](${target})`).some(({ kind }) => kind === 'link')).toBe(false);
+});
+
+test('HTML is text', () => {
+  expect(parseBlocks('<img src=x onerror=alert(1)>')).toEqual([
+    { kind: 'paragraph', text: '<img src=x onerror=alert(1)>' },
+  ]);
+  expect(parseInline('<b>x</b>')).toEqual([{ kind: 'text', text: '<b>x</b>' }]);
+});
+
+test('an image is a link with words, never loaded', () => {
+  expect(parseInline('![logo](https://example.com/a.png)')).toEqual([
+    { kind: 'link', href: 'https://example.com/a.png', parts: [{ kind: 'text', text: 'image: logo' }] },
+  ]);
+});
+
+test('whatever the text, it is read, quickly, and no letter of it is lost', () => {
+  const pieces = fc.constantFrom(
+    '*',
+    '**',
+    '_',
+    '`',
+    '```',
+    '\n',
+    '\n\n',
+    '- ',
+    '1. ',
+    '> ',
+    '# ',
+    '|',
+    '[',
+    '](',
+    ')',
+    '<',
+    'word ',
+    '  ',
+    '~~',
+    '\\',
+    'https://a.b/c ',
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 60 }), (parts) => {
+      const text = `${parts.join('')}MARK`;
+      expect(words(parseBlocks(text))).toContain('MARK');
+    }),
+  );
+});
+
+function words(blocks: readonly Block[]): string {
+  return blocks
+    .map((block) => {
+      if (block.kind === 'code') return `${block.info} ${block.text}`;
+      if (block.kind === 'quote') return words(block.blocks);
+      if (block.kind === 'list') return block.items.map((item) => words(item.blocks)).join(' ');
+      if (block.kind === 'table')
+        return [...block.head, ...block.rows.flat()].map((cell) => inlineWords(parseInline(cell))).join(' ');
+      return block.kind === 'rule' ? '' : inlineWords(parseInline(block.text));
+    })
+    .join('\n');
+}
+
+function inlineWords(parts: readonly Inline[]): string {
+  return parts.map((part) => ('text' in part ? part.text : 'parts' in part ? inlineWords(part.parts) : '\n')).join('');
+}

@@ -1,0 +1,67 @@
+/** Amounts, times and names as people read them. */
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+export function relativeTime(at: number, now: number): string {
+  const past = now - at;
+  const distance = Math.abs(past);
+  if (distance < 45_000) return past >= -5000 ? 'just now' : 'in a moment';
+  const amount =
+    distance < HOUR
+      ? `${Math.max(1, Math.round(distance / MINUTE))} min`
+      : distance < DAY
+        ? `${Math.round(distance / HOUR)} h`
+        : `${Math.round(distance / DAY)} d`;
+  return past > 0 ? `${amount} ago` : `in ${amount}`;
+}
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const dayAndClock = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+});
+
+export function exactTime(at: number): string {
+  return exact.format(at);
+}
+
+export function clockTime(at: number, now: number): string {
+  return now - at < 12 * HOUR ? clock.format(at) : dayAndClock.format(at);
+}
+
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < MINUTE) return `${Math.round(ms / 1000)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.round((ms % MINUTE) / 1000)} s`;
+  return `${Math.floor(ms / HOUR)} h ${Math.round((ms % HOUR) / MINUTE)} min`;
+}
+
+export function dollars(amount: number): string {
+  if (amount === 0) return '$0';
+  return amount < 0.01 ? '< $0.01' : `$${amount.toFixed(2)}`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString()} ${count === 1 ? one : many}`;
+}
+
+export function shortId(id: string): string {
+  return id.slice(0, 8);
+}
+
+/** A path below the session's directory is read without it. */
+export function pathWithin(path: string, directory: string): string {
+  const root = directory.replace(/[\\/]+$/, '');
+  return path.startsWith(`${root}/`) || path.startsWith(`${root}\\`) ? path.slice(root.length + 1) : path;
+}
+
+export function oneLine(text: string, longest = 160): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length <= longest ? line : `${line.slice(0, longest - 1)}…`;
+}

@@ -1,0 +1,60 @@
+import type { EventBody } from '../../../src/schema/events.ts';
+import { plural } from '../text/words.ts';
+
+export interface Note {
+  readonly text: string;
+  readonly isProblem: boolean;
+}
+
+/** Reports of Claude Code that say something to a person. */
+const NOTICES: Readonly<Record<string, string>> = {
+  compact_boundary: 'The conversation was shortened to make room',
+  task_started: 'Background task started',
+  task_notification: 'Background task ended',
+  model_refusal_fallback: 'The model refused; another one goes on',
+  model_refusal_no_fallback: 'The model refused',
+  informational: '',
+  notification: '',
+};
+
+/** One line for what happened beside text and tools, or nothing for what only machines care about. */
+export function noteOf(body: EventBody): Note | undefined {
+  switch (body.kind) {
+    case 'init': {
+      const mode = body.permissionMode === 'default' ? [] : [`mode ${body.permissionMode}`];
+      return plain(['Claude Code started', body.model, ...mode].join(' · '));
+    }
+    case 'retry':
+      return body.loginRefused ? problem(body.summary) : plain(body.summary);
+    case 'tool_refused':
+      return problem(body.message);
+    case 'error':
+      return problem(body.message);
+    case 'writes_lost':
+      return problem('Claude Code could not write everything down');
+    case 'rewind':
+      return body.dryRun ? undefined : plain(`${plural(body.files.length, 'file')} put back`);
+    case 'apply':
+      return plain(`Work: ${body.outcome.replaceAll('_', ' ')}`);
+    case 'discard':
+      return plain(`Worktree: ${body.outcome.replaceAll('_', ' ')}`);
+    case 'status':
+      return body.permissionMode === undefined ? undefined : plain(`Mode is now ${body.permissionMode}`);
+    case 'notice': {
+      const words = NOTICES[body.name];
+      if (words === undefined) return undefined;
+      const told = [words, body.text ?? ''].filter((part) => part !== '').join(': ');
+      return told === '' ? undefined : plain(told);
+    }
+    default:
+      return undefined;
+  }
+}
+
+function plain(text: string): Note {
+  return { text, isProblem: false };
+}
+
+function problem(text: string): Note {
+  return { text, isProblem: true };
+}

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import type { EventBody } from '../../../src/schema/events.ts';
+import { Timeline } from './timeline.ts';
+
+function timelineOf(...bodies: EventBody[]): Timeline {
+  const timeline = new Timeline();
+  for (const [index, data] of bodies.entries()) {
+    timeline.add({ id: index + 1, type: 'any', timestamp: new Date(index * 1000).toISOString(), data });
+  }
+  return timeline;
+}
+
+const says = (text: string, parentToolUseId?: string): EventBody => ({
+  kind: 'message',
+  role: 'assistant',
+  blocks: [{ kind: 'text', text }],
+  ...(parentToolUseId !== undefined && { parentToolUseId }),
+});
+const calls = (toolUseId: string, toolName: string, parentToolUseId?: string): EventBody => ({
+  kind: 'message',
+  role: 'assistant',
+  blocks: [{ kind: 'tool_call', toolUseId, toolName, input: { command: 'x' } }],
+  ...(parentToolUseId !== undefined && { parentToolUseId }),
+});
+const returns = (toolUseId: string, output: string): EventBody => ({
+  kind: 'message',
+  role: 'user',
+  blocks: [{ kind: 'tool_result', toolUseId, output, isError: false }],
+});
+
+test('a result joins its call', () => {
+  const { items } = timelineOf(calls('t', 'Bash'), returns('t', 'done'));
+  expect(items).toMatchObject([{ kind: 'tool', call: { name: 'Bash', output: 'done', startedAt: 0, endedAt: 1000 } }]);
+});
+
+test('what a sub-agent does stands below its call, and can be folded away', () => {
+  const timeline = timelineOf(
+    calls('agent', 'Agent'),
+    says('main'),
+    calls('inner', 'Read', 'agent'),
+    says('found', 'agent'),
+  );
+  const rows = timeline.rows(() => false).map(({ item, depth }) => [item.kind, depth]);
+  expect(rows).toEqual([
+    ['tool', 0],
+    ['tool', 1],
+    ['text', 1],
+    ['text', 0],
+  ]);
+  expect(timeline.rows(() => true)).toHaveLength(2);
+});
+
+test('text that is being written grows in place until the whole message replaces it', () => {
+  const partial = (text: string): EventBody => ({ kind: 'partial', text });
+  expect(timelineOf(partial('Hel'), partial('lo')).items).toMatchObject([{ text: 'Hello', unfinished: true }]);
+  expect(timelineOf(partial('Hel'), says('Hello!')).items).toMatchObject([{ text: 'Hello!', unfinished: false }]);
+});
+
+test('a decision is told on the call that it was about, with what ran instead', () => {
+  const { items } = timelineOf(calls('t', 'Bash'), {
+    kind: 'permission_result',
+    requestId: 'r',
+    toolName: 'Bash',
+    toolUseId: 't',
+    decision: 'allow',
+    source: 'human',
+    input: { command: 'y' },
+  });
+  expect(items).toMatchObject([
+    { call: { input: { command: 'y' }, request: { outcome: { decision: 'allow', changed: true } } } },
+  ]);
+});
+
+test('Claude Code says how it started at every turn; it is told once', () => {
+  const init: EventBody = {
+    kind: 'init',
+    tools: [],
+    model: 'm',
+    permissionMode: 'default',
+    version: '1',
+    cwd: '/',
+  };
+  expect(timelineOf(init, init, { ...init, permissionMode: 'plan' }).items).toHaveLength(2);
+});
