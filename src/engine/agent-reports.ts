@@ -129,6 +129,7 @@ export class AgentReports {
       case 'retry':
         this.activity.note(body.summary);
         return true;
+      case 'prompt':
       case 'partial':
       case 'permission_request':
       case 'permission_result':

@@ -441,6 +441,8 @@ export const streamQuery = z.strictObject({
   session: z.string().max(200).optional(),
   /** `false` leaves out what happens within sessions. */
   events: flag.default(true),
+  /** Of what happens within sessions, only what happens in this one. */
+  eventsOf: z.string().max(200).optional(),
   /** The id to read on from, for those who cannot set `Last-Event-ID`. */
   after: z.coerce.number().int().min(0).optional(),
 });

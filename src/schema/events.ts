@@ -127,6 +127,8 @@ export const EventBody = z.discriminatedUnion('kind', [
     /** The call of the sub-agent that it belongs to. */
     parentToolUseId: z.string().exactOptional(),
   }),
+  /** What Claude Code was told, when it was. */
+  z.object({ kind: z.literal('prompt'), messageId: z.string(), text: z.string() }),
   /** Text that is being written. */
   z.object({ kind: z.literal('partial'), messageId: z.string().exactOptional(), text: z.string() }),
   z.object({
@@ -234,6 +236,7 @@ export function eventType(body: EventBody): EventType {
     case 'retry':
       // A refused login is retried for minutes: it must be visible in the short view too, so it counts as an error.
       return body.loginRefused ? 'error' : 'progress';
+    case 'prompt':
     case 'partial':
     case 'init':
     case 'status':

@@ -19,6 +19,7 @@ export interface StreamRequest {
   readonly lastEventId: string | undefined;
   readonly session: string | undefined;
   readonly events: boolean;
+  readonly eventsOf: string | undefined;
 }
 
 export interface StreamSource {
@@ -75,9 +76,11 @@ function position(given: string | undefined, newest: number): { position: number
 async function messageOf(
   entry: FeedEntry,
   sessions: KnownSessions,
-  { view, session: only, events }: StreamRequest,
+  { view, session: only, events, eventsOf }: StreamRequest,
 ): Promise<Message | undefined> {
-  if (entry.kind === 'command' || (entry.kind === 'event' && !events)) return undefined;
+  if (entry.kind === 'command') return undefined;
+  if (entry.kind === 'event' && (!events || entry.row.sessionId !== (eventsOf ?? entry.row.sessionId)))
+    return undefined;
   if (entry.kind === 'session') sessions.put(entry.row);
   const sessionId = entry.kind === 'session' ? entry.row.id : entry.row.sessionId;
   if (only !== undefined && sessionId !== only) return undefined;

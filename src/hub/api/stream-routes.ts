@@ -25,13 +25,13 @@ export function streamRoutes(viewOf: (principal: HubPrincipal) => ViewContext): 
           contentType: 'text/event-stream',
         },
       },
-      async run({ context, principal, query: { session, events, after }, headers }) {
+      async run({ context, principal, query: { session, events, eventsOf, after }, headers }) {
         if (session !== undefined) await visibleSession(context.store, principal, session);
         const header = headers['last-event-id'];
         const lastEventId = header === undefined ? after?.toString() : String(header);
         const source = sources.get(context) ?? sourceOf(context);
         sources.set(context, source);
-        const request = { view: viewOf(principal), lastEventId, session, events };
+        const request = { view: viewOf(principal), lastEventId, session, events, eventsOf };
         return { events: (stream) => streamFeed(source, request, stream) };
       },
     }),

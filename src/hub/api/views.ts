@@ -152,8 +152,10 @@ export async function outcomeView(
   };
 }
 
+/** Without the message of Claude Code that it was made of: that says nothing more, in as many bytes again. */
 export function eventView({ id, type, at, data }: StoredEvent): ApiEvent {
-  return { id, type, timestamp: iso(at), data };
+  const { body } = data as { body?: unknown };
+  return { id, type, timestamp: iso(at), data: body ?? data };
 }
 
 export function tokenView(row: Omit<StoredToken, 'hash'>, now: number): ApiToken {

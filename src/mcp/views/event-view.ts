@@ -70,6 +70,7 @@ function minimalData({ body }: SessionEvent, toolNames: ToolNames): unknown {
       return notice(body.kind);
     case 'notice':
       return HEARTBEATS.has(body.name) ? undefined : notice(body.name, body.text);
+    case 'prompt':
     case 'partial':
     case 'init':
     case 'status':
