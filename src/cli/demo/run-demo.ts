@@ -14,7 +14,7 @@ import { followSession } from './follow-session.ts';
 import { Screen } from './screen.ts';
 import { diffLines } from './tell-events.ts';
 
-const USAGE = 'Usage: claude-code-mcp demo [--live [--yes]]';
+const USAGE = 'Usage: claude-code-mcp demo [--live [--yes] | --dashboard]';
 const BAD_USAGE = 2;
 const INTERRUPTED = 130;
 /** Patient, because a first start on a busy machine is slow. */
@@ -37,6 +37,7 @@ export interface DemoContext {
 interface Choice {
   readonly live: boolean;
   readonly yes: boolean;
+  readonly dashboard: boolean;
 }
 
 /** Returns the exit code: 0 only if the bug is really gone. */
@@ -46,6 +47,10 @@ export async function runDemo(rest: readonly string[], context: DemoContext): Pr
   if (typeof choice === 'string') {
     terminal.write(`${choice}\n${USAGE}\n`);
     return BAD_USAGE;
+  }
+  if (choice.dashboard) {
+    const { runDashboardDemo } = await import('./dashboard/run-dashboard-demo.ts');
+    return runDashboardDemo(context);
   }
   if (choice.live && !choice.yes && !terminal.canAsk) {
     terminal.write(
@@ -152,8 +157,13 @@ function parse(rest: readonly string[]): Choice | string {
   try {
     const { values } = parseArgs({
       args: [...rest],
-      options: { live: { type: 'boolean', default: false }, yes: { type: 'boolean', short: 'y', default: false } },
+      options: {
+        live: { type: 'boolean', default: false },
+        yes: { type: 'boolean', short: 'y', default: false },
+        dashboard: { type: 'boolean', default: false },
+      },
     });
+    if (values.dashboard && (values.live || values.yes)) return '--dashboard goes with no other option.';
     return values;
   } catch (error) {
     return messageOf(error);
