@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises';
-import { readdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Settings } from '../config/load-settings.ts';
 import { DomainError } from '../errors/errors.ts';
@@ -97,6 +97,13 @@ export function requireWorktree({ cwd }: Workspace): void {
   );
 }
 
+/**
+ * Claude Code (2.1.325) opens the whole repository of a worktree to its commands, but for `config` and `hooks`. These are
+ * the user's. Other branches cannot be closed: the name of one that is not there, because git has packed it, would become
+ * an empty file while a command runs, and the branch be broken for everybody.
+ */
+const USERS_OWN = ['HEAD', 'index', 'info', 'packed-refs', 'refs/tags', 'refs/remotes'];
+
 /** What the sandbox of a session has to leave open for its worktree. */
 export function ownWorktree(workspace: Workspace | undefined, { stateDir }: Settings): OwnWorktree | undefined {
   const { worktree, repository, sandbox } = workspace ?? {};
@@ -105,7 +112,7 @@ export function ownWorktree(workspace: Workspace | undefined, { stateDir }: Sett
     path: worktree.path,
     repository,
     writable: sandbox?.allow ?? [],
-    readOnly: sandbox?.deny ?? [],
+    readOnly: [...(sandbox?.deny ?? []), ...USERS_OWN.map((name) => path.join(repository, name)).filter(existsSync)],
     besides: besidesPath(stateDir, worktree.path),
   };
 }

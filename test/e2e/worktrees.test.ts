@@ -200,6 +200,9 @@ describe.skipIf(!canSandbox)('in the sandbox', () => {
         bash('git config user.name evil'),
         bash(`echo x > ${join(h.project, '.git', 'hooks', 'post-commit')}`),
         bash(`cat ${join(state, 'audit.jsonl')}`),
+        bash('git tag mine'),
+        bash(`echo >> ${join(h.project, '.git', 'index')}`),
+        bash(`echo >> ${join(h.project, '.git', 'HEAD')}`),
         text('tried'),
       );
     const options = { permissionMode: 'bypassPermissions', ...WORKTREE };
@@ -209,7 +212,7 @@ describe.skipIf(!canSandbox)('in the sandbox', () => {
       .requestsFor(script)
       .slice(1)
       .flatMap(({ toolResults }) => toolResults);
-    expect(results.map(({ isError }) => isError)).toEqual([false, false, true, true, true]);
+    expect(results.map(({ isError }) => isError)).toEqual([false, false, true, true, true, true, true, true]);
     expect(results[1]?.text).toContain('inside');
     expect(h.git('log', '-1', '--format=%s', workspace.branch)).toBe('inside');
     const done = await h.ok('claude_code_check', { action: 'wait', sessionId, pollOptions: { includeWork: 'full' } });
