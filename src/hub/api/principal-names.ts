@@ -14,7 +14,8 @@ export class PrincipalNames {
   async of(principalId: string): Promise<string> {
     const known = this.#known.get(principalId);
     if (known !== undefined) return known;
-    const name = (await this.#store.token(principalId))?.name ?? principalId;
+    // Principals are named by where they come from: `token:<id>`, `person:<id>`.
+    const name = (await this.#store.token(principalId.replace(/^[a-z]+:/, '')))?.name ?? principalId;
     if (this.#known.size >= MOST_REMEMBERED) this.#known.clear();
     this.#known.set(principalId, name);
     return name;
