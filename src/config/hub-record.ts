@@ -11,6 +11,9 @@ export interface HubRecord {
   readonly version: string;
 }
 
+/** Set where a service manager runs the hub, which starts it again when it ends with a failure. */
+export const SERVICE_VARIABLE = 'CLAUDE_CODE_MCP_SERVICE';
+
 export function hubRecordFile(stateDir: string): string {
   return path.join(stateDir, 'hub.json');
 }

@@ -30,7 +30,7 @@ const attach = z.object({
   inside: z.string().min(1).max(200).optional(),
 });
 
-const plain = z.object({ kind: z.enum(['status', 'sign-in', 'stop']) });
+const plain = z.object({ kind: z.enum(['status', 'sign-in', 'stop', 'restart']) });
 
 /** What a client wants of the hub, or undefined for what it does not understand. */
 export function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {

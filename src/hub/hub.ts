@@ -1,4 +1,5 @@
 import os from 'node:os';
+import { SERVICE_VARIABLE } from '../config/hub-record.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
@@ -22,8 +23,8 @@ export interface RunningHub {
   /** Where it listens for HTTP. */
   readonly url: string;
   readonly socket: string;
-  /** Resolves when somebody who may do so asks the hub to stop. */
-  readonly stopRequested: Promise<void>;
+  /** Resolves when somebody who may do so asks the hub to stop, or its service manager to start it again. */
+  readonly stopRequested: Promise<'stop' | 'restart'>;
   /** Ends connections, sessions and processes. Idempotent. */
   close(): Promise<void>;
 }
@@ -34,8 +35,8 @@ export async function startHub(settings: Settings, context: HubContext): Promise
   const startedAt = new Date().toISOString();
   const identity = { name: 'claude-code-mcp', version };
   const codes = new SignInCodes();
-  let requestStop = (): void => undefined;
-  const stopRequested = new Promise<void>((resolve) => (requestStop = resolve));
+  let requestStop: (how: 'stop' | 'restart') => void = () => undefined;
+  const stopRequested = new Promise<'stop' | 'restart'>((resolve) => (requestStop = resolve));
 
   // Undone in the reverse order, at the end or when a later part does not come up.
   const undo: (() => Promise<void>)[] = [];
@@ -54,7 +55,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       log: host.log,
       onFenced: () => {
         host.log('error', 'another hub has taken over this one’s place in the store; stopping');
-        requestStop();
+        requestStop('stop');
       },
     });
     undo.push(() => memory.close());
@@ -88,7 +89,8 @@ export async function startHub(settings: Settings, context: HubContext): Promise
         case 'sign-in':
           return { reply: { ok: true, version, code: codes.issue() } };
         case 'stop':
-          requestStop();
+        case 'restart':
+          requestStop(request.kind);
           return { reply: { ok: true, version } };
       }
     };
@@ -101,6 +103,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       working: engine.sessions.filter(({ atRest }) => !atRest).length,
       connections: clients.count,
       argv,
+      isService: host.env[SERVICE_VARIABLE] !== undefined,
     });
     const socket = await openSocket(settings, host, instance.secret, answer);
     undo.push(() => socket.close());

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { HubRecord } from '../../config/hub-record.ts';
 import { isAlive } from '../../transcripts/recorded-process.ts';
 import { askHub, HubUnavailable } from '../../transports/attach/connect-hub.ts';
 import { hubLogFile, openHubLog, readLog } from './log-file.ts';
@@ -29,9 +30,23 @@ export async function restartHub(context: HubCommandContext): Promise<number> {
   const state = await hubState(stateDir);
   const given = flagsOf(context.argv);
   if (state.kind !== 'running') return start(context, given);
-  const { argv = [] } = state.status;
+  const { argv = [], isService } = state.status;
+  if (isService && given.length === 0) return restartService(state.record, stateDir);
   if (!(await stop(state.record.pid, stateDir))) return 1;
   return start(context, given.length > 0 ? given : flagsOf(argv));
+}
+
+/** Its service manager starts it again, with the flags and variables of the service. */
+async function restartService(record: HubRecord, stateDir: string): Promise<number> {
+  await askHub(record, stateDir, 'restart').catch(ignoreUnavailable);
+  for (const deadline = Date.now() + STOP_MS + START_MS; Date.now() < deadline; await pause(LOOK_AGAIN_MS)) {
+    const state = await hubState(stateDir);
+    if (state.kind !== 'running' || state.record.pid === record.pid) continue;
+    process.stdout.write(`The hub runs: ${state.record.url} (pid ${String(state.record.pid)})\n`);
+    return 0;
+  }
+  process.stderr.write('The service manager has not started the hub again; ask it why.\n');
+  return 1;
 }
 
 async function stop(pid: number, stateDir: string): Promise<boolean> {

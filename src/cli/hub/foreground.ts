@@ -9,6 +9,9 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** What hangs by then must not keep the process alive. */
 const FORCE_EXIT_MS = 9_500;
 
+/** A failure as far as a service manager is concerned, which then starts the hub again. */
+const START_AGAIN = 75;
+
 /** `claude-code-mcp hub`: runs until a signal, or until somebody stops it. */
 export async function runInForeground({ settings, version, program, ...host }: HubCommandContext): Promise<number> {
   process.removeAllListeners('warning');
@@ -27,7 +30,10 @@ export async function runInForeground({ settings, version, program, ...host }: H
     process.stdout.write(`claude-code-mcp hub ${version}: ${hub.url} (pid ${String(process.pid)})\n`);
     await new Promise<void>((resolve) => {
       for (const signal of SIGNALS) process.on(signal, () => resolve());
-      void hub.stopRequested.then(resolve);
+      void hub.stopRequested.then((how) => {
+        if (how === 'restart') exitCode = START_AGAIN;
+        resolve();
+      });
       process.on('uncaughtException', (error) => {
         exitCode = 1;
         log('error', `stopping after an unexpected error: ${error.stack ?? error.message}`);

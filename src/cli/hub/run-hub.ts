@@ -44,6 +44,7 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
 export async function runHub(rest: readonly string[], context: HubCommandContext): Promise<number> {
   const [name, ...options] = rest;
   if (name === undefined) {
+    if (refuses('claude-code-mcp hub', context)) return 1;
     const { runInForeground } = await import('./foreground.ts');
     return runInForeground(context);
   }
@@ -52,9 +53,12 @@ export async function runHub(rest: readonly string[], context: HubCommandContext
     throw new SettingsError(`Unknown command hub ${quote(name)}; there are ${Object.keys(SUBCOMMANDS).join(', ')}.`);
   const stray = options.find((option) => !subcommand.options.includes(option));
   if (stray !== undefined) throw new SettingsError(`hub ${name} does not take ${quote(stray)}.`);
-  if (subcommand.refusedInSession && runsBelowSession(context.settings)) {
-    process.stderr.write(`${refusedBelowSession(`claude-code-mcp hub ${name}`)}\n`);
-    return 1;
-  }
+  if (subcommand.refusedInSession && refuses(`claude-code-mcp hub ${name}`, context)) return 1;
   return (await subcommand.load())(context, options);
+}
+
+function refuses(command: string, { settings }: HubCommandContext): boolean {
+  if (!runsBelowSession(settings)) return false;
+  process.stderr.write(`${refusedBelowSession(command)}\n`);
+  return true;
 }

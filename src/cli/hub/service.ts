@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
 import { parseCommandLine } from '../../config/command-line.ts';
+import { SERVICE_VARIABLE } from '../../config/hub-record.ts';
 import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
 import { flagsOf } from './background.ts';
 import { hubLogFile } from './log-file.ts';
@@ -135,5 +136,5 @@ function serviceEnvironment(env: NodeJS.ProcessEnv, argv: readonly string[]): Re
   const fromFlags = hasSecret ? [...flags].map(([key, text]) => [variableOf(key), text] as const) : [];
   const names = [...KEPT_VARIABLES, ...SETTING_KEYS.map(variableOf)];
   const kept = names.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
-  return Object.fromEntries([...kept, ...fromFlags]);
+  return Object.fromEntries([...kept, ...fromFlags, [SERVICE_VARIABLE, '1']]);
 }

@@ -8,7 +8,7 @@ import type { SettingKey } from '../../config/settings-table.ts';
  *   client  hello     { protocol, nonce }
  *   hub     greeting  { protocol, nonce, proof }   the client leaves if the number or the proof is wrong
  *   client  proof     { proof }
- *   client  request   { kind: 'attach' | 'status' | 'sign-in' | 'stop', … }
+ *   client  request   { kind: 'attach' | 'status' | 'sign-in' | 'stop' | 'restart', … }
  *   hub     reply     { ok: true, … } or { ok: false, why }
  */
 
@@ -57,7 +57,7 @@ export interface AttachRequest {
   readonly inside?: string | undefined;
 }
 
-export type HubRequest = AttachRequest | { readonly kind: 'status' | 'sign-in' | 'stop' };
+export type HubRequest = AttachRequest | { readonly kind: 'status' | 'sign-in' | 'stop' | 'restart' };
 
 export interface HubStatus {
   readonly pid: number;
@@ -69,6 +69,8 @@ export interface HubStatus {
   readonly connections: number;
   /** What it was started with, for a restart. */
   readonly argv?: readonly string[];
+  /** A service manager starts it again when it ends with a failure. */
+  readonly isService: boolean;
 }
 
 export type HubReply = { readonly ok: true; readonly version: string } | { readonly ok: false; readonly why: string };

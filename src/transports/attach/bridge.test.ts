@@ -1,0 +1,174 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../../../test/harness/eventually.ts';
+import { Bridge } from './bridge.ts';
+import type { AttachedHub } from './connect-hub.ts';
+
+type Json = Record<string, unknown>;
+
+/** A client and a hub that a test plays, with the bridge between them. */
+class World {
+  /** What the client was sent, and what each life of the hub was. */
+  readonly client: Json[] = [];
+  readonly hub: Json[] = [];
+  readonly #input = new PassThrough();
+  readonly #server: Server;
+  #socket: Socket | undefined;
+  isUp = true;
+  version = '1';
+
+  private constructor(server: Server, answered: ReadonlySet<unknown>) {
+    this.#server = server;
+    const output = new PassThrough();
+    collect(output, this.client);
+    server.on('connection', (socket) => {
+      this.#socket = socket;
+      collect(socket, this.hub);
+    });
+    const bridge = new Bridge({
+      input: this.#input,
+      output,
+      toolset: 'compact',
+      opening: { answered, hasListed: true },
+      reattach: () => (this.isUp ? this.#attach() : Promise.reject(new Error('it is not running'))),
+      log: () => undefined,
+    });
+    void this.#attach().then((hub) => bridge.start(hub));
+    onTestFinished(() => {
+      bridge.close();
+      this.#socket?.destroy();
+      server.close();
+    });
+  }
+
+  static async open(answered: readonly unknown[] = []): Promise<World> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const world = new World(server, new Set(answered));
+    await eventually(() => world.#socket, { what: 'the bridge is attached' });
+    return world;
+  }
+
+  fromClient(...messages: Json[]): void {
+    for (const message of messages) this.#input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  }
+
+  fromHub(...messages: Json[]): void {
+    for (const message of messages) this.#socket!.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  }
+
+  /** The hub goes, and comes back unless told otherwise. */
+  async loseHub(comesBack = true): Promise<void> {
+    const lost = this.#socket;
+    this.isUp = comesBack;
+    this.hub.splice(0);
+    lost!.destroy();
+    if (comesBack) await eventually(() => this.#socket !== lost, { what: 'the bridge is attached again' });
+  }
+
+  async #attach(): Promise<AttachedHub> {
+    const { port } = this.#server.address() as { port: number };
+    const socket = connect(port, '127.0.0.1');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    return { socket, version: this.version };
+  }
+}
+
+function collect(stream: NodeJS.ReadableStream, into: Json[]): void {
+  let partial = '';
+  stream.on('data', (chunk: Buffer) => {
+    const lines = (partial + chunk.toString()).split('\n');
+    partial = lines.pop()!;
+    into.push(...lines.map((line) => JSON.parse(line) as Json));
+  });
+}
+
+const seen = (messages: readonly Json[], ...ids: unknown[]): Promise<unknown> =>
+  eventually(() => ids.every((id) => messages.some((message) => message['id'] === id)), { what: `ids ${ids.join()}` });
+
+const initialize = { id: 'i', method: 'initialize', params: {} };
+const initialized = { method: 'notifications/initialized' };
+const call = (id: unknown, params: Json = {}): Json => ({ id, method: 'tools/call', params });
+const MODERN = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } };
+
+it('passes on what both sides say, but not what the client was told already', async () => {
+  const world = await World.open(['i']);
+  world.fromClient(initialize, initialized, call(1));
+  await seen(world.hub, 'i', 1);
+  world.fromHub({ id: 'i', result: 'late' }, { id: 1, result: 'done' });
+  await seen(world.client, 1);
+  expect(world.client).toEqual([{ jsonrpc: '2.0', id: 1, result: 'done' }]);
+});
+
+it('repeats the handshake to a hub that came back, and answers what was under way', async () => {
+  const world = await World.open();
+  world.fromClient(initialize, initialized, call(1), call(2, MODERN), { id: 3, method: 'ping' });
+  await seen(world.hub, 'i', 3);
+  world.fromHub({ id: 'i', result: 'hello' });
+  await seen(world.client, 'i');
+  await world.loseHub();
+  await seen(world.client, 1, 2, 3);
+  const answers = world.client.slice(1);
+  expect(answers).toMatchObject([
+    { id: 1, result: { isError: true, structuredContent: { error: expect.stringContaining('[UNAVAILABLE]') } } },
+    { id: 2, result: { isError: true, resultType: 'complete' } },
+    { id: 3, error: { code: -32000 } },
+  ]);
+  await seen(world.hub, 'i');
+  world.fromClient(call(4));
+  await seen(world.hub, 4);
+  expect(world.hub.map(({ method }) => method)).toEqual(['initialize', 'notifications/initialized', 'tools/call']);
+  world.fromHub({ id: 'i', result: 'hello again' }, { id: 4, result: 'done' });
+  await seen(world.client, 4);
+  expect(world.client.filter(({ id }) => id === 'i')).toHaveLength(1);
+});
+
+it('keeps what comes while the hub is away, unless it is cancelled', async () => {
+  const world = await World.open();
+  world.fromClient(call(0));
+  await seen(world.hub, 0);
+  await world.loseHub(false);
+  await seen(world.client, 0);
+  world.fromClient(call(1), call(2), { method: 'notifications/cancelled', params: { requestId: 2 } });
+  world.isUp = true;
+  await seen(world.hub, 1);
+  world.fromClient(call(3));
+  await seen(world.hub, 3);
+  expect(world.hub.map(({ id }) => id)).toEqual([1, 3]);
+});
+
+it('withdraws the forms of a hub that has gone, and drops the answers to them', async () => {
+  const world = await World.open();
+  world.fromHub({ id: 70, method: 'elicitation/create', params: {} });
+  await seen(world.client, 70);
+  await world.loseHub();
+  await eventually(() => world.client.length === 2, { what: 'the form is withdrawn' });
+  expect(world.client[1]).toMatchObject({ method: 'notifications/cancelled', params: { requestId: 70 } });
+  world.fromClient({ id: 70, result: { action: 'accept' } }, call(1));
+  await seen(world.hub, 1);
+  expect(world.hub.map(({ id }) => id)).toEqual([1]);
+});
+
+it('takes up subscriptions again, which the client does not notice', async () => {
+  const world = await World.open();
+  world.fromClient({ id: 's', method: 'subscriptions/listen', params: MODERN });
+  await seen(world.hub, 's');
+  // A hub that stops in an orderly way ends them.
+  world.fromHub({ id: 's', result: { resultType: 'complete' } });
+  await world.loseHub();
+  await seen(world.hub, 's');
+  expect(world.client).toEqual([]);
+});
+
+it('says that the tools may be others when another version came back', async () => {
+  const world = await World.open();
+  world.fromClient(initialize);
+  await seen(world.hub, 'i');
+  world.fromHub({ id: 'i', result: 'hello' });
+  await seen(world.client, 'i');
+  world.version = '2';
+  await world.loseHub();
+  await eventually(() => world.client.length === 2, { what: 'the notification' });
+  expect(world.client[1]).toMatchObject({ method: 'notifications/tools/list_changed' });
+});

@@ -1,0 +1,159 @@
+/** The commands around the hub, as a user types them. */
+
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { builtServer } from '../harness/built-server.ts';
+import { startHarness } from '../harness/harness.ts';
+import { createHome } from '../harness/isolated-home.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface World {
+  readonly home: Awaited<ReturnType<typeof createHome>>;
+  readonly state: string;
+  hub(...args: string[]): Promise<Outcome>;
+}
+
+async function openWorld(env: Record<string, string> = {}): Promise<World> {
+  const home = await createHome();
+  const hub = async (...args: string[]): Promise<Outcome> => {
+    const options = { env: { ...home.env(), ...env }, cwd: home.project, timeout: 40_000 };
+    const command = promisify(execFile)(process.execPath, [builtServer(), 'hub', ...args], options);
+    return command.then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      (error: unknown) => {
+        const { code, stdout, stderr } = error as Outcome;
+        return { code, stdout, stderr };
+      },
+    );
+  };
+  onTestFinished(async () => {
+    await hub('stop');
+    await home.remove();
+  });
+  return { home, state: join(home.stateDir, 'claude-code-mcp'), hub };
+}
+
+it('starts, tells, opens, restarts and stops the hub', async () => {
+  const { hub, state } = await openWorld();
+  expect(await hub('status')).toMatchObject({ code: 3, stdout: expect.stringContaining('No hub runs') });
+  expect(await hub('open', '--print')).toMatchObject({ code: 1, stdout: '' });
+
+  const started = await hub('start', '--listen', '127.0.0.1:0', '--max-sessions', '4');
+  expect(started).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^The hub runs: http:\/\/127\.0\.0\.1:\d+ /),
+  });
+  const record = JSON.parse(readFileSync(join(state, 'hub.json'), 'utf8'));
+  expect(await hub('start')).toMatchObject({
+    code: 0,
+    stdout: `The hub runs already: ${record.url} (pid ${record.pid})\n`,
+  });
+  expect(await hub()).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`pid ${record.pid}) at ${record.url}`),
+  });
+  const { pid, url: at, version } = record;
+  expect(JSON.parse((await hub('status', '--json')).stdout)).toMatchObject({ running: true, pid, url: at, version });
+
+  const { stdout: link } = await hub('open', '--print');
+  const [, url, code] = /^(http:\/\/127\.0\.0\.1:\d+)\/#code=([\w-]+)\n$/.exec(link)!;
+  expect(url).toBe(record.url);
+  const signIn = (): Promise<Response> =>
+    fetch(`${url}/api/v1/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ code }),
+    });
+  expect(await (await signIn()).json()).toMatchObject({ principal: { role: 'admin' } });
+  expect((await signIn()).status).toBe(401);
+
+  expect(await hub('restart')).toMatchObject({ code: 0 });
+  const again = JSON.parse(readFileSync(join(state, 'hub.json'), 'utf8'));
+  expect(again.pid).not.toBe(record.pid);
+  const { stdout: log } = await hub('logs');
+  expect(log).toContain(`(pid ${record.pid})`);
+  expect(log).toContain(`(pid ${again.pid})`);
+  expect(log).not.toContain(code);
+  if (process.platform !== 'win32') expect(statSync(join(state, 'hub.log')).mode & 0o777).toBe(0o600);
+
+  expect(await hub('stop')).toEqual({ code: 0, stdout: 'The hub has stopped.\n', stderr: '' });
+  expect(existsSync(join(state, 'hub.json'))).toBe(false);
+});
+
+it('says why a hub does not start', async () => {
+  const { hub } = await openWorld();
+  const { code, stderr } = await hub('start', '--listen', '0.0.0.0:0');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/The hub did not start. Its log says:\n.*--tls-cert/s);
+});
+
+it('refuses inside a session what would give an agent more rights', async () => {
+  const { hub } = await openWorld({ CLAUDE_CODE_MCP_DEPTH: '1/2' });
+  expect(await hub()).toMatchObject({ code: 1, stderr: expect.stringContaining('inside a session') });
+  for (const command of ['open', 'stop', 'start', 'restart', 'install', 'uninstall'])
+    expect(await hub(command)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('inside a session'),
+    });
+  expect(await hub('status')).toMatchObject({ code: 3 });
+});
+
+it('names the command or option that it does not know', async () => {
+  const { hub } = await openWorld();
+  expect(await hub('stpo')).toMatchObject({ code: 2, stderr: expect.stringContaining('start, stop') });
+  expect(await hub('status', '--verbose')).toMatchObject({ code: 2, stderr: expect.stringContaining('--verbose') });
+});
+
+it.runIf(process.platform === 'linux')('installs as a user service, with what the service needs', async () => {
+  const { hub, home } = await openWorld({ CLAUDE_CODE_MCP_RESUME_SECRET: 'pa"ss $word %h' });
+  const { stdout } = await hub('install', '--print', '--listen', '127.0.0.1:0');
+  expect(stdout).toMatch(/^ExecStart=".*" ".*main\.mjs" "hub" "--listen" "127\.0\.0\.1:0"$/m);
+  expect(stdout).toContain('Environment="CLAUDE_CODE_MCP_RESUME_SECRET=pa\\"ss $word %%h"');
+  // There is no service manager for this home: what could not be done is said.
+  const installed = await hub('install');
+  const unit = join(home.home, '.config', 'systemd', 'user', 'claude-code-mcp-hub.service');
+  expect(statSync(unit).mode & 0o777).toBe(0o600);
+  expect(installed.stdout).toContain(`Wrote ${unit}`);
+  if (installed.code !== 0) expect(installed.stderr).toContain('Run it yourself');
+  await hub('uninstall');
+  expect(existsSync(unit)).toBe(false);
+
+  const runtime = join(home.home, 'run');
+  mkdirSync(runtime, { mode: 0o700 });
+  const file = join(home.home, 'claude-code-mcp-hub.service');
+  writeFileSync(file, stdout);
+  const verify = promisify(execFile)('systemd-analyze', ['--user', 'verify', file], {
+    env: { ...home.env(), XDG_RUNTIME_DIR: runtime },
+  });
+  const found = await verify.catch((error: unknown) => error as NodeJS.ErrnoException);
+  if ('code' in found && found.code === 'ENOENT') return;
+  expect(found).toMatchObject({ stdout: '', stderr: '' });
+});
+
+it('loads nothing of the hub into a server without one', async () => {
+  const home = await createHome();
+  const coverage = join(home.home, 'coverage');
+  const h = await startHarness({ env: { NODE_V8_COVERAGE: coverage } });
+  await h.ok('claude_code_session', { action: 'list' });
+  h.server.closeStdin();
+  await h.server.drained;
+  const files = await Promise.all((await readdir(coverage)).map((name) => readFile(join(coverage, name), 'utf8')));
+  const loaded = files
+    .flatMap((text) => (JSON.parse(text) as { result: { url: string }[] }).result)
+    .map(({ url }) => url);
+  onTestFinished(() => home.remove());
+  expect(loaded.some((url) => url.includes('serve-until-done'))).toBe(true);
+  expect(loaded.filter((url) => /chunks\/.*(hub|bridge|socket|http|store|journal)/.test(url))).toEqual([]);
+});
