@@ -126,7 +126,7 @@ test('text that is being written is shown until it is finished, and not recorded
   const written = (text: string): AgentSignal => ({ kind: 'streamed', messageId: undefined, text });
   hear({ kind: 'streamed', messageId: 'a', text: '' }, written('one '), written('two'));
   expect(conversation.unfinishedText).toBe('one two');
-  expect(conversation.log.from(0).events.map(({ body }) => body.kind)).toEqual(['init']);
+  expect(conversation.log.from(0).events.map(({ body }) => body.kind)).toEqual(['init', 'prompt']);
   hear(textEvent('one two three'));
   expect(conversation.unfinishedText).toBe('');
 });

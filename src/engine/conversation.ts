@@ -338,6 +338,12 @@ export class Conversation {
     }
   }
 
+  #taken(messageId: string): void {
+    this.files?.messageTaken(messageId);
+    const text = this.outbox.textOf(messageId);
+    if (text !== undefined) this.#append({ kind: 'prompt', messageId, text });
+  }
+
   #react(signal: AgentSignal): void {
     switch (signal.kind) {
       case 'state':
@@ -345,7 +351,7 @@ export class Conversation {
         return;
       case 'delivery':
         this.outbox.advance(signal.messageId, signal.state);
-        if (signal.state === 'started') this.files?.messageTaken(signal.messageId);
+        if (signal.state === 'started') this.#taken(signal.messageId);
         return;
       case 'file_written':
         return this.files?.written(signal.path, signal.before);

@@ -31,6 +31,10 @@ export class Outbox {
     else message.stage = stage;
   }
 
+  textOf(id: string): string | undefined {
+    return this.#messages.get(id)?.text;
+  }
+
   /** Answered by a result. A Claude Code that does not say which ones has answered all. */
   answered(ids: readonly string[] | undefined): void {
     this.#unanswered = [];

@@ -12,11 +12,12 @@ import type { HubRef, RequestOutcome, StoredRequest, StoredSession } from '../sc
 export function sessionRow(session: Session, runsOn: HubRef): StoredSession {
   const { options, secretNames } = withoutSecrets(session.options);
   const { topic, totals } = session;
+  const title = options.title ?? topic;
   const costs: TotalsRecord = { ...totals.session, call: { ...totals.call } };
   return {
     id: session.id,
     principal: session.owner.id,
-    ...(topic !== '' && { title: withoutNul(topic) }),
+    ...(title !== '' && { title: withoutNul(title) }),
     cwd: withoutNul(options.cwd ?? ''),
     options: asJson(options),
     secretNames,

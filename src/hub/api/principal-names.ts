@@ -12,6 +12,8 @@ export class PrincipalNames {
   }
 
   async of(principalId: string): Promise<string> {
+    // The name that a sign-in by `hub open` has.
+    if (principalId === 'person') return 'this user';
     const known = this.#known.get(principalId);
     if (known !== undefined) return known;
     // Principals are named by where they come from: `token:<id>`, `person:<id>`.

@@ -76,14 +76,14 @@ function parts(shop: string): Part[] {
             ? 'I read everything twice, once for each kind of wrong input:\n\n- prices that are not numbers\n- quantities below zero'
             : `Round ${round}: the other callers.`,
         ).tool('Read', { file_path: program }),
-        tool('Grep', { pattern: 'quantity', path: shop }),
+        tool('Bash', { command: `grep -n quantity ${path.basename(program)}`, description: 'Find who reads it' }),
       ]),
     },
     {
       start: { title: 'Measure the start', prompt: 'Measure how long the program takes to load, again and again.' },
       steps: rounds(() => [
         tool('Read', { file_path: tests }),
-        text('Within the usual range.').tool('Glob', { pattern: '*.mjs', path: shop }),
+        text('Within the usual range.').tool('Bash', { command: 'ls -l', description: 'See what there is to load' }),
       ]),
     },
   ];
