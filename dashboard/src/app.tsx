@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { me, signIn } from './api/sign-in.ts';
 import { stream } from './model/hub.ts';
 import { now } from './model/clock.ts';
@@ -23,6 +23,13 @@ export function App() {
   useEffect(() => {
     document.title = `${open > 0 ? `(${open}) ` : ''}${signed ? titleOf(page.value) : 'Sign in'} · Claude Code hub`;
   });
+  const place = `${page.value.name} ${page.value.name === 'session' ? page.value.id : ''}`;
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // Whoever follows a link by keyboard or ear continues in the page it leads to.
+    if (!isFirst.current) document.querySelector('main')?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [place]);
   if (!signed) return <SignInPage />;
   return (
     <div class="shell">

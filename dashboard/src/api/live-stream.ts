@@ -19,6 +19,8 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 /** The hub sends a comment far more often than that. */
 const SILENCE_MS = 60_000;
+/** Not a break: it reads on at once, or when it may. */
+const SWITCH = 'switch';
 
 /**
  * The stream of everything, read with `fetch` because an EventSource sends no headers and gives up after any answer but 200.
@@ -32,6 +34,8 @@ export class LiveStream {
   #offlineSince: number | undefined;
   #attempt: AbortController | undefined;
   #pause: { readonly end: () => void } | undefined;
+  /** Resolves when it may read on; set while nobody looks. */
+  #rest: { readonly over: Promise<void>; readonly end: () => void } | undefined;
   #run = 0;
 
   constructor(onMessages: (messages: StreamMessage[]) => void) {
@@ -56,7 +60,22 @@ export class LiveStream {
   wantEventsOf(sessionId: string | undefined): void {
     if (this.#eventsOf === sessionId) return;
     this.#eventsOf = sessionId;
-    this.#attempt?.abort('other events wanted');
+    this.#attempt?.abort(SWITCH);
+  }
+
+  /** Gives its connection back until `resume`. */
+  suspend(): void {
+    if (this.#rest) return;
+    let end = (): void => undefined;
+    const over = new Promise<void>((resolve) => (end = resolve));
+    this.#rest = { over, end };
+    this.#attempt?.abort(SWITCH);
+  }
+
+  resume(): void {
+    this.#rest?.end();
+    this.#rest = undefined;
+    this.retryNow();
   }
 
   /** Tries at once, when there is reason to hope. */
@@ -67,6 +86,7 @@ export class LiveStream {
   async #keepReading(run: number): Promise<void> {
     let pauseMs = FIRST_PAUSE_MS;
     while (run === this.#run) {
+      await this.#rest?.over;
       const ended = await this.#read(run);
       if (run !== this.#run) return;
       if (ended === 'switched') continue;
@@ -121,7 +141,7 @@ export class LiveStream {
     } finally {
       clearTimeout(silence);
     }
-    if (attempt.signal.reason === 'other events wanted') return 'switched';
+    if (attempt.signal.reason === SWITCH) return 'switched';
     return worked ? 'worked' : 'failed';
   }
 

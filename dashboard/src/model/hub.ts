@@ -34,8 +34,26 @@ export function follow(): void {
     });
   });
   addEventListener('online', () => stream.retryNow());
+  restWhileHidden();
+}
+
+const HIDDEN_MS = 60_000;
+
+/**
+ * A browser opens six connections to one host, and a stream takes one for good. Tabs that nobody looks at give theirs back, all but
+ * one, whose title goes on telling how much waits.
+ */
+function restWhileHidden(): void {
+  let keepsOn = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  void navigator.locks?.request('claude-code-hub.stream', { ifAvailable: true }, (lock) => {
+    keepsOn = lock !== null;
+    return lock && new Promise<never>(() => undefined);
+  });
   document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) stream.retryNow();
+    clearTimeout(timer);
+    if (!document.hidden) stream.resume();
+    else if (!keepsOn) timer = setTimeout(() => stream.suspend(), HIDDEN_MS);
   });
 }
 
@@ -66,15 +84,19 @@ function end(): void {
   });
 }
 
-function loadAgain(): void {
-  void loadMe();
+/** What may have been missed by the first look; or everything, when what is shown is of no use any more. */
+function loadAgain(all: boolean): void {
   void loadInbox();
   if (listState.peek().state !== 'loading') void loadSessions();
-  void view.peek()?.load();
+  const shown = view.peek();
+  if (all) {
+    void loadMe();
+    void shown?.load();
+  } else void shown?.refresh();
 }
 
 function take(messages: StreamMessage[]): void {
-  let again = false;
+  let again: 'all' | 'missed' | undefined;
   batch(() => {
     const shown = view.peek();
     takeSessions(messages.flatMap((message) => (message.name === 'session' ? [message.data] : [])));
@@ -87,14 +109,15 @@ function take(messages: StreamMessage[]): void {
     }
     for (const message of messages) {
       if (message.name === 'session' && message.data.sessionId === shown?.id) shown.takeSession(message.data);
-      else if (message.name === 'reset') again = true;
+      else if (message.name === 'reset') again = 'all';
       else if (message.name === 'live') {
-        again ||= !hasPosition || store !== message.data.store;
+        if (hasPosition && store !== message.data.store) again = 'all';
+        else if (!hasPosition) again ??= 'missed';
         hasPosition = true;
         store = message.data.store;
         void shown?.catchUp();
       }
     }
   });
-  if (again) loadAgain();
+  if (again !== undefined) loadAgain(again === 'all');
 }

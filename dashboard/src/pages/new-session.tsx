@@ -81,10 +81,11 @@ export function NewSessionPage() {
         }}
       >
         <label class="field">
-          <span>What should Claude do?</span>
+          <span>Prompt</span>
           <textarea
             rows={6}
             required
+            placeholder="What should Claude do?"
             value={prompt}
             onInput={({ currentTarget }) => set({ prompt: currentTarget.value })}
             onKeyDown={(event) => {

@@ -15,6 +15,11 @@ export function SignInPage() {
           {why}
         </p>
       )}
+      {!busy && signIn.value.state === 'in' && (
+        <button type="button" class="button" onClick={() => (exchange.value = { state: 'idle' })}>
+          Continue as {signIn.value.principal.name}
+        </button>
+      )}
       {busy ? (
         <p aria-live="polite">Signing in…</p>
       ) : (
