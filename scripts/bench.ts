@@ -13,6 +13,7 @@ import { createHome } from '../test/harness/isolated-home.ts';
 import { openHarness, type Harness } from '../test/harness/open-harness.ts';
 import type { Place } from './bench/bare-sdk.ts';
 import { callerBytes } from './bench/caller-bytes.ts';
+import { dashboardRows } from './bench/dashboard-rows.ts';
 import { pollRow, throughputRow } from './bench/engine-rows.ts';
 import { hubRows } from './bench/hub-rows.ts';
 import { listingRow } from './bench/listing-row.ts';
@@ -71,6 +72,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   memory: async () => void rows.push(...(await memoryRows())),
   store: async () => void rows.push(...(await storeRows())),
   listing: async () => void rows.push(await listingRow(rounds)),
+  dashboard: async () => void rows.push(...(await dashboardRows(rounds))),
   workspace: async () => void rows.push(...(await workspaceRows(rounds))),
   bytes: () =>
     withServer(async (harness) => {

@@ -1,0 +1,79 @@
+/**
+ * `node scripts/run.mjs screenshots`: takes the pictures of README and docs/hub.md from `demo --dashboard`, so that they show
+ * what there is.
+ */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import type { Page } from 'playwright-core';
+import { DESKTOP, openBrowser, openPage, PHONE } from '../test/browser/browser.ts';
+import { builtServer } from '../test/harness/built-server.ts';
+
+const START_WITHIN_MS = 120_000;
+const program = builtServer();
+const docs = path.join(path.dirname(program), '..', 'docs');
+
+const demo = spawn(process.execPath, [program, 'demo', '--dashboard'], { stdio: ['ignore', 'pipe', 'inherit'] });
+const browser = await openBrowser();
+try {
+  const { link, token } = await linkOf();
+  const address = new URL('/', link).href;
+  await take('dashboard-desktop.png', { viewport: DESKTOP }, async (page) => {
+    await page.goto(link);
+    await openRequest(page);
+  });
+  await take('dashboard-phone.png', { viewport: PHONE, touch: true }, async (page) => {
+    await signIn(page, address, token);
+    await openRequest(page);
+  });
+  await take('dashboard-dark.png', { viewport: DESKTOP, dark: true }, async (page) => {
+    await signIn(page, address, token);
+    await page.getByRole('link', { name: 'Sessions' }).click();
+    await page.getByText('Write a guide for contributors').click();
+    await page.getByText('Next is section').first().waitFor();
+  });
+} finally {
+  await browser.close();
+  demo.kill('SIGINT');
+  await once(demo, 'exit');
+}
+
+async function take(
+  name: string,
+  options: Parameters<typeof openPage>[1],
+  show: (page: Page) => Promise<void>,
+): Promise<void> {
+  const { page, context } = await openPage(browser, options);
+  page.setDefaultTimeout(START_WITHIN_MS);
+  await show(page);
+  await page.screenshot({ path: path.join(docs, name) });
+  await context.close();
+  console.log(name);
+}
+
+async function signIn(page: Page, address: string, token: string): Promise<void> {
+  await page.goto(address);
+  await page.getByLabel('Token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('status').getByText('Connected').waitFor();
+}
+
+async function openRequest(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  await page.locator('.diff').waitFor();
+}
+
+/** From what the demo prints. */
+function linkOf(): Promise<{ link: string; token: string }> {
+  return new Promise((resolve, reject) => {
+    let told = '';
+    demo.stdout.on('data', (piece: Buffer) => {
+      told += piece.toString();
+      const [, link] = /(http:\S+#code=\S+)/.exec(told) ?? [];
+      const [, token] = /(ccmcp_[\w-]+)\s/.exec(told) ?? [];
+      if (link !== undefined && token !== undefined) resolve({ link, token });
+    });
+    demo.stdout.once('end', () => reject(new Error(`the demo gave no link: ${told}`)));
+  });
+}
