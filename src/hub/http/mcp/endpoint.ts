@@ -15,6 +15,7 @@ import { ModernClients } from './modern-clients.ts';
 /** Prompts carry pictures. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const TOOLSETS = ['compact', 'explicit'] as const satisfies readonly Settings['toolset'][];
+const METHODS = ['GET', 'POST', 'DELETE'];
 const STOPPING = 'The hub is stopping. Connect again, and look at the session before you repeat the call.';
 
 export interface McpCall {
@@ -55,6 +56,8 @@ export async function openMcpEndpoint({
   const modern = new ModernClients(servers, now, report);
 
   const handle = async ({ request, response, target, principal, signal, invite, endWith }: McpCall): Promise<void> => {
+    if (!METHODS.includes(request.method ?? ''))
+      throw new HttpRefusal(405, 'INVALID_ARGUMENT', 'Method not allowed.', { allow: METHODS.join(', ') });
     const chosen = toolsetOf(target, toolset);
     let body: unknown;
     if (hasBody(request)) {

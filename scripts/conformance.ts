@@ -1,0 +1,81 @@
+/**
+ * Runs the official MCP conformance suite against the hub's HTTP endpoint, over both protocol versions, with a server made of
+ * the suite's fixtures in place of the tools. `npm run conformance [-- --only 2026-07-28]`
+ */
+
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { ModernClient } from '../src/mcp/forms/call-forms.ts';
+import { serveHttp } from '../src/hub/http/serve-http.ts';
+import { SignInCodes } from '../src/hub/sign-in.ts';
+import { Tokens } from '../src/hub/tokens.ts';
+import { openMemoryStore } from '../src/store/memory.ts';
+import { conformanceServer } from './conformance/fixtures.ts';
+import { startCredentialProxy } from './conformance/credential-proxy.ts';
+
+const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
+/** The suite does not run on Node 20. */
+const NODE = 'node@22.23.3';
+const REVISIONS = ['2025-11-25', '2026-07-28'];
+
+const { values } = parseArgs({ options: { only: { type: 'string' }, verbose: { type: 'boolean', default: false } } });
+const place = path.join(os.homedir(), '.cache', 'claude-code-mcp', 'conformance');
+const packages = path.join(place, 'node_modules');
+if (!existsSync(path.join(packages, 'node'))) {
+  mkdirSync(place, { recursive: true });
+  if ((await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', place, SUITE, NODE])) !== 0) process.exit(1);
+}
+
+const store = openMemoryStore();
+const { token } = await new Tokens(store).create({ name: 'conformance', role: 'caller', attended: false });
+const hub = await serveHttp({
+  settings: {
+    listen: { host: '127.0.0.1', port: 0 },
+    tlsCert: undefined,
+    tlsKey: undefined,
+    behindProxy: undefined,
+    oauthIssuer: undefined,
+    oauthAudience: undefined,
+    toolset: 'compact',
+  },
+  store,
+  codes: new SignInCodes(),
+  record: () => undefined,
+  log: (level, line) => {
+    if (values.verbose) console.error(level, line);
+  },
+  mcp: {
+    open: conformanceServer,
+    newClient: (principal) => new ModernClient(principal),
+    forget: () => undefined,
+    onToolsChanged: () => () => undefined,
+  },
+});
+const proxy = await startCredentialProxy(hub.url, token);
+let failures = 0;
+try {
+  for (const revision of REVISIONS.filter((one) => values.only === undefined || one === values.only)) {
+    const suite = path.join(packages, '@modelcontextprotocol', 'conformance', 'dist', 'index.js');
+    const args = [suite, 'server', '--url', `${proxy.url}/mcp`, '--requirements', revision];
+    if ((await run(path.join(packages, 'node', 'bin', 'node'), args)) !== 0) failures++;
+  }
+} finally {
+  proxy.close();
+  await hub.close();
+  await store.close();
+}
+process.exitCode = failures === 0 ? 0 : 1;
+
+function run(command: string, args: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      shell: process.platform === 'win32',
+    });
+    child.once('error', reject);
+    child.once('close', (code) => resolve(code ?? 1));
+  });
+}
