@@ -11,7 +11,8 @@ import {
 } from '../../test/harness/agent-messages.ts';
 import { ManualClock } from '../../test/harness/manual-clock.ts';
 import type { AgentSignal } from '../driver/agent-signal.ts';
-import { Conversation, type ConversationEvent } from './conversation.ts';
+import type { ConversationEvent } from './conversation-types.ts';
+import { Conversation } from './conversation.ts';
 
 const HELLO = { id: 'm1', text: 'hello' };
 const EXIT = { code: null, signal: 'SIGKILL', stderr: '', error: undefined } as const;

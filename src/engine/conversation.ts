@@ -2,97 +2,41 @@ import type { AgentExit } from '../driver/agent-process.ts';
 import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { EventBody, Original, RequestRecord } from '../schema/events.ts';
+import type { EventBody, Original } from '../schema/events.ts';
 import type { Activity } from './activity.ts';
-import { AgentReports, type ReportsSeed, type RestoredReports } from './agent-reports.ts';
-import type { Clock } from './clock.ts';
+import { AgentReports } from './agent-reports.ts';
+import type { ConversationSeed, ConversationServices, RestoredConversation } from './conversation-types.ts';
+import { DecidedAway } from './decided-away.ts';
 import { findEditPlace } from './edit-place.ts';
-import { Grants, targetState, type Grant, type GrantEnd } from './grants.ts';
-import { handoverLine, lapsedText } from './handover.ts';
-import type { FileTrail } from './file-trail.ts';
 import type { EventLog } from './event-log.ts';
-import type { SessionNotice } from './notices.ts';
+import type { FileTrail } from './file-trail.ts';
+import { targetState, type Grant, type GrantEnd } from './grants.ts';
 import { Outbox, type Message } from './outbox.ts';
-import { SessionRequests } from './session-requests.ts';
 import { recordOf, type OpenRequest, type Outcome, type OwnRequest, type Source } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
-import { ranInstead } from './shown-request.ts';
+import { SessionRequests } from './session-requests.ts';
 import type { SessionSetup } from './session-setup.ts';
 import { SessionTimes } from './session-times.ts';
 import type { Cancellation } from './session-types.ts';
-import { Standing, type Ending, type Move } from './standing.ts';
+import { ranInstead } from './shown-request.ts';
+import { Standing, type Move } from './standing.ts';
 import { isAtRest, type State, type StateEvent } from './state.ts';
 import { oneLine } from './tool-summary.ts';
 import type { Totals } from './totals.ts';
 import {
-  endedByForce,
-  HUB_STOPPED,
-  hubStopped,
-  interruptedWaiting,
-  lostProcess,
-  startFailed,
-  stoppedByServer,
-  type TurnResult,
-} from './turn-result.ts';
+  cancelled,
+  failed,
+  forced,
+  interruptedDetached,
+  ranToItsEnd,
+  stopped,
+  type TurnEnding,
+} from './turn-endings.ts';
+import { HUB_STOPPED, hubStopped, lostProcess, startFailed, type TurnResult } from './turn-result.ts';
 
 const TOPIC_CHARS = 200;
 
-/** What can be told of a conversation while it goes on. */
-export type ConversationEvent =
-  /** Something that a waiting call may have been waiting for. */
-  | { kind: 'changed' }
-  | Extract<SessionNotice, { kind: 'event' | 'message' | 'delivered' | 'settled' }>
-  /** All that was asked is decided, and there is no process to hear it. */
-  | { kind: 'decided' }
-  | { kind: 'granted'; grant: Grant }
-  | { kind: 'grant_ended'; grant: Grant; end: GrantEnd }
-  | { kind: 'tools'; tools: string[] }
-  /** Every request, also one that a rule is about to refuse. */
-  | { kind: 'opened'; request: OpenRequest }
-  /** A request that somebody has to answer. */
-  | { kind: 'asked'; request: OpenRequest }
-  /** A turn begins after a rest. */
-  | { kind: 'began' }
-  | { kind: 'rested' };
-
-export interface ConversationSeed extends ReportsSeed {
-  readonly id: string;
-  readonly permissionTimeoutMs: number;
-  /** Requests outlive the process that made them. */
-  readonly keepsRequests: boolean;
-  readonly restored?: RestoredConversation | undefined;
-}
-
-/** What is left of a conversation that an earlier process carried on. */
-export interface RestoredConversation {
-  readonly state: State;
-  readonly result: TurnResult | undefined;
-  readonly cancellation: Cancellation | undefined;
-  readonly reports: RestoredReports;
-  readonly createdAt: number;
-  readonly lastActiveAt: number;
-  readonly topic: string;
-  readonly requests: readonly RequestRecord[];
-  readonly grants: readonly Grant[];
-  readonly handover: readonly string[];
-  /** Messages that Claude Code was never given. */
-  readonly undelivered: readonly Message[];
-}
-
-export interface ConversationServices {
-  readonly clock: Clock;
-  tell(event: ConversationEvent): void;
-  debug(line: string): void;
-}
-
 const BACK_TO_REST: Partial<Record<State, OwnRequest['backTo']>> = { idle: 'rest', interrupted: 'stop', error: 'fail' };
-
-/** What is said of the requests that nobody has answered when a turn ends. */
-interface Unanswered {
-  readonly message: string;
-  readonly interrupt?: true;
-  readonly source: Source;
-}
 
 /** One conversation with Claude Code: its state, what was said, done and asked. It knows nothing of processes. */
 export class Conversation {
@@ -109,9 +53,7 @@ export class Conversation {
   readonly #reports: AgentReports;
   readonly #standing: Standing;
   readonly #keepsRequests: boolean;
-  readonly #grants: Grants;
-  /** What was decided while there was no process, in words for the next one. */
-  #handover: string[] = [];
+  readonly #decidedAway: DecidedAway;
   #permissionTimeoutMs: number;
   #lastMessageAt = 1;
   #topic = '';
@@ -122,15 +64,11 @@ export class Conversation {
     this.#permissionTimeoutMs = seed.permissionTimeoutMs;
     this.#keepsRequests = seed.keepsRequests;
     this.#standing = new Standing(seed.restored);
-    this.#grants = new Grants(
-      seed.id,
-      () => services.clock.wallTime(),
-      {
-        added: (grant) => services.tell({ kind: 'granted', grant }),
-        closed: (grant, end) => services.tell({ kind: 'grant_ended', grant, end }),
-      },
-      seed.restored?.grants,
-    );
+    const grants = {
+      added: (grant: Grant) => services.tell({ kind: 'granted', grant }),
+      closed: (grant: Grant, end: GrantEnd) => services.tell({ kind: 'grant_ended', grant, end }),
+    };
+    this.#decidedAway = new DecidedAway(seed.id, services.clock, grants, seed.restored?.grants);
     this.outbox = new Outbox((messageId) => services.tell({ kind: 'delivered', messageId }));
     const reports = new AgentReports(seed, services.clock, (event) => services.tell({ kind: 'event', event }));
     this.#reports = reports;
@@ -152,7 +90,7 @@ export class Conversation {
     this.times.restore(createdAt, lastActiveAt);
     this.#topic = topic;
     this.#lastMessageAt = reports.lastMessageAt;
-    this.#handover = [...handover];
+    this.#decidedAway.restore(handover);
     for (const request of requests) this.requests.restore(request);
   }
 
@@ -163,18 +101,18 @@ export class Conversation {
     for (const { id, own } of this.requests.all)
       if (own) this.requests.settle(id, { behavior: 'deny', message: HUB_STOPPED, interrupt: true }, 'shutdown');
     if (this.atRest || this.requests.size > 0) return;
-    if (this.#handover.length > 0) return this.#services.tell({ kind: 'decided' });
-    this.#fail(hubStopped(undelivered.map(({ text }) => text)), undefined);
+    if (this.handover.length > 0) return this.#services.tell({ kind: 'decided' });
+    this.#fail(hubStopped(undelivered.map(({ text }) => text)));
   }
 
   /** What the next process has to be told first; empty where there is nothing. */
   get handover(): readonly string[] {
-    return this.#handover;
+    return this.#decidedAway.lines;
   }
 
   /** The next process was told. */
   handedOver(): void {
-    this.#handover = [];
+    this.#decidedAway.clear();
   }
 
   get permissionTimeoutMs(): number {
@@ -251,12 +189,12 @@ export class Conversation {
     this.#services.tell({ kind: 'message', message });
   }
 
-  /** It could not be handed over, and the caller is told; left here it would keep the session from coming to rest. */
+  /** It could not be handed over, and the caller gets the error; left here it would keep the session from resting. */
   unsay(message: Message): void {
     this.outbox.takeBack(message.id);
   }
 
-  /** The turn is to stop. Tells whether there was one. */
+  /** Stops the turn. Returns whether there was one. */
   interrupt(): boolean {
     if (this.#waitsDetached) return this.#stopDetached();
     if (!this.#apply('interrupt')) return false;
@@ -279,12 +217,8 @@ export class Conversation {
   }
 
   #stopDetached(): boolean {
-    this.#handover = [];
-    return this.#end({
-      how: 'stop',
-      result: interruptedWaiting(this.outbox.takeUndelivered()),
-      unanswered: { message: 'The turn was interrupted.', interrupt: true, source: 'cancel' },
-    });
+    this.#decidedAway.clear();
+    return this.#end(interruptedDetached(this.outbox.takeUndelivered()));
   }
 
   // ── what Claude Code says and asks ─────────────────────────────────────────────────────────────────────────────
@@ -304,7 +238,7 @@ export class Conversation {
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     const { cwd = '' } = this.setup.options;
     const target = this.#keepsRequests ? await targetState(ask.toolName, ask.input, cwd) : undefined;
-    const granted = this.#grants.use(ask, { ...ask, cwd, target });
+    const granted = this.#decidedAway.use(ask, cwd, target);
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
     const { decision, request } = this.requests.ask(ask, this.#permissionTimeoutMs, { lastText, edit, target });
@@ -384,19 +318,11 @@ export class Conversation {
       ...(decision.behavior === 'deny' && { message: decision.message }),
       ...(ran && { input: ran }),
     });
-    if (outcome.detached && !this.atRest && !request.own) this.#decidedAway(request, decision);
+    if (outcome.detached && !this.atRest && !request.own) this.#decidedAway.add(request, decision);
     if (this.requests.size === 0 && !this.atRest) this.#apply(request.own?.backTo ?? 'answered');
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();
     if (outcome.detached && this.state === 'running') this.#services.tell({ kind: 'decided' });
-  }
-
-  /** What was allowed is granted once; denials and answers are handed over in words. */
-  #decidedAway(request: OpenRequest, decision: Decision): void {
-    const { ask, kind, cwd = '', target } = request;
-    this.#handover.push(handoverLine(request, decision));
-    if (decision.behavior === 'allow' && kind !== 'user_question')
-      this.#grants.add(request.id, { ...ask, cwd, target }, decision);
   }
 
   // ── how a turn begins and ends ─────────────────────────────────────────────────────────────────────────────────
@@ -411,24 +337,16 @@ export class Conversation {
   }
 
   #becameIdle(): void {
-    // What Claude Code has not read yet is newer than its word of being idle.
+    // If there is something Claude Code has not read yet, its report of being idle is out of date.
     if (this.atRest || this.outbox.unread) return;
-    const { result } = this;
-    const stopped =
-      result?.interrupted === true ||
-      (this.state === 'interrupting' && result?.errorSubtype === 'error_during_execution');
-    this.#end({
-      how: stopped ? 'stop' : result?.isError === true ? 'fail' : 'rest',
-      result,
-      unanswered: { message: 'The turn has ended.', source: 'cancel' },
-    });
+    this.#end(ranToItsEnd(this.state, this.result));
   }
 
-  /** No process came up. What was not delivered is told only where nobody waits for the start itself. */
+  /** No process came up. Undelivered messages are listed only where nobody waits for the start itself. */
   startFailed(error: unknown, reported: boolean): void {
     const undelivered = this.outbox.takeUndelivered();
     const result = startFailed(messageOf(error), reported ? [] : undelivered);
-    this.#fail(result, undefined);
+    this.#fail(result);
   }
 
   /** The process has ended by itself. What it never read is for the next one, if it can have one. */
@@ -448,31 +366,19 @@ export class Conversation {
 
   /** The process did not react to an interrupt and was ended. */
   stoppedByForce(): void {
-    this.#end({
-      how: 'stop',
-      result: endedByForce(this.outbox.takeUndelivered()),
-      unanswered: { message: 'The turn was interrupted.', interrupt: true, source: 'cancel' },
-    });
+    this.#end(forced(this.outbox.takeUndelivered()));
   }
 
-  /** The server ends the turn; unlike a cancelled one, the conversation takes messages. Tells whether there was a turn. */
+  /** The server ends the turn; unlike a cancelled one, the conversation takes messages. Returns whether there was a turn. */
   stop(reason: string, source: string): boolean {
-    return this.#end({
-      how: 'stop',
-      result: stoppedByServer(reason, this.outbox.takeUndelivered()),
-      cancellation: { at: this.#services.clock.wallTime(), reason, source },
-      unanswered: { message: `The turn was stopped: ${reason}.`, interrupt: true, source: 'cancel' },
-    });
+    const cancellation = { at: this.#services.clock.wallTime(), reason, source };
+    return this.#end(stopped(cancellation, this.outbox.takeUndelivered()));
   }
 
-  /** Final. Tells whether it was news. */
+  /** Final. Returns whether it was still open. */
   cancel(reason: string, source: string, settledAs: Source): boolean {
     const cancellation = { at: this.#services.clock.wallTime(), reason, source };
-    return this.#end({
-      how: 'cancel',
-      cancellation,
-      unanswered: { message: `The session was cancelled: ${reason}`, interrupt: true, source: settledAs },
-    });
+    return this.#end(cancelled(cancellation, settledAs));
   }
 
   /** Background tasks end with the process. */
@@ -480,23 +386,15 @@ export class Conversation {
     this.#reports.processGone();
   }
 
-  #fail(result: TurnResult, details: Pick<AgentExit, 'code' | 'signal'> | undefined): void {
+  #fail(result: TurnResult, exit?: AgentExit): void {
     this.#reports.processGone();
-    this.#end({
-      how: 'fail',
-      result,
-      error: {
-        kind: 'error',
-        message: result.text,
-        ...(details && { exitCode: details.code, signal: details.signal }),
-      },
-      unanswered: { message: 'Claude Code has ended.', interrupt: true, source: 'cancel' },
-    });
+    this.#end(failed(result, exit));
   }
 
   /** The one way in which a turn ends. */
-  #end(ending: Ending & { readonly unanswered: Unanswered; readonly error?: EventBody }): boolean {
-    if (!this.#standing.end(this.#withLapsed(ending))) return this.#meansNothing(ending.how);
+  #end(ending: TurnEnding): boolean {
+    if (!this.#standing.end(this.atRest ? ending : this.#decidedAway.lapsed(ending)))
+      return this.#meansNothing(ending.how);
     this.#settleAll(ending.unanswered);
     if (ending.error) this.#append(ending.error);
     this.#reports.turnEnds();
@@ -507,15 +405,7 @@ export class Conversation {
     return true;
   }
 
-  /** At rest nothing is left of what was allowed, unless nobody has been told of it yet. */
-  #withLapsed(ending: Ending): Ending {
-    if (this.#handover.length > 0 || this.#grants.open.length === 0 || this.atRest) return ending;
-    const lapsed = this.#grants.lapseAll().map(({ tool }) => tool);
-    if (ending.how === 'cancel' || !ending.result) return ending;
-    return { ...ending, result: { ...ending.result, text: `${ending.result.text}\n\n${lapsedText(lapsed)}` } };
-  }
-
-  #settleAll({ message, interrupt, source }: Unanswered): void {
+  #settleAll({ message, interrupt, source }: TurnEnding['unanswered']): void {
     this.requests.settleAll({ behavior: 'deny', message, ...(interrupt && { interrupt }) }, source);
   }
 

@@ -4,7 +4,7 @@ import type { Work } from '../schema/results.ts';
 import type { ToolUse } from './activity.ts';
 import type { ConnectedClient } from './approvals.ts';
 import type { Clock, Instant } from './clock.ts';
-import type { RestoredConversation } from './conversation.ts';
+import type { RestoredConversation } from './conversation-types.ts';
 import type { Grant, GrantEnd } from './grants.ts';
 import type { EventLogLimits } from './event-log.ts';
 import type { SessionNotice } from './notices.ts';

@@ -1,0 +1,58 @@
+import type { RequestRecord } from '../schema/events.ts';
+import type { ReportsSeed, RestoredReports } from './agent-reports.ts';
+import type { Clock } from './clock.ts';
+import type { Grant, GrantEnd } from './grants.ts';
+import type { SessionNotice } from './notices.ts';
+import type { Message } from './outbox.ts';
+import type { OpenRequest } from './requests.ts';
+import type { Cancellation } from './session-types.ts';
+import type { State } from './state.ts';
+import type { TurnResult } from './turn-result.ts';
+
+/** What a conversation reports while it goes on. */
+export type ConversationEvent =
+  /** Something that a waiting call may have been waiting for. */
+  | { kind: 'changed' }
+  | Extract<SessionNotice, { kind: 'event' | 'message' | 'delivered' | 'settled' }>
+  /** All that was asked is decided, and there is no process to hear it. */
+  | { kind: 'decided' }
+  | { kind: 'granted'; grant: Grant }
+  | { kind: 'grant_ended'; grant: Grant; end: GrantEnd }
+  | { kind: 'tools'; tools: string[] }
+  /** Every request, also one that a rule is about to refuse. */
+  | { kind: 'opened'; request: OpenRequest }
+  /** A request that somebody has to answer. */
+  | { kind: 'asked'; request: OpenRequest }
+  /** A turn begins after a rest. */
+  | { kind: 'began' }
+  | { kind: 'rested' };
+
+export interface ConversationSeed extends ReportsSeed {
+  readonly id: string;
+  readonly permissionTimeoutMs: number;
+  /** Requests outlive the process that made them. */
+  readonly keepsRequests: boolean;
+  readonly restored?: RestoredConversation | undefined;
+}
+
+/** What is left of a conversation that an earlier process carried on. */
+export interface RestoredConversation {
+  readonly state: State;
+  readonly result: TurnResult | undefined;
+  readonly cancellation: Cancellation | undefined;
+  readonly reports: RestoredReports;
+  readonly createdAt: number;
+  readonly lastActiveAt: number;
+  readonly topic: string;
+  readonly requests: readonly RequestRecord[];
+  readonly grants: readonly Grant[];
+  readonly handover: readonly string[];
+  /** Messages that Claude Code was never given. */
+  readonly undelivered: readonly Message[];
+}
+
+export interface ConversationServices {
+  readonly clock: Clock;
+  tell(event: ConversationEvent): void;
+  debug(line: string): void;
+}

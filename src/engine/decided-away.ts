@@ -1,0 +1,54 @@
+import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import type { Clock } from './clock.ts';
+import { Grants, type Grant, type GrantListener } from './grants.ts';
+import { handoverLine, lapsedText } from './handover.ts';
+import type { OpenRequest } from './requests.ts';
+import type { Ending } from './standing.ts';
+
+/**
+ * What was decided while there was no process: words for the next one, and for each call that was allowed a grant to
+ * make it once.
+ */
+export class DecidedAway {
+  readonly #grants: Grants;
+  #lines: string[] = [];
+
+  constructor(sessionId: string, clock: Clock, listener: GrantListener, restored: readonly Grant[] | undefined) {
+    this.#grants = new Grants(sessionId, () => clock.wallTime(), listener, restored);
+  }
+
+  /** What the next process has to be told first; empty where there is nothing. */
+  get lines(): readonly string[] {
+    return this.#lines;
+  }
+
+  restore(lines: readonly string[]): void {
+    this.#lines = [...lines];
+  }
+
+  /** The next process was told, or there will be none. */
+  clear(): void {
+    this.#lines = [];
+  }
+
+  /** What was allowed is granted once; denials and answers are handed over in words. */
+  add(request: OpenRequest, decision: Decision): void {
+    const { ask, kind, cwd = '', target } = request;
+    this.#lines.push(handoverLine(request, decision));
+    if (decision.behavior === 'allow' && kind !== 'user_question')
+      this.#grants.add(request.id, { ...ask, cwd, target }, decision);
+  }
+
+  /** The decision on this very call, if it was made before. */
+  use(ask: PermissionAsk, cwd: string, target: string | undefined): Decision | undefined {
+    return this.#grants.use(ask, { ...ask, cwd, target });
+  }
+
+  /** At rest nothing is left of what was allowed, unless nobody has been told of it yet. */
+  lapsed(ending: Ending): Ending {
+    if (this.#lines.length > 0 || this.#grants.open.length === 0) return ending;
+    const tools = this.#grants.lapseAll().map(({ tool }) => tool);
+    if (ending.how === 'cancel' || !ending.result) return ending;
+    return { ...ending, result: { ...ending.result, text: `${ending.result.text}\n\n${lapsedText(tools)}` } };
+  }
+}

@@ -1,0 +1,237 @@
+import type { Settings } from '../config/load-settings.ts';
+import type { Work } from '../schema/results.ts';
+import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { Workspace } from '../workspace/workspace.ts';
+import type { Activity } from './activity.ts';
+import type { Instant } from './clock.ts';
+import type { Conversation } from './conversation.ts';
+import type { EventLog } from './event-log.ts';
+import type { ProcessHolder } from './process-holder.ts';
+import type { OpenRequest } from './requests.ts';
+import type { Rules } from './rules.ts';
+import type { Cancellation, RestoredSession, SessionServices } from './session-types.ts';
+import { withoutWorkspaces, type SessionWork } from './session-work.ts';
+import { isAtRest, type State } from './state.ts';
+import type { Totals } from './totals.ts';
+import type { TurnResult } from './turn-result.ts';
+import { workOf } from './work.ts';
+
+/** What others see of a session. Reading it changes nothing. */
+export abstract class SessionFacts {
+  protected abstract readonly conversation: Conversation;
+  protected abstract readonly process: ProcessHolder;
+  protected abstract readonly sessionWork: SessionWork | undefined;
+  protected abstract readonly services: SessionServices;
+  /** What an earlier process of the server left of it, until its next turn begins. */
+  protected abstract restored: RestoredSession | undefined;
+
+  /** The rules it was started under, and keeps. */
+  abstract readonly rules: Rules;
+
+  // ── the conversation ───────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A turn that has ended counts as running until it is known what it did; a cancelled session waits for nothing. */
+  get state(): State {
+    const { state } = this.conversation;
+    return this.reporting && state !== 'cancelled' ? 'running' : state;
+  }
+
+  get atRest(): boolean {
+    return isAtRest(this.state);
+  }
+
+  get log(): EventLog {
+    return this.conversation.log;
+  }
+
+  get activity(): Activity {
+    return this.conversation.activity;
+  }
+
+  get totals(): Totals {
+    return this.conversation.totals;
+  }
+
+  /** The answer of the last call; only at rest is it the final one. */
+  get result(): TurnResult | undefined {
+    return this.conversation.result;
+  }
+
+  get cancellation(): Cancellation | undefined {
+    return this.conversation.cancellation;
+  }
+
+  /** What Claude is writing and has not finished; only in a session that was started to stream it. */
+  get unfinishedText(): string {
+    return this.conversation.unfinishedText;
+  }
+
+  /** The first event after the last message. */
+  get lastMessageAt(): number {
+    return this.conversation.lastMessageAt;
+  }
+
+  /** One line on what it is about: the first message this server gave it. */
+  get topic(): string {
+    return this.conversation.topic;
+  }
+
+  get backgroundTasks(): number {
+    return this.conversation.backgroundTasks;
+  }
+
+  get options(): SessionOptions {
+    return this.conversation.setup.options;
+  }
+
+  get tools(): string[] | undefined {
+    return this.conversation.setup.tools;
+  }
+
+  get model(): string | undefined {
+    return this.conversation.setup.model;
+  }
+
+  get permissionMode(): PermissionMode | undefined {
+    return this.conversation.setup.permissionMode;
+  }
+
+  get persists(): boolean {
+    return this.options.persistSession !== false;
+  }
+
+  // ── times ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Time of day, like `createdAt` and `lastActiveAt`. */
+  get now(): number {
+    return this.services.clock.wallTime();
+  }
+
+  get createdAt(): number {
+    return this.conversation.times.createdAt;
+  }
+
+  get lastActiveAt(): number {
+    return this.conversation.times.lastActiveAt;
+  }
+
+  /** How long nothing has happened to it. */
+  get restedMs(): number {
+    return this.conversation.times.restedMs;
+  }
+
+  /** How long its call has been running. */
+  get workedMs(): number {
+    return this.conversation.times.workedMs;
+  }
+
+  /** How long Claude Code has said nothing while it works. */
+  get quietMs(): number {
+    return this.conversation.times.quietMs;
+  }
+
+  // ── requests ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get requests(): OpenRequest[] {
+    return this.conversation.requests.all;
+  }
+
+  findRequest(id: string): OpenRequest | undefined {
+    return this.conversation.requests.find(id);
+  }
+
+  /** Whether a person is being asked about it right now. */
+  isAskingPerson(request: OpenRequest): boolean {
+    return this.services.isAskingPerson(request);
+  }
+
+  /** Who may answer its requests. */
+  get approvals(): Settings['approvals'] {
+    return this.rules.settings.approvals;
+  }
+
+  /** Requests are settled only by those who may answer them: waiting is neither work nor rest. */
+  get keepsRequests(): boolean {
+    return this.services.keepsRequests === true && this.persists;
+  }
+
+  // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get hasProcess(): boolean {
+    return this.process.live !== undefined;
+  }
+
+  /** A process was launched but has not reported its start. */
+  get launching(): boolean {
+    return this.process.starting;
+  }
+
+  get closing(): boolean {
+    return this.process.closing;
+  }
+
+  /** There is a process, or one is starting or closing. */
+  get holdsPlace(): boolean {
+    return this.hasProcess || this.launching || this.closing;
+  }
+
+  /** Also while it is closing. */
+  get pid(): number | undefined {
+    return this.process.pid;
+  }
+
+  /** Resolves when a process that is being closed is gone. */
+  closed(): Promise<void> {
+    return this.process.closed();
+  }
+
+  /** A process may have died without its exit being reported yet; what is sent to it would be lost. */
+  exitReported(): Promise<void> {
+    return this.process.exitReported();
+  }
+
+  /** Everything that is alive in it waits for answers, so its process can be given back. */
+  get detachable(): boolean {
+    return this.keepsRequests && this.hasProcess && !this.launching && this.conversation.onlyWaits;
+  }
+
+  // ── its work ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Its turn has ended, and what it did is being looked up. */
+  get reporting(): boolean {
+    return this.conversation.atRest && this.sessionWork?.isReporting === true;
+  }
+
+  /** Resolves when the report of a turn that has ended is there. */
+  async reported(): Promise<void> {
+    await this.sessionWork?.reported();
+  }
+
+  /** The worktree it works in, where it was given one. */
+  get worktree(): Workspace | undefined {
+    return this.sessionWork?.worktree;
+  }
+
+  /** Where it works. */
+  async workspace(): Promise<Workspace> {
+    if (!this.sessionWork) throw withoutWorkspaces();
+    return (await this.sessionWork.opened()).workspace;
+  }
+
+  /** Evidence of what the last call did. */
+  get work(): Work | undefined {
+    if (this.restored?.work) return this.restored.work;
+    const { problems } = this.activity;
+    return this.sessionWork ? this.sessionWork.short(problems) : workOf(undefined, problems);
+  }
+
+  /** The same with every file and command. */
+  get fullWork(): Work | undefined {
+    return this.sessionWork && !this.restored?.work ? this.sessionWork.full(this.activity.problems) : this.work;
+  }
+
+  /** Whether it worked in this checkout since then. */
+  workedIn(root: string, since: Instant): boolean {
+    return this.sessionWork?.overlaps(root, since) === true;
+  }
+}

@@ -1,0 +1,156 @@
+import type { AgentListener } from '../driver/agent-process.ts';
+import { messageOf } from '../errors/errors.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import { withBudgetLeft } from './budget.ts';
+import type { Conversation } from './conversation.ts';
+import type { Message } from './outbox.ts';
+import { ProcessHolder, type Launched, type ProcessListener } from './process-holder.ts';
+import { withPartialMessages } from './session-setup.ts';
+import type { SessionOrigin, SessionServices, TranscriptLock } from './session-types.ts';
+
+/** `first`: with the history the session was made with. `redelivery`: of what a process that died had not read. */
+export type Occasion = 'first' | 'again' | 'redelivery';
+
+export interface SessionProcessSeed {
+  readonly id: string;
+  readonly origin: SessionOrigin;
+  readonly initTimeoutMs: number;
+  readonly streamsText: boolean;
+  /** Claude Code has answered before, so there is a transcript. */
+  readonly hasAnswered: boolean;
+}
+
+/** The process of one session: how it is launched, and the lock on the transcript while there is one. */
+export class SessionProcess {
+  readonly holder: ProcessHolder;
+  readonly streamsText: boolean;
+  readonly #id: string;
+  readonly #origin: SessionOrigin;
+  readonly #conversation: Conversation;
+  readonly #services: SessionServices;
+  #initTimeoutMs: number;
+  #hasAnswered: boolean;
+  /** Held while there is a process on a transcript that other servers could reach for. */
+  #lock: TranscriptLock | undefined;
+  /** The next lock is taken only when the last one is gone: it would look like somebody else's. */
+  #unlocking: Promise<void> | undefined;
+
+  constructor(
+    seed: SessionProcessSeed,
+    conversation: Conversation,
+    services: SessionServices,
+    listener: ProcessListener,
+  ) {
+    this.#id = seed.id;
+    this.#origin = seed.origin;
+    this.#initTimeoutMs = seed.initTimeoutMs;
+    this.streamsText = seed.streamsText;
+    this.#hasAnswered = seed.hasAnswered;
+    this.#conversation = conversation;
+    this.#services = services;
+    this.holder = new ProcessHolder(services.clock, {
+      onMessage: (translation) => {
+        this.#hasAnswered ||= translation.event?.body.kind === 'result';
+        listener.onMessage(translation);
+      },
+      onRequest: (ask) => listener.onRequest(ask),
+      onExit: (exit) => {
+        listener.onExit(exit);
+        void this.#unlock();
+      },
+    });
+  }
+
+  get initTimeoutMs(): number {
+    return this.#initTimeoutMs;
+  }
+
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  setInitTimeout(ms: number): void {
+    this.#initTimeoutMs = ms;
+  }
+
+  /** Launches a process with these options. If it does not come up, the conversation's turn ends with the reason. */
+  async launch(options: SessionOptions, first: Message | undefined, occasion: Occasion): Promise<void> {
+    try {
+      await this.holder.start({
+        launch: async (listener) => {
+          await this.#lockTranscript(occasion);
+          return this.#spawn(options, first, occasion, listener);
+        },
+        timeoutMs: this.#initTimeoutMs,
+      });
+    } catch (error) {
+      this.#unlockWhenClosed();
+      this.#conversation.startFailed(error, occasion !== 'redelivery');
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.holder.close();
+    this.#conversation.processClosed();
+    this.#unlockWhenClosed();
+  }
+
+  /** Closes the process, and resolves when it is gone and its transcript free. */
+  async dispose(): Promise<void> {
+    this.close();
+    await this.holder.closed();
+    await this.#unlock();
+  }
+
+  /**
+   * For as long as there is a process: Claude Code registers itself some time after its start, and until then no other
+   * server can know of it. A new transcript is nobody else's.
+   */
+  async #lockTranscript(occasion: Occasion): Promise<void> {
+    await this.#unlocking;
+    if (occasion === 'first' && this.#origin.kind !== 'resume') return;
+    this.#lock ??= await this.#services.lockTranscript(this.#id);
+  }
+
+  #unlockWhenClosed(): void {
+    this.holder
+      .closed()
+      .then(() => this.#unlock())
+      .catch((error: unknown) => this.#services.debug(`lock: ${messageOf(error)}`));
+  }
+
+  async #unlock(): Promise<void> {
+    const lock = this.#lock;
+    if (!lock || this.holder.live !== undefined || this.holder.starting) return this.#unlocking;
+    this.#lock = undefined;
+    this.#unlocking = lock.release().catch((error: unknown) => this.#services.debug(`lock: ${messageOf(error)}`));
+    await this.#unlocking;
+  }
+
+  async #spawn(
+    given: SessionOptions,
+    first: Message | undefined,
+    occasion: Occasion,
+    listener: AgentListener,
+  ): Promise<Launched> {
+    const { totals, outbox } = this.#conversation;
+    const history = occasion === 'first' ? this.#origin : await this.#history();
+    const counted = history.kind === 'fork' ? history.of : this.#id;
+    totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
+    const affordable = withBudgetLeft(given, totals.session.costUsd, first !== undefined);
+    const options = this.streamsText ? withPartialMessages(affordable) : affordable;
+    const process = await this.#services.launch({ sessionId: this.#id, history, options }, listener);
+    const beginsAgain = occasion !== 'first' && history.kind !== 'resume';
+    return { process, first: first && beginsAgain ? { ...first, text: outbox.unanswered } : first };
+  }
+
+  /**
+   * A process that was killed before it wrote a message left nothing to resume: the session begins again. One that has
+   * answered had a transcript; if that is gone now, resuming fails, and nobody takes an empty session for the old one.
+   */
+  async #history(): Promise<SessionOrigin> {
+    const resumes = this.#hasAnswered || (await this.#services.salvageTranscript(this.#id));
+    return resumes ? { kind: 'resume' } : this.#origin;
+  }
+}

@@ -1,0 +1,84 @@
+import { DomainError } from '../errors/errors.ts';
+import type { Conversation } from './conversation.ts';
+import { deferred } from './deferred.ts';
+import { FileTrail } from './file-trail.ts';
+import type { ProcessHolder } from './process-holder.ts';
+import { rewind, rewindEvent, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
+import { busy } from './session-errors.ts';
+import type { Session } from './session.ts';
+
+/** The process that rewinds, of the session whose files they are. */
+export interface RewindProcess {
+  /** Starts one unless there is one. */
+  bringUp(): Promise<void>;
+  readonly holder: ProcessHolder;
+}
+
+/** The rewinds of one session. They need its process although the conversation is at rest. */
+export class SessionRewinds {
+  readonly #session: Session;
+  readonly #conversation: Conversation;
+  readonly #process: RewindProcess;
+  #underWay = 0;
+  #last: Promise<RewindOutcome> | undefined;
+
+  constructor(session: Session, conversation: Conversation, process: RewindProcess) {
+    this.#session = session;
+    this.#conversation = conversation;
+    this.#process = process;
+  }
+
+  get underWay(): boolean {
+    return this.#underWay > 0;
+  }
+
+  get last(): Promise<RewindOutcome> | undefined {
+    return this.#last;
+  }
+
+  rewind(order: RewindOrder): Promise<RewindOutcome> {
+    const outcome = this.#rewind(order);
+    this.#last = outcome;
+    // Whoever asked may not wait for the person's answer.
+    outcome.then(
+      (told) => {
+        if (!order.dryRun) this.#session.log.append(rewindEvent(told), this.#session.now);
+      },
+      () => undefined,
+    );
+    return outcome;
+  }
+
+  async #rewind(order: RewindOrder): Promise<RewindOutcome> {
+    if (!this.#session.atRest) throw busy(this.#session);
+    this.#underWay++;
+    this.#conversation.times.active();
+    try {
+      await this.#process.bringUp();
+      return await rewind(this.#scene(), order);
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  #scene(): RewindScene {
+    return {
+      // A trail that saw nothing leaves every file alone.
+      files: this.#conversation.files ?? new FileTrail(),
+      rewindFiles: async (toUserMessage, dryRun) => {
+        const { live } = this.#process.holder;
+        if (!live) throw new DomainError('INTERNAL', 'Claude Code has ended, or could not be started; try again.');
+        return live.rewindFiles(toUserMessage, dryRun);
+      },
+      ask: (ask, opening) => this.#conversation.askAtRest(ask, opening),
+      undisturbed: async (action) => {
+        const done = deferred<Awaited<ReturnType<typeof action>>>();
+        await this.#session.oneReplyAtATime(async () => {
+          if (!this.#session.atRest) throw busy(this.#session);
+          done.resolve(await action());
+        });
+        return done.promise;
+      },
+    };
+  }
+}
