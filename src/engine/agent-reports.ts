@@ -155,7 +155,13 @@ export class AgentReports {
     return body.blocks.some((block) => 'toolUseId' in block);
   }
 
-  streamed({ messageId, text }: Extract<AgentSignal, { kind: 'streamed' }>): void {
+  takeSignal(signal: Extract<AgentSignal, { kind: 'file_written' | 'file_edited' | 'streamed' }>): void {
+    if (signal.kind === 'file_written') this.files?.written(signal.path, signal.before);
+    else if (signal.kind === 'file_edited') this.activity.fileEdited(signal.toolUseId, signal.edit);
+    else this.#streamed(signal);
+  }
+
+  #streamed({ messageId, text }: Extract<AgentSignal, { kind: 'streamed' }>): void {
     if (messageId !== undefined) this.speech.messageBegins();
     else this.speech.streamed(text);
     // A session that only shows what is being written keeps no record of the pieces.

@@ -53,6 +53,6 @@ export interface RestoredConversation {
 
 export interface ConversationServices {
   readonly clock: Clock;
-  tell(event: ConversationEvent): void;
-  debug(line: string): void;
+  readonly tell: (event: ConversationEvent) => void;
+  readonly debug: (line: string) => void;
 }

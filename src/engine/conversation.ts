@@ -10,9 +10,9 @@ import { DecidedAway } from './decided-away.ts';
 import { findEditPlace } from './edit-place.ts';
 import type { EventLog } from './event-log.ts';
 import type { FileTrail } from './file-trail.ts';
-import { targetState, type Grant, type GrantEnd } from './grants.ts';
+import { targetState } from './grants.ts';
 import { Outbox, type Message } from './outbox.ts';
-import { recordOf, type OpenRequest, type Outcome, type OwnRequest, type Source } from './requests.ts';
+import { recordOf, settledEvent, type OpenRequest, type Outcome, type OwnRequest, type Source } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { SessionRequests } from './session-requests.ts';
 import type { SessionSetup } from './session-setup.ts';
@@ -48,27 +48,24 @@ export class Conversation {
   readonly times: SessionTimes;
   readonly outbox: Outbox;
   readonly requests: SessionRequests;
+  readonly decidedAway: DecidedAway;
   readonly files: FileTrail | undefined;
+  /** For requests from now on; 0: they never expire. */
+  permissionTimeoutMs: number;
   readonly #services: ConversationServices;
   readonly #reports: AgentReports;
   readonly #standing: Standing;
   readonly #keepsRequests: boolean;
-  readonly #decidedAway: DecidedAway;
-  #permissionTimeoutMs: number;
   #lastMessageAt = 1;
   #topic = '';
 
   constructor(seed: ConversationSeed, services: ConversationServices) {
     this.id = seed.id;
     this.#services = services;
-    this.#permissionTimeoutMs = seed.permissionTimeoutMs;
+    this.permissionTimeoutMs = seed.permissionTimeoutMs;
     this.#keepsRequests = seed.keepsRequests;
     this.#standing = new Standing(seed.restored);
-    const grants = {
-      added: (grant: Grant) => services.tell({ kind: 'granted', grant }),
-      closed: (grant: Grant, end: GrantEnd) => services.tell({ kind: 'grant_ended', grant, end }),
-    };
-    this.#decidedAway = new DecidedAway(seed.id, services.clock, grants, seed.restored?.grants);
+    this.decidedAway = new DecidedAway(seed.id, services, seed.restored);
     this.outbox = new Outbox((messageId) => services.tell({ kind: 'delivered', messageId }));
     const reports = new AgentReports(seed, services.clock, (event) => services.tell({ kind: 'event', event }));
     this.#reports = reports;
@@ -85,12 +82,11 @@ export class Conversation {
     if (seed.restored) this.#restore(seed.restored);
   }
 
-  #restore({ reports, createdAt, lastActiveAt, topic, requests, handover }: RestoredConversation): void {
+  #restore({ reports, createdAt, lastActiveAt, topic, requests }: RestoredConversation): void {
     this.#reports.restore(reports, this.atRest);
     this.times.restore(createdAt, lastActiveAt);
     this.#topic = topic;
     this.#lastMessageAt = reports.lastMessageAt;
-    this.#decidedAway.restore(handover);
     for (const request of requests) this.requests.restore(request);
   }
 
@@ -101,22 +97,8 @@ export class Conversation {
     for (const { id, own } of this.requests.all)
       if (own) this.requests.settle(id, { behavior: 'deny', message: HUB_STOPPED, interrupt: true }, 'shutdown');
     if (this.atRest || this.requests.size > 0) return;
-    if (this.handover.length > 0) return this.#services.tell({ kind: 'decided' });
+    if (this.decidedAway.lines.length > 0) return this.#services.tell({ kind: 'decided' });
     this.#fail(hubStopped(undelivered.map(({ text }) => text)));
-  }
-
-  /** What the next process has to be told first; empty where there is nothing. */
-  get handover(): readonly string[] {
-    return this.#decidedAway.lines;
-  }
-
-  /** The next process was told. */
-  handedOver(): void {
-    this.#decidedAway.clear();
-  }
-
-  get permissionTimeoutMs(): number {
-    return this.#permissionTimeoutMs;
   }
 
   /** Everything that is alive waits for answers. */
@@ -172,10 +154,6 @@ export class Conversation {
     return this.#lastMessageAt;
   }
 
-  setPermissionTimeout(ms: number): void {
-    this.#permissionTimeoutMs = ms;
-  }
-
   // ── what is said to Claude Code ────────────────────────────────────────────────────────────────────────────────
 
   /** A message is on its way to Claude Code. */
@@ -217,7 +195,7 @@ export class Conversation {
   }
 
   #stopDetached(): boolean {
-    this.#decidedAway.clear();
+    this.decidedAway.clear();
     return this.#end(interruptedDetached(this.outbox.takeUndelivered()));
   }
 
@@ -238,12 +216,10 @@ export class Conversation {
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     const { cwd = '' } = this.setup.options;
     const target = this.#keepsRequests ? await targetState(ask.toolName, ask.input, cwd) : undefined;
-    const granted = this.#decidedAway.use(ask, cwd, target);
+    const granted = this.decidedAway.use(ask, cwd, target);
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
-    const { decision, request } = this.requests.ask(ask, this.#permissionTimeoutMs, { lastText, edit, target });
-    if (request) this.#services.tell({ kind: 'asked', request });
-    return decision;
+    return this.#ask(ask, { lastText, edit, target });
   }
 
   /** The server itself asks, for a caller. Once it is settled the conversation is at rest again. */
@@ -251,8 +227,11 @@ export class Conversation {
     const backTo = BACK_TO_REST[this.state];
     if (!backTo) throw new DomainError('SESSION_BUSY', `Session ${this.id} is ${this.state}.`);
     this.times.callBegins();
-    const own = { opening, backTo };
-    const { decision, request } = this.requests.ask(ask, this.#permissionTimeoutMs, { lastText: '', own });
+    return this.#ask(ask, { lastText: '', own: { opening, backTo } });
+  }
+
+  #ask(ask: PermissionAsk, context: Parameters<SessionRequests['ask']>[2]): Promise<Decision> {
+    const { decision, request } = this.requests.ask(ask, this.permissionTimeoutMs, context);
     if (request) this.#services.tell({ kind: 'asked', request });
     return decision;
   }
@@ -288,11 +267,9 @@ export class Conversation {
         if (signal.state === 'started') this.#taken(signal.messageId);
         return;
       case 'file_written':
-        return this.files?.written(signal.path, signal.before);
       case 'file_edited':
-        return this.activity.fileEdited(signal.toolUseId, signal.edit);
       case 'streamed':
-        return this.#reports.streamed(signal);
+        return this.#reports.takeSignal(signal);
     }
   }
 
@@ -305,20 +282,11 @@ export class Conversation {
   }
 
   #settled(request: OpenRequest, outcome: Outcome): void {
-    const { decision, source } = outcome;
+    const { decision } = outcome;
     const ran = ranInstead(request, decision);
     if (!request.own) this.activity.requestSettled(request, outcome, ran);
-    this.#append({
-      kind: 'permission_result',
-      requestId: request.id,
-      toolName: request.ask.toolName,
-      toolUseId: request.ask.toolUseId,
-      decision: decision.behavior,
-      source,
-      ...(decision.behavior === 'deny' && { message: decision.message }),
-      ...(ran && { input: ran }),
-    });
-    if (outcome.detached && !this.atRest && !request.own) this.#decidedAway.add(request, decision);
+    this.#append(settledEvent(request, outcome, ran));
+    if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision);
     if (this.requests.size === 0 && !this.atRest) this.#apply(request.own?.backTo ?? 'answered');
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();
@@ -393,7 +361,7 @@ export class Conversation {
 
   /** The one way in which a turn ends. */
   #end(ending: TurnEnding): boolean {
-    if (!this.#standing.end(this.atRest ? ending : this.#decidedAway.lapsed(ending)))
+    if (!this.#standing.end(this.atRest ? ending : this.decidedAway.lapsed(ending)))
       return this.#meansNothing(ending.how);
     this.#settleAll(ending.unanswered);
     if (ending.error) this.#append(ending.error);

@@ -1,6 +1,6 @@
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import type { Clock } from './clock.ts';
-import { Grants, type Grant, type GrantListener } from './grants.ts';
+import type { ConversationServices, RestoredConversation } from './conversation-types.ts';
+import { Grants, type GrantListener } from './grants.ts';
 import { handoverLine, lapsedText } from './handover.ts';
 import type { OpenRequest } from './requests.ts';
 import type { Ending } from './standing.ts';
@@ -11,19 +11,20 @@ import type { Ending } from './standing.ts';
  */
 export class DecidedAway {
   readonly #grants: Grants;
-  #lines: string[] = [];
+  #lines: string[];
 
-  constructor(sessionId: string, clock: Clock, listener: GrantListener, restored: readonly Grant[] | undefined) {
-    this.#grants = new Grants(sessionId, () => clock.wallTime(), listener, restored);
+  constructor(sessionId: string, { clock, tell }: ConversationServices, restored: RestoredConversation | undefined) {
+    const listener: GrantListener = {
+      added: (grant) => tell({ kind: 'granted', grant }),
+      closed: (grant, end) => tell({ kind: 'grant_ended', grant, end }),
+    };
+    this.#grants = new Grants(sessionId, () => clock.wallTime(), listener, restored?.grants);
+    this.#lines = [...(restored?.handover ?? [])];
   }
 
   /** What the next process has to be told first; empty where there is nothing. */
   get lines(): readonly string[] {
     return this.#lines;
-  }
-
-  restore(lines: readonly string[]): void {
-    this.#lines = [...lines];
   }
 
   /** The next process was told, or there will be none. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import type { RequestKind, RequestRecord } from '../schema/events.ts';
+import type { EventBody, RequestKind, RequestRecord } from '../schema/events.ts';
 import type { DeniedBy } from '../schema/results.ts';
 import type { Clock } from './clock.ts';
 
@@ -190,6 +190,24 @@ export function ownAsk(toolName: string, input: Record<string, unknown>): Permis
   const id = randomUUID();
   const withdrawn = new AbortController().signal;
   return { requestId: id, toolName, input, toolUseId: id, onceOnly: true, withdrawn };
+}
+
+/** How a request was settled, for the log. `ran`: what runs in place of what was asked for. */
+export function settledEvent(
+  { id, ask }: OpenRequest,
+  { decision, source }: Outcome,
+  ran: Record<string, unknown> | undefined,
+): EventBody {
+  return {
+    kind: 'permission_result',
+    requestId: id,
+    toolName: ask.toolName,
+    toolUseId: ask.toolUseId,
+    decision: decision.behavior,
+    source,
+    ...(decision.behavior === 'deny' && { message: decision.message }),
+    ...(ran && { input: ran }),
+  };
 }
 
 /** The request as plain data. */

@@ -117,10 +117,10 @@ export class Session extends SessionFacts {
 
   /** Hands a message over. Resolves when a live process has it, or a new one has reported its start. */
   async prompt(text: string): Promise<void> {
-    const { handover } = this.conversation;
+    const { lines } = this.conversation.decidedAway;
     const message = {
       id: randomUUID(),
-      text: handover.length === 0 ? text : `${handoverText(handover)}\n\n${text}`,
+      text: lines.length === 0 ? text : `${handoverText(lines)}\n\n${text}`,
     };
     const isFirst = this.state === 'starting';
     this.conversation.say(message);
@@ -129,7 +129,7 @@ export class Session extends SessionFacts {
       await this.process.settled();
       if (this.hasProcess) this.process.send(message);
       else await this.#launch(message, isFirst ? 'first' : 'again');
-      this.conversation.handedOver();
+      this.conversation.decidedAway.clear();
       this.notices.tell({ kind: 'changed' });
     } catch (error) {
       this.conversation.unsay(message);
@@ -139,13 +139,13 @@ export class Session extends SessionFacts {
 
   /** Starts a process again for a session whose requests were decided while it had none. */
   async handOver(): Promise<void> {
-    const { handover, outbox } = this.conversation;
-    if (this.state !== 'running' || handover.length === 0) return;
-    const message = { id: randomUUID(), text: handoverText(handover, outbox.takeUndelivered()) };
+    const { decidedAway, outbox } = this.conversation;
+    if (this.state !== 'running' || decidedAway.lines.length === 0) return;
+    const message = { id: randomUUID(), text: handoverText(decidedAway.lines, outbox.takeUndelivered()) };
     this.conversation.say(message);
     await this.process.settled();
     await this.#launch(message, 'again');
-    this.conversation.handedOver();
+    this.conversation.decidedAway.clear();
     this.notices.tell({ kind: 'changed' });
   }
 
@@ -176,7 +176,7 @@ export class Session extends SessionFacts {
       startTimeoutMs: this.#sessionProcess.initTimeoutMs,
       streamsText: this.#sessionProcess.streamsText,
       hasAnswered: this.#sessionProcess.hasAnswered,
-      handover: [...this.conversation.handover],
+      handover: [...this.conversation.decidedAway.lines],
     };
   }
 
@@ -215,7 +215,7 @@ export class Session extends SessionFacts {
       await this.process.control((process) => process.setPermissionMode(permissionMode));
       setup.switchMode(permissionMode);
     }
-    if (permissionTimeoutMs !== undefined) this.conversation.setPermissionTimeout(permissionTimeoutMs);
+    if (permissionTimeoutMs !== undefined) this.conversation.permissionTimeoutMs = permissionTimeoutMs;
   }
 
   setInitTimeout(ms: number): void {
