@@ -2,7 +2,6 @@
 
 import path from 'node:path';
 import type { Page } from 'playwright-core';
-import type { EngineClient } from '../../src/engine/engine-client.ts';
 import { apiRoutes } from '../../src/hub/api/routes.ts';
 import { serveHttp, type HttpServer } from '../../src/hub/http/serve-http.ts';
 import { SignInCodes } from '../../src/hub/sign-in.ts';
@@ -101,7 +100,7 @@ function serve(store: Store, codes: SignInCodes): Promise<HttpServer> {
       version: '0',
       settings,
       tokens: new Tokens(store),
-      clientFor: unused as () => EngineClient,
+      clientFor: unused,
       stored: async () => undefined,
       now: Date.now,
       report: console.error,
