@@ -155,13 +155,13 @@ function admitted(payload: JWTPayload): Authenticated | Refused {
   const role = roleOf(payload);
   if (role === undefined || sub === '') return { refused: 'scope' };
   const name = typeof payload['name'] === 'string' ? payload['name'].slice(0, 100) : sub.slice(0, 100);
-  const principal: Principal = { id: `oauth:${idOf(sub)}`, name, kind: 'oauth', role, attended: false };
+  const principal: Principal = { id: `oauth:${subjectId(sub)}`, name, kind: 'oauth', role, attended: false };
   return { principal, credential: { kind: 'oauth', expiresAt: (exp + CLOCK_TOLERANCE_S) * 1000 } };
 }
 
-/** A subject may be anything; ids of principals stand in keys and queries. */
-function idOf(subject: string): string {
-  return /^[\w.@-]{1,64}$/.test(subject) ? subject : createHash('sha256').update(subject).digest('hex').slice(0, 32);
+/** A subject may be anything; ids of principals stand in keys and queries. None can be called what another is hashed to. */
+export function subjectId(subject: string): string {
+  return /^[\w.@-]{1,64}$/.test(subject) ? subject : `~${createHash('sha256').update(subject).digest('hex')}`;
 }
 
 /** The highest role that a scope names, as itself or after a colon: `admin`, `claude-code:caller`. */

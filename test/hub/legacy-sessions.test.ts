@@ -1,5 +1,7 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
+import type { Role } from '../../src/engine/principal.ts';
+import type { AccessTokens } from '../../src/hub/http/authenticate.ts';
 import type { McpServers } from '../../src/hub/http/mcp/mcp-servers.ts';
 import { keptParams, newSessionKey, SessionIds } from '../../src/hub/http/mcp/session-id.ts';
 import { ModernClient } from '../../src/mcp/forms/call-forms.ts';
@@ -190,6 +192,26 @@ test('a late answer to a question from before the restart is not taken for that 
   await answered(0, 'accept');
   await answered(newId, 'decline');
   expect(await next()).toMatchObject({ id: 2, result: { content: [{ text: expect.stringContaining('decline') }] } });
+});
+
+test('a session does not go on for the same subject with another role', async () => {
+  const servers = new Servers();
+  // The access token says the role, as scopes do.
+  const accessTokens: AccessTokens = {
+    verify: async (token) => ({
+      principal: { id: 'oauth:robot', name: 'robot', kind: 'oauth', role: token as Role, attended: false },
+      credential: { kind: 'oauth', expiresAt: Date.now() + 60_000 },
+    }),
+    routes: () => [],
+  };
+  const hub = await openHttpHub({ mcp: servers, accessTokens });
+  const admin = await new OlderClient(hub, 'admin').open();
+  const viewer = new OlderClient(hub, 'viewer');
+  viewer.id = admin.id;
+  expect((await viewer.list(1)).status).toBe(404);
+  expect((await admin.list(2)).status).toBe(200);
+  await hub.restart();
+  expect((await viewer.list(3)).status).toBe(404);
 });
 
 test('a call that waits when the hub stops is told so', async () => {

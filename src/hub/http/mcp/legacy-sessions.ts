@@ -75,7 +75,7 @@ export class LegacySessions {
     if (id === null) return this.#begin(exchange);
     const contents = this.#ids.read(id);
     // Whose session it is, is nobody else's business: a foreign one does not exist.
-    if (contents?.principal !== principal.id) return whole(notFound());
+    if (contents?.principal !== standing(principal)) return whole(notFound());
     if (!this.#live.has(id) && (await this.#tombstones.has(contents.nonce))) return whole(notFound());
     if (request.method === 'DELETE') {
       await this.#tombstones.add(contents.nonce);
@@ -97,7 +97,7 @@ export class LegacySessions {
     if (!kept || request.method !== 'POST')
       return whole(refusal(400, -32000, 'Bad Request: an Mcp-Session-Id header or an initialize request is needed'));
     await this.#makeRoom();
-    const id = this.#ids.mint({ principal: principal.id, toolset, ...kept });
+    const id = this.#ids.mint({ principal: standing(principal), toolset, ...kept });
     const opened = this.#connect(id, principal, toolset);
     const { response, done, session } = await opened.then(async (session) => ({
       session,
@@ -193,6 +193,11 @@ export class LegacySessions {
       if (session?.reading === 0 && this.#now() - session.usedAt >= idleMs) await this.#close(id);
     }
   }
+}
+
+/** Who it is and as what: a subject whose next access token has another role must not go on with the one before. */
+function standing({ id, role, attended }: Principal): string {
+  return JSON.stringify([id, role, attended]);
 }
 
 export function requestIds(body: unknown): (string | number)[] {
