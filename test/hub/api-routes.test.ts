@@ -50,6 +50,17 @@ describe('reading', () => {
     for (const reader of [VIEWER, APPROVER, ADMIN]) expect(await idsFor(reader)).toEqual(['s1', 's2', 's3']);
   });
 
+  test('options that tell about the machine are shown unless the operator has switched that off', async () => {
+    const options = { effort: 'low', systemPrompt: 'Be brief.', additionalDirectories: ['/elsewhere'] };
+    const shown = async (allowSensitiveSessionDetails: boolean): Promise<unknown> => {
+      const world = await openApi({ settings: { allowSensitiveSessionDetails } });
+      await world.write(put(session('s1', world.hub, { principal: 'carl', options })));
+      return apiSessionDetail.parse((await world.call(CALLER, 'GET', '/api/v1/sessions/s1')).json).options;
+    };
+    expect(await shown(true)).toEqual(options);
+    expect(await shown(false)).toEqual({ effort: 'low' });
+  });
+
   test('sessions are found by status, words and owner', async () => {
     const world = await openWithSessions();
     const ids = async (query: string): Promise<string[]> => {

@@ -74,7 +74,7 @@ export async function openApi({ store = openMemoryStore(), settings, hubName = '
     store,
     hub: by,
     version: '1.2.3',
-    settings: { approvals: 'auto', auditLog: 'off', ...settings },
+    settings: { approvals: 'auto', auditLog: 'off', allowSensitiveSessionDetails: true, ...settings },
     tokens: new Tokens(store, () => T0),
     clientFor: (principal) => scriptedClient(principal, reached, engine),
     stored: async () => {},

@@ -11,7 +11,7 @@ export interface ApiContext {
   /** This life of this hub. */
   readonly hub: HubRef;
   readonly version: string;
-  readonly settings: Pick<Settings, 'approvals' | 'auditLog'>;
+  readonly settings: Pick<Settings, 'approvals' | 'auditLog' | 'allowSensitiveSessionDetails'>;
   readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
   /** The engine as this principal may use it. */
   clientFor(principal: HubPrincipal): EngineClient;

@@ -24,8 +24,11 @@ export function apiRouteTable(viewOf: (principal: HubPrincipal) => ViewContext):
 
 export function apiRoutes(context: ApiContext): Route[] {
   const names = new PrincipalNames(context.store);
-  const { approvals } = context.settings;
-  const viewOf = (principal: HubPrincipal): ViewContext => ({ principal, approvals, nameOf: (id) => names.of(id) });
+  const { approvals, allowSensitiveSessionDetails: showsDetails } = context.settings;
+  const viewOf = (principal: HubPrincipal): ViewContext => ({
+    ...{ principal, approvals, showsDetails },
+    nameOf: (id) => names.of(id),
+  });
   const table = apiRouteTable(viewOf);
   return served([...table, openApiRoute(table)], context);
 }

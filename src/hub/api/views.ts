@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/load-settings.ts';
+import { classOf } from '../../driver/options-table.ts';
 import { suggestedRules } from '../../engine/answer.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
@@ -14,7 +15,7 @@ import type {
   RequestOutcomeView,
 } from '../../schema/api.ts';
 import type { CallResult } from '../../schema/results.ts';
-import type { PermissionMode } from '../../schema/session-options.ts';
+import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
 import type { HubPrincipal } from '../principals.ts';
 import { controlsOf, mayAnswer } from './rights.ts';
@@ -23,6 +24,8 @@ import { controlsOf, mayAnswer } from './rights.ts';
 export interface ViewContext {
   readonly principal: HubPrincipal;
   readonly approvals: Settings['approvals'];
+  /** Whether the operator lets options be shown that tell about the machine. */
+  readonly showsDetails: boolean;
   /** What people call a principal. */
   nameOf(principalId: string): Promise<string>;
 }
@@ -81,13 +84,19 @@ export async function sessionDetail(
   const { result } = row.state as ShownState;
   return {
     ...(await sessionView(row, view)),
-    options: row.options,
+    options: shownOptions(row.options, view),
     needs: row.secretNames,
     ...(result && { result }),
     requests: await Promise.all(requests.map((request) => requestView(request, row, view))),
     queued: messages.map(({ id, at, content }) => ({ id, at: iso(at), text: textOf(content) })),
     lastEventId,
   };
+}
+
+function shownOptions(options: StoredSession['options'], { showsDetails }: ViewContext): StoredSession['options'] {
+  const isShown = (name: string): boolean =>
+    Object.hasOwn(sessionOptions.shape, name) && classOf(name as SessionOptionName).show === 'always';
+  return showsDetails ? options : Object.fromEntries(Object.entries(options).filter(([name]) => isShown(name)));
 }
 
 interface ShownAsk {
