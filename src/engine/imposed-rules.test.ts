@@ -47,6 +47,17 @@ test.each<[string, SessionOptions['settings'], Record<string, unknown>]>([
   });
 });
 
+test.each<[string, Partial<Settings>]>([
+  ['no rules', {}],
+  ['ALLOWED_DIRS', { allowedDirs: ['/home/me'] }],
+])('file tools do not reach the files of a hub, with %s', (_what, given) => {
+  const closed = ['Read(//home/me/state/**)', 'Edit(//home/me/state/**)'];
+  const options = { cwd: '/a', settings: { permissions: { deny: ['WebFetch'] } } };
+  const launch = imposeRules(rules({ ...given, stateDir: '/home/me/state' }), options, { ...here, closesState: true });
+  expect(launch.managedSettings).toMatchObject({ permissions: { deny: closed } });
+  expect(launch.options.settings).toMatchObject({ permissions: { deny: ['WebFetch', ...closed] } });
+});
+
 const sandboxed = rules({ sandbox: true, sandboxNetwork: ['registry.npmjs.org'], stateDir: '/home/me/state' });
 
 test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', () => {

@@ -19,6 +19,8 @@ export interface LaunchPlace {
   /** Where Claude Code keeps what it knows of this user. */
   readonly configDir: string;
   readonly worktree?: OwnWorktree | undefined;
+  /** The server keeps there what would make a session a client of its own, and its memory of all others. */
+  readonly closesState?: boolean;
   readonly sandboxHost?: () => SandboxHost;
 }
 
@@ -116,8 +118,7 @@ const confined: Imposition = (rules, launch, { worktree, sandboxHost = thisSandb
   const { sandbox: inSettings, ...asked } = settingsOf(launch.options);
   const given = { ...fields(inSettings), ...launch.options.sandbox };
   const sandbox = rules.sandbox ? sandboxFor(rules, given, sandboxHost(), worktree) : undefined;
-  const closed = worktree?.besides.flatMap((place) => [place, `${place}/**`]) ?? [`${rules.stateDir}/**`];
-  const permissions = { ...BLOCKED, ...(rules.sandbox && closedTo(closed)) };
+  const permissions = { ...BLOCKED, ...(rules.sandbox && closedTo(stateOf(rules, worktree))) };
   const askedPermissions = fields(asked['permissions']);
   const settings = {
     ...asked,
@@ -149,4 +150,23 @@ function settingsOf({ settings }: SessionOptions): Fields {
   return fields(typeof settings === 'string' ? JSON.parse(settings) : settings);
 }
 
-const IMPOSITIONS: readonly Imposition[] = [literalPrompts, personAsked, untrustedLeftOut, confined];
+/** Without a sandbox commands reach it all the same; file tools do not. */
+const stateClosed: Imposition = (rules, launch, { worktree, closesState }) => {
+  if (closesState !== true || rules.sandbox) return launch;
+  const { deny } = closedTo(stateOf(rules, worktree));
+  const withDenied = (settings: Fields): Fields => {
+    const permissions = fields(settings['permissions']);
+    return { ...settings, permissions: { ...permissions, deny: [...strings(permissions['deny']), ...strings(deny)] } };
+  };
+  return {
+    ...launch,
+    options: { ...launch.options, settings: withDenied(settingsOf(launch.options)) },
+    managedSettings: withDenied(launch.managedSettings ?? {}),
+  };
+};
+
+function stateOf({ stateDir }: Rules, worktree: OwnWorktree | undefined): string[] {
+  return worktree?.besides.flatMap((place) => [place, `${place}/**`]) ?? [`${stateDir}/**`];
+}
+
+const IMPOSITIONS: readonly Imposition[] = [literalPrompts, personAsked, untrustedLeftOut, confined, stateClosed];

@@ -37,6 +37,7 @@ export class LaunchPlanner {
       trusted: await this.#isTrusted(admitted),
       configDir: this.#services.configDir,
       worktree: ownWorktree(worktree, this.#settings),
+      closesState: this.#services.archive !== undefined,
     });
     const launch = {
       options: withoutEnv(options),
