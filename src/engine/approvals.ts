@@ -170,7 +170,7 @@ export class Approvals {
     if (session.findRequest(request.id) !== request || !this.#isShownBy(client, request)) return;
     if (end.kind !== 'answered') return this.#unanswered(session, request, end);
     try {
-      session.respond(request.id, end.answer, 'human');
+      session.respond(request.id, end.answer, 'human', client.principal);
     } catch (error) {
       this.#unanswered(session, request, { kind: 'closed', why: messageOf(error) });
     }

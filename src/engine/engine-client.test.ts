@@ -27,7 +27,8 @@ function setUp(role?: Role) {
   const engine = {
     sessions: [session],
     find: (id: string) => (id === 's1' ? session : undefined),
-    recall: (id: string) => Promise.resolve(id === 's1' ? session : undefined),
+    ownerOf: (id: string) => Promise.resolve({ s1: 'alice', stored: 'alice' }[id]),
+    recall: (id: string) => (id === 'stored' ? note('recall') : Promise.resolve(id === 's1' ? session : undefined)),
     respondAsPerson: () => void note('respond as a person'),
     start: () => note('start'),
     reply: () => note('reply'),
@@ -37,6 +38,7 @@ function setUp(role?: Role) {
       reached.push(`list of ${String(known.length)}`);
       return Promise.resolve([]);
     },
+    work: { list: () => Promise.resolve(['s1', 'stored', 'lost'].map((sessionId) => ({ sessionId }))) },
     audit: { record: (entry: unknown) => void records.push(entry) },
   } as unknown as Engine;
   return { alice: new EngineClient(engine, alice), bob: new EngineClient(engine, bob), reached, records };
@@ -103,6 +105,20 @@ test('lists show what one owns', async () => {
   await alice.listMachine({ limit: 10 });
   await bob.listMachine({ limit: 10 });
   expect(reached).toEqual(['list of 1', 'list of 0']);
+});
+
+test('worktrees of another’s session are not listed, also not when only the store knows whose they are', async () => {
+  const { alice, bob } = setUp();
+  const ids = async (client: EngineClient): Promise<string[]> =>
+    (await client.worktrees()).map(({ sessionId }) => sessionId);
+  expect(await ids(alice)).toEqual(['s1', 'stored', 'lost']);
+  expect(await ids(bob)).toEqual(['lost']);
+});
+
+test('a session of another is not recalled', async () => {
+  const { bob, reached } = setUp();
+  await expect(bob.session('stored')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  expect(reached).toEqual([]);
 });
 
 test('the audit log names who called', () => {

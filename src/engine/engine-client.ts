@@ -74,7 +74,7 @@ export class EngineClient {
   }
 
   async session(id: string): Promise<Session> {
-    return this.#mustSee(await this.#engine.recall(id), id);
+    return this.#mustSee(await this.#recall(id), id);
   }
 
   async start(request: Omit<StartRequest, 'by'>): Promise<Session> {
@@ -83,14 +83,14 @@ export class EngineClient {
   }
 
   async reply(request: Omit<ReplyRequest, 'by'>): Promise<Session> {
-    const known = await this.#engine.recall(request.sessionId);
+    const known = await this.#recall(request.sessionId);
     if (known) this.#checkDrives(known);
     else this.#checkSeesDisk(() => unknownSession(request.sessionId));
     return this.#engine.reply({ ...request, by: this.#connection });
   }
 
   async respond(sessionId: string, requestId: string, answer: Answer): Promise<Session> {
-    const { id } = this.#mustSee(await this.#engine.recall(sessionId), sessionId);
+    const { id } = this.#mustSee(await this.#recall(sessionId), sessionId);
     switch (this.#rights.answer) {
       case 'none':
         throw this.#mayNot('answer requests');
@@ -134,15 +134,16 @@ export class EngineClient {
   /** Worktrees of its sessions, also of those that are forgotten. */
   async worktrees(): Promise<ListedWorktree[]> {
     const listed = await this.#engine.work.list();
-    return listed.filter(({ sessionId }) => {
-      const session = this.#engine.find(sessionId);
-      return session ? this.#sees(session) : SEES_DISK[this.principal.kind];
+    const owners = await Promise.all(listed.map(({ sessionId }) => this.#engine.ownerOf(sessionId)));
+    return listed.filter((_worktree, index) => {
+      const owner = owners[index];
+      return owner === undefined ? SEES_DISK[this.principal.kind] : this.#seesOwnedBy(owner);
     });
   }
 
   /** A session of its own, or one that only its worktree is left of. */
   async #workOf(sessionId: string, right: 'read' | 'drive'): Promise<string> {
-    const known = await this.#engine.recall(sessionId);
+    const known = await this.#recall(sessionId);
     if (!known) this.#checkSeesDisk(() => unknownSession(sessionId));
     else if (right === 'drive') this.#checkDrives(known);
     else this.#mustSee(known, sessionId);
@@ -186,12 +187,23 @@ export class EngineClient {
     return this.#connection.rules ?? this.#engine;
   }
 
+  /** Nobody brings back another's session, nor hears why it cannot be. */
+  async #recall(id: string): Promise<Session | undefined> {
+    const owner = await this.#engine.ownerOf(id);
+    if (owner !== undefined && !this.#seesOwnedBy(owner)) throw unknownSession(id);
+    return this.#engine.recall(id);
+  }
+
   #owns(session: Session): boolean {
     return session.owner.id === this.principal.id;
   }
 
   #sees(session: Session): boolean {
-    return this.#rights.read === 'all' || this.#owns(session);
+    return this.#seesOwnedBy(session.owner.id);
+  }
+
+  #seesOwnedBy(owner: string): boolean {
+    return this.#rights.read === 'all' || owner === this.principal.id;
   }
 
   /** What belongs to another does not exist, unless the role reads everything. */

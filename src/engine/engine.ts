@@ -23,7 +23,7 @@ import { SessionRecall } from './session-recall.ts';
 import { withPartialMessages } from './session-setup.ts';
 import { SessionTrail } from './session-trail.ts';
 import type { OpenedWorkspace } from './session-work.ts';
-import { SessionWorktrees } from './session-worktrees.ts';
+import { inCheckout, SessionWorktrees } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 import { withOverrides, type ReplyRequest, type StartRequest } from './start-request.ts';
 import { WorkspaceActions } from './workspace-actions.ts';
@@ -124,6 +124,11 @@ export class Engine {
     return this.#recall.recall(id);
   }
 
+  /** Whose session it is, also where only the store remembers it. */
+  async ownerOf(id: string): Promise<string | undefined> {
+    return this.find(id)?.owner.id ?? this.#services.archive?.ownerOf(id);
+  }
+
   /** Sessions that are only in the store, as far as a list shows them. */
   listStored(principal: string | undefined, limit: number): Promise<Session[]> {
     return this.#recall.list(principal, limit);
@@ -199,11 +204,11 @@ export class Engine {
     return session;
   }
 
-  /** A person's answer, given elsewhere than in a form. What it grants holds for this session. */
+  /** A person's answer, given elsewhere than in a form. What it grants holds for this session, and the operator's limits stay. */
   respondAsPerson(sessionId: string, requestId: string, answer: Answer, person: Principal): Session {
     const session = this.session(sessionId);
     const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
-    const granted = updates.map((update) => ({ ...update, destination: 'session' as const }));
+    const granted = session.rules.policy.grantable(updates, session.options.cwd ?? '', 'person');
     const updatedPermissions = granted.length > 0 && { updatedPermissions: granted };
     session.respond(requestId, { ...answer, ...updatedPermissions }, 'human', person);
     session.warnings.push(...warnings);
@@ -293,7 +298,7 @@ export class Engine {
       permissionTimeoutMs: request.permissionRequestTimeoutMs,
     });
     // Another reply may have been faster.
-    if (!session.atRest && request.whenBusy !== 'queue') throw busy(session);
+    checkFree(session, request);
     if (request.sessionInitTimeoutMs !== undefined) session.setInitTimeout(request.sessionInitTimeoutMs);
     if (session.hasProcess || !session.atRest) {
       await session.prompt(request.prompt);
@@ -307,7 +312,7 @@ export class Engine {
     }
     this.#rulesOf(request.by).policy.checkDepth();
     this.#host.checkDirectory(session);
-    this.#bringMissing(session, request);
+    await this.#bringMissing(session, request);
     // A process that is on its way out is still registered, and would look like somebody else's.
     await session.closed();
     await this.#host.transcripts.checkNotHeld(session.id);
@@ -318,22 +323,28 @@ export class Engine {
   }
 
   /** After a restart a session lacks what is never stored, until whoever replies brings it. */
-  #bringMissing(session: Session, { by, disk }: ReplyRequest): void {
+  async #bringMissing(session: Session, { by, disk }: ReplyRequest): Promise<void> {
     if (session.missing.length === 0) return;
-    const { baseEnv } = this.#rulesOf(by);
-    const { env = {}, mcpServers, settings, agents } = disk.options;
-    const brought = { mcpServers, settings, agents } as Record<string, unknown>;
+    const { baseEnv, policy } = this.#rulesOf(by);
+    const brought = missingOf(session.missing, disk.options);
     const isBrought = (name: string): boolean =>
-      brought[name] !== undefined ||
-      (name.startsWith('env.') ? env[name.slice('env.'.length)] !== undefined : baseEnv[name] !== undefined);
+      name.startsWith('env.')
+        ? brought.env?.[name.slice('env.'.length)] !== undefined
+        : brought[name as keyof SessionOptions] !== undefined || baseEnv[name] !== undefined;
     const lacking = session.missing.filter((name) => !isBrought(name));
     if (lacking.length > 0)
       throw new DomainError(
         'INVALID_ARGUMENT',
         `Session ${session.id} needs ${lacking.join(', ')} again: secrets are not stored. Bring the options in diskResumeConfig, and variables with a client that has them in its environment.`,
       );
-    const context = { settings: session.rules.settings, cwd: session.rules.policy.directories.own, baseEnv };
-    session.adopt(new Rules(context, this.#services), definedOptions({ ...brought, env: disk.options.env }));
+    // Held to the same rules as at the start: they need not be what they were then.
+    const { worktree, options, rules } = session;
+    const cwd = worktree ? inCheckout(worktree) : options.cwd;
+    const where = cwd === undefined ? {} : { cwd };
+    await policy.admit(brought, where);
+    const admitted = missingOf(session.missing, await rules.policy.admit(brought, where));
+    const context = { settings: rules.settings, cwd: rules.policy.directories.own, baseEnv };
+    session.adopt(new Rules(context, this.#services), admitted);
   }
 
   async #fork(parent: Session, request: ReplyRequest): Promise<Session> {
@@ -349,7 +360,7 @@ export class Engine {
     return this.#host.launch(
       {
         id: randomUUID(),
-        rules: parent.rules,
+        rules: parent.rules.narrowedTo(this.#rulesOf(request.by), this.#services),
         options,
         worktree: original && ((id) => this.#worktrees.fork(id, original)),
         origin: { kind: 'fork', of: parent.id },
@@ -362,10 +373,22 @@ export class Engine {
   }
 }
 
-function definedOptions(options: Record<string, unknown>): SessionOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+/** Those of the options that a session lacks. */
+function missingOf(
+  missing: readonly string[],
+  { env = {}, mcpServers, settings, agents }: SessionOptions,
+): SessionOptions {
+  const variables = Object.entries(env).filter(([name]) => missing.includes(`env.${name}`));
+  return {
+    ...(variables.length > 0 && { env: Object.fromEntries(variables) }),
+    ...(mcpServers && missing.includes('mcpServers') && { mcpServers }),
+    ...(settings !== undefined && missing.includes('settings') && { settings }),
+    ...(agents && missing.includes('agents') && { agents }),
+  };
 }
 
+/** One that waits for answers, or for its turn to be told of them, without a process: a message must not start another. */
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
-  if (!session.atRest && whenBusy !== 'queue') throw busy(session);
+  const takesMore = session.hasProcess || session.launching;
+  if (!session.atRest && (whenBusy !== 'queue' || !takesMore)) throw busy(session);
 }

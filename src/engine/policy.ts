@@ -97,25 +97,30 @@ export class Policy {
 
   checkMode(mode: PermissionMode | undefined): void {
     if (mode === undefined) return;
-    if (mode === 'bypassPermissions' && !this.#settings.allowBypass) {
-      throw new DomainError(
-        'PERMISSION_DENIED',
-        'permissionMode "bypassPermissions" is switched off; the operator can allow it with CLAUDE_CODE_MCP_ALLOW_BYPASS=1.',
-      );
-    }
+    this.#checkBypass(mode);
     if (!this.#callersDecide && !MODES_THAT_GRANT_NOTHING.has(mode)) throw humanOnly(`permissionMode "${mode}"`);
   }
 
+  #checkBypass(mode: PermissionMode): void {
+    if (mode !== 'bypassPermissions' || this.#settings.allowBypass) return;
+    throw new DomainError(
+      'PERMISSION_DENIED',
+      'permissionMode "bypassPermissions" is switched off; the operator can allow it with CLAUDE_CODE_MCP_ALLOW_BYPASS=1.',
+    );
+  }
+
   /**
-   * The rights that a caller's answer may grant: for this session, and none that it could not have asked for as an option.
-   * Throws what is refused. `cwd` is the session's directory.
+   * The rights that an answer may grant: for this session, and none that a caller could not have asked for as an option; a
+   * person may grant what is denied to callers, within the operator's limits. Throws what is refused. `cwd` is the session's
+   * directory.
    */
-  grantable(updates: readonly PermissionUpdate[], cwd: string): PermissionUpdate[] {
-    if (!this.#callersDecide && updates.length > 0) throw humanOnly('updatedPermissions');
+  grantable(updates: readonly PermissionUpdate[], cwd: string, by: 'caller' | 'person' = 'caller'): PermissionUpdate[] {
+    if (by === 'caller' && !this.#callersDecide && updates.length > 0) throw humanOnly('updatedPermissions');
     return updates.map((update) => {
       const option = optionFor(update);
-      if (option !== undefined) this.#checkDenied(option);
-      if (update.type === 'setMode') this.checkMode(update.mode);
+      if (option !== undefined && by === 'caller') this.#checkDenied(option);
+      if (update.type === 'setMode') this.#checkBypass(update.mode);
+      if (update.type === 'setMode' && by === 'caller') this.checkMode(update.mode);
       const inSession = { ...update, destination: 'session' as const };
       if (inSession.type !== 'addDirectories') return inSession;
       const what = 'updatedPermissions';

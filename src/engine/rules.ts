@@ -1,8 +1,11 @@
 import type { Settings } from '../config/load-settings.ts';
 import { DomainError } from '../errors/errors.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
 import { LaunchPlanner } from './launch-plan.ts';
 import { Policy } from './policy.ts';
+import { areInside, strictest } from './rule-intersection.ts';
 import type { EngineServices } from './services.ts';
+import { inCheckout } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 
 /** What a connection brings of its own: rules that only narrow the server's, a working directory, an environment. */
@@ -15,20 +18,6 @@ export interface ConnectionContext {
   /** What whoever starts a session here should know, one line each. */
   readonly warnings?: readonly string[] | undefined;
 }
-
-/** The settings that can narrow what sessions may do; a session keeps them across a restart. */
-export const RULE_SETTINGS = [
-  'approvals',
-  'allowedDirs',
-  'denyOptions',
-  'maxTurns',
-  'maxBudgetUsd',
-  'allowBypass',
-  'sandbox',
-  'sandboxNetwork',
-  'maxDepth',
-  'depth',
-] as const satisfies readonly (keyof Settings)[];
 
 /** The operator's rules as they hold for one connection and for the sessions it starts. */
 export class Rules {
@@ -49,15 +38,45 @@ export class Rules {
     this.launches = new LaunchPlanner(settings, { ...services, baseEnv: this.baseEnv }, this.policy.directories);
   }
 
-  /** A session keeps the rules it was started under. Whoever has narrower ones may not drive it beyond them. */
-  checkMayDrive({ id, rules, options }: Pick<Session, 'id' | 'rules' | 'options'>): void {
+  /**
+   * A session keeps the rules it was started under, and what it was given then. Whoever has narrower rules may not drive
+   * it beyond them: that would do by another's session what it may not do by its own.
+   */
+  checkMayDrive({ id, rules, options, worktree }: Pick<Session, 'id' | 'rules' | 'options' | 'worktree'>): void {
     if (rules === this) return;
-    if (this.settings.sandbox && !rules.settings.sandbox)
-      throw new DomainError(
-        'PERMISSION_DENIED',
-        `Session ${id} was started without the sandbox that this connection requires (CLAUDE_CODE_MCP_SANDBOX).`,
-      );
-    if (options.cwd !== undefined) this.policy.directories.checkInside(options.cwd, 'cwd');
+    if (this.settings.sandbox && !rules.settings.sandbox) throw wider(id, 'without the sandbox', 'SANDBOX');
+    // They hold inside the session too.
+    if (!areInside(rules.settings.allowedDirs, this.settings.allowedDirs))
+      throw wider(id, 'for more directories than those', 'ALLOWED_DIRS');
+    const directory = worktree ? inCheckout(worktree) : options.cwd;
+    if (directory !== undefined) this.policy.directories.checkInside(directory, 'cwd');
+    this.policy.check(withoutServersOwn(options, this.settings, worktree !== undefined));
     this.policy.checkMode(options.permissionMode);
   }
+
+  /** Those of a session that a connection with rules of its own makes of one with these. */
+  narrowedTo(other: Rules, services: EngineServices): Rules {
+    if (other === this) return this;
+    const settings = { ...this.settings, ...strictest(this.settings, other.settings) };
+    const { baseEnv, policy } = this;
+    return new Rules({ settings, cwd: policy.directories.own, baseEnv, warnings: other.warnings }, services);
+  }
+}
+
+/** What a caller chose. The rest was set where the session was made, under whatever rules. */
+function withoutServersOwn(options: SessionOptions, { executable }: Settings, hasWorktree: boolean): SessionOptions {
+  const { cwd: _, permissionMode: _mode, maxTurns: _turns, maxBudgetUsd: _budget, ...chosen } = options;
+  const { pathToClaudeCodeExecutable, projectConfigRoot, ...others } = chosen;
+  return {
+    ...others,
+    ...(pathToClaudeCodeExecutable !== executable && { pathToClaudeCodeExecutable }),
+    ...(!hasWorktree && { projectConfigRoot }),
+  };
+}
+
+function wider(sessionId: string, how: string, setting: string): DomainError {
+  return new DomainError(
+    'PERMISSION_DENIED',
+    `Session ${sessionId} was started ${how} that this connection requires (CLAUDE_CODE_MCP_${setting}).`,
+  );
 }

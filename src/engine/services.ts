@@ -44,6 +44,8 @@ export interface SessionArchive {
   stored(): Promise<void>;
   /** A session that this process does not have. From now on it is this process's to change. */
   recall(sessionId: string): Promise<RecalledSession | undefined>;
+  /** Whose it is, without bringing it back. */
+  ownerOf(sessionId: string): Promise<string | undefined>;
   /** The most recently active first. */
   list(query: { readonly principal?: string; readonly limit: number }): Promise<StoredSession[]>;
   grantAdded(grant: Grant): void;

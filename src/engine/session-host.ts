@@ -171,13 +171,15 @@ export class SessionHost {
 
   /** Starts a process for a session whose requests were decided while it had none, as soon as there is a place. */
   #handOver(session: Session): void {
-    const { registry, services } = this.#parts;
+    const { registry, services, rules } = this.#parts;
     const start = async (): Promise<void> => {
       if (session.missing.length > 0)
         throw new DomainError(
           'UNAVAILABLE',
           `It needs ${session.missing.join(', ')} again, which nobody has brought since the hub was restarted. What was decided is kept; reply with a client that has it.`,
         );
+      // The hub may have been given narrower rules since it was started.
+      rules.checkMayDrive(session);
       this.checkDirectory(session);
       await session.closed();
       await registry.withPlace((place) => {

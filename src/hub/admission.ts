@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import type { Settings } from '../config/load-settings.ts';
 import { LOCAL, type Principal } from '../engine/principal.ts';
+import { intersectRules } from '../engine/rule-intersection.ts';
 import type { AttachRequest, UserPlace } from '../transports/attach/protocol.ts';
-import { ignoredSettings, intersectRules } from './connection-rules.ts';
+import { ignoredSettings } from './connection-rules.ts';
 
 export type Admission =
   | { readonly settings: Settings; readonly warnings: readonly string[] }
@@ -27,7 +28,9 @@ export function admit(request: AttachRequest, outer: Settings, place: UserPlace,
       return { why: `${NAMES[key]} is ${place[key]} there and ${request.place[key]} here` };
   }
   const depth = isNested ? outer.depth + 1 : outer.depth;
-  const common = intersectRules({ ...outer, depth }, request.rules);
+  // A link of the client's making must not lead out of the directories it is compared with.
+  const allowedDirs = request.rules.allowedDirs?.map(realPath);
+  const common = intersectRules({ ...outer, depth }, { ...request.rules, allowedDirs });
   if ('refusal' in common) return { why: common.refusal };
   return {
     settings: { ...outer, ...common.rules, toolset: request.toolset },

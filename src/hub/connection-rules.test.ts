@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { loadSettings, type Settings } from '../config/load-settings.ts';
 import { SETTING_KEYS } from '../config/settings-table.ts';
 import type { ClientRules } from '../transports/attach/protocol.ts';
-import { ignoredSettings, intersectRules, WHOSE_SETTING } from './connection-rules.ts';
+import { intersectRules } from '../engine/rule-intersection.ts';
+import { ignoredSettings, WHOSE_SETTING } from './connection-rules.ts';
 
 const DEFAULTS: Settings = loadSettings(
   { argv: [], env: {}, cwd: '/', homedir: '/home/me', platform: 'linux' },

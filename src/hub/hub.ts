@@ -80,7 +80,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     undo.push(() => http.close());
 
     const clients = new SocketClients({ engine, settings, host, identity, stateKey });
-    const answer = (request: HubRequest): SocketAnswer => {
+    const answer = (request: HubRequest): SocketAnswer | Promise<SocketAnswer> => {
       switch (request.kind) {
         case 'attach':
           return clients.attach(request);
@@ -123,7 +123,7 @@ async function openSocket(
   { stateDir }: Settings,
   { platform, log }: HostContext,
   secret: string,
-  answer: (request: HubRequest) => SocketAnswer,
+  answer: (request: HubRequest) => SocketAnswer | Promise<SocketAnswer>,
 ): Promise<SocketServer & { path: string }> {
   const place: SocketHost = { stateDir, platform, temporaryDir: os.tmpdir(), uid: process.getuid?.() };
   const path = socketPath(place);

@@ -94,6 +94,10 @@ export class Journal implements SessionArchive {
     };
   }
 
+  async ownerOf(sessionId: string): Promise<string | undefined> {
+    return (await this.#options.store.session(sessionId))?.principal;
+  }
+
   async list(query: { readonly principal?: string; readonly limit: number }): Promise<StoredSession[]> {
     return (await this.#options.store.sessions(query)).items;
   }

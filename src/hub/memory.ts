@@ -48,7 +48,10 @@ export async function openMemory({ settings, now, log, onFenced }: MemoryOptions
     bounds: { maxEvents: settings.eventBufferSize, maxBytes: EVENT_BYTES },
   });
   const info = { host: os.hostname(), pid: process.pid };
-  const { hub, fence } = await store.acquireLease(hubId(settings), LEASE_MS, info);
+  const { hub, fence } = await store.acquireLease(hubId(settings), LEASE_MS, info).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
   const by: HubRef = { hub, fence };
   const journal = new Journal({ store, by, now, log, onFenced });
   const timers: NodeJS.Timeout[] = [];

@@ -1,4 +1,4 @@
-import { RULE_SETTINGS } from '../engine/rules.ts';
+import { RULE_SETTINGS } from '../engine/rule-intersection.ts';
 import type { OpenRequest, Outcome } from '../engine/requests.ts';
 import type { Session } from '../engine/session.ts';
 import { ranInstead } from '../engine/shown-request.ts';

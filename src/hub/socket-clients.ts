@@ -34,9 +34,9 @@ export class SocketClients {
     return this.#sockets.size;
   }
 
-  attach(request: AttachRequest): SocketAnswer {
+  async attach(request: AttachRequest): Promise<SocketAnswer> {
     const { engine, settings, host, identity } = this.#options;
-    const parent = request.inside === undefined ? undefined : engine.find(request.inside);
+    const parent = request.inside === undefined ? undefined : await engine.recall(request.inside);
     const admission = admit(request, parent?.rules.settings ?? settings, placeOf(settings, host), parent !== undefined);
     if ('why' in admission) return { reply: { ok: false, why: admission.why } };
     const rules = engine.rulesFor({
@@ -48,7 +48,7 @@ export class SocketClients {
     const factory = serverFactory(engine, identity, principalOf(request), { rules, states: this.#states });
     return {
       reply: { ok: true, version: identity.version },
-      then: (socket) => {
+      takeOver: (socket) => {
         this.#sockets.add(socket);
         socket.once('close', () => this.#sockets.delete(socket));
         serveOver(new FrameTransport(socket, socket), factory, (error) =>

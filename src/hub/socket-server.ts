@@ -23,14 +23,14 @@ export interface SocketServerOptions {
   readonly secret: string;
   readonly isPipe: boolean;
   /** What is answered, and what becomes of the connection afterwards. */
-  readonly answer: (request: HubRequest) => SocketAnswer;
+  readonly answer: (request: HubRequest) => SocketAnswer | Promise<SocketAnswer>;
   readonly log: (level: 'debug' | 'warn', line: string) => void;
 }
 
 export interface SocketAnswer {
   readonly reply: HubReply & Readonly<Record<string, unknown>>;
   /** Takes over the connection; without it the connection ends. */
-  readonly then?: ((socket: Socket) => void) | undefined;
+  readonly takeOver?: ((socket: Socket) => void) | undefined;
 }
 
 export interface SocketServer {
@@ -84,11 +84,11 @@ async function greet(socket: Socket, { secret, answer }: SocketServerOptions): P
     const { proof } = await channel.next(MAX_GREETING_BYTES);
     if (!isProof(proof, secret, 'client', nonces)) throw new Error('a client without the secret');
     const request = parseHubRequest(await channel.next(MAX_REQUEST_BYTES));
-    const { reply, then }: SocketAnswer = request
-      ? answer(request)
+    const { reply, takeOver }: SocketAnswer = request
+      ? await answer(request)
       : { reply: { ok: false, why: 'it does not understand what this client wants' } };
     channel.write(reply);
-    if (then) then(channel.release());
+    if (takeOver) takeOver(channel.release());
     else socket.end();
   } finally {
     clearTimeout(late);

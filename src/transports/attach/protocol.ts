@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/load-settings.ts';
 import type { SettingKey } from '../../config/settings-table.ts';
+import type { RuleSettings } from '../../engine/rule-intersection.ts';
 
 /*
  * What goes over the hub's socket, one JSON object per line. Both ends prove that they know the secret; then the client
@@ -20,19 +21,7 @@ export const MAX_GREETING_BYTES = 4 * 1024;
 export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 
 /** Rules by which a connection narrows those of the hub. */
-export type ClientRules = Pick<
-  Settings,
-  | 'approvals'
-  | 'allowedDirs'
-  | 'denyOptions'
-  | 'maxTurns'
-  | 'maxBudgetUsd'
-  | 'allowBypass'
-  | 'sandbox'
-  | 'sandboxNetwork'
-  | 'maxDepth'
-  | 'depth'
->;
+export type ClientRules = RuleSettings;
 
 /** What has to be the same on both ends. */
 export interface UserPlace {

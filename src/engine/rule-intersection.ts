@@ -1,0 +1,107 @@
+import path from 'node:path';
+import type { Settings } from '../config/load-settings.ts';
+
+/** The settings that can narrow what sessions may do; a session keeps them across a restart. */
+export const RULE_SETTINGS = [
+  'approvals',
+  'allowedDirs',
+  'denyOptions',
+  'maxTurns',
+  'maxBudgetUsd',
+  'allowBypass',
+  'sandbox',
+  'sandboxNetwork',
+  'maxDepth',
+  'depth',
+] as const satisfies readonly (keyof Settings)[];
+
+export type RuleSettings = Pick<Settings, (typeof RULE_SETTINGS)[number]>;
+
+export type Intersection = { readonly rules: RuleSettings } | { readonly refusal: string };
+
+/** The rules that hold where both sets do. Refused where nothing would be left to allow. */
+export function intersectRules(hub: RuleSettings, client: RuleSettings): Intersection {
+  const approvals = commonDeciders(hub.approvals, client.approvals);
+  if (approvals === undefined)
+    return {
+      refusal: `nobody could decide anything: the hub has APPROVALS=${hub.approvals}, this client ${client.approvals}`,
+    };
+  const allowedDirs = commonDirectories(hub.allowedDirs, client.allowedDirs);
+  if (allowedDirs?.length === 0)
+    return { refusal: 'no directory is inside the ALLOWED_DIRS of both the hub and this client' };
+  return { rules: strictest(hub, client) };
+}
+
+/** As `intersectRules`, and nothing is refused: where nobody is left to decide a person does, and no directory is none. */
+export function strictest(a: RuleSettings, b: RuleSettings): RuleSettings {
+  return {
+    approvals: commonDeciders(a.approvals, b.approvals) ?? 'human',
+    allowedDirs: commonDirectories(a.allowedDirs, b.allowedDirs),
+    denyOptions: [...new Set([...a.denyOptions, ...b.denyOptions])],
+    maxTurns: lower(a.maxTurns, b.maxTurns),
+    maxBudgetUsd: lower(a.maxBudgetUsd, b.maxBudgetUsd),
+    allowBypass: a.allowBypass && b.allowBypass,
+    sandbox: a.sandbox || b.sandbox,
+    sandboxNetwork: commonNetwork(a, b),
+    maxDepth: Math.min(a.maxDepth, b.maxDepth),
+    depth: Math.max(a.depth, b.depth),
+  };
+}
+
+/** Whether everything that lies in the one list lies in the other. */
+export function areInside(inner: readonly string[] | undefined, outer: readonly string[] | undefined): boolean {
+  if (!outer) return true;
+  return inner?.every((one) => outer.some((other) => isInside(other, one))) === true;
+}
+
+const DECIDERS: Readonly<Record<Settings['approvals'], readonly string[]>> = {
+  auto: ['person', 'caller'],
+  caller: ['caller'],
+  human: ['person'],
+};
+
+function commonDeciders(a: Settings['approvals'], b: Settings['approvals']): Settings['approvals'] | undefined {
+  const common = DECIDERS[a].filter((decider) => DECIDERS[b].includes(decider));
+  const modes = Object.keys(DECIDERS) as Settings['approvals'][];
+  return modes.find((mode) => common.length > 0 && DECIDERS[mode].join() === common.join());
+}
+
+/** Of two directories of which one lies in the other, the inner one. */
+function commonDirectories(
+  a: readonly string[] | undefined,
+  b: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (!a || !b) return a ?? b;
+  const inner = a.flatMap((one) =>
+    b.flatMap((other) => (isInside(other, one) ? [one] : isInside(one, other) ? [other] : [])),
+  );
+  return [...new Set(inner)];
+}
+
+function isInside(directory: string, candidate: string): boolean {
+  const way = path.relative(directory, candidate);
+  return way === '' || (way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way));
+}
+
+/** Without a sandbox nothing holds commands back from the network, so the list of that side says nothing. */
+function commonNetwork(hub: RuleSettings, client: RuleSettings): readonly string[] {
+  if (!hub.sandbox) return client.sandbox ? client.sandboxNetwork : hub.sandboxNetwork;
+  if (!client.sandbox) return hub.sandboxNetwork;
+  const covered = (names: readonly string[], by: readonly string[]): string[] =>
+    names.filter((name) => by.some((pattern) => covers(pattern, name)));
+  return [
+    ...new Set([
+      ...covered(hub.sandboxNetwork, client.sandboxNetwork),
+      ...covered(client.sandboxNetwork, hub.sandboxNetwork),
+    ]),
+  ];
+}
+
+function covers(pattern: string, name: string): boolean {
+  const [wanted, host] = [pattern.toLowerCase(), name.toLowerCase()];
+  return wanted === host || (wanted.startsWith('*.') && host.endsWith(wanted.slice(1)));
+}
+
+function lower(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}

@@ -1,0 +1,141 @@
+/** What the operator allows may change between two lives of a hub, and differs between the connections of one. */
+
+import path from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import type { ConnectedClient } from '../../src/engine/approvals.ts';
+import { LOCAL } from '../../src/engine/principal.ts';
+import type { Session } from '../../src/engine/session.ts';
+import type { ReplyRequest, StartRequest } from '../../src/engine/start-request.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { eventually } from '../harness/eventually.ts';
+import { beginLife, type HubLife } from './hub-life.ts';
+
+const CWD = process.cwd();
+const SRC = path.join(CWD, 'src');
+
+let store: Store;
+let hub: HubLife;
+
+beforeEach(async () => {
+  store = openMemoryStore();
+  hub = await beginLife(store);
+});
+
+async function restart(...argv: string[]): Promise<void> {
+  await hub.journal.stored();
+  hub.kill();
+  hub = await beginLife(store, argv);
+}
+
+async function atRest(options: StartRequest['options'] = {}): Promise<Session> {
+  const session = await hub.engine.start({ prompt: 'fix it', options });
+  (await hub.agent()).answer('It is fixed.');
+  return session;
+}
+
+async function waiting(options: StartRequest['options'] = {}): Promise<Session> {
+  const session = await hub.engine.start({ prompt: 'fix it', options });
+  void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
+  await eventually(() => session.requests.length === 1, { what: 'the request' });
+  return session;
+}
+
+async function recalled({ id }: Session): Promise<Session> {
+  const session = await hub.engine.recall(id);
+  if (!session) throw new Error('the hub has forgotten the session');
+  return session;
+}
+
+async function reply({ id }: Session, more: Partial<ReplyRequest> = {}): Promise<Session> {
+  await hub.engine.recall(id);
+  return hub.engine.reply({ sessionId: id, prompt: 'go on', disk: { kind: 'open', options: {} }, ...more });
+}
+
+/** A connection of the user with rules of its own. */
+function connection(settings: Partial<HubLife['engine']['settings']>): ConnectedClient {
+  const rules = hub.engine.rulesFor({ settings: { ...hub.engine.settings, ...settings }, cwd: CWD });
+  return { principal: LOCAL, rules, showsForms: false };
+}
+
+test('the rules of a session are narrowed to those that the hub has now', async () => {
+  const session = await atRest({ maxTurns: 50 });
+  await restart('--approvals', 'human', '--allowed-dirs', SRC, '--deny-options', 'env', '--max-turns', '5');
+  const after = await recalled(session);
+  expect(after.rules.settings).toMatchObject({ approvals: 'human', allowedDirs: [SRC], denyOptions: ['env'] });
+  expect(after.options.maxTurns).toBe(5);
+  await expect(reply(session)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+});
+
+test('a hub that allows more than before leaves a session the rules it was started under', async () => {
+  await restart('--approvals', 'human', '--allowed-dirs', CWD, '--deny-options', 'env');
+  const session = await atRest();
+  await restart('--allow-bypass');
+  expect((await recalled(session)).rules.settings).toMatchObject({
+    approvals: 'human',
+    allowedDirs: [CWD],
+    denyOptions: ['env'],
+    allowBypass: false,
+  });
+});
+
+test('what was granted in advance does not come back where only a person may grant', async () => {
+  const session = await waiting({ allowedTools: ['Bash'] });
+  await restart('--approvals', 'human');
+  await expect(reply({ id: session.id } as Session, { whenBusy: 'queue' })).rejects.toThrow();
+  hub.engine.respondAsPerson(session.id, 'r1', { decision: 'allow' }, LOCAL);
+  const after = await recalled(session);
+  await eventually(() => after.atRest, { what: 'nothing is started' });
+  expect(after.result?.text).toContain('allowedTools');
+  expect(hub.agents).toEqual([]);
+  await expect(reply(session)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+});
+
+test('what a session needs again is held to the rules, and nothing else comes in with it', async () => {
+  const options = { env: { API_TOKEN: 'secret' }, settings: { model: 'opus' } };
+  const session = await atRest(options);
+  await restart();
+  const bring = (brought: StartRequest['options']): Promise<Session> =>
+    reply(session, { disk: { kind: 'open', options: brought } });
+  await expect(
+    bring({ ...options, settings: { permissions: { defaultMode: 'bypassPermissions' } } }),
+  ).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+  await bring({ ...options, env: { API_TOKEN: 'secret', NODE_OPTIONS: '-r x' }, mcpServers: { x: { command: 'x' } } });
+  expect((await recalled(session)).options).toMatchObject({ env: { API_TOKEN: 'secret' } });
+  expect((await recalled(session)).options).not.toHaveProperty('mcpServers');
+  expect((await recalled(session)).options.env).not.toHaveProperty('NODE_OPTIONS');
+});
+
+test('a queued message starts no process for a session that waits without one', async () => {
+  const session = await waiting();
+  await restart();
+  await expect(reply(session, { whenBusy: 'queue' })).rejects.toMatchObject({ code: 'SESSION_BUSY' });
+  expect(hub.agents).toEqual([]);
+});
+
+test('a person who answers grants nothing that the operator has switched off', async () => {
+  const session = await waiting();
+  const bypass = { type: 'setMode', mode: 'bypassPermissions', destination: 'session' } as const;
+  expect(() =>
+    hub.engine.respondAsPerson(session.id, 'r1', { decision: 'allow', updatedPermissions: [bypass] }, LOCAL),
+  ).toThrow(/ALLOW_BYPASS/);
+});
+
+test.each<[string, StartRequest['options'], Partial<HubLife['engine']['settings']>]>([
+  ['works in more directories', {}, { allowedDirs: [CWD] }],
+  ['was allowed tools in advance', { allowedTools: ['Bash'] }, { approvals: 'human' }],
+  ['has servers of its own', { mcpServers: { x: { command: 'x' } } }, { denyOptions: ['mcpServers'] }],
+])('a connection with narrower rules does not drive a session that %s', async (_name, options, narrower) => {
+  const session = await atRest(options);
+  const by = connection(narrower);
+  await expect(reply(session, { by })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+  await expect(reply(session, { by, fork: true })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+  expect(await reply(session, { by: connection({}) })).toBe(session);
+});
+
+test('a fork has the rules of the session and of whoever forks it', async () => {
+  const session = await atRest();
+  const fork = await reply(session, { by: connection({ approvals: 'human', denyOptions: ['env'] }), fork: true });
+  expect(fork.rules.settings).toMatchObject({ approvals: 'human', denyOptions: ['env'] });
+  expect(session.rules.settings.approvals).toBe('auto');
+});
