@@ -96,6 +96,8 @@ it('says why a hub does not start', async () => {
   const { code, stderr } = await hub('start', '--listen', '0.0.0.0:0');
   expect(code).toBe(1);
   expect(stderr).toMatch(/The hub did not start. Its log says:\n.*--tls-cert/s);
+  const half = await hub('start', '--listen', '127.0.0.1:0', '--oauth-issuer', 'https://id.example.org');
+  expect(half.stderr).toContain('--oauth-audience');
 });
 
 it('refuses inside a session what would give an agent more rights', async () => {
