@@ -90,10 +90,10 @@ export class Conversation {
     for (const request of requests) this.requests.restore(request);
   }
 
-  /** To be called once, when somebody listens: what was at work when the hub stopped is so no longer. */
+  /** Call once, when there are listeners: what was running when the hub stopped no longer is. */
   hubStopped({ undelivered }: RestoredConversation): void {
     if (this.atRest) return;
-    // Whoever began these waits no longer.
+    // Nobody waits for these any more.
     for (const { id, own } of this.requests.all)
       if (own) this.requests.settle(id, { behavior: 'deny', message: HUB_STOPPED, interrupt: true }, 'shutdown');
     if (this.atRest || this.requests.size > 0) return;

@@ -55,7 +55,7 @@ export class EngineClient {
     });
   }
 
-  /** Resolves when what there is to tell is stored, where there is a store. To be awaited before anybody is told. */
+  /** Resolves when everything so far is stored, where there is a store. Await it before reporting anything. */
   stored(): Promise<void> | undefined {
     return this.#engine.stored();
   }

@@ -38,7 +38,7 @@ export class Engine {
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   readonly #trail: SessionTrail;
-  /** Of whoever brings none of its own. */
+  /** For connections that bring none of their own. */
   readonly #rules: Rules;
   readonly #worktrees: SessionWorktrees;
   /** What can be done with the work of a session. */
@@ -87,7 +87,7 @@ export class Engine {
     return this.#registry.all;
   }
 
-  /** The operator's rules, for whoever brings none of its own. */
+  /** The operator's rules, for connections that bring none of their own. */
   get policy(): Policy {
     return this.#rules.policy;
   }
@@ -97,7 +97,7 @@ export class Engine {
     return new Rules(context, this.#services);
   }
 
-  /** Resolves when everything that has happened so far is stored, where there is a store: only then tell anybody. */
+  /** Resolves when everything so far is stored, where there is a store. Await it before reporting anything. */
   stored(): Promise<void> | undefined {
     return this.#services.archive?.stored();
   }
@@ -279,7 +279,7 @@ export class Engine {
     return client?.rules ?? this.#rules;
   }
 
-  /** Whether whoever calls may decide by itself what would otherwise be a person's to decide. */
+  /** Whether the caller may decide what would otherwise be a person's to decide. */
   #decides(session: Session | undefined, by: ConnectedClient | undefined): boolean {
     if (by && RIGHTS[by.principal.role].answer === 'person') return true;
     return this.approvals.callerDecides(session ?? { approvals: this.settings.approvals }, by);
@@ -313,7 +313,7 @@ export class Engine {
     this.#rulesOf(request.by).policy.checkDepth();
     this.#host.checkDirectory(session);
     await this.#bringMissing(session, request);
-    // A process that is on its way out is still registered, and would look like somebody else's.
+    // A process that is closing is still registered, and would look like somebody else's.
     await session.closed();
     await this.#host.transcripts.checkNotHeld(session.id);
     await this.#registry.withPlace((place) => {

@@ -29,5 +29,5 @@ export function handoverLine({ ask, kind }: Pick<OpenRequest, 'ask' | 'kind'>, d
 
 /** What a result says of calls that were allowed and not made again. */
 export function lapsedText(tools: readonly string[]): string {
-  return `Allowed while the session was stopped, but not done again: ${tools.join(', ')}. It has to be asked for anew.`;
+  return `Allowed while the session was stopped, but not done again: ${tools.join(', ')}. It has to be asked for again.`;
 }

@@ -84,7 +84,7 @@ export class SessionWork {
     return (this.#opening ??= this.#open());
   }
 
-  /** Nothing waits for it: the prompt is on its way meanwhile. */
+  /** Nothing waits for it: the prompt is already on its way. */
   turnBegins(): void {
     const isFirst = this.#turn === undefined;
     const mark = isFirst ? this.opened().then(({ workspace }) => workspace.begun ?? workspace.mark()) : this.#mark();

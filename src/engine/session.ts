@@ -28,7 +28,7 @@ import { workOf } from './work.ts';
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
 
-/** A conversation and the process that carries it on: what callers do goes down to either, what happens comes up here. */
+/** A conversation and its process: what callers do is passed down to either, what happens is reported up from here. */
 export class Session extends SessionFacts {
   readonly id: string;
   readonly owner: Principal;
@@ -149,12 +149,12 @@ export class Session extends SessionFacts {
     this.notices.tell({ kind: 'changed' });
   }
 
-  /** It cannot be told: it rests, and what was decided is told with the next message. */
+  /** The handover failed: the session rests, and the decisions go along with the next message. */
   handoverFailed(error: unknown): void {
     if (!this.atRest) this.conversation.startFailed(error, true);
   }
 
-  /** To be called once it is registered: nobody carries on what an earlier process had begun. */
+  /** Call once it is registered: nobody continues what an earlier process had begun. */
   takeUp(): void {
     if (this.restored) this.conversation.hubStopped(this.restored);
   }
@@ -192,7 +192,7 @@ export class Session extends SessionFacts {
     await this.dispose();
   }
 
-  /** Replies that come together are handed over one after the other, so that the second finds the session at work. */
+  /** Concurrent replies are handed over one after the other, so that the second finds the session at work. */
   oneReplyAtATime<T>(handOver: () => Promise<T>): Promise<T> {
     const turn = this.#lastReply.then(handOver);
     this.#lastReply = turn.catch(() => undefined);
@@ -256,7 +256,7 @@ export class Session extends SessionFacts {
     return true;
   }
 
-  /** Ends the work and the process for a reason of the server's; the next message goes on from the transcript. */
+  /** Ends the work and the process for a reason of the server's; the next message continues from the transcript. */
   async stop(reason: string, source: string): Promise<void> {
     if (!this.conversation.stop(reason, source)) return;
     await this.dispose();
@@ -274,7 +274,7 @@ export class Session extends SessionFacts {
   async park(): Promise<void> {
     if (!this.parkable) return;
     await this.dispose();
-    // A message may have come meanwhile; then there is more to write.
+    // A message may have arrived in the meantime; then there is more to log.
     if (this.atRest) this.log.pack();
   }
 
@@ -283,13 +283,13 @@ export class Session extends SessionFacts {
     return this.#sessionProcess.dispose();
   }
 
-  /** The server forgets it: its process ends, and what was kept to tell what it changed goes. */
+  /** The server forgets it: its process ends, and the snapshots that its changes were compared with are removed. */
   async release(): Promise<void> {
     await this.dispose();
     await this.sessionWork?.close().catch((error: unknown) => this.services.debug(`workspace: ${messageOf(error)}`));
   }
 
-  /** Kept when it has ended, for a call that is made again to hear of it. */
+  /** Kept after it has ended, so that a call that is made again gets its outcome. */
   get lastRewind(): Promise<RewindOutcome> | undefined {
     return this.#rewinds.last;
   }

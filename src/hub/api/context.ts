@@ -15,7 +15,7 @@ export interface ApiContext {
   readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
   /** The engine as this principal may use it. */
   clientFor(principal: HubPrincipal): EngineClient;
-  /** Resolves when everything that has happened is stored; awaited before anybody is told of it. */
+  /** Resolves when everything so far is stored; awaited before anything is reported. */
   stored(): Promise<void>;
   /** Time of day. */
   now(): number;
