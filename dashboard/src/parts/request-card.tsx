@@ -146,14 +146,20 @@ function Body({
   }
   return (
     <>
-      {request.description !== undefined && (
-        <p>
-          <Visible text={request.description} />
-        </p>
-      )}
+      {request.description !== undefined &&
+        !Object.values(input).some((value) => saysAlready(value, request.description)) && (
+          <p>
+            <Visible text={request.description} />
+          </p>
+        )}
       <ToolInput toolName={toolName} input={input} cwd={session.cwd} place={request.edit} />
     </>
   );
+}
+
+/** Claude Code describes an edit by the name of its file, which is there anyway. */
+function saysAlready(value: unknown, description = ''): boolean {
+  return typeof value === 'string' && (value === description || value.endsWith(`/${description}`));
 }
 
 interface DecisionProps {

@@ -69,7 +69,7 @@ function mainPart(toolName: string, input: Fields, cwd: string, place: Props['pl
           />
         </>
       ),
-      used: ['file_path', 'old_string', 'new_string'],
+      used: ['file_path', 'old_string', 'new_string', ...(input['replace_all'] === false ? ['replace_all'] : [])],
     };
   }
   if (toolName === 'Write' && filePath !== undefined && content !== undefined) {
