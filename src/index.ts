@@ -56,7 +56,7 @@ export function createEngine(overrides: SettingsOverrides = {}, context: EngineC
     cwd: source.cwd,
     log: context.log ?? warnProcess,
   });
-  hosted.sweep();
+  void hosted.sweep();
   return hosted.engine;
 }
 

@@ -26,8 +26,8 @@ export interface HostContext extends Host {
 export interface HostedEngine {
   /** Closing it ends its sessions, their processes and the services around it. */
   readonly engine: Engine;
-  /** Ends what an earlier engine left behind when it was killed. */
-  sweep(): void;
+  /** Ends what an earlier engine left behind when it was killed. Resolves when its processes are gone; never rejects. */
+  sweep(): Promise<void>;
   /** Loads the Agent SDK, and warms a spare where that is wanted, before the first session needs it. */
   preload(): void;
 }
@@ -74,13 +74,13 @@ export function hostEngine(settings: Settings, { log, archive, ...host }: HostCo
   });
   return {
     engine,
-    sweep() {
-      owner.sweep().catch((error: unknown) => warn(String(error)));
+    async sweep() {
       const elsewhere = (pid: number): boolean => pid !== process.pid && isAlive(pid);
       findKeptFiles(rewindCopiesDir(settings.stateDir), elsewhere).then(
         (lines) => lines.forEach(warn),
         (error: unknown) => warn(String(error)),
       );
+      await owner.sweep().catch((error: unknown) => warn(String(error)));
     },
     preload() {
       driver.preload().catch((error: unknown) => log('debug', `preload: ${String(error)}`));

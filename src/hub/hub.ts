@@ -64,6 +64,8 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     const hosted = hostEngine(settings, { ...host, archive: memory.journal });
     const { engine } = hosted;
     undo.push(() => engine.close());
+    // A session that is taken up must not find its own process of the life before in its way.
+    await hosted.sweep();
     await memory.restore(engine);
 
     const http = await serveHubHttp({
@@ -109,7 +111,6 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     undo.push(() => socket.close());
 
     await instance.announce({ pid: process.pid, url: http.url, socket: socket.path, version });
-    hosted.sweep();
     hosted.preload();
     let closing: Promise<void> | undefined;
     return { url: http.url, socket: socket.path, stopRequested, close: () => (closing ??= closeAll()) };

@@ -29,7 +29,7 @@ export function serve(settings: Settings, context: ServeContext): RunningServer 
   const connection = serveOverStdio(hosted.engine, { name: 'claude-code-mcp', version }, opening, {
     onError: (error) => log('debug', `protocol: ${error.message}`),
     onFirstAnswer: () => {
-      hosted.sweep();
+      void hosted.sweep();
       hosted.preload();
     },
   });
