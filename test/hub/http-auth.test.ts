@@ -7,6 +7,7 @@ import { FailedAttempts } from '../../src/hub/http/attempts.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { openHttpHub, type HttpHub } from './http-hub.ts';
+import { request, sendRaw } from './raw-http.ts';
 
 const EVERYBODY = ROLES;
 
@@ -130,6 +131,26 @@ test('a sign-in with a token acts as that token, and ends when either is revoked
   expect(await statusOf(hub, ROUTES[3]!, two.headers)).toBe(401);
   expect(await statusOf(hub, ROUTES[3]!, three.headers)).toBe(401);
   expect((await signIn(hub, { token })).status).toBe(401);
+});
+
+test('under its public name the cookie is for https alone, and under its local one for this port', async () => {
+  const hub = await openHttpHub({ settings: { behindProxy: 'https://hub.example.org' } });
+  const cookieUnder = async (host: string): Promise<string> => {
+    const body = JSON.stringify({ code: hub.codes.issue() });
+    const lines = [
+      'POST /api/v1/sign-in HTTP/1.1',
+      `Host: ${host}`,
+      'Connection: close',
+      'Content-Type: application/json',
+    ];
+    const { head } = await sendRaw(hub.url, request([...lines, `Content-Length: ${body.length}`], body));
+    return /set-cookie: (.*)/i.exec(head)?.[1]?.replace(/=[\w-]{43};/, '=…;') ?? head;
+  };
+  expect(await cookieUnder('hub.example.org')).toBe(
+    '__Host-claude-code-hub=…; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict; Secure',
+  );
+  const { host, port } = new URL(hub.url);
+  expect(await cookieUnder(host)).toBe(`claude-code-hub-${port}=…; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict`);
 });
 
 test('a stream ends when its credential is revoked', async () => {

@@ -44,7 +44,8 @@ test('behind a proxy and with a certificate the hub knows its public names', () 
     certificate: undefined,
     publicOrigin: 'https://hub.example.org',
   });
-  expect(open.isOwnHost('127.0.0.1:7433')).toBe(false);
+  expect(open.isOwnHost('127.0.0.1:7433')).toBe(true);
+  expect(open.isOwnHost('192.0.2.7:7433')).toBe(false);
 });
 
 test.each([

@@ -19,8 +19,8 @@ const LONGEST_CREDENTIAL = 16 * 1024;
 export interface AuthenticatorOptions {
   readonly tokens: Tokens;
   readonly accessTokens: AccessTokens | undefined;
-  /** Of the cookie that signs a browser in. */
-  readonly cookieName: () => string;
+  /** Of the cookie that signs a browser in to the hub under this `Host`. */
+  readonly cookieName: (host: string | undefined) => string;
   readonly now: () => number;
 }
 
@@ -49,7 +49,7 @@ export class Authenticator {
   }
 
   async #signIn(headers: IncomingHttpHeaders): Promise<Authenticated | Refused> {
-    const cookie = cookieIn(headers.cookie, this.#options.cookieName());
+    const cookie = cookieIn(headers.cookie, this.#options.cookieName(headers.host));
     const key = headers[KEY_HEADER];
     if (cookie === undefined && key === undefined) return { refused: 'missing' };
     if (cookie === undefined || typeof key !== 'string') return { refused: 'invalid' };

@@ -108,8 +108,9 @@ export class Dispatcher {
         body,
         signal,
       });
-      if ('events' in answer) await sendEvents(response, answer);
-      else this.#send(request, response, answer);
+      if (!('events' in answer)) this.#send(request, response, answer);
+      else if (request.method === 'HEAD') this.#send(request, response, { status: 200 });
+      else await sendEvents(response, answer);
     };
     if (authenticated) await this.#whileOpen(authenticated, response, work);
     else await work(signalOf(response));

@@ -31,7 +31,8 @@ export function ownNames({ host, port, isLoopback, certificate, publicOrigin }: 
     direct.add(`${name}:${String(port)}`);
     if (port === (scheme === 'https' ? 443 : 80)) direct.add(name);
   };
-  if (isLoopback) LOOPBACK_NAMES.forEach(add);
+  // A page of another site cannot make a browser send these: they are never names of its own.
+  if (isLoopback || isUnspecified(host)) LOOPBACK_NAMES.forEach(add);
   if (!isUnspecified(host)) add(host.includes(':') ? `[${host}]` : host.toLowerCase());
   const publicHost = publicOrigin === undefined ? undefined : new URL(publicOrigin).host;
   const named = certificate === undefined ? undefined : new X509Certificate(certificate);

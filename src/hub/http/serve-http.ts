@@ -82,11 +82,13 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   const tls = await checkedTls(settings);
   const accessTokens = options.accessTokens ?? (await accessTokensOf(settings, log));
   const tokens = new Tokens(store, now);
-  const isSecure = tls !== undefined || settings.behindProxy !== undefined;
   /** Known once the hub listens. */
   const bound: { port: number; names?: OwnNames } = { port: settings.listen.port };
+  const isSecure = (host: string | undefined): boolean =>
+    bound.names?.originOf(host ?? '').startsWith('https:') === true;
   // Cookies do not know ports: two hubs on one host must not overwrite each other's.
-  const cookieName = (): string => (isSecure ? '__Host-claude-code-hub' : `claude-code-hub-${String(bound.port)}`);
+  const cookieName = (host: string | undefined): string =>
+    isSecure(host) ? '__Host-claude-code-hub' : `claude-code-hub-${String(bound.port)}`;
   const authenticator = new Authenticator({ tokens, accessTokens, cookieName, now });
   const bodies = new BodyReader();
   const endpoint = await openMcpEndpoint({
@@ -122,7 +124,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     open,
     bodies,
     endpoint,
-    files: staticFiles(dashboardDir, isSecure),
+    files: staticFiles(dashboardDir, tls !== undefined || settings.behindProxy !== undefined),
     metadataUrl: accessTokens && (() => `${origin()}/.well-known/oauth-protected-resource/mcp`),
     trustsProxy: settings.behindProxy !== undefined,
     report: (error) => log('error', `http: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),

@@ -14,9 +14,9 @@ const PATH = '/api/v1/sign-in';
 export interface SignInOptions {
   readonly tokens: Tokens;
   readonly codes: SignInCodes;
-  readonly cookieName: () => string;
-  /** Whether browsers reach the hub by https. */
-  readonly isSecure: boolean;
+  readonly cookieName: (host: string | undefined) => string;
+  /** Whether browsers reach the hub under this `Host` by https. */
+  readonly isSecure: (host: string | undefined) => boolean;
   readonly now: () => number;
   readonly record: (entry: AuditRecord) => void;
 }
@@ -24,14 +24,17 @@ export interface SignInOptions {
 /** Exchanges the code of a link, or a token, for a cookie and the key without which it opens nothing. */
 export function signInRoutes(options: SignInOptions): Route[] {
   const { tokens, cookieName, isSecure, now, record } = options;
-  const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+  const cookieFor = (host: string | undefined, value: string, maxAge: number): Record<string, string> => {
+    const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(host) ? '; Secure' : ''}`;
+    return { 'set-cookie': `${cookieName(host)}=${value}; Max-Age=${maxAge}; ${attributes}` };
+  };
   return [
     {
       method: 'POST',
       path: PATH,
       roles: 'anyone',
       maxBodyBytes: MOST_BYTES,
-      async handler({ body }) {
+      async handler({ body, headers }) {
         const signedIn = await begin(body, options);
         const { cookie, key, row } = signedIn;
         const principal = principalOfSignIn(row);
@@ -48,7 +51,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
         const maxAge = Math.floor(LIFETIME_MS / 1000);
         return {
           status: 200,
-          headers: { 'set-cookie': `${cookieName()}=${cookie}; Max-Age=${maxAge}; ${attributes}` },
+          headers: cookieFor(headers.host, cookie, maxAge),
           json: answer,
         };
       },
@@ -57,7 +60,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
       method: 'DELETE',
       path: PATH,
       roles: ['viewer', 'caller', 'approver', 'admin'],
-      async handler({ credential, principal }) {
+      async handler({ credential, principal, headers }) {
         if (credential?.kind !== 'stored' || !credential.id.startsWith('s_'))
           throw new HttpRefusal(400, 'INVALID_ARGUMENT', 'Only a browser that is signed in can sign out.');
         await tokens.revoke(credential.id);
@@ -69,7 +72,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
           principal: principal.id,
           details: { token: credential.id },
         });
-        return { status: 204, headers: { 'set-cookie': `${cookieName()}=; Max-Age=0; ${attributes}` } };
+        return { status: 204, headers: cookieFor(headers.host, '', 0) };
       },
     },
   ];
