@@ -7,6 +7,7 @@ import type { Answer } from './answer.ts';
 import type { ConnectedClient, FormEnd } from './approvals.ts';
 import type { Clock } from './clock.ts';
 import type { Engine } from './engine.ts';
+import type { EngineNotice } from './notices.ts';
 import type { ReplyRequest, StartRequest } from './start-request.ts';
 import type { Policy } from './policy.ts';
 import { RIGHTS, type Principal, type Role } from './principal.ts';
@@ -55,6 +56,11 @@ export class EngineClient {
     });
   }
 
+  /** Everything that happens, also to what it does not see. Returns how to stop listening. */
+  onNotice(listener: (notice: EngineNotice) => void): () => void {
+    return this.#engine.stream.subscribe(listener);
+  }
+
   /** Resolves when everything so far is stored, where there is a store. Await it before reporting anything. */
   stored(): Promise<void> | undefined {
     return this.#engine.stored();
@@ -64,7 +70,7 @@ export class EngineClient {
 
   /** Those that this process has at hand. */
   get sessions(): Session[] {
-    return this.#engine.sessions.filter((session) => this.#sees(session));
+    return this.#engine.sessions.filter((session) => this.sees(session));
   }
 
   /** Also those that only the store remembers. */
@@ -198,7 +204,7 @@ export class EngineClient {
     return session.owner.id === this.principal.id;
   }
 
-  #sees(session: Session): boolean {
+  sees(session: Session): boolean {
     return this.#seesOwnedBy(session.owner.id);
   }
 
@@ -208,7 +214,7 @@ export class EngineClient {
 
   /** What belongs to another does not exist, unless the role reads everything. */
   #mustSee(session: Session | undefined, id: string): Session {
-    if (!session || !this.#sees(session)) throw unknownSession(id);
+    if (!session || !this.sees(session)) throw unknownSession(id);
     return session;
   }
 

@@ -1,5 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { McpServer, type ServerContext, type Tool as ListedTool } from '@modelcontextprotocol/server';
+import {
+  McpServer,
+  type CallToolRequest,
+  type CallToolResult,
+  type InputRequiredResult,
+  type ServerContext,
+  type Tool as ListedTool,
+} from '@modelcontextprotocol/server';
 import type { Settings } from '../config/load-settings.ts';
 import { EngineClient } from '../engine/engine-client.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -7,9 +14,11 @@ import type { Principal } from '../engine/principal.ts';
 import type { Rules } from '../engine/rules.ts';
 import { callTool } from './call-tool.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
+import { EXTRA_CAPABILITIES, offerExtras } from './extras.ts';
 import { CallForms, createCallStates, ModernClient } from './forms/call-forms.ts';
 import { LegacyClient } from './forms/legacy-client.ts';
 import { INSTRUCTIONS } from './instructions.ts';
+import { observed, type Observer } from './observe.ts';
 import { ConnectionRoots, rootsOfCall } from './roots.ts';
 import { TOOL_LISTING } from './tool-listing.ts';
 
@@ -28,6 +37,8 @@ export interface ServerOptions {
   readonly states?: ReturnType<typeof createCallStates>;
   /** Whether the folders that the client has open are folders of this machine. */
   readonly takesRoots?: boolean;
+  /** Told of every request and of the end of every connection. */
+  readonly observe?: Observer | undefined;
 }
 
 /**
@@ -38,9 +49,9 @@ export function serverFactory(
   engine: Engine,
   identity: ServerIdentity,
   principal: Principal,
-  { rules, states = createCallStates(), takesRoots = true }: ServerOptions = {},
+  { rules, states = createCallStates(), takesRoots = true, observe }: ServerOptions = {},
 ): ServerFactory {
-  const shared: Shared = { engine, identity, principal, rules, states, takesRoots };
+  const shared: Shared = { engine, identity, principal, rules, states, takesRoots, observe };
   return ({ era, client }) => createMcpServer(shared, era, client);
 }
 
@@ -54,10 +65,11 @@ interface Shared {
   rules: Rules | undefined;
   states: ReturnType<typeof createCallStates>;
   takesRoots: boolean;
+  observe: Observer | undefined;
 }
 
 function createMcpServer(
-  { identity, principal, rules, states, takesRoots, ...shared }: Shared,
+  { identity, principal, rules, states, takesRoots, observe, ...shared }: Shared,
   era: 'legacy' | 'modern',
   lasting: ModernClient | undefined,
 ): McpServer {
@@ -66,7 +78,7 @@ function createMcpServer(
   const connection = new McpServer(
     { ...identity, title: 'Claude Code' },
     {
-      capabilities: { tools: { listChanged: listFollowsTools } },
+      capabilities: { tools: { listChanged: listFollowsTools }, ...EXTRA_CAPABILITIES },
       instructions: INSTRUCTIONS[toolset],
       requestState: states,
     },
@@ -80,8 +92,10 @@ function createMcpServer(
     lasting ?? (era === 'modern' ? new ModernClient(principal, rules) : new LegacyClient(principal, server, rules));
   const engine = new EngineClient(shared.engine, client);
   const roots = new ConnectionRoots(server);
-  server.setRequestHandler('tools/list', async () => ({ tools: await listTools(engine) }));
-  server.setRequestHandler('tools/call', async (request, ctx) => {
+  server.setRequestHandler('tools/list', () =>
+    observed(observe, { method: 'tools/list' }, async () => ({ tools: await listTools(engine) })),
+  );
+  const call = async (request: CallToolRequest, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
     const tools = await loadTools(toolset);
     const tool = tools.find(({ name }) => name === request.params.name);
     if (!tool) {
@@ -102,13 +116,23 @@ function createMcpServer(
     const { signal } = ctx.mcpReq;
     const context: ToolContext = { engine, signal, progress: progressTo(ctx), forms, defaultDirectory };
     return callTool(tool, request.params.arguments, context);
+  };
+  server.setRequestHandler('tools/call', (request, ctx) => {
+    // What callers make up must not become the name of a figure.
+    const known = TOOL_LISTING[toolset].find(({ name }) => name === request.params.name);
+    return observed(observe, { method: 'tools/call', ...(known && { tool: known.name }) }, () => call(request, ctx));
   });
+  const withdrawExtras = offerExtras(connection, engine, era, observe);
+  const openedAt = performance.now();
   const unsubscribe = engine.onToolsChanged(() => {
     // Before the handshake, and on a probe, there is no client to notify.
     if (listFollowsTools) server.sendToolListChanged().catch(() => undefined);
   });
   server.onclose = () => {
     unsubscribe();
+    withdrawExtras();
+    // A modern connection over HTTP is one request long.
+    if (!lasting) observe?.({ kind: 'connection', seconds: (performance.now() - openedAt) / 1000 });
     if (!lasting) engine.disconnect();
   };
   return connection;

@@ -109,6 +109,7 @@ const NO_TOOLS: McpServers = {
   },
   forget: () => undefined,
   onToolsChanged: () => () => undefined,
+  watchResources: () => () => undefined,
 };
 
 export interface EngineHub extends HttpHub {

@@ -1,9 +1,12 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import type { Settings } from '../../../config/load-settings.ts';
+import { EngineClient } from '../../../engine/engine-client.ts';
 import type { Engine } from '../../../engine/engine.ts';
 import type { Principal } from '../../../engine/principal.ts';
 import type { Rules } from '../../../engine/rules.ts';
 import { createCallStates, ModernClient } from '../../../mcp/forms/call-forms.ts';
+import type { Observer } from '../../../mcp/observe.ts';
+import { watchResources, type UpdateListener } from '../../../mcp/resources/resource-updates.ts';
 import { serverFactory, type ServerIdentity } from '../../../mcp/server.ts';
 
 export interface McpConnection {
@@ -21,21 +24,30 @@ export interface McpServers {
   /** That client has not called for long. */
   forget(client: ModernClient): void;
   onToolsChanged(listener: () => void): () => void;
+  /** Tells what has changed of what this principal can read. */
+  watchResources(principal: Principal, listener: UpdateListener): () => void;
 }
 
 /** Callers over HTTP name the directory they want to work in: none of this machine's goes without saying. */
-export function mcpServersOver(engine: Engine, identity: ServerIdentity, stateKey: string): McpServers {
+export function mcpServersOver(
+  engine: Engine,
+  identity: ServerIdentity,
+  stateKey: string,
+  observe?: Observer,
+): McpServers {
   const states = createCallStates(Buffer.from(stateKey, 'base64url'));
   const rulesOf = (toolset: Settings['toolset']): Rules =>
     engine.rulesFor({ settings: { ...engine.settings, toolset }, cwd: undefined });
   const rules = { compact: rulesOf('compact'), explicit: rulesOf('explicit') };
   return {
     open({ era, principal, toolset, client }) {
-      const options = { rules: rules[toolset], states, takesRoots: false };
+      const options = { rules: rules[toolset], states, takesRoots: false, observe };
       return serverFactory(engine, identity, principal, options)({ era, ...(client && { client }) });
     },
     newClient: (principal, toolset) => new ModernClient(principal, rules[toolset]),
     forget: (client) => engine.approvals.disconnect(client),
+    watchResources: (principal, listener) =>
+      watchResources(new EngineClient(engine, { principal, showsForms: false }), listener),
     onToolsChanged: (listener) =>
       engine.stream.subscribe(({ kind }) => {
         if (kind === 'tools') listener();

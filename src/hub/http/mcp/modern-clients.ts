@@ -18,6 +18,7 @@ interface Endpoint {
   readonly clientOf: WeakMap<Request, ModernClient>;
   usedAt: number;
   reading: number;
+  readonly unwatch: () => void;
 }
 
 /** Clients of 2026-07-28: each request is a connection of its own; what lasts between them is kept for its principal. */
@@ -81,7 +82,11 @@ export class ModernClients {
       forms: this.#servers.newClient(principal, toolset),
       none: this.#servers.newClient(principal, toolset),
     };
-    const endpoint: Endpoint = { handler, clients, clientOf, usedAt: this.#now(), reading: 0 };
+    const unwatch = this.#servers.watchResources(principal, {
+      updated: (uri) => handler.notify.resourceUpdated(uri),
+      listChanged: () => handler.notify.resourcesChanged(),
+    });
+    const endpoint: Endpoint = { handler, clients, clientOf, unwatch, usedAt: this.#now(), reading: 0 };
     this.#endpoints.set(key, endpoint);
     return endpoint;
   }
@@ -95,6 +100,7 @@ export class ModernClients {
     const endpoint = this.#endpoints.get(key);
     this.#endpoints.delete(key);
     if (!endpoint) return;
+    endpoint.unwatch();
     await endpoint.handler.close();
     this.#servers.forget(endpoint.clients.forms);
     this.#servers.forget(endpoint.clients.none);

@@ -1,0 +1,128 @@
+import type { GetPromptResult, ListPromptsResult } from '@modelcontextprotocol/server';
+import type { Settings } from '../../config/load-settings.ts';
+import { DomainError } from '../../errors/errors.ts';
+
+type Toolset = Settings['toolset'];
+type Given = Readonly<Record<string, string>>;
+
+interface PromptDefinition {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly arguments: readonly { readonly name: string; readonly description: string; readonly required: boolean }[];
+  text(given: Given, steps: Steps): string;
+}
+
+/** How things are called in a toolset. */
+interface Steps {
+  start(more: string): string;
+  readonly answer: string;
+  readonly wait: string;
+  readonly reply: string;
+  readonly rest: string;
+  readonly asks: string;
+  readonly compare: string;
+}
+
+const STEPS: Readonly<Record<Toolset, Steps>> = {
+  compact: {
+    start: (more) => `claude_code {prompt, cwd, waitMs: 45000${more}}`,
+    answer:
+      'claude_code_check {action: "respond_permission", sessionId, requestId, decision, waitMs: 45000} for each of `actions`',
+    wait: 'claude_code_check {action: "wait", sessionId}',
+    reply: 'claude_code_reply {sessionId, prompt, waitMs: 45000}',
+    rest: '"idle"',
+    asks: '"waiting_permission"',
+    compare:
+      'Compare result.work and claude_code_session {action: "diff", sessionId}; then claude_code_session {action: "apply", sessionId} for what is to be kept and {action: "discard", sessionId} for the rest.',
+  },
+  explicit: {
+    start: (more) => `claude_create_session {prompt, workingDirectory, waitMs: 45000${more}}`,
+    answer: 'claude_respond {sessionId, inputId, decision, waitMs: 45000} for each of `pendingInputs`',
+    wait: 'claude_get_status {sessionId, waitMs: 45000}',
+    reply: 'claude_send_message {sessionId, message, waitMs: 45000}',
+    rest: '"completed"',
+    asks: '"waiting_for_input"',
+    compare: 'Give each a directory of its own: sessions in one directory would touch the same files.',
+  },
+};
+
+const where = { name: 'directory', description: 'Where to work; an existing directory.', required: false };
+
+const PROMPTS: readonly PromptDefinition[] = [
+  {
+    name: 'delegate',
+    title: 'Delegate a task to Claude Code',
+    description: 'Hands one task to Claude Code and sees it through.',
+    arguments: [{ name: 'task', description: 'What is to be done.', required: true }, where],
+    text: ({ task = '', directory }, steps) =>
+      `Have Claude Code do this${directory === undefined ? '' : ` in ${directory}`}:
+
+${task}
+
+1. Start it: ${steps.start('')}. Put everything it needs to know into the prompt: it does not see this conversation. Say how to check the work.
+2. Status ${steps.asks}: read what it wants to do, then ${steps.answer}. Deny with a reason what goes beyond the task. Status "running": ${steps.wait}.
+3. Status ${steps.rest}: the result is what Claude claims, \`work\` is what happened. If work.problems or a failed check contradict the claim, or something is missing: ${steps.reply}.
+4. Report what was changed, what was checked and what is left.`,
+  },
+  {
+    name: 'parallel',
+    title: 'Run tasks side by side',
+    description: 'Several tasks, or several attempts at one, each in a session of its own.',
+    arguments: [
+      { name: 'tasks', description: 'The tasks, one per line; or one task and how many attempts.', required: true },
+      where,
+    ],
+    text: ({ tasks = '', directory }, steps) =>
+      `Have Claude Code work on these side by side${directory === undefined ? '' : ` in ${directory}`}:
+
+${tasks}
+
+1. Start one session for each, without waiting: ${steps.start(steps === STEPS.compact ? ', advanced: {workspace: {type: "worktree"}}' : '').replace('waitMs: 45000', 'waitMs: 0')}. Each prompt has to stand on its own.
+2. Go round: ${steps.wait} for those at work, ${steps.answer} for those that ask (status ${steps.asks}).
+3. When all have come to rest (status ${steps.rest}): ${steps.compare}
+4. Report which were kept, which were not, and why.`,
+  },
+  {
+    name: 'review',
+    title: 'Review changes with Claude Code',
+    description: 'A second pair of eyes that may read and run checks, but change nothing.',
+    arguments: [
+      {
+        name: 'target',
+        description: 'What to review: a branch, a commit, a diff; default the uncommitted changes.',
+        required: false,
+      },
+      where,
+    ],
+    text: ({ target = 'the uncommitted changes', directory }, steps) =>
+      `Have Claude Code review ${target}${directory === undefined ? '' : ` in ${directory}`}, without changing anything.
+
+1. Start it: ${steps.start(', permissionMode: "plan", disallowedTools: ["Edit", "Write", "NotebookEdit"]')}. Ask for findings with file, line, what goes wrong and in which case, worst first, and for nothing else.
+2. Status ${steps.asks}: allow what only reads or runs checks, with ${steps.answer}; deny a plan to begin changing things, since the findings are the answer. Status "running": ${steps.wait}.
+3. Check each finding against the code before you pass it on; ask back with ${steps.reply} where one is unclear.
+4. Report those that hold, and say which you dropped.`,
+  },
+];
+
+export function listPrompts(): ListPromptsResult {
+  return {
+    prompts: PROMPTS.map(({ name, title, description, arguments: args }) => ({
+      name,
+      title,
+      description,
+      arguments: args.map((argument) => ({ ...argument })),
+    })),
+  };
+}
+
+/** The prompt in the words of this toolset. */
+export function getPrompt(name: string, given: Given, toolset: Toolset): GetPromptResult {
+  const prompt = PROMPTS.find((one) => one.name === name);
+  const names = PROMPTS.map((one) => one.name).join(', ');
+  if (!prompt) throw new DomainError('INVALID_ARGUMENT', `No prompt ${name.slice(0, 100)}; there are ${names}.`);
+  const missing = prompt.arguments.find((argument) => argument.required && (given[argument.name] ?? '').trim() === '');
+  if (missing) throw new DomainError('INVALID_ARGUMENT', `${prompt.name} needs ${missing.name}.`);
+  const text = prompt.text(given, STEPS[toolset]);
+  return { description: prompt.description, messages: [{ role: 'user', content: { type: 'text', text } }] };
+}
