@@ -52,6 +52,7 @@ const hub = await serveHttp({
     newClient: (principal) => new ModernClient(principal),
     forget: () => undefined,
     onToolsChanged: () => () => undefined,
+    watchResources: () => () => undefined,
   },
 });
 const proxy = await startCredentialProxy(hub.url, token);

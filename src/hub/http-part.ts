@@ -7,6 +7,7 @@ import type { ServerIdentity } from '../mcp/server.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { apiRoutes } from './api/routes.ts';
+import type { HubMetrics } from './metrics/hub-metrics.ts';
 import { mcpServersOver } from './http/mcp/mcp-servers.ts';
 import { serveHttp, type HttpServer } from './http/serve-http.ts';
 import type { SignInCodes } from './sign-in.ts';
@@ -21,6 +22,7 @@ export interface HttpPartOptions {
   readonly codes: SignInCodes;
   readonly dashboardDir: string;
   readonly stateKey: string;
+  readonly metrics: HubMetrics;
   readonly log: EngineServices['log'];
 }
 
@@ -31,28 +33,32 @@ export function stateKeyIn(store: Store): Promise<string> {
 
 /** All that the hub does over HTTP, put together: MCP, the API, the dashboard. */
 export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
-  const { engine, store, hub, settings, identity, codes, dashboardDir, stateKey, log } = options;
+  const { engine, store, hub, settings, identity, codes, dashboardDir, stateKey, metrics, log } = options;
   // Whoever comes over HTTP names the directory to work in: none of this machine's goes without saying.
   const rules = engine.rulesFor({ settings, cwd: undefined });
   return serveHttp({
     settings,
     store,
-    mcp: mcpServersOver(engine, identity, stateKey),
+    mcp: mcpServersOver(engine, identity, stateKey, metrics.observer('tcp')),
     codes,
     record: (entry) => engine.audit.record(entry),
     log,
     dashboardDir,
-    routes: apiRoutes({
-      store,
-      hub,
-      version: identity.version,
-      settings,
-      tokens: new Tokens(store),
-      clientFor: (principal) => new EngineClient(engine, { principal, rules, showsForms: false }),
-      stored: async () => engine.stored(),
-      now: Date.now,
-      report: (error) =>
-        log('error', `api: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
-    }),
+    routes: [
+      metrics.route(),
+      ...apiRoutes({
+        store,
+        hub,
+        version: identity.version,
+        settings,
+        tokens: new Tokens(store),
+        clientFor: (principal) => new EngineClient(engine, { principal, rules, showsForms: false }),
+        stored: async () => engine.stored(),
+        now: Date.now,
+        served: (...call) => metrics.requestServed(...call),
+        report: (error) =>
+          log('error', `api: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
+      }),
+    ],
   });
 }

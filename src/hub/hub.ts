@@ -6,6 +6,9 @@ import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
 import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
 import { openMemory } from './memory.ts';
+import { HubMetrics } from './metrics/hub-metrics.ts';
+import { notifyTarget } from './notify-target.ts';
+import { Notifier, type NotifierServices } from './notify.ts';
 import { SignInCodes } from './sign-in.ts';
 import { SocketClients } from './socket-clients.ts';
 import { makePrivateDirectory, socketPath, type SocketHost } from './socket-place.ts';
@@ -68,8 +71,11 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     await hosted.sweep();
     await memory.restore(engine);
 
+    const parts: { notifier?: Notifier | undefined } = {};
+    const metrics = new HubMetrics({ engine, store: memory.store, version, notifier: () => parts.notifier });
     const http = await serveHubHttp({
       engine,
+      metrics,
       store: memory.store,
       hub: memory.by,
       settings,
@@ -80,8 +86,24 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       log: host.log,
     });
     undo.push(() => http.close());
+    parts.notifier = await startNotifier(settings, {
+      store: memory.store,
+      hub: memory.by,
+      url: settings.behindProxy ?? http.url,
+      clock: engine.clock,
+      audit: engine.audit,
+      warn: (line) => host.log('warn', line),
+    });
+    undo.push(async () => parts.notifier?.close());
 
-    const clients = new SocketClients({ engine, settings, host, identity, stateKey });
+    const clients = new SocketClients({
+      engine,
+      settings,
+      host,
+      identity,
+      stateKey,
+      observe: metrics.observer('pipe'),
+    });
     const answer = (request: HubRequest): SocketAnswer | Promise<SocketAnswer> => {
       switch (request.kind) {
         case 'attach':
@@ -118,6 +140,16 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     await closeAll();
     throw error;
   }
+}
+
+async function startNotifier(
+  { notify, notifySecret }: Settings,
+  services: Omit<NotifierServices, 'target'>,
+): Promise<Notifier | undefined> {
+  if (notify === undefined) return undefined;
+  const notifier = new Notifier({ ...services, target: notifyTarget(notify, notifySecret) });
+  await notifier.start();
+  return notifier;
 }
 
 async function openSocket(

@@ -3,6 +3,7 @@ import type { Settings } from '../config/load-settings.ts';
 import type { HostContext } from '../engine/engine-host.ts';
 import type { Engine } from '../engine/engine.ts';
 import { createCallStates } from '../mcp/forms/call-forms.ts';
+import type { Observer } from '../mcp/observe.ts';
 import { serverFactory, type ServerIdentity } from '../mcp/server.ts';
 import { placeOf } from '../transports/attach/place.ts';
 import type { AttachRequest } from '../transports/attach/protocol.ts';
@@ -17,6 +18,7 @@ interface SocketClientsOptions {
   readonly host: HostContext;
   readonly identity: ServerIdentity;
   readonly stateKey: string;
+  readonly observe?: Observer;
 }
 
 /** Clients of this user that are passed through to the hub, each under its own rules. */
@@ -35,7 +37,7 @@ export class SocketClients {
   }
 
   async attach(request: AttachRequest): Promise<SocketAnswer> {
-    const { engine, settings, host, identity } = this.#options;
+    const { engine, settings, host, identity, observe } = this.#options;
     const parent = request.inside === undefined ? undefined : await engine.recall(request.inside);
     const admission = admit(request, parent?.rules.settings ?? settings, placeOf(settings, host), parent !== undefined);
     if ('why' in admission) return { reply: { ok: false, why: admission.why } };
@@ -45,7 +47,7 @@ export class SocketClients {
       baseEnv: request.env,
       warnings: admission.warnings,
     });
-    const factory = serverFactory(engine, identity, principalOf(request), { rules, states: this.#states });
+    const factory = serverFactory(engine, identity, principalOf(request), { rules, states: this.#states, observe });
     return {
       reply: { ok: true, version: identity.version },
       takeOver: (socket) => {

@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { EventBody, EventType } from './events.ts';
 import { action, callResult, compactStatus, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
 import { SESSION_TAGS, StoredToken } from './store.ts';
@@ -286,13 +287,12 @@ export type DiscardAnswer = z.infer<typeof discardAnswer>;
 
 // ── what happened in a session ─────────────────────────────────────────────────────────────────────────────────────────
 
-/** `data` is what Claude Code said, or what the server did; `docs/api.md` tells its shape for each type. */
 export const apiEvent = z.object({
   /** Rises by one within a session, from 1. */
   id: z.int().positive(),
-  type: z.string(),
+  type: EventType,
   timestamp: time,
-  data: z.unknown(),
+  data: EventBody,
 });
 export type ApiEvent = z.infer<typeof apiEvent>;
 

@@ -19,6 +19,8 @@ export interface ApiContext {
   stored(): Promise<void>;
   /** Time of day. */
   now(): number;
+  /** Told of every call, for whoever measures. */
+  served?(method: string, route: string, status: number, seconds: number): void;
   /** Failures that nobody foresaw, for the log. */
   report(error: unknown): void;
 }

@@ -69,8 +69,28 @@ export function served(routes: readonly ApiRoute[], context: ApiContext): Route[
     path: route.path,
     roles: route.roles,
     ...(route.maxBodyBytes !== undefined && { maxBodyBytes: route.maxBodyBytes }),
-    handler: (request) => handle(route, request, context, writes),
+    handler: (request) => measured(route, context, () => handle(route, request, context, writes)),
   }));
+}
+
+/** A stream is measured until it begins. */
+async function measured(
+  { method, path }: ApiRoute,
+  context: ApiContext,
+  run: () => Promise<RouteResponse>,
+): Promise<RouteResponse> {
+  if (!context.served) return run();
+  const begin = performance.now();
+  const tell = (response: RouteResponse): void =>
+    context.served?.(method, path, 'status' in response ? response.status : 200, (performance.now() - begin) / 1000);
+  try {
+    const response = await run();
+    tell(response);
+    return response;
+  } catch (error) {
+    tell(errorResponse(error, () => undefined));
+    throw error;
+  }
 }
 
 async function handle(
@@ -84,11 +104,37 @@ async function handle(
   const body = parseArguments(route.body ?? nothing, bodyOf(request), []);
   const run = (): Promise<RouteResponse> =>
     route.run({ context, principal, params, query: query as never, body: body as never, headers, signal });
+  if (route.method === 'GET') return run();
+  const write = async (): Promise<RouteResponse> => {
+    const response = await run().catch((error: unknown) =>
+      errorResponse(error, (unforeseen) => context.report(unforeseen)),
+    );
+    audit(route, request, context, response);
+    return response;
+  };
   const key = headers['idempotency-key'];
-  if (route.method === 'GET' || key === undefined) return run();
-  return writes.once({ route, request, key: String(key) }, () =>
-    run().catch((error: unknown) => errorResponse(error, (unforeseen) => context.report(unforeseen))),
-  );
+  return key === undefined ? write() : writes.once({ route, request, key: String(key) }, write);
+}
+
+/** Every call that changes something, as the tools' calls are. */
+function audit(
+  { operation }: ApiRoute,
+  { principal, params }: RouteRequest,
+  context: ApiContext,
+  response: RouteResponse,
+): void {
+  const { error, session, request } = ('json' in response ? response.json : {}) as {
+    error?: { code: string };
+    session?: { sessionId: string };
+    request?: { sessionId: string };
+  };
+  const id = session?.sessionId ?? request?.sessionId ?? (operation === 'revokeToken' ? undefined : params['id']);
+  context.clientFor(principal).record({
+    kind: 'tool_call',
+    what: `api ${operation}`,
+    outcome: error?.code ?? 'ok',
+    ...(id !== undefined && { session: id.slice(0, 200) }),
+  });
 }
 
 function bodyOf({ body = {} }: RouteRequest): Record<string, unknown> {

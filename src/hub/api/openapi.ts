@@ -1,5 +1,19 @@
 import { z } from 'zod';
-import { apiError, signInAnswer, signInBody, STREAM_MESSAGES } from '../../schema/api.ts';
+import {
+  apiError,
+  apiEvent,
+  apiPrincipal,
+  apiRequest,
+  apiSession,
+  apiSessionDetail,
+  apiToken,
+  requestOutcome,
+  signInAnswer,
+  signInBody,
+  STREAM_MESSAGES,
+} from '../../schema/api.ts';
+import { EventBody } from '../../schema/events.ts';
+import { callResult } from '../../schema/results.ts';
 import { defineRoute, type ApiAnswer, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE } from './rights.ts';
 
@@ -30,6 +44,23 @@ const AUTHENTICATION = {
   },
 };
 
+/** What several answers hold is told once, under this name. */
+const NAMED: Readonly<Record<string, z.ZodType>> = {
+  Error: apiError,
+  Event: apiEvent,
+  EventData: EventBody,
+  Outcome: requestOutcome,
+  Principal: apiPrincipal,
+  Request: apiRequest,
+  Result: callResult,
+  Session: apiSession,
+  SessionDetail: apiSessionDetail,
+  Token: apiToken,
+};
+
+const names = z.registry<{ id: string }>();
+for (const [id, schema] of Object.entries(NAMED)) names.add(schema, { id });
+
 /** The OpenAPI 3.1 document of these routes. */
 export function openApiDocument(routes: readonly ApiRoute[], version: string): Json {
   const paths: Record<string, Json> = {};
@@ -47,7 +78,7 @@ export function openApiDocument(routes: readonly ApiRoute[], version: string): J
     components: {
       securitySchemes: AUTHENTICATION,
       schemas: {
-        Error: schemaOf(apiError),
+        ...Object.fromEntries(Object.entries(NAMED).map(([name, schema]) => [name, withReferences(schema, 'output')])),
         ...Object.fromEntries(
           Object.entries(STREAM_MESSAGES).map(([name, schema]) => [`Stream_${name}`, schemaOf(schema)]),
         ),
@@ -149,10 +180,15 @@ function accepts(schema: z.ZodType, value: unknown): boolean {
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): Json {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: 'any',
-    target: 'draft-2020-12',
-  });
-  return rest;
+  const name = names.get(schema)?.id;
+  return name === undefined ? withReferences(schema, io) : { $ref: `${COMPONENTS}${name}` };
+}
+
+const COMPONENTS = '#/components/schemas/';
+
+function withReferences(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const made = z.toJSONSchema(schema, { io, metadata: names, unrepresentable: 'any', target: 'draft-2020-12' });
+  const own = made.$defs?.[names.get(schema)?.id ?? ''] ?? made;
+  const { $schema: _dialect, $defs: _named, id: _name, ...rest } = own as Json;
+  return JSON.parse(JSON.stringify(rest).replaceAll('"#/$defs/', `"${COMPONENTS}`)) as Json;
 }

@@ -31,6 +31,7 @@ export interface ViewContext {
 }
 
 interface ShownState {
+  owner?: { name: string };
   activity?: string;
   model?: string;
   permissionMode?: PermissionMode;
@@ -55,7 +56,7 @@ export async function sessionView(row: StoredSession, view: ViewContext): Promis
     state: row.state.tag,
     ...texts({ title: row.title, activity, model }),
     cwd: row.cwd,
-    owner: { id: row.principal, name: await view.nameOf(row.principal) },
+    owner: await ownerOf(row, view),
     createdAt: iso(row.createdAt),
     lastActiveAt: iso(row.lastActiveAt),
     totalTurns: turns,
@@ -68,6 +69,10 @@ export async function sessionView(row: StoredSession, view: ViewContext): Promis
     ...(cancellation && { cancelledReason: cancellation.reason, cancelledSource: cancellation.source }),
     may: controlsOf(view.principal, row),
   };
+}
+
+async function ownerOf({ principal: id, state }: StoredSession, view: ViewContext): Promise<ApiSession['owner']> {
+  return { id, name: (state as ShownState).owner?.name ?? (await view.nameOf(id)) };
 }
 
 export interface SessionParts {
@@ -140,7 +145,7 @@ export async function requestView(row: StoredRequest, session: StoredSession, vi
     session: {
       ...texts({ title: session.title }),
       cwd: session.cwd,
-      owner: { id: session.principal, name: await view.nameOf(session.principal) },
+      owner: await ownerOf(session, view),
     },
     ...(outcome && { outcome: await outcomeView(outcome, view) }),
     mayAnswer: !outcome && mayAnswer(view.principal, session, view.approvals),
@@ -161,10 +166,10 @@ export async function outcomeView(
   };
 }
 
-/** Without the message of Claude Code that it was made of: that says nothing more, in as many bytes again. */
+/** Without the message of Claude Code that it was made from. */
 export function eventView({ id, type, at, data }: StoredEvent): ApiEvent {
-  const { body } = data as { body?: unknown };
-  return { id, type, timestamp: iso(at), data: body ?? data };
+  const { body } = data as { body: ApiEvent['data'] };
+  return { id, type: type as ApiEvent['type'], timestamp: iso(at), data: body };
 }
 
 export function tokenView(row: Omit<StoredToken, 'hash'>, now: number): ApiToken {
