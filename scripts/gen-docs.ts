@@ -10,6 +10,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { hubSettingsMarkdownTable, settingsMarkdownTable } from '../src/config/help.ts';
 import { parametersOf } from '../src/mcp/documentation/documented-tool.ts';
 import { TOOLSETS } from '../src/mcp/toolsets.ts';
+import { apiDocument, apiRoutesTable } from './docs/api-part.ts';
 import { benchPart, peersPart } from './docs/bench-part.ts';
 import { errorsTable } from './docs/errors-table.ts';
 import { fillGeneratedParts } from './docs/generated-parts.ts';
@@ -22,6 +23,7 @@ const PARTS: Readonly<Record<string, () => string>> = {
   settings: settingsMarkdownTable,
   'hub-settings': hubSettingsMarkdownTable,
   errors: errorsTable,
+  'api-routes': apiRoutesTable,
   bench: () => benchPart(path.join(root, 'bench', 'results.json')),
   peers: () => peersPart(path.join(root, 'bench', 'results.json')),
   'tools-compact': () => toolsTable(TOOLSETS.compact),
@@ -37,6 +39,8 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference-explicit.md': () => referencePage('explicit', TOOLSETS.explicit),
   'docs/settings.md': () => withParts('docs/settings.md'),
   'docs/guide.md': () => withParts('docs/guide.md'),
+  'docs/api.md': () => withParts('docs/api.md'),
+  'docs/api.openapi.json': () => apiDocument(packageJson.version),
   'README.md': () => withParts('README.md'),
   'server.json': () => withVersion('server.json'),
   'packaging/mcpb-manifest.json': () => withVersion('packaging/mcpb-manifest.json'),

@@ -11,8 +11,18 @@ import {
   tokensAnswer,
 } from '../../src/schema/api.ts';
 import type { HubPrincipal } from '../../src/hub/principals.ts';
-import { allow, append, ask, event, put, request, session, settle } from '../store/rows.ts';
-import { ADMIN, APPROVER, CALLER, openApi, OTHER, VIEWER, type ApiWorld, type WorldOptions } from './api-world.ts';
+import { allow, ask, put, request, session, settle } from '../store/rows.ts';
+import {
+  ADMIN,
+  APPROVER,
+  CALLER,
+  openApi,
+  said,
+  OTHER,
+  VIEWER,
+  type ApiWorld,
+  type WorldOptions,
+} from './api-world.ts';
 
 /** Carl has two sessions, one of which asks; Olga has one. */
 async function openWithSessions(options: WorldOptions = {}): Promise<ApiWorld> {
@@ -25,8 +35,8 @@ async function openWithSessions(options: WorldOptions = {}): Promise<ApiWorld> {
     ),
     put(session('s2', hub, { principal: 'carl', state: { tag: 'idle' } })),
     put(session('s3', hub, { principal: 'olga', state: { tag: 'running' } })),
-    append(event('s1', 1)),
-    append(event('s1', 2, { type: 'permission_request', keep: true })),
+    said('s1', 1),
+    said('s1', 2),
     ask(
       request('s1', 'r1', { ask: { toolName: 'Edit', input: edit, toolUseId: 't1', cwd: '/work/s1', said: 'Now.' } }),
     ),

@@ -1,7 +1,7 @@
 /** The routes of the API over a real store, with an engine behind them that does what the test says. */
 
 import { onTestFinished } from 'vitest';
-import type { EngineClient } from '../../src/engine/engine-client.ts';
+import { EngineClient } from '../../src/engine/engine-client.ts';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { ApiContext } from '../../src/hub/api/context.ts';
 import { apiRoutes } from '../../src/hub/api/routes.ts';
@@ -9,10 +9,12 @@ import { errorResponse } from '../../src/hub/http/error-response.ts';
 import type { EventStream, Route, RouteResponse, ServerSentEvent } from '../../src/hub/http/route.ts';
 import type { HubPrincipal, Role } from '../../src/hub/principals.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
+import type { EventBody } from '../../src/schema/events.ts';
 import type { Change, HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
-import { T0 } from '../store/rows.ts';
+import { append, event, T0 } from '../store/rows.ts';
+import type { HubLife } from './hub-life.ts';
 
 export function somebody(id: string, role: Role, more: Partial<HubPrincipal> = {}): HubPrincipal {
   return { id, name: id, kind: 'token', role, attended: false, ...more };
@@ -36,6 +38,12 @@ export interface ApiCallOptions {
 export interface ApiAnswer {
   readonly status: number;
   readonly json: never;
+}
+
+/** Something that Claude said. */
+export function said(sessionId: string, id: number): Change {
+  const body: EventBody = { kind: 'message', role: 'assistant', blocks: [{ kind: 'text', text: `word ${id}` }] };
+  return append(event(sessionId, id, { data: { body, original: { message: 'as it came' } } }));
 }
 
 export interface ApiWorld {
@@ -63,10 +71,18 @@ export interface WorldOptions {
   readonly store?: Store;
   readonly settings?: Partial<ApiContext['settings']>;
   readonly hubName?: string;
+  /** A real engine in place of the scripted one. */
+  readonly life?: HubLife;
 }
 
-export async function openApi({ store = openMemoryStore(), settings, hubName = 'hub-1' }: WorldOptions = {}) {
-  const { hub, fence } = await store.acquireLease(hubName, 60_000, {});
+export async function openApi({
+  store = openMemoryStore(),
+  settings,
+  hubName = 'hub-1',
+  life,
+}: WorldOptions = {}): Promise<ApiWorld> {
+  const held = life ? (await store.leases())[0] : undefined;
+  const { hub, fence } = held ?? (await store.acquireLease(hubName, 60_000, {}));
   const by: HubRef = { hub, fence };
   const reached: Reached[] = [];
   const engine: ApiWorld['engine'] = {};
@@ -76,8 +92,12 @@ export async function openApi({ store = openMemoryStore(), settings, hubName = '
     version: '1.2.3',
     settings: { approvals: 'auto', auditLog: 'off', allowSensitiveSessionDetails: true, ...settings },
     tokens: new Tokens(store, () => T0),
-    clientFor: (principal) => scriptedClient(principal, reached, engine),
-    stored: async () => {},
+    clientFor: (principal) => {
+      if (!life) return scriptedClient(principal, reached, engine);
+      const rules = life.engine.rulesFor({ settings: life.engine.settings, cwd: undefined });
+      return new EngineClient(life.engine, { principal, rules, showsForms: false });
+    },
+    stored: async () => life?.engine.stored(),
     now: () => T0 + 1000,
     report: (error) => {
       throw error;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { STREAM_MESSAGES } from '../../src/schema/api.ts';
 import type { ServerSentEvent } from '../../src/hub/http/route.ts';
-import { append, ask, event, put, request, session, settle } from '../store/rows.ts';
+import { ask, put, request, session, settle } from '../store/rows.ts';
 import { STORES } from '../store/stores.ts';
-import { ADMIN, CALLER, openApi, OTHER, type Reader } from './api-world.ts';
+import { ADMIN, CALLER, openApi, said, OTHER, type Reader } from './api-world.ts';
 
 const names = ({ events }: Reader): string[] => events.map(({ event: name = '' }) => name);
 const lastId = ({ events }: Reader): string => events.at(-1)?.id ?? '';
@@ -13,11 +13,11 @@ test.each(['memory', 'sqlite'] as const)(
   'a new reader is live at once and told what happens then (%s)',
   async (kind) => {
     const world = await openApi({ store: await STORES[kind]() });
-    await world.write(put(session('s1', world.hub, { principal: 'carl' })), append(event('s1', 1)));
+    await world.write(put(session('s1', world.hub, { principal: 'carl' })), said('s1', 1));
     const reader = await world.stream(ADMIN, '/api/v1/events');
     await expect.poll(() => names(reader)).toEqual(['live']);
     const asked = request('s1', 'r1');
-    await world.write(append(event('s1', 2)), ask(asked));
+    await world.write(said('s1', 2), ask(asked));
     await expect.poll(() => names(reader)).toEqual(['live', 'event', 'request']);
     await world.write(settle(asked), put(session('s1', world.hub, { principal: 'carl', state: { tag: 'idle' } })));
     await expect.poll(() => names(reader)).toEqual(['live', 'event', 'request', 'request', 'session']);
@@ -36,7 +36,7 @@ test('a reader that comes back is told what it missed, each row once as it is no
   await expect.poll(() => first.events.some(isLive)).toBe(true);
   const seen = lastId(first);
   await first.close();
-  for (let id = 1; id <= 250; id++) await world.write(append(event('s1', id)), put(session('s1', world.hub)));
+  for (let id = 1; id <= 250; id++) await world.write(said('s1', id), put(session('s1', world.hub)));
   const again = await world.stream(ADMIN, '/api/v1/events', { 'last-event-id': seen });
   await expect.poll(() => again.events.some(isLive)).toBe(true);
   expect(names(again).filter((name) => name === 'event')).toHaveLength(250);
@@ -57,7 +57,7 @@ test('a reader that was away for too long is told to load everything again', asy
   const world = await openApi();
   await world.write(put(session('s1', world.hub)));
   for (let batch = 0; batch < 11; batch++)
-    await world.write(...Array.from({ length: 1000 }, (_, index) => append(event('s1', batch * 1000 + index + 1))));
+    await world.write(...Array.from({ length: 1000 }, (_, index) => said('s1', batch * 1000 + index + 1)));
   const reader = await world.stream(ADMIN, '/api/v1/events', { 'last-event-id': '1' });
   await expect.poll(() => names(reader)).toEqual(['reset', 'live']);
 });
@@ -68,7 +68,7 @@ test('a caller hears of its own sessions only, and can still read on from where 
   await world.write(put(session('theirs', world.hub, { principal: 'olga' })));
   const [carl, olga] = [await world.stream(CALLER, '/api/v1/events'), await world.stream(OTHER, '/api/v1/events')];
   await expect.poll(() => carl.events.some(isLive) && olga.events.some(isLive)).toBe(true);
-  const many = Array.from({ length: 1500 }, (_, index) => append(event('theirs', index + 1)));
+  const many = Array.from({ length: 1500 }, (_, index) => said('theirs', index + 1));
   await world.write(...many, ask(request('theirs', 'r1')));
   await expect.poll(() => names(olga).filter((name) => name === 'request')).toHaveLength(1);
   // Nothing of it but a new position.
@@ -83,7 +83,7 @@ test('one session, or none of the events within, can be asked for', async () => 
   const one = await world.stream(ADMIN, '/api/v1/events?session=s1');
   const quiet = await world.stream(ADMIN, '/api/v1/events?events=false');
   await expect.poll(() => one.events.some(isLive) && quiet.events.some(isLive)).toBe(true);
-  await world.write(append(event('s1', 1)), append(event('s2', 1)), ask(request('s2', 'r2')), ask(request('s1', 'r1')));
+  await world.write(said('s1', 1), said('s2', 1), ask(request('s2', 'r2')), ask(request('s1', 'r1')));
   await expect.poll(() => names(one)).toEqual(['live', 'event', 'request']);
   await expect.poll(() => names(quiet)).toEqual(['live', 'request', 'request']);
 });
@@ -96,8 +96,7 @@ test('a slow reader slows nobody else, and catches up without a gap', async () =
   await expect.poll(() => slow.events.some(isLive) && quick.events.some(isLive)).toBe(true);
   slow.pause();
   // More than is held in memory for all.
-  for (const id of sessions)
-    await world.write(...Array.from({ length: 500 }, (_, index) => append(event(id, index + 1))));
+  for (const id of sessions) await world.write(...Array.from({ length: 500 }, (_, index) => said(id, index + 1)));
   const told = ({ events }: Reader): string[] =>
     events.filter((one) => one.event === 'event').map(({ data }) => JSON.stringify(data));
   await expect.poll(() => told(quick).length, { timeout: 10_000 }).toBe(5_000);

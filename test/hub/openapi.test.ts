@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { append, ask, event, put, request, session } from '../store/rows.ts';
-import { ADMIN, openApi, type ApiWorld } from './api-world.ts';
+import { ask, put, request, session } from '../store/rows.ts';
+import { ADMIN, openApi, said, type ApiWorld } from './api-world.ts';
 
 interface Document {
   openapi: string;
@@ -13,7 +13,7 @@ interface Operation {
   operationId: string;
   parameters?: { name: string; in: string; schema: object }[];
   requestBody?: { required: boolean; content: Record<string, { schema: object }> };
-  responses: Record<string, { content?: Record<string, { schema: { $ref?: string } }> }>;
+  responses: Record<string, { content?: Record<string, { schema: object }> }>;
 }
 
 /** A client that knows nothing of the hub but its document: it calls by name, and checks what goes out and comes back. */
@@ -25,10 +25,11 @@ async function clientOf(world: ApiWorld) {
       Object.entries(methods).map(([method, operation]) => [operation.operationId, { path, method, operation }]),
     ),
   );
-  const validator = (schema: { $ref?: string }): z.ZodType => {
-    const named = schema.$ref?.split('/').at(-1);
-    return z.fromJSONSchema((named === undefined ? schema : document.components.schemas[named]) as never);
-  };
+  // The library resolves names below $defs only.
+  const inDefs = (schema: object): string => JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/');
+  const $defs = JSON.parse(inDefs(document.components.schemas)) as object;
+  const validator = (schema: object): z.ZodType =>
+    z.fromJSONSchema({ ...(JSON.parse(inDefs(schema)) as object), $defs } as never);
   const call = async (name: string, params: Record<string, string> = {}, body?: object): Promise<unknown> => {
     const found = operations.get(name);
     if (!found) throw new Error(`no operation ${name}`);
@@ -53,7 +54,7 @@ test('a client made from the document can use the whole API', async () => {
   const world = await openApi();
   await world.write(
     put(session('s1', world.hub, { title: 'one', state: { tag: 'waiting' } })),
-    append(event('s1', 1)),
+    said('s1', 1),
     ask(request('s1', 'r1', { ask: { toolName: 'Bash', input: { command: 'ls' }, toolUseId: 't1' } })),
   );
   Object.assign(world.engine, {

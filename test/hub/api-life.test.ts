@@ -1,0 +1,132 @@
+/** The API over the real engine, its journal and a store, with agents that say what the test says. */
+
+import { expect, test } from 'vitest';
+import {
+  apiSessionDetail,
+  eventsPage,
+  requestsPage,
+  type ApiError,
+  type AnswerAnswer,
+  type StopAnswer,
+  type TurnAnswer,
+} from '../../src/schema/api.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { ADMIN, APPROVER, CALLER, openApi, OTHER, type ApiWorld } from './api-world.ts';
+import { beginLife, type HubLife } from './hub-life.ts';
+
+async function open(argv: readonly string[] = []): Promise<{ world: ApiWorld; life: HubLife }> {
+  const store = openMemoryStore();
+  const life = await beginLife(store, argv);
+  const { approvals } = life.engine.settings;
+  return { life, world: await openApi({ store, life, settings: { approvals } }) };
+}
+
+async function started({ world, life }: { world: ApiWorld; life: HubLife }, prompt = 'fix it') {
+  const starting = world.call(CALLER, 'POST', '/api/v1/sessions', { body: { prompt, cwd: process.cwd() } });
+  const agent = await life.agent();
+  const { status, json } = await starting;
+  expect(status).toBe(201);
+  return { agent, id: (json as TurnAnswer).session.sessionId };
+}
+
+const detail = async (world: ApiWorld, id: string, principal = CALLER) =>
+  apiSessionDetail.parse((await world.call(principal, 'GET', `/api/v1/sessions/${id}`)).json);
+
+const inbox = async (world: ApiWorld, principal = APPROVER) =>
+  requestsPage.parse((await world.call(principal, 'GET', '/api/v1/requests')).json).requests;
+
+test('a session from its start to its result, its requests answered by a person elsewhere', async () => {
+  const here = await open();
+  const { world, life } = here;
+  const reader = await world.stream(APPROVER, '/api/v1/events');
+  const { agent, id } = await started(here);
+  expect(await detail(world, id)).toMatchObject({ status: 'running', title: 'fix it', owner: { name: 'carl' } });
+
+  const decision = agent.ask('r1', 'Bash', { command: 'npm test' });
+  await expect
+    .poll(() => inbox(world))
+    .toMatchObject([
+      { requestId: 'r1', sessionId: id, toolName: 'Bash', input: { command: 'npm test' }, mayAnswer: true },
+    ]);
+  const answer = await world.call(APPROVER, 'POST', '/api/v1/requests/r1/answer', {
+    body: { decision: 'deny', message: 'not now' },
+  });
+  expect(answer.status).toBe(200);
+  expect((answer.json as AnswerAnswer).request).toMatchObject({
+    status: 'settled',
+    outcome: { decision: 'deny', by: 'paul', source: 'human', message: 'not now' },
+  });
+  expect(await decision).toMatchObject({ behavior: 'deny', message: 'not now' });
+  const late = await world.call(CALLER, 'POST', '/api/v1/requests/r1/answer', { body: { decision: 'allow' } });
+  expect(late.status).toBe(409);
+  expect((late.json as ApiError).outcome).toMatchObject({ decision: 'deny', by: 'paul' });
+
+  agent.answer('Done without it.');
+  await expect.poll(() => detail(world, id)).toMatchObject({ status: 'idle', result: { result: 'Done without it.' } });
+  const page = eventsPage.parse((await world.call(CALLER, 'GET', `/api/v1/sessions/${id}/events`)).json);
+  expect(page.events.map(({ data }) => data.kind)).toEqual(
+    expect.arrayContaining(['message', 'permission_request', 'permission_result', 'result']),
+  );
+  await expect
+    .poll(() => reader.events.map(({ event }) => event))
+    .toEqual(expect.arrayContaining(['live', 'session', 'event', 'request']));
+  expect(life.audit).toContainEqual(
+    expect.objectContaining({ kind: 'decision', session: id, details: { request: 'r1', by: 'paul' } }),
+  );
+  const calls = life.audit.filter(({ kind }) => kind === 'tool_call');
+  expect(calls).toMatchObject([
+    { principal: 'carl', what: 'api startSession', outcome: 'ok', session: id },
+    { principal: 'paul', what: 'api answerRequest', outcome: 'ok', session: id },
+    { principal: 'carl', what: 'api answerRequest', outcome: 'PERMISSION_REQUEST_NOT_FOUND' },
+  ]);
+});
+
+test('messages are taken by a session at work, and by one at rest', async () => {
+  const here = await open();
+  const { world } = here;
+  const { agent, id } = await started(here);
+  const send = (prompt: string, more: object = {}) =>
+    world.call(CALLER, 'POST', `/api/v1/sessions/${id}/messages`, { body: { prompt, ...more } });
+  expect((await send('and this', { whenBusy: 'reject' })).status).toBe(409);
+  expect((await send('and this')).status).toBe(200);
+  await expect.poll(() => agent.prompts).toEqual(['fix it', 'and this']);
+  agent.answer('All done.');
+  await expect.poll(async () => (await detail(world, id)).status).toBe('idle');
+  expect((await send('once more')).status).toBe(200);
+  await expect.poll(() => agent.prompts).toHaveLength(3);
+});
+
+test('approvers and admins stop what callers of others do not even see', async () => {
+  const here = await open();
+  const { world } = here;
+  const { id } = await started(here);
+  const cancel = (by: typeof CALLER) => world.call(by, 'POST', `/api/v1/sessions/${id}/cancel`, { body: {} });
+  expect((await cancel(OTHER)).status).toBe(404);
+  const { status, json } = await cancel(APPROVER);
+  expect(status).toBe(200);
+  expect(json as StopAnswer).toMatchObject({ done: true, session: { status: 'cancelled' } });
+  expect((await cancel(ADMIN)).json as StopAnswer).toMatchObject({ done: false });
+  const message = await world.call(CALLER, 'POST', `/api/v1/sessions/${id}/messages`, { body: { prompt: 'more' } });
+  expect(message).toMatchObject({ status: 409, json: { error: { code: 'CANCELLED' } } });
+});
+
+test('under human no caller answers by the API, an approver does', async () => {
+  const here = await open(['--approvals', 'human']);
+  const { world } = here;
+  const { agent } = await started(here);
+  const decision = agent.ask('r1', 'Bash', { command: 'ls' });
+  await expect.poll(() => inbox(world, CALLER)).toMatchObject([{ requestId: 'r1', mayAnswer: false }]);
+  const answer = (by: typeof CALLER) =>
+    world.call(by, 'POST', '/api/v1/requests/r1/answer', { body: { decision: 'allow' } });
+  for (const caller of [CALLER, { ...CALLER, attended: true }])
+    expect(await answer(caller)).toMatchObject({ status: 403, json: { error: { code: 'PERMISSION_DENIED' } } });
+  expect((await answer(APPROVER)).status).toBe(200);
+  expect(await decision).toMatchObject({ behavior: 'allow' });
+});
+
+test('a start without a directory, or outside of what the operator allows, is refused', async () => {
+  const { world } = await open(['--allowed-dirs', import.meta.dirname]);
+  const start = (body: object) => world.call(CALLER, 'POST', '/api/v1/sessions', { body: { prompt: 'x', ...body } });
+  expect((await start({})).status).toBe(400);
+  expect((await start({ cwd: process.cwd() })).status).toBe(403);
+});
