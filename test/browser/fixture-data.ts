@@ -1,4 +1,5 @@
 import type { ApiEvent, ApiMe, ApiRequest, ApiSession } from '../../src/schema/api.ts';
+import type { MessageBlock } from '../../src/schema/events.ts';
 import type { FixtureData } from './fixture-hub.ts';
 
 const ALL: ApiSession['may'] = ['message', 'fork', 'interrupt', 'cancel', 'rewind', 'apply', 'discard'];
@@ -55,7 +56,7 @@ export function request(id: string, sessionId: string, part: Partial<ApiRequest>
   };
 }
 
-export function event(id: number, type: string, data: unknown, secondsAgo = 100): ApiEvent {
+export function event(id: number, type: ApiEvent['type'], data: ApiEvent['data'], secondsAgo = 100): ApiEvent {
   return { id, type, timestamp: ago(secondsAgo), data };
 }
 
@@ -71,12 +72,12 @@ export function says(id: number, text: string, parent?: string): ApiEvent {
 }
 
 export function calls(id: number, toolUseId: string, toolName: string, input: object, parent?: string): ApiEvent {
-  const blocks = [{ kind: 'tool_call', toolUseId, toolName, input }];
+  const blocks: MessageBlock[] = [{ kind: 'tool_call', toolUseId, toolName, input: { ...input } }];
   return event(id, 'output', { kind: 'message', role: 'assistant', blocks, ...inside(parent) });
 }
 
 export function returns(id: number, toolUseId: string, output: string, isError = false, parent?: string): ApiEvent {
-  const blocks = [{ kind: 'tool_result', toolUseId, output, isError }];
+  const blocks: MessageBlock[] = [{ kind: 'tool_result', toolUseId, output, isError }];
   return event(id, 'output', { kind: 'message', role: 'user', blocks, ...inside(parent) });
 }
 

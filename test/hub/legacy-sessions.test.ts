@@ -14,6 +14,7 @@ class Servers implements McpServers {
     new ModernClient(principal);
   readonly forget = (): void => undefined;
   readonly onToolsChanged = (): (() => void) => () => undefined;
+  readonly watchResources = (): (() => void) => () => undefined;
 
   open(): McpServer {
     const connection = new McpServer({ name: 'test', version: '1' }, { capabilities: { tools: {} } });
