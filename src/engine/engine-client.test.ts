@@ -20,12 +20,14 @@ function setUp(role?: Role) {
   const session = {
     id: 's1',
     owner: alice.principal,
+    tools: ['Read', 'mcp__crm__find'],
     interrupt: () => note('interrupt'),
     cancel: () => note('cancel'),
   };
   const records: unknown[] = [];
   const engine = {
     sessions: [session],
+    tools: ['Read', 'mcp__crm__find'],
     find: (id: string) => (id === 's1' ? session : undefined),
     ownerOf: (id: string) => Promise.resolve({ s1: 'alice', stored: 'alice' }[id]),
     recall: (id: string) => (id === 'stored' ? note('recall') : Promise.resolve(id === 's1' ? session : undefined)),
@@ -113,6 +115,12 @@ test('worktrees of another’s session are not listed, also not when only the st
     (await client.worktrees()).map(({ sessionId }) => sessionId);
   expect(await ids(alice)).toEqual(['s1', 'stored', 'lost']);
   expect(await ids(bob)).toEqual(['lost']);
+});
+
+test('the tools of an MCP server are listed for whoever has a session with it', () => {
+  const { alice, bob } = setUp();
+  expect(alice.tools).toEqual(['Read', 'mcp__crm__find']);
+  expect(bob.tools).toEqual(['Read']);
 });
 
 test('a session of another is not recalled', async () => {

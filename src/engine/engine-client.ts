@@ -46,7 +46,10 @@ export class EngineClient {
 
   /** The tools that sessions reported at their start, once there was one. */
   get tools(): readonly string[] | undefined {
-    return this.#engine.tools;
+    // What an MCP server offers tells of whoever's session has it.
+    return this.#engine.tools?.filter(
+      (name) => !name.startsWith('mcp__') || this.sessions.some(({ tools }) => tools?.includes(name)),
+    );
   }
 
   /** Calls back when the real list of tools is known or has changed. Returns how to stop that. */
