@@ -164,7 +164,7 @@ describe('answers', () => {
     const { page, hub } = await show();
     const bodyOf = (id: string) => hub.calls.find(({ path }) => path === `requests/${id}/answer`)?.body;
     await card(page, 'req-question').getByLabel('fr-CA').check();
-    await button(page, 'req-question', 'Send answer').click();
+    await button(page, 'req-question', 'Answer').click();
     await card(page, 'req-question').getByText('Allowed by you').waitFor();
     expect(bodyOf('req-question')).toEqual({ decision: 'allow', answers: { 'Which French should be used?': 'fr-CA' } });
     await button(page, 'req-plan', 'Allow').click();

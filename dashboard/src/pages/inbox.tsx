@@ -39,7 +39,7 @@ export function InboxPage() {
         <Empty title="Nothing waits for you">
           <p>
             When a session asks for a permission, has a plan or a question, it appears here.{' '}
-            <a href={links.sessions}>See all sessions</a>
+            <a href={links.sessions}>See what is running</a>
           </p>
         </Empty>
       )}

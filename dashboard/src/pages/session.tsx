@@ -28,7 +28,7 @@ export function SessionPage({ tab }: { tab: SessionTab }) {
         <Empty title="There is no such session">
           <p>
             It may have been forgotten after its rest, or belong to somebody else.{' '}
-            <a href={links.sessions}>See all sessions</a>
+            <a href={links.sessions}>Back to the list</a>
           </p>
         </Empty>
       ) : state?.state === 'failed' ? (

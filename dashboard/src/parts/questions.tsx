@@ -121,7 +121,7 @@ export function Questions({ requestId, questions, disabled, readOnly, onAnswer }
       })}
       <div class="buttons" hidden={readOnly}>
         <button type="submit" class="button primary" disabled={disabled || !isComplete}>
-          Send answer
+          Answer
         </button>
       </div>
     </form>
