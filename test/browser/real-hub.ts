@@ -1,0 +1,124 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { ApiRole, ApiSession, StartBody } from '../../src/schema/api.ts';
+import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
+import { builtServer } from '../harness/built-server.ts';
+import { eventually } from '../harness/eventually.ts';
+import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
+import { runCommandIn } from '../harness/run-command.ts';
+
+const START_MS = 30_000;
+
+/** The built hub with the real Claude Code and a scripted model, in a home of its own. */
+export class RealHub {
+  readonly home: IsolatedHome;
+  readonly model: ScriptedModel;
+  readonly #stateDir: string;
+  #process: ChildProcess | undefined;
+  #listen = '127.0.0.1:0';
+  #caller = '';
+  url = '';
+
+  private constructor(home: IsolatedHome, model: ScriptedModel) {
+    this.home = home;
+    this.model = model;
+    this.#stateDir = path.join(home.stateDir, 'hub');
+  }
+
+  static async open(): Promise<RealHub> {
+    const hub = new RealHub(await createHome({ git: true }), await startScriptedModel());
+    await hub.commit('start.txt', 'here\n');
+    await hub.start();
+    hub.#caller = await hub.token('editor', 'caller');
+    return hub;
+  }
+
+  async start(): Promise<void> {
+    const args = ['hub', '--listen', this.#listen, '--state-dir', this.#stateDir, '--log-level', 'warn'];
+    const child = spawn(process.execPath, [builtServer(), ...args], {
+      cwd: this.home.project,
+      env: { ...this.home.env(), ...this.model.env() },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    this.#process = child;
+    const record = await eventually(
+      async () => {
+        if (child.exitCode !== null) throw new Error(`the hub ended with ${child.exitCode}`);
+        const told = JSON.parse(await readFile(path.join(this.#stateDir, 'hub.json'), 'utf8')) as {
+          pid: number;
+          url: string;
+        };
+        if (told.pid !== child.pid) throw new Error('the record is of an earlier hub');
+        return told;
+      },
+      { within: START_MS, what: 'the hub runs' },
+    );
+    this.url = record.url.endsWith('/') ? record.url : `${record.url}/`;
+    // A page that is open finds the hub again where it was.
+    this.#listen = new URL(this.url).host;
+  }
+
+  async commit(name: string, content: string): Promise<void> {
+    const { project, env } = this.home;
+    await writeFile(path.join(project, name), content);
+    for (const args of [
+      ['add', name],
+      ['commit', '--quiet', '--message', `feat: ${name}`],
+    ]) {
+      await promisify(execFile)('git', args, { cwd: project, env: env() });
+    }
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#process;
+    child?.kill('SIGKILL');
+    if (child) await once(child, 'exit');
+  }
+
+  async close(): Promise<void> {
+    const child = this.#process;
+    if (child?.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+    await this.model.close();
+    await this.home.remove();
+  }
+
+  async link(): Promise<string> {
+    return (await this.command('hub', 'open', '--print')).trim();
+  }
+
+  async token(name: string, role: ApiRole): Promise<string> {
+    return (JSON.parse(await this.command('token', 'create', name, '--role', role, '--json')) as { token: string })
+      .token;
+  }
+
+  async command(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await runCommandIn(this.home, { args: [...args, '--state-dir', this.#stateDir] });
+    if (code !== 0) throw new Error(`${args.join(' ')} ended with ${String(code)}: ${stderr}`);
+    return stdout;
+  }
+
+  async begin(body: Partial<StartBody> & { prompt: string }): Promise<ApiSession> {
+    const { session } = await this.api<{ session: ApiSession }>('POST', 'sessions', {
+      cwd: this.home.project,
+      ...body,
+    });
+    return session;
+  }
+
+  async api<Answer>(method: string, route: string, body?: object, token = this.#caller): Promise<Answer> {
+    const response = await fetch(`${this.url}api/v1/${route}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${route}: ${response.status} ${text}`);
+    return JSON.parse(text) as Answer;
+  }
+}
