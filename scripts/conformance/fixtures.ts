@@ -13,6 +13,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import { declaredCapabilities } from '../../src/mcp/forms/client-forms.ts';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 const SILENCE = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
@@ -97,6 +98,8 @@ function addTools(server: McpServer): void {
     }
     return text('Done.');
   });
+  // Logs only where the request asked for it, which in 2026-07-28 it does by a level.
+  add('test_logging_tool', () => text('Nothing to log.'));
   add('test_reconnection', async () => {
     await pause(100);
     return text('Reconnection test completed.');
@@ -239,7 +242,16 @@ function addInputTools(server: McpServer): void {
       requestState: await states.mint({ step: second ? 2 : 1 }),
     });
   });
-  add('test_input_required_result_capabilities', () => inputRequired({ inputRequests: { user_name: askName } }));
+  add('test_input_required_result_capabilities', (ctx) => {
+    const declared = declaredCapabilities(ctx);
+    return inputRequired({
+      inputRequests: {
+        ...(declared?.elicitation && { user_name: askName }),
+        ...(declared?.sampling && { greeting: sample('Generate a greeting', 50) }),
+      },
+    });
+  });
+  add('test_streaming_elicitation', () => inputRequired({ inputRequests: { user_name: askName } }));
   add('test_missing_capability', () => inputRequired({ inputRequests: { question: sample('Anything', 10) } }));
   server.registerPrompt('test_input_required_result_prompt', { description: 'Fixture' }, ((ctx: ServerContext) => {
     const context = answered(ctx, 'user_context')?.['context'];
