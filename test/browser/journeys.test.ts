@@ -152,7 +152,7 @@ test('a command is denied with words that reach Claude, and a question answered'
   await eventually(() => told().includes('cache'), { what: 'the answer reaches Claude' });
 });
 
-test('a plan is read as text and allowed, and a task of forty tools watched', async () => {
+test('a plan is read as text and allowed, a long task watched, its files put back', async () => {
   const steps = Array.from({ length: 40 }, (_, index) => tool('Bash', { command: `echo step ${index + 1}` }));
   hub.model.on('Plan it').reply(text('## Plan\n\n1. Write **one** file').tool('ExitPlanMode', {}), text('Planned.'));
   hub.model
@@ -163,6 +163,7 @@ test('a plan is read as text and allowed, and a task of forty tools watched', as
     prompt: 'Plan it',
     title: 'Planned',
     permissionMode: 'plan',
+    enableFileCheckpointing: true,
   });
   const card = cardOf(page, 'Planned');
   await card.getByRole('heading', { name: 'Plan', exact: true }).waitFor();
@@ -178,6 +179,14 @@ test('a plan is read as text and allowed, and a task of forty tools watched', as
   await page.getByText('All forty done.').waitFor({ timeout: 60_000 });
   await page.getByText('Idle').first().waitFor();
   expect(await page.locator('.tool-done').count()).toBeGreaterThan(5);
+  await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 0 })`);
+  await page.getByText('Do all of it').waitFor();
+  await page.getByRole('button', { name: 'Rewind files to here' }).last().click();
+  const dialog = page.getByRole('dialog', { name: 'Rewind files' });
+  await dialog.getByText('made.txt').waitFor();
+  await dialog.getByRole('button', { name: 'Put them back' }).click();
+  await dialog.getByText('1 file put back').waitFor();
+  await expect(readFile(file('made.txt'), 'utf8')).rejects.toThrow('ENOENT');
 }, 120_000);
 
 test('two people answer one request: one decides, the other is told who and what', async () => {
