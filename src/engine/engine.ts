@@ -54,7 +54,7 @@ export class Engine {
     this.#services = services;
     this.#rules = new Rules({ settings, cwd }, services);
     this.#trail = new SessionTrail(services.audit, (line) => services.log('info', line));
-    this.#registry = new Registry(settings.maxSessions);
+    this.#registry = new Registry(settings.maxSessions, (session) => this.stream.tell({ kind: 'forgotten', session }));
     this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock, (session) => {
       this.#trail.parked(session);
       void session.detach();

@@ -16,13 +16,15 @@ export class Registry {
   readonly #sessions = new Map<string, Session>();
   readonly #departing = new Map<string, { readonly session: Session; readonly gone: Promise<void> }>();
   readonly #maxProcesses: number;
+  readonly #onForgotten: (session: Session) => void;
   /** Of launches under way. */
   readonly #places = new Set<Place>();
   /** Sessions whose processes make room for launches that wait for their end. */
   readonly #handingOver = new Set<Session>();
 
-  constructor(maxProcesses: number) {
+  constructor(maxProcesses: number, onForgotten: (session: Session) => void = () => undefined) {
     this.#maxProcesses = maxProcesses;
+    this.#onForgotten = onForgotten;
   }
 
   get all(): Session[] {
@@ -47,6 +49,7 @@ export class Registry {
     const gone = session.release();
     const departure = { session, gone };
     this.#departing.set(session.id, departure);
+    this.#onForgotten(session);
     try {
       await gone;
     } finally {

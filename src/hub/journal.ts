@@ -142,7 +142,8 @@ export class Journal implements SessionArchive {
   }
 
   #note(notice: EngineNotice): void {
-    if (notice.kind === 'tools') return;
+    // What is forgotten here is remembered there.
+    if (notice.kind === 'tools' || notice.kind === 'forgotten') return;
     const { session } = notice;
     this.#noticed++;
     this.#touched.add(session);
@@ -176,7 +177,6 @@ export class Journal implements SessionArchive {
         break;
       case 'added':
       case 'changed':
-      case 'forgotten':
         break;
     }
     this.#writeSoon();

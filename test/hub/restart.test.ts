@@ -62,6 +62,21 @@ test('a session that was at work is at rest and says why, and a reply resumes it
   expect(agent.prompts).toEqual(['go on']);
 });
 
+test('a session that has rested for long leaves the process, which says so, and comes back when somebody asks', async () => {
+  hub = await beginLife(store, ['--session-ttl-ms', '60000', '--cleanup-interval-ms', '1000']);
+  const session = await start('a task to remember');
+  (await hub.agent()).answer('done');
+  await hub.journal.stored();
+  const told: string[] = [];
+  hub.engine.stream.subscribe((notice) => {
+    if (notice.kind === 'forgotten') told.push(notice.session.id);
+  });
+  hub.clock.advance(62_000);
+  await eventually(() => hub.engine.find(session.id) === undefined, { what: 'it is forgotten' });
+  expect(told).toEqual([session.id]);
+  expect(await recalled(session)).toMatchObject({ state: 'idle', topic: 'a task to remember' });
+});
+
 test('sessions are listed that only the store remembers', async () => {
   const session = await start('a task to remember');
   (await hub.agent()).answer('done');
