@@ -19,20 +19,26 @@ export interface ConnectionContext {
   readonly warnings?: readonly string[] | undefined;
 }
 
+/** What Claude Code signs in and reaches the network with, and what looks like a credential. An editor's own are not missed. */
+const NEEDED =
+  /^(?:ANTHROPIC|CLAUDE|AWS|GOOGLE|AZURE|VERTEX|BEDROCK)_|PROXY$|^NODE_EXTRA_CA_CERTS$|^SSL_CERT|TOKEN|SECRET|PASSWORD|CREDENTIAL|API_?KEY/i;
+
 /** The operator's rules as they hold for one connection and for the sessions it starts. */
 export class Rules {
   readonly settings: Settings;
   readonly policy: Policy;
   readonly launches: LaunchPlanner;
   readonly baseEnv: NodeJS.ProcessEnv;
-  /** The variables that the connection brought and this process does not have. */
+  /** The variables that the connection brought, this process does not have, and a session could not run without. */
   readonly ownVariables: string[];
   readonly warnings: readonly string[];
 
   constructor({ settings, cwd, baseEnv, warnings = [] }: ConnectionContext, services: EngineServices) {
     this.settings = settings;
     this.baseEnv = baseEnv ?? services.baseEnv;
-    this.ownVariables = Object.keys(this.baseEnv).filter((name) => this.baseEnv[name] !== services.baseEnv[name]);
+    this.ownVariables = Object.keys(this.baseEnv).filter(
+      (name) => NEEDED.test(name) && this.baseEnv[name] !== services.baseEnv[name],
+    );
     this.warnings = warnings;
     this.policy = new Policy(settings, cwd);
     this.launches = new LaunchPlanner(settings, { ...services, baseEnv: this.baseEnv }, this.policy.directories);
