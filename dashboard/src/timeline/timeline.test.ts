@@ -5,7 +5,7 @@ import { Timeline } from './timeline.ts';
 function timelineOf(...bodies: EventBody[]): Timeline {
   const timeline = new Timeline();
   for (const [index, data] of bodies.entries()) {
-    timeline.add({ id: index + 1, type: 'any', timestamp: new Date(index * 1000).toISOString(), data });
+    timeline.add({ id: index + 1, type: 'progress', timestamp: new Date(index * 1000).toISOString(), data });
   }
   return timeline;
 }

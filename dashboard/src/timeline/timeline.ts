@@ -53,8 +53,7 @@ export class Timeline {
   #unfinished: number | undefined;
   #setup = '';
 
-  add({ id, timestamp, data }: ApiEvent): void {
-    const body = data as EventBody;
+  add({ id, timestamp, data: body }: ApiEvent): void {
     const at = Date.parse(timestamp);
     const key = `e${id}`;
     switch (body.kind) {
