@@ -14,6 +14,8 @@ export default defineConfig({
     maxWorkers: 4,
     testTimeout: 60_000,
     hookTimeout: 30_000,
+    // On a shared machine a real process or browser can be starved for seconds. Locally nothing gets a second try.
+    retry: process.env['CI'] === undefined ? 0 : 1,
     globalSetup: globalSetup.filter((file) => existsSync(file)),
     reporters: ['default'],
   },

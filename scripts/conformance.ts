@@ -5,7 +5,6 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -23,10 +22,17 @@ const NODE = 'node@22.23.3';
 const EXPECTED_FAILURES = fileURLToPath(new URL('../scripts/conformance/expected-failures.yaml', import.meta.url));
 const REVISIONS = ['2025-11-25', '2026-07-28'];
 
-const { values } = parseArgs({ options: { only: { type: 'string' }, verbose: { type: 'boolean', default: false } } });
-const place = path.join(os.homedir(), '.cache', 'claude-code-mcp', 'conformance');
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    verbose: { type: 'boolean', default: false },
+    /** Asks the endpoint one thing instead of running the suite, which has to be downloaded. */
+    check: { type: 'boolean', default: false },
+  },
+});
+const place = fileURLToPath(new URL('conformance-suite', import.meta.url));
 const packages = path.join(place, 'node_modules');
-if (!existsSync(path.join(packages, 'node'))) {
+if (!values.check && !existsSync(path.join(packages, 'node'))) {
   mkdirSync(place, { recursive: true });
   if ((await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', place, SUITE, NODE])) !== 0) process.exit(1);
 }
@@ -60,7 +66,9 @@ const hub = await serveHttp({
 const proxy = await startCredentialProxy(hub.url, token);
 let failures = 0;
 try {
-  for (const revision of REVISIONS.filter((one) => values.only === undefined || one === values.only)) {
+  if (values.check) await checkEndpoint(`${proxy.url}/mcp`);
+  const wanted = values.check ? [] : REVISIONS.filter((one) => values.only === undefined || one === values.only);
+  for (const revision of wanted) {
     const suite = path.join(packages, '@modelcontextprotocol', 'conformance', 'dist', 'index.js');
     const known = revision === '2026-07-28' ? ['--expected-failures', EXPECTED_FAILURES] : [];
     const args = [suite, 'server', '--url', `${proxy.url}/mcp`, '--requirements', revision, ...known];
@@ -72,6 +80,18 @@ try {
   await store.close();
 }
 process.exitCode = failures === 0 ? 0 : 1;
+
+async function checkEndpoint(url: string): Promise<void> {
+  const clientInfo = { name: 'check', version: '1' };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+  });
+  const answer = await response.text();
+  if (!answer.includes('"protocolVersion":"2025-11-25"')) throw new Error(`The endpoint answered: ${answer}`);
+}
 
 function run(command: string, args: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
