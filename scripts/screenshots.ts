@@ -12,6 +12,8 @@ import { builtServer } from '../test/harness/built-server.ts';
 
 const START_WITHIN_MS = 120_000;
 const program = builtServer();
+/** Takes the pictures and keeps none. */
+const isCheck = process.argv.includes('--check');
 const docs = path.join(path.dirname(program), '..', 'docs');
 
 const demo = spawn(process.execPath, [program, 'demo', '--dashboard'], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -47,7 +49,7 @@ async function take(
   const { page, context } = await openPage(browser, options);
   page.setDefaultTimeout(START_WITHIN_MS);
   await show(page);
-  await page.screenshot({ path: path.join(docs, name) });
+  await page.screenshot(isCheck ? {} : { path: path.join(docs, name) });
   await context.close();
   console.log(name);
 }
