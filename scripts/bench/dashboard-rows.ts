@@ -89,7 +89,13 @@ function serve(store: Store, codes: SignInCodes): Promise<HttpServer> {
   return serveHttp({
     settings,
     store,
-    mcp: unused as never,
+    mcp: {
+      open: unused,
+      newClient: unused,
+      forget: () => undefined,
+      onToolsChanged: () => () => undefined,
+      watchResources: () => () => undefined,
+    },
     codes,
     record: () => undefined,
     log: () => undefined,

@@ -9,6 +9,8 @@ import type { Change, HubRef, StoredEvent, StoredSession } from '../schema/store
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
 
+/** What nobody waits for is gathered for this long: each write costs a flush of the disk. */
+const GATHER_MS = 25;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 /** A transaction holds others up. */
@@ -24,6 +26,9 @@ export interface JournalOptions {
   /** Another life of this hub has begun: this one may write no more. */
   readonly onFenced: () => void;
 }
+
+/** Whoever is told of these waits for them first. */
+const GATHERED: ReadonlySet<EngineNotice['kind']> = new Set<EngineNotice['kind']>(['changed', 'event']);
 
 interface Waiting {
   /** Resolved when everything up to this notice is stored. */
@@ -51,6 +56,9 @@ export class Journal implements SessionArchive {
   #failure: DomainError | undefined;
   #wakeEarly: () => void = () => undefined;
   #closed = false;
+  #gathering: NodeJS.Timeout | undefined;
+  /** Somebody waits for what is not written yet, or it must not be lost. */
+  #isUrgent = false;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -67,6 +75,7 @@ export class Journal implements SessionArchive {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ upTo: this.#noticed, resolve, reject });
+      this.#writeSoon();
     });
   }
 
@@ -137,6 +146,7 @@ export class Journal implements SessionArchive {
     await last.catch((error: unknown) => this.#options.log('error', `not stored: ${messageOf(error)}`));
     clearTimeout(timer);
     this.#closed = true;
+    clearTimeout(this.#gathering);
     this.#wakeEarly();
     await this.#writing;
   }
@@ -179,22 +189,31 @@ export class Journal implements SessionArchive {
       case 'changed':
         break;
     }
-    this.#writeSoon();
+    if (GATHERED.has(notice.kind)) this.#writeLater();
+    else this.#writeSoon();
+  }
+
+  #writeLater(): void {
+    if (!this.#writing) this.#gathering ??= setTimeout(() => this.#writeSoon(), GATHER_MS);
   }
 
   #writeSoon(): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    this.#isUrgent = true;
     // What happens in the same breath goes into one transaction.
     this.#writing ??= new Promise<void>((resolve) => setImmediate(resolve))
       .then(() => this.#writeAll())
       .catch((error: unknown) => this.#options.log('error', `journal: ${messageOf(error)}`))
       .finally(() => {
         this.#writing = undefined;
-        if (!this.#closed && this.#written < this.#noticed) this.#writeSoon();
+        if (!this.#closed && this.#written < this.#noticed) this.#writeLater();
       });
   }
 
   async #writeAll(): Promise<void> {
-    while (!this.#closed && this.#written < this.#noticed) {
+    while (!this.#closed && this.#written < this.#noticed && this.#isUrgent) {
+      this.#isUrgent = false;
       const { changes, upTo } = this.#take();
       await this.#writeSurely(changes);
       if (this.#closed) return;
@@ -211,6 +230,7 @@ export class Journal implements SessionArchive {
     }));
     this.#touched.clear();
     const others = this.#changes.splice(0, MOST_CHANGES);
+    if (this.#changes.length > 0) this.#isUrgent = true;
     const upTo = this.#changes.length === 0 ? this.#noticed : this.#written;
     return { changes: [...rows, ...others], upTo };
   }

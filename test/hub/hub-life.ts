@@ -64,6 +64,8 @@ export interface HubLife {
   readonly clock: ManualClock;
   readonly agents: FakeAgent[];
   readonly audit: AuditRecord[];
+  /** Another life has begun. */
+  fenced: boolean;
   /** The agent that is alive now, as soon as there is one. */
   agent(): Promise<FakeAgent>;
   /** Nothing of this life is heard of any more, as after SIGKILL. */
@@ -72,21 +74,38 @@ export interface HubLife {
 
 const CWD = process.cwd();
 
-export async function beginLife(store: Store, argv: readonly string[] = []): Promise<HubLife> {
+function unexpected(line: string): never {
+  throw new Error(line);
+}
+
+/** Called around every write of the journal. */
+export type WriteWatcher = (phase: 'before' | 'after') => void;
+
+export async function beginLife(
+  store: Store,
+  argv: readonly string[] = [],
+  watch: WriteWatcher = () => undefined,
+  warn: (line: string) => void = unexpected,
+): Promise<HubLife> {
   const clock = new ManualClock();
   clock.setWallTime(Date.now());
   const { hub, fence } = await store.acquireLease('hub', 15_000, {});
   let dead = false;
   const writes: Store = Object.create(store) as Store;
-  writes.write = (changes, by) => (dead ? new Promise<never>(() => undefined) : store.write(changes, by));
+  writes.write = async (changes, by) => {
+    if (dead) return new Promise<never>(() => undefined);
+    watch('before');
+    await store.write(changes, by);
+    watch('after');
+  };
   const journal = new Journal({
     store: writes,
     by: { hub, fence },
     now: () => clock.wallTime(),
-    log: (_level, line) => {
-      throw new Error(line);
+    log: (_level, line) => warn(line),
+    onFenced: () => {
+      life.fenced = true;
     },
-    onFenced: () => undefined,
   });
   const agents: FakeAgent[] = [];
   const audit: AuditRecord[] = [];
@@ -116,9 +135,8 @@ export async function beginLife(store: Store, argv: readonly string[] = []): Pro
     baseEnv: {},
     log: () => undefined,
   });
-  journal.follow(engine);
-  for (const id of await journal.unfinished()) await engine.recall(id);
-  return {
+  const life: HubLife = {
+    fenced: false,
     engine,
     journal,
     clock,
@@ -130,4 +148,7 @@ export async function beginLife(store: Store, argv: readonly string[] = []): Pro
       dead = true;
     },
   };
+  journal.follow(engine);
+  for (const id of await journal.unfinished()) await engine.recall(id);
+  return life;
 }

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { DomainError } from '../../src/errors/errors.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { eventually } from '../harness/eventually.ts';
+import { beginLife } from './hub-life.ts';
+
+/** A store whose writes fail while it is away. */
+function interruptible(): { store: Store; away: { now: boolean } } {
+  const store = openMemoryStore();
+  const away = { now: false };
+  const { write } = store;
+  store.write = async (changes, by) => {
+    if (away.now) throw new DomainError('UNAVAILABLE', 'the disk is full');
+    await write(changes, by);
+  };
+  return { store, away };
+}
+
+test('while the store is away calls fail by name, work goes on, and all of it is stored afterwards', async () => {
+  const { store, away } = interruptible();
+  const warned: string[] = [];
+  const hub = await beginLife(store, [], undefined, (line) => void warned.push(line));
+  const session = await hub.engine.start({ prompt: 'go', options: {} });
+  await hub.engine.stored();
+  away.now = true;
+  const agent = await hub.agent();
+  agent.answer('done');
+  await expect(hub.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /the disk is full/ });
+  // At once from now on: nobody is kept waiting for a store that is away.
+  await expect(hub.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(session.state).toBe('idle');
+  expect(await store.session(session.id)).not.toMatchObject({ state: { tag: 'idle' } });
+  away.now = false;
+  await eventually(async () => (await store.session(session.id))?.state.tag === 'idle', { what: 'it is stored' });
+  await hub.engine.stored();
+  const { events, lastId } = await store.events(session.id, { limit: 100 });
+  expect(events.map(({ id }) => id)).toEqual(Array.from({ length: lastId }, (_none, index) => index + 1));
+  expect(warned.filter((line) => line.includes('the disk is full'))).toHaveLength(1);
+});
+
+test('a hub whose next life has begun writes no more', async () => {
+  const store = openMemoryStore();
+  const warned: string[] = [];
+  const first = await beginLife(store, [], undefined, (line) => void warned.push(line));
+  const session = await first.engine.start({ prompt: 'go', options: {} });
+  await first.engine.stored();
+  const second = await beginLife(store);
+  await second.engine.recall(session.id);
+  await second.engine.stored();
+  (await first.agent()).answer('too late');
+  await expect(first.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  const { events } = await store.events(session.id, { limit: 100 });
+  expect(JSON.stringify(events)).not.toContain('too late');
+  expect(first.fenced).toBe(true);
+});
+
+test('secrets are not stored, and a session that needs them again says which', async () => {
+  const store = openMemoryStore();
+  const hub = await beginLife(store);
+  const options = { env: { API_TOKEN: 'hunter2' }, settings: { model: 'x' } };
+  const session = await hub.engine.start({ prompt: 'go', options });
+  (await hub.agent()).answer('done');
+  await hub.engine.stored();
+  const row = await store.session(session.id);
+  expect(JSON.stringify(row)).not.toContain('hunter2');
+  expect(row?.secretNames).toEqual(['env.API_TOKEN', 'settings']);
+  hub.kill();
+  const next = await beginLife(store);
+  const reply = (more: object): Promise<unknown> =>
+    next.engine.reply({ sessionId: session.id, prompt: 'go on', disk: { kind: 'open', options: more } });
+  await next.engine.recall(session.id);
+  await expect(reply({})).rejects.toMatchObject({ message: /needs env\.API_TOKEN, settings again/ });
+  await reply(options);
+  expect((await next.agent()).launch.env).toMatchObject({ API_TOKEN: 'hunter2' });
+});

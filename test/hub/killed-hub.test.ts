@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { build } from 'tsdown';
+import { beforeAll, expect, test } from 'vitest';
+import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { temporaryDirectory } from '../store/stores.ts';
+import { beginLife } from './hub-life.ts';
+import type { Told } from './killed-hub.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const program = path.join(root, '.build', 'killed-hub', 'killed-hub.mjs');
+
+beforeAll(async () => {
+  await build({
+    config: false,
+    entry: [path.join(import.meta.dirname, 'killed-hub.ts')],
+    outDir: path.dirname(program),
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    dts: false,
+    clean: false,
+    logLevel: 'silent',
+    deps: { neverBundle: [/^@anthropic-ai\/claude-agent-sdk/, 'libsql', 'pg'] },
+  });
+}, 60_000);
+
+interface Run {
+  readonly file: string;
+  readonly told: Told[];
+  readonly signal: string | undefined;
+}
+
+async function runHub(killAt: number, phase: 'before' | 'after' | 'none'): Promise<Run> {
+  const file = path.join(await temporaryDirectory(), 'hub.db');
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [program, file, String(killAt), phase], { cwd: root }, (error, stdout, stderr) => {
+      if (stderr !== '') return reject(new Error(stderr));
+      const told = stdout
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Told);
+      resolve({ file, told, signal: error?.signal ?? undefined });
+    });
+  });
+}
+
+/** The next life of the hub has everything that the killed one had told anybody. */
+async function checkNothingLost({ file, told }: Run): Promise<void> {
+  const store = await openSqliteStore({
+    file,
+    warn: (line) => {
+      throw new Error(line);
+    },
+  });
+  try {
+    const hub = await beginLife(store);
+    for (const one of told) {
+      switch (one.kind) {
+        case 'session': {
+          const session = await hub.engine.recall(one.id);
+          expect(session?.log.nextId).toBeGreaterThanOrEqual(one.nextCursor);
+          const events = session?.log.from(1).events ?? [];
+          expect(events.map(({ id }) => id)).toEqual(events.map((_event, index) => index + 1));
+          break;
+        }
+        case 'request':
+          expect(await store.request(one.id)).toMatchObject({ id: one.id, sessionId: one.session });
+          break;
+        case 'decision':
+          expect(await store.request(one.id)).toMatchObject({ outcome: { decision: one.decision } });
+          break;
+        case 'result': {
+          const { events } = await store.events(one.session, { limit: 1000 });
+          const results = events.filter(({ type }) => type === 'result');
+          expect(results.filter(({ data }) => JSON.stringify(data).includes(one.text))).toHaveLength(1);
+          break;
+        }
+        case 'writes':
+          break;
+      }
+    }
+    // What was open can be answered, once.
+    const { items } = await store.inbox({ limit: 10 });
+    for (const { id, sessionId } of items) {
+      hub.engine.respond(sessionId, id, { decision: 'deny', message: 'no' });
+      expect(() => hub.engine.respond(sessionId, id, { decision: 'allow' })).toThrow(`No open request ${id}`);
+    }
+    await hub.journal.stored();
+    expect((await store.inbox({ limit: 10 })).items).toEqual([]);
+    await hub.journal.close(1_000);
+  } finally {
+    await store.close();
+  }
+}
+
+test('a hub that is killed at any of its writes has told nobody what it does not remember', async () => {
+  const whole = await runHub(0, 'none');
+  const { count } = whole.told.find((one) => one.kind === 'writes') ?? { count: 0 };
+  expect(count).toBeGreaterThan(5);
+  await checkNothingLost(whole);
+  const kills = Array.from({ length: count }, (_none, index) => index + 1).flatMap((at) =>
+    (['before', 'after'] as const).map((phase) => [at, phase] as const),
+  );
+  let died = 0;
+  for (const [at, phase] of kills) {
+    const run = await runHub(at, phase);
+    if (run.signal === 'SIGKILL') died++;
+    await checkNothingLost(run);
+  }
+  // What shares a write depends on the moment, so that the last of them may not come up in every run.
+  expect(died).toBeGreaterThan(kills.length / 2);
+}, 180_000);

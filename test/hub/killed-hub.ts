@@ -1,0 +1,65 @@
+/**
+ * A hub that works through a small story on a store in a file, writes a line for everything that a client would have been
+ * told, and kills itself at one of its writes: `node killed-hub.mjs <file> <write> <before|after>`.
+ */
+
+import { writeSync } from 'node:fs';
+import process from 'node:process';
+import type { Session } from '../../src/engine/session.ts';
+import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { beginLife } from './hub-life.ts';
+
+/** What a client was told, after it was stored. */
+export type Told =
+  | { readonly kind: 'session'; readonly id: string; readonly nextCursor: number; readonly state: string }
+  | { readonly kind: 'request'; readonly id: string; readonly session: string }
+  | { readonly kind: 'decision'; readonly id: string; readonly decision: string }
+  | { readonly kind: 'result'; readonly session: string; readonly text: string }
+  | { readonly kind: 'writes'; readonly count: number };
+
+const [file = '', write = '0', phase = 'none'] = process.argv.slice(2);
+const killAt = Number(write);
+
+let count = 0;
+const store = await openSqliteStore({ file, warn: (line) => process.stderr.write(`${line}\n`) });
+const hub = await beginLife(store, [], (now) => {
+  if (now === 'before') count++;
+  if (count === killAt && now === phase) process.kill(process.pid, 'SIGKILL');
+});
+
+async function tell(told: Told): Promise<void> {
+  await hub.engine.stored();
+  writeSync(1, `${JSON.stringify(told)}\n`);
+}
+
+const tellSession = ({ id, log, state }: Session): Promise<void> =>
+  tell({ kind: 'session', id, nextCursor: log.nextId, state });
+
+const first = await hub.engine.start({ prompt: 'the first task', options: {} });
+await tellSession(first);
+const agent = await hub.agent();
+const asked = agent.ask('r1', 'Bash', { command: 'npm test' });
+await tell({ kind: 'request', id: 'r1', session: first.id });
+hub.engine.respond(first.id, 'r1', { decision: 'allow' });
+await asked;
+await tell({ kind: 'decision', id: 'r1', decision: 'allow' });
+agent.answer('The first task is done.');
+await tell({ kind: 'result', session: first.id, text: 'The first task is done.' });
+await tellSession(first);
+await hub.engine.reply({ sessionId: first.id, prompt: 'and now this', disk: { kind: 'open', options: {} } });
+await tellSession(first);
+agent.answer('That is done too.');
+await tell({ kind: 'result', session: first.id, text: 'That is done too.' });
+
+const second = await hub.engine.start({ prompt: 'the second task', options: {} });
+const other = hub.agents[1];
+void other?.ask('r2', 'Bash', { command: 'npm run build' });
+void other?.ask('r3', 'Bash', { command: 'npm run lint' });
+await tell({ kind: 'request', id: 'r2', session: second.id });
+await tell({ kind: 'request', id: 'r3', session: second.id });
+other?.die();
+hub.engine.respond(second.id, 'r3', { decision: 'deny', message: 'not now' });
+await tell({ kind: 'decision', id: 'r3', decision: 'deny' });
+await tellSession(second);
+writeSync(1, `${JSON.stringify({ kind: 'writes', count } satisfies Told)}\n`);
+process.exit(0);
