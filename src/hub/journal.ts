@@ -207,7 +207,9 @@ export class Journal implements SessionArchive {
       .catch((error: unknown) => this.#options.log('error', `journal: ${messageOf(error)}`))
       .finally(() => {
         this.#writing = undefined;
-        if (!this.#closed && this.#written < this.#noticed) this.#writeLater();
+        if (this.#closed || this.#written >= this.#noticed) return;
+        if (this.#isUrgent) this.#writeSoon();
+        else this.#writeLater();
       });
   }
 
