@@ -239,6 +239,18 @@ describe('an open request', () => {
     expect((await hub.agent()).prompts[0]).toMatch(/was answered: .*"Which one\?":"B"/);
   });
 
+  test('for a plan is allowed after a restart, and the plan is not reviewed twice', async () => {
+    const session = await start();
+    void (await hub.agent()).ask('r1', 'ExitPlanMode', { plan: 'First this, then that.' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await restart();
+    expect((await recalled(session)).requests).toMatchObject([{ kind: 'plan_review', plan: 'First this, then that.' }]);
+    hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+    const agent = await hub.agent();
+    expect(agent.prompts[0]).toContain('was allowed');
+    expect(await agent.ask('r2', 'ExitPlanMode', { plan: 'First this, then that.' })).toEqual({ behavior: 'allow' });
+  });
+
   test('of a sub-agent that died is told to the main agent', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'ls' }, 'agent-1');
