@@ -2,7 +2,7 @@ import { readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { EditPlace } from '../schema/results.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
-import { cutAt, showUnseen } from './tool-summary.ts';
+import { cutAt, escapeInvisible } from './tool-summary.ts';
 
 const LARGEST_FILE = 1_000_000;
 const LINES_AROUND = 2;
@@ -51,6 +51,6 @@ export function placeIn(text: string, old: string): EditPlace | undefined {
   const first = text.slice(0, at).split('\n').length;
   const last = first + old.replace(/\n$/, '').split('\n').length - 1;
   const shown = (from: number, to: number): string[] =>
-    lines.slice(Math.max(0, from), to).map((line) => showUnseen(cutAt(line.replaceAll('\t', '  '), LINE_CHARS)));
+    lines.slice(Math.max(0, from), to).map((line) => escapeInvisible(cutAt(line.replaceAll('\t', '  '), LINE_CHARS)));
   return { line: first, before: shown(first - 1 - LINES_AROUND, first - 1), after: shown(last, last + LINES_AROUND) };
 }

@@ -70,10 +70,10 @@ async function perform(scene: RewindScene, order: RewindOrder, allowed: Readonly
   const { toUserMessage, copiesDir } = order;
   const now = await preview(scene, toUserMessage);
   const wanted = now.files.filter((file) => allowed.has(file));
-  const unasked = now.files
+  const notAllowed = now.files
     .filter((file) => !allowed.has(file))
     .map((path) => ({ path, why: 'not part of what was allowed' }));
-  const left = [...now.left, ...unasked];
+  const left = [...now.left, ...notAllowed];
   const before = await Promise.all(wanted.map(stateOf));
   const foreign = left.map(({ path }) => path);
   if (wanted.length > 0)

@@ -44,6 +44,6 @@ export function cannotSwitch(session: Session, mode: PermissionMode): DomainErro
 export function requestNotFound(requestId: string): DomainError {
   return new DomainError(
     'PERMISSION_REQUEST_NOT_FOUND',
-    `No open request ${requestId}: it was answered, has expired or never existed. Look what the session asks now.`,
+    `No open request ${requestId}: it was answered, has expired or never existed. Poll the session for its open requests.`,
   );
 }

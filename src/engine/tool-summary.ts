@@ -51,7 +51,7 @@ export function questionTexts(input: Record<string, unknown>): string[] {
 /** What cannot be seen or turns the direction of writing: it could make a command look like another. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
 
-export function showUnseen(text: string): string {
+export function escapeInvisible(text: string): string {
   return text.replace(UNSEEN, (char) => {
     const code = (char.codePointAt(0) ?? 0).toString(16);
     return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`;
@@ -61,7 +61,7 @@ export function showUnseen(text: string): string {
 /** White space folded, unseen characters made visible, cut with an ellipsis. */
 export function oneLine(text: string, maxChars: number): string {
   const head = text.slice(0, maxChars * 4);
-  const visible = showUnseen(head.replace(/\s+/g, ' ')).trim();
+  const visible = escapeInvisible(head.replace(/\s+/g, ' ')).trim();
   if (visible.length > maxChars) return `${cutAt(visible, maxChars - 1)}…`;
   // Blanks that were folded away must not hide that something follows them.
   return head.length < text.length ? `${visible}…` : visible;

@@ -13,8 +13,8 @@ export const hasBegun = (h: Harness): Promise<unknown> =>
   eventually(() => existsSync(join(h.project, 'begun')), { what: 'the command runs' });
 
 export async function startEndless(h: Harness): Promise<string> {
-  h.model.on('run for ever').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
-  const sessionId = await h.begin('run for ever', { allowedTools: ['Bash'] });
+  h.model.on('run forever').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
+  const sessionId = await h.begin('run forever', { allowedTools: ['Bash'] });
   await hasBegun(h);
   return sessionId;
 }

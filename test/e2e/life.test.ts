@@ -132,8 +132,8 @@ verifies('life.running-max', async (variant) => {
   const h = await variant.start({
     env: { ...soon, CLAUDE_CODE_MCP_RUNNING_SESSION_MAX_MS: '1000', CLAUDE_CODE_MCP_SESSION_TTL_MS: '60000' },
   });
-  h.model.on('think for ever').reply(hang());
-  const sessionId = await h.begin('think for ever');
+  h.model.on('think forever').reply(hang());
+  const sessionId = await h.begin('think forever');
   expect(await h.waitUntilRest(sessionId)).toMatchObject(STOPPED[variant.toolset]);
   await parked(h, sessionId);
 

@@ -36,7 +36,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
     const h = await startHarness();
     await startRunningCommand(h);
     end(h);
-    // Twice is harmless.
+    // Idempotent.
     end(h);
     await allGone(h, SHUT_DOWN_MS);
     expect(await h.server.exited).toEqual({ code: exitCode, signal: null });

@@ -42,10 +42,10 @@ test('a session runs in this process to its result, and closing leaves nothing',
 test('closing in the middle of a command ends the command', async () => {
   const world = await createWorld();
   const waiting = 'touch begun; until [ -f never ]; do sleep 1; done';
-  world.model.on('work for ever').reply(tool('Bash', { command: waiting }), text('never said'));
+  world.model.on('work forever').reply(tool('Bash', { command: waiting }), text('never said'));
   const engine = engineIn(world);
 
-  const session = await engine.start({ prompt: 'work for ever', options: { allowedTools: ['Bash'] } });
+  const session = await engine.start({ prompt: 'work forever', options: { allowedTools: ['Bash'] } });
   await expect.poll(() => existsSync(path.join(world.place.project, 'begun')), { timeout: 15_000 }).toBe(true);
   await engine.close();
 

@@ -1,5 +1,5 @@
 import { SHOWN_CHARS } from '../../engine/shown-request.ts';
-import { cutAt, oneLine, showUnseen } from '../../engine/tool-summary.ts';
+import { cutAt, oneLine, escapeInvisible } from '../../engine/tool-summary.ts';
 import type { Asker } from './form.ts';
 
 /** No system has longer ones. */
@@ -19,7 +19,7 @@ export function visibleText(text: string, maxChars = Infinity): string {
     .replace(MANY_EMPTY_LINES, (run) => `\n⟨${run.split('\n').length - 2} empty lines⟩\n`)
     .replaceAll('\t', '  ')
     .split('\n');
-  return cutMiddle(lines.map(showUnseen).join('\n'), maxChars);
+  return cutMiddle(lines.map(escapeInvisible).join('\n'), maxChars);
 }
 
 function cutMiddle(text: string, maxChars: number): string {
