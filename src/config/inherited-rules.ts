@@ -1,7 +1,8 @@
 import type { Settings } from './load-settings.ts';
 import { rowOf, variableOf, type SettingKey } from './settings-table.ts';
 
-const RULES = [
+/** The settings that can narrow what sessions may do. */
+export const RULE_KEYS = [
   'approvals',
   'allowedDirs',
   'denyOptions',
@@ -19,7 +20,7 @@ const RULES = [
  */
 export function inheritedRules(settings: Settings, env: NodeJS.ProcessEnv): Record<string, string> {
   const rules: Record<string, string> = {};
-  for (const key of RULES) {
+  for (const key of RULE_KEYS) {
     const { kind, default: usual } = rowOf(key);
     const value = settings[key];
     if (value === undefined) continue;

@@ -20,6 +20,13 @@ export function callersDecide(mode: Settings['approvals']): boolean {
   return DECIDERS[mode].has('caller');
 }
 
+/** The mode in which decides whoever may in both; none where nobody may. */
+export function commonDeciders(a: Settings['approvals'], b: Settings['approvals']): Settings['approvals'] | undefined {
+  const common = [...DECIDERS[a]].filter((decider) => DECIDERS[b].has(decider));
+  const modes = Object.keys(DECIDERS) as Settings['approvals'][];
+  return modes.find((mode) => DECIDERS[mode].size === common.length && common.every((one) => DECIDERS[mode].has(one)));
+}
+
 /** A form that nobody has answered for this long holds up nobody any more; a late answer still counts. */
 export const FORM_LIFETIME_MS = 600_000;
 

@@ -10,7 +10,7 @@ import type { Engine } from './engine.ts';
 import type { EngineNotice } from './notices.ts';
 import type { ReplyRequest, StartRequest } from './start-request.ts';
 import type { Policy } from './policy.ts';
-import { RIGHTS, type Principal, type Role } from './principal.ts';
+import { isThisUser, RIGHTS, type Principal, type Role } from './principal.ts';
 import type { OpenRequest } from './requests.ts';
 import type { RewindOutcome } from './rewind.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './services.ts';
@@ -146,7 +146,7 @@ export class EngineClient {
     const owners = await Promise.all(listed.map(({ sessionId }) => this.#engine.ownerOf(sessionId)));
     return listed.filter((_worktree, index) => {
       const owner = owners[index];
-      return owner === undefined ? SEES_DISK[this.principal.kind] : this.#seesOwnedBy(owner);
+      return owner === undefined ? isThisUser(this.principal) : this.#seesOwnedBy(owner);
     });
   }
 
@@ -241,7 +241,7 @@ export class EngineClient {
 
   /** What Claude Code keeps on disk belongs to the user this process runs as. */
   #checkSeesDisk(refusal: () => DomainError): void {
-    if (!SEES_DISK[this.principal.kind]) throw refusal();
+    if (!isThisUser(this.principal)) throw refusal();
   }
 
   // ── people at this client ──────────────────────────────────────────────────────────────────────────────────────
@@ -285,15 +285,6 @@ export class EngineClient {
 
 /** Of sessions that only the store remembers. */
 const MOST_LISTED = 100;
-
-const SEES_DISK: Readonly<Record<Principal['kind'], boolean>> = {
-  local: true,
-  program: true,
-  nested: false,
-  token: false,
-  oauth: false,
-  person: false,
-};
 
 function noDiskLists(): DomainError {
   return new DomainError('PERMISSION_DENIED', 'Only the user this server runs as may list the sessions on its disk.');

@@ -14,6 +14,11 @@ export interface EventLogLimits {
   maxBytes: number;
 }
 
+/** What is kept of one session, in memory and in the hub's store alike. */
+export function eventLimits({ eventBufferSize }: { readonly eventBufferSize: number }): EventLogLimits {
+  return { maxEvents: eventBufferSize, maxBytes: 4_000_000 };
+}
+
 export interface Slice {
   /** Oldest first. Ids rise by one, but dropped events leave gaps. */
   events: readonly SessionEvent[];

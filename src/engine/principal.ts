@@ -18,6 +18,11 @@ export interface Principal {
 /** The one client over stdio, and a program that uses the engine directly. */
 export const LOCAL: Principal = { id: 'local', name: 'local', kind: 'local', role: 'caller', attended: true };
 
+/** Whether it acts for the user this process runs as, whose disk and working directory these are. */
+export function isThisUser({ kind }: Pick<Principal, 'kind'>): boolean {
+  return kind === 'local' || kind === 'program';
+}
+
 /** What a role may do with sessions. `own`: with those of its own only. */
 interface Rights {
   readonly read: 'own' | 'all';

@@ -1,19 +1,10 @@
 import path from 'node:path';
+import { RULE_KEYS } from '../config/inherited-rules.ts';
 import type { Settings } from '../config/load-settings.ts';
+import { commonDeciders } from './approvals.ts';
 
-/** The settings that can narrow what sessions may do; a session keeps them across a restart. */
-export const RULE_SETTINGS = [
-  'approvals',
-  'allowedDirs',
-  'denyOptions',
-  'maxTurns',
-  'maxBudgetUsd',
-  'allowBypass',
-  'sandbox',
-  'sandboxNetwork',
-  'maxDepth',
-  'depth',
-] as const satisfies readonly (keyof Settings)[];
+/** What a session keeps of the rules it was started under, across a restart too. */
+export const RULE_SETTINGS = [...RULE_KEYS, 'depth'] as const satisfies readonly (keyof Settings)[];
 
 export type RuleSettings = Pick<Settings, (typeof RULE_SETTINGS)[number]>;
 
@@ -54,18 +45,6 @@ export function areInside(inner: readonly string[] | undefined, outer: readonly 
   return inner?.every((one) => outer.some((other) => isInside(other, one))) === true;
 }
 
-const DECIDERS: Readonly<Record<Settings['approvals'], readonly string[]>> = {
-  auto: ['person', 'caller'],
-  caller: ['caller'],
-  human: ['person'],
-};
-
-function commonDeciders(a: Settings['approvals'], b: Settings['approvals']): Settings['approvals'] | undefined {
-  const common = DECIDERS[a].filter((decider) => DECIDERS[b].includes(decider));
-  const modes = Object.keys(DECIDERS) as Settings['approvals'][];
-  return modes.find((mode) => common.length > 0 && DECIDERS[mode].join() === common.join());
-}
-
 /** Of two directories of which one lies in the other, the inner one. */
 function commonDirectories(
   a: readonly string[] | undefined,
@@ -78,6 +57,7 @@ function commonDirectories(
   return [...new Set(inner)];
 }
 
+/** As written: both lists have their links resolved. */
 function isInside(directory: string, candidate: string): boolean {
   const way = path.relative(directory, candidate);
   return way === '' || (way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way));

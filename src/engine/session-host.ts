@@ -11,12 +11,12 @@ import type { EngineServices } from './services.ts';
 import { withPartialMessages } from './session-setup.ts';
 import type { SessionTrail } from './session-trail.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
+import { eventLimits } from './event-log.ts';
 import type { OpenedWorkspace } from './session-work.ts';
 import { inWorktree, requireWorktree, type SessionWorktrees } from './session-worktrees.ts';
 import { Session } from './session.ts';
 import { TranscriptAccess } from './transcript-access.ts';
 
-const EVENT_BYTES = 4_000_000;
 /** How soon a handover is tried again when there was no place for a process. */
 const HANDOVER_RETRY_MS = 2_000;
 
@@ -123,7 +123,7 @@ export class SessionHost {
     const { clock, driver, transcripts, archive, log } = services;
     return {
       clock,
-      eventLimits: { maxEvents: settings.eventBufferSize, maxBytes: EVENT_BYTES },
+      eventLimits: eventLimits(settings),
       launch: async (asked, listener) => {
         const session = registry.find(asked.sessionId);
         const { launches } = session?.rules ?? rules;

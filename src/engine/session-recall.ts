@@ -1,6 +1,6 @@
 import type { Settings } from '../config/load-settings.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
-import type { Principal } from './principal.ts';
+import { isThisUser } from './principal.ts';
 import { strictest, type RuleSettings } from './rule-intersection.ts';
 import { Rules } from './rules.ts';
 import type { RecalledSession, SessionArchive } from './services.ts';
@@ -56,21 +56,12 @@ export class SessionRecall {
     const { revive } = await import('./restored-session.ts');
     const { settings, hasWorktree, ...seed } = revive(recalled, services.baseEnv);
     // All others named theirs, or had that of a connection which is gone.
-    const cwd = DIRECTORY_OF_ITS_OWN[seed.owner.kind] ? operator.policy.directories.own : undefined;
+    const cwd = isThisUser(seed.owner) ? operator.policy.directories.own : undefined;
     const rules = new Rules({ settings: { ...own, ...presentRules(own, settings) }, cwd }, services);
     const worktree = hasWorktree ? await worktrees.find(seed.id) : undefined;
     return this.#host.create({ ...seed, options: withinCeilings(seed.options, rules.settings), rules, worktree });
   }
 }
-
-const DIRECTORY_OF_ITS_OWN: Readonly<Record<Principal['kind'], boolean>> = {
-  local: true,
-  program: true,
-  nested: false,
-  token: false,
-  oauth: false,
-  person: false,
-};
 
 /** The rules it was started under, and those that hold now: the operator may have drawn limits since. */
 function presentRules(own: Settings, stored: Partial<Settings>): RuleSettings {

@@ -3,6 +3,7 @@ import os from 'node:os';
 import { removeOldAudit } from '../audit/retention.ts';
 import type { Settings } from '../config/load-settings.ts';
 import type { Engine } from '../engine/engine.ts';
+import { eventLimits } from '../engine/event-log.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
@@ -45,7 +46,7 @@ export async function openMemory({ settings, now, log, onFenced }: MemoryOptions
     url: settings.store,
     stateDir: settings.stateDir,
     warn: (line) => log('warn', line),
-    bounds: { maxEvents: settings.eventBufferSize, maxBytes: EVENT_BYTES },
+    bounds: eventLimits(settings),
   });
   const info = { host: os.hostname(), pid: process.pid };
   const { hub, fence } = await store.acquireLease(hubId(settings), LEASE_MS, info).catch(async (error: unknown) => {
@@ -88,8 +89,6 @@ export async function openMemory({ settings, now, log, onFenced }: MemoryOptions
     },
   };
 }
-
-const EVENT_BYTES = 4_000_000;
 
 /** The same after a restart. A store of our own has one hub; on a shared one each state directory of each machine is one. */
 function hubId({ store, stateDir }: Pick<Settings, 'store' | 'stateDir'>): string {

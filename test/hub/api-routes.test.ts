@@ -10,7 +10,7 @@ import {
   sessionsPage,
   tokensAnswer,
 } from '../../src/schema/api.ts';
-import type { HubPrincipal } from '../../src/hub/principals.ts';
+import type { Principal } from '../../src/engine/principal.ts';
 import { allow, ask, put, request, session, settle } from '../store/rows.ts';
 import {
   ADMIN,
@@ -48,7 +48,7 @@ async function openWithSessions(options: WorldOptions = {}): Promise<ApiWorld> {
 describe('reading', () => {
   test('a caller sees its own sessions, those who read all see everything', async () => {
     const world = await openWithSessions();
-    const idsFor = async (principal: HubPrincipal): Promise<string[]> => {
+    const idsFor = async (principal: Principal): Promise<string[]> => {
       const { json } = await world.call(principal, 'GET', '/api/v1/sessions');
       return sessionsPage
         .parse(json)
@@ -110,7 +110,7 @@ describe('reading', () => {
       requests: [{ requestId: 'r1', mayAnswer: true }],
       may: ['message', 'fork', 'interrupt', 'cancel'],
     });
-    const mayOf = async (principal: HubPrincipal): Promise<string[]> =>
+    const mayOf = async (principal: Principal): Promise<string[]> =>
       apiSessionDetail.parse((await world.call(principal, 'GET', '/api/v1/sessions/s1')).json).may;
     expect(await mayOf(VIEWER)).toEqual([]);
     expect(await mayOf(APPROVER)).toEqual(['interrupt', 'cancel']);
@@ -145,7 +145,7 @@ describe('reading', () => {
 
   test('the inbox shows a request with its whole input, and says who may answer it', async () => {
     const world = await openWithSessions();
-    const inboxOf = async (principal: HubPrincipal) =>
+    const inboxOf = async (principal: Principal) =>
       requestsPage.parse((await world.call(principal, 'GET', '/api/v1/requests')).json).requests;
     const [own, ...none] = await inboxOf(CALLER);
     expect(none).toEqual([]);
@@ -200,7 +200,7 @@ describe('answering', () => {
   test('the first answer counts, the second is told who decided what', async () => {
     const world = await openWithSessions();
     settling(world);
-    const answer = (principal: HubPrincipal, decision: string) =>
+    const answer = (principal: Principal, decision: string) =>
       world.call(principal, 'POST', '/api/v1/requests/r1/answer', { body: { decision, message: 'no' } });
     const first = await answer(APPROVER, 'deny');
     expect(first.status).toBe(200);
@@ -271,7 +271,7 @@ describe('acting', () => {
       interrupt: () => true,
       cancel: () => false,
     });
-    const post = (principal: HubPrincipal, what: string, body: unknown = {}) =>
+    const post = (principal: Principal, what: string, body: unknown = {}) =>
       world.call(principal, 'POST', `/api/v1/sessions/s1/${what}`, { body });
     expect((await post(CALLER, 'messages', { prompt: 'go on' })).status).toBe(200);
     expect((await post(CALLER, 'fork', { prompt: 'or so' })).status).toBe(201);

@@ -7,7 +7,7 @@ import type { ApiContext } from '../../src/hub/api/context.ts';
 import { apiRoutes } from '../../src/hub/api/routes.ts';
 import { errorResponse } from '../../src/hub/http/error-response.ts';
 import type { EventStream, Route, RouteResponse, ServerSentEvent } from '../../src/hub/http/route.ts';
-import type { HubPrincipal, Role } from '../../src/hub/principals.ts';
+import type { Principal, Role } from '../../src/engine/principal.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import type { EventBody } from '../../src/schema/events.ts';
 import type { Change, HubRef } from '../../src/schema/store.ts';
@@ -16,7 +16,7 @@ import { openMemoryStore } from '../../src/store/memory.ts';
 import { append, event, T0 } from '../store/rows.ts';
 import type { HubLife } from './hub-life.ts';
 
-export function somebody(id: string, role: Role, more: Partial<HubPrincipal> = {}): HubPrincipal {
+export function somebody(id: string, role: Role, more: Partial<Principal> = {}): Principal {
   return { id, name: id, kind: 'token', role, attended: false, ...more };
 }
 
@@ -53,9 +53,9 @@ export interface ApiWorld {
   readonly context: ApiContext;
   readonly routes: Route[];
   /** What the engine does when something reaches it. */
-  engine: Record<string, (principal: HubPrincipal, ...args: unknown[]) => unknown>;
-  call(principal: HubPrincipal, method: string, path: string, options?: ApiCallOptions): Promise<ApiAnswer>;
-  stream(principal: HubPrincipal, path: string, headers?: Record<string, string>): Promise<Reader>;
+  engine: Record<string, (principal: Principal, ...args: unknown[]) => unknown>;
+  call(principal: Principal, method: string, path: string, options?: ApiCallOptions): Promise<ApiAnswer>;
+  stream(principal: Principal, path: string, headers?: Record<string, string>): Promise<Reader>;
   write(...changes: Change[]): Promise<void>;
 }
 
@@ -105,7 +105,7 @@ export async function openApi({
   };
   const routes = apiRoutes(context);
   const dispatch = async (
-    principal: HubPrincipal,
+    principal: Principal,
     method: string,
     url: string,
     { body, key, headers = {} }: ApiCallOptions,
@@ -163,7 +163,7 @@ function match({ method, path }: Route, asked: string, pathname: string): Record
 }
 
 /** A client of the engine that notes what it is told. */
-function scriptedClient(principal: HubPrincipal, reached: Reached[], engine: ApiWorld['engine']): EngineClient {
+function scriptedClient(principal: Principal, reached: Reached[], engine: ApiWorld['engine']): EngineClient {
   return new Proxy({} as EngineClient, {
     get: (_target, name) =>
       name === 'then'

@@ -23,7 +23,7 @@ import {
 } from '../../schema/api.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { RouteResponse } from '../http/route.ts';
-import type { HubPrincipal } from '../principals.ts';
+import type { Principal } from '../../engine/principal.ts';
 import { defineRoute, type ApiCall, type ApiRoute } from './define-route.ts';
 import { DRIVERS, STOPPERS, visibleSession } from './rights.ts';
 import { storedSession } from './session-routes.ts';
@@ -36,7 +36,7 @@ const LONG_BODY = 4 * 1024 * 1024;
 const AWAITS = { description: 'A person has to allow it first; it is done when the request is allowed.' };
 
 /** What is done to sessions. */
-export function actionRoutes(viewOf: (principal: HubPrincipal) => ViewContext): ApiRoute[] {
+export function actionRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
   const turned = async (call: ApiCall<unknown, unknown>, status: number, session: Session): Promise<RouteResponse> => {
     const { context, principal } = call;
     await context.stored();

@@ -2,7 +2,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import type { EngineClient } from '../../engine/engine-client.ts';
 import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import type { HubPrincipal } from '../principals.ts';
+import type { Principal } from '../../engine/principal.ts';
 import type { Tokens } from '../tokens.ts';
 
 /** What the routes of the API need of the hub. What is read comes from the store, what is changed goes through a client. */
@@ -14,7 +14,7 @@ export interface ApiContext {
   readonly settings: Pick<Settings, 'approvals' | 'auditLog' | 'allowSensitiveSessionDetails'>;
   readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
   /** The engine as this principal may use it. */
-  clientFor(principal: HubPrincipal): EngineClient;
+  clientFor(principal: Principal): EngineClient;
   /** Resolves when everything so far is stored; awaited before anything is reported. */
   stored(): Promise<void>;
   /** Time of day. */

@@ -4,13 +4,13 @@ import { DomainError } from '../../errors/errors.ts';
 import { isObject, parseArguments } from '../../mcp/arguments.ts';
 import { errorResponse } from '../http/error-response.ts';
 import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
-import type { HubPrincipal, Role } from '../principals.ts';
+import type { Principal, Role } from '../../engine/principal.ts';
 import type { ApiContext } from './context.ts';
 import { IdempotentWrites } from './idempotency.ts';
 
 export interface ApiCall<Query, Body> {
   readonly context: ApiContext;
-  readonly principal: HubPrincipal;
+  readonly principal: Principal;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;

@@ -13,13 +13,13 @@ import {
 } from '../../schema/api.ts';
 import type { StoredRequest, StoredSession } from '../../schema/store.ts';
 import type { RouteResponse } from '../http/route.ts';
-import type { HubPrincipal } from '../principals.ts';
+import type { Principal } from '../../engine/principal.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { DECIDERS, EVERY_ROLE, readsAll, visibleRequest } from './rights.ts';
 import { outcomeView, requestView, type ViewContext } from './views.ts';
 
 /** The inbox, and the answers to what is in it. */
-export function requestRoutes(viewOf: (principal: HubPrincipal) => ViewContext): ApiRoute[] {
+export function requestRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
   return [
     defineRoute({
       method: 'GET',

@@ -1,10 +1,10 @@
 import type { Settings } from '../../config/load-settings.ts';
-import { RIGHTS, ROLES } from '../../engine/principal.ts';
+import { callersDecide } from '../../engine/approvals.ts';
+import { RIGHTS, ROLES, type Principal, type Role } from '../../engine/principal.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { ApiMe, ApiSession } from '../../schema/api.ts';
 import { RESTING_TAGS, type StoredRequest, type StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import type { HubPrincipal, Role } from '../principals.ts';
 
 /*
  * What a principal sees of what is stored, and which controls are worth showing to it. Whether it may change something is
@@ -18,18 +18,18 @@ export const DRIVERS: readonly Role[] = EVERY_ROLE.filter((role) => RIGHTS[role]
 export const STOPPERS: readonly Role[] = EVERY_ROLE.filter((role) => RIGHTS[role].stop !== 'none');
 export const DECIDERS: readonly Role[] = EVERY_ROLE.filter((role) => RIGHTS[role].answer !== 'none');
 
-export function readsAll({ role }: HubPrincipal): boolean {
+export function readsAll({ role }: Principal): boolean {
   return RIGHTS[role].read === 'all';
 }
 
-export function sees(principal: HubPrincipal, row: Pick<StoredSession, 'principal'>): boolean {
+export function sees(principal: Principal, row: Pick<StoredSession, 'principal'>): boolean {
   return readsAll(principal) || row.principal === principal.id;
 }
 
 /** What belongs to another does not exist. */
 export async function visibleSession(
   store: Pick<Store, 'session'>,
-  principal: HubPrincipal,
+  principal: Principal,
   id: string,
 ): Promise<StoredSession> {
   const row = await store.session(id);
@@ -40,7 +40,7 @@ export async function visibleSession(
 
 export async function visibleRequest(
   store: Pick<Store, 'session' | 'request'>,
-  principal: HubPrincipal,
+  principal: Principal,
   id: string,
 ): Promise<{ request: StoredRequest; session: StoredSession }> {
   const request = await store.request(id);
@@ -54,20 +54,20 @@ export async function visibleRequest(
 }
 
 export function mayAnswer(
-  principal: HubPrincipal,
+  principal: Principal,
   session: Pick<StoredSession, 'principal'>,
   approvals: Settings['approvals'],
 ): boolean {
   const { answer } = RIGHTS[principal.role];
   if (answer === 'person') return true;
-  return answer === 'caller' && approvals !== 'human' && session.principal === principal.id;
+  return answer === 'caller' && callersDecide(approvals) && session.principal === principal.id;
 }
 
-export function mayOf({ role }: HubPrincipal, approvals: Settings['approvals']): ApiMe['may'] {
+export function mayOf({ role }: Principal, approvals: Settings['approvals']): ApiMe['may'] {
   const { read, drive, answer } = RIGHTS[role];
   return {
     start: drive !== 'none',
-    answer: answer === 'person' ? 'all' : answer === 'caller' && approvals !== 'human' ? 'own' : 'none',
+    answer: answer === 'person' ? 'all' : answer === 'caller' && callersDecide(approvals) ? 'own' : 'none',
     readAll: read === 'all',
     readAudit: read === 'all',
     manageTokens: role === 'admin',
@@ -75,7 +75,7 @@ export function mayOf({ role }: HubPrincipal, approvals: Settings['approvals']):
 }
 
 /** The controls that do something now. */
-export function controlsOf(principal: HubPrincipal, session: StoredSession): ApiSession['may'] {
+export function controlsOf(principal: Principal, session: StoredSession): ApiSession['may'] {
   const { drive, stop } = RIGHTS[principal.role];
   const reaches = (right: 'none' | 'own' | 'all'): boolean =>
     right === 'all' || (right === 'own' && session.principal === principal.id);

@@ -1,5 +1,5 @@
 import type { Route } from '../http/route.ts';
-import type { HubPrincipal } from '../principals.ts';
+import type { Principal } from '../../engine/principal.ts';
 import { actionRoutes } from './action-routes.ts';
 import { adminRoutes } from './admin-routes.ts';
 import type { ApiContext } from './context.ts';
@@ -12,7 +12,7 @@ import { streamRoutes } from './stream-routes.ts';
 import type { ViewContext } from './views.ts';
 
 /** Everything under `/api/v1`, in the order of the document. */
-export function apiRouteTable(viewOf: (principal: HubPrincipal) => ViewContext): ApiRoute[] {
+export function apiRouteTable(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
   return [
     ...sessionRoutes(viewOf),
     ...actionRoutes(viewOf),
@@ -25,7 +25,7 @@ export function apiRouteTable(viewOf: (principal: HubPrincipal) => ViewContext):
 export function apiRoutes(context: ApiContext): Route[] {
   const names = new PrincipalNames(context.store);
   const { approvals, allowSensitiveSessionDetails: showsDetails } = context.settings;
-  const viewOf = (principal: HubPrincipal): ViewContext => ({
+  const viewOf = (principal: Principal): ViewContext => ({
     ...{ principal, approvals, showsDetails },
     nameOf: (id) => names.of(id),
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { streamQuery } from '../../schema/api.ts';
-import type { HubPrincipal } from '../principals.ts';
+import type { Principal } from '../../engine/principal.ts';
 import type { ApiContext } from './context.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { KnownSessions, streamFeed, type StreamSource } from './event-stream.ts';
@@ -9,7 +9,7 @@ import { EVERY_ROLE, visibleSession } from './rights.ts';
 import type { ViewContext } from './views.ts';
 
 /** The stream of everything. */
-export function streamRoutes(viewOf: (principal: HubPrincipal) => ViewContext): ApiRoute[] {
+export function streamRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
   const sources = new WeakMap<ApiContext, StreamSource>();
   return [
     defineRoute({

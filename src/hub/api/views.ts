@@ -17,12 +17,12 @@ import type {
 import type { CallResult } from '../../schema/results.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
-import type { HubPrincipal } from '../principals.ts';
+import type { Principal } from '../../engine/principal.ts';
 import { controlsOf, mayAnswer } from './rights.ts';
 
 /** For whom a row is shown, and what is needed besides the row. */
 export interface ViewContext {
-  readonly principal: HubPrincipal;
+  readonly principal: Principal;
   readonly approvals: Settings['approvals'];
   /** Whether the operator lets options be shown that tell about the machine. */
   readonly showsDetails: boolean;

@@ -1,1 +1,0 @@
-export type { Principal as HubPrincipal, Role } from '../engine/principal.ts';
