@@ -141,6 +141,18 @@ export const filePathOrOff: Kind<string> = {
   },
 };
 
+/** Compared with other paths, so links are resolved once and for all. */
+export const directory: Kind<string> = {
+  accepts: 'an existing directory',
+  placeholder: 'dir',
+  parse(text, host) {
+    const written = text.trim();
+    const real = written === '' ? undefined : realDirectory(absolutePath(written, host));
+    return real === undefined ? REJECTED : { value: real };
+  },
+  format: String,
+};
+
 /** An empty list is refused: for a limit, "no directory named" must never come to mean "any directory". */
 export const directories: Kind<readonly string[]> = {
   accepts: `existing directories with ":" (";" on Windows), commas or line breaks between them`,

@@ -1,6 +1,7 @@
 import {
   choice,
   directories,
+  directory,
   dollars,
   filePath,
   filePathOrOff,
@@ -265,6 +266,14 @@ export const SETTINGS_TABLE = {
     defaultInWords: 'hub.db in the state directory',
     scope: 'hub',
     meaning: 'A Postgres database in place of the SQLite file; set it as a variable if it holds a password.',
+  }),
+  sharedWorkspace: setting({
+    kind: directory,
+    default: undefined,
+    defaultInWords: 'none',
+    scope: 'hub',
+    meaning:
+      'A directory on a file system that all hubs on the same Postgres share: a session that works in it can be taken over by another of them.',
   }),
   retainDays: setting({
     kind: integer(1, 36_500, 'days'),

@@ -47,6 +47,7 @@ export const WHOSE_SETTING: Readonly<Record<SettingKey, Whose>> = {
   oauthIssuer: 'hub',
   oauthAudience: 'hub',
   store: 'hub',
+  sharedWorkspace: 'hub',
   retainDays: 'hub',
   retainAuditDays: 'hub',
   notify: 'hub',

@@ -1,4 +1,7 @@
-import { expect, it } from 'vitest';
+import { mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
 import { childEnvironment } from '../../src/config/child-environment.ts';
 import { inheritedEnvironment } from '../../src/config/inherited-environment.ts';
 import { loadSettings, type Settings, type SettingsFor } from '../../src/config/load-settings.ts';
@@ -78,4 +81,18 @@ it('keeps what only the hub uses out of other processes', () => {
 it('refuses the flags of the hub where nothing listens', () => {
   const source = { ...host, argv: ['--listen', 'localhost:1'], env: {} };
   expect(() => loadSettings(source)).toThrow('--listen is an option of the hub: claude-code-mcp hub --listen …');
+});
+
+it('takes a directory that the hubs share, by its real path, only with a store that they share', async () => {
+  const root = await realpath(await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-shared-')));
+  onTestFinished(() => rm(root, { recursive: true }));
+  await mkdir(path.join(root, 'real'));
+  await symlink('real', path.join(root, 'link'));
+  const env = (directory: string): NodeJS.ProcessEnv => ({
+    [variableOf('sharedWorkspace')]: path.join(root, directory),
+    [variableOf('store')]: 'postgres://db/hub',
+  });
+  expect(load(env('link')).sharedWorkspace).toBe(path.join(root, 'real'));
+  expect(() => load(env('missing'))).toThrow('it takes an existing directory');
+  expect(() => load({ ...env('real'), [variableOf('store')]: '' })).toThrow('--store postgres://');
 });

@@ -66,6 +66,7 @@ it('has the defaults of the specification', () => {
     oauthIssuer: undefined,
     oauthAudience: undefined,
     store: undefined,
+    sharedWorkspace: undefined,
     retainDays: 30,
     retainAuditDays: 365,
     notify: undefined,
