@@ -287,6 +287,8 @@ export class Engine {
 
   #checkOpen(): void {
     if (this.#closing) throw new DomainError('CANCELLED', 'The server is shutting down.');
+    // Nobody could be told of what is begun now, and whoever tries again would begin it twice.
+    this.#services.archive?.checkReachable();
   }
 
   // ── ways into a conversation ───────────────────────────────────────────────────────────────────────────────────

@@ -42,6 +42,8 @@ export interface EngineServices {
 export interface SessionArchive {
   /** Resolves when everything that has happened so far is stored; rejects with `UNAVAILABLE` while it cannot be. */
   stored(): Promise<void>;
+  /** Throws `UNAVAILABLE` while nothing can be stored. */
+  checkReachable(): void;
   /** A session that this process does not have. From now on it is this process's to change. */
   recall(sessionId: string): Promise<RecalledSession | undefined>;
   /** Whose it is, without bringing it back. */

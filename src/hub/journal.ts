@@ -8,6 +8,7 @@ import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
 import type { Change, HubRef, StoredEvent, StoredSession } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
+import { WaitingChanges } from './waiting-changes.ts';
 
 /** What nobody waits for is gathered for this long: each write costs a flush of the disk. */
 const GATHER_MS = 25;
@@ -43,7 +44,7 @@ interface Waiting {
  */
 export class Journal implements SessionArchive {
   readonly #options: JournalOptions;
-  #changes: Change[] = [];
+  readonly #changes = new WaitingChanges();
   /** Sessions whose rows are out of date. */
   readonly #touched = new Set<Session>();
   /** A request that a rule refused at once was never opened for anybody. */
@@ -77,6 +78,15 @@ export class Journal implements SessionArchive {
       this.#waiting.push({ upTo: this.#noticed, resolve, reject });
       this.#writeSoon();
     });
+  }
+
+  checkReachable(): void {
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** How many changes the store has not taken yet. */
+  get waiting(): number {
+    return this.#changes.length;
   }
 
   async recall(sessionId: string): Promise<RecalledSession | undefined> {
@@ -159,7 +169,7 @@ export class Journal implements SessionArchive {
     this.#touched.add(session);
     switch (notice.kind) {
       case 'event':
-        this.#changes.push({ type: 'event.append', event: eventRow(session.id, notice.event) });
+        this.#changes.pushEvent(session, eventRow(session.id, notice.event));
         break;
       case 'message': {
         const { id, text } = notice.message;
@@ -231,7 +241,7 @@ export class Journal implements SessionArchive {
       session: sessionRow(session, this.#options.by),
     }));
     this.#touched.clear();
-    const others = this.#changes.splice(0, MOST_CHANGES);
+    const others = this.#changes.take(MOST_CHANGES);
     if (this.#changes.length > 0) this.#isUrgent = true;
     const upTo = this.#changes.length === 0 ? this.#noticed : this.#written;
     return { changes: [...rows, ...others], upTo };

@@ -153,7 +153,12 @@ export type StoredLease = z.infer<typeof StoredLease>;
 
 export const Change = z.discriminatedUnion('type', [
   z.object({ type: z.literal('session.put'), session: StoredSession }),
-  z.object({ type: z.literal('event.append'), event: StoredEvent }),
+  z.object({
+    type: z.literal('event.append'),
+    event: StoredEvent,
+    /** Events before it were dropped without ever being stored. */
+    afterDropped: z.boolean().optional(),
+  }),
   z.object({ type: z.literal('message.put'), message: StoredMessage }),
   z.object({ type: z.literal('message.delivered'), sessionId: StoreId, messageId: StoreId }),
   z.object({ type: z.literal('request.open'), request: StoredRequest.omit({ outcome: true }) }),

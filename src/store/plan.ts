@@ -162,7 +162,7 @@ class Batch {
         return;
       }
       case 'event.append':
-        this.#append(change.event);
+        this.#append(change.event, change.afterDropped === true);
         return;
       case 'message.put':
         this.#message(change.message.sessionId, change.message.id, change.message);
@@ -223,16 +223,18 @@ class Batch {
     }
   }
 
-  #append(event: StoredEvent): void {
+  #append(event: StoredEvent, afterDropped: boolean): void {
     const session = this.#session(event.sessionId);
     const { lastId } = session.book;
     if (event.id <= lastId) return;
-    if (event.id > lastId + 1) {
+    const isNext = event.id === lastId + 1;
+    if (!isNext && !afterDropped) {
       throw new StoreConflict('outOfStep', `Event ${event.id} does not follow ${lastId}, the last one stored.`);
     }
     const json = toJson(event.data ?? null);
     const size = Buffer.byteLength(json);
-    const book = appended(session.book, { id: event.id, keep: event.keep, size });
+    const before = isNext ? session.book : { ...session.book, droppedThrough: event.id - 1 };
+    const book = appended(before, { id: event.id, keep: event.keep, size });
     this.#loaded.sessions.set(event.sessionId, { ...session, book });
     this.#write(`${event.sessionId} ${event.id}`, { table: 'events', row: event, json });
     this.#write(event.sessionId, { table: 'books', sessionId: event.sessionId, book });

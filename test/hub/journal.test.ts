@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import type { Store } from '../../src/store/contract.ts';
+import { textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
 import { beginLife } from './hub-life.ts';
 
@@ -37,6 +38,43 @@ test('while the store is away calls fail by name, work goes on, and all of it is
   const { events, lastId } = await store.events(session.id, { limit: 100 });
   expect(events.map(({ id }) => id)).toEqual(Array.from({ length: lastId }, (_none, index) => index + 1));
   expect(warned.filter((line) => line.includes('the disk is full'))).toHaveLength(1);
+});
+
+test('however long the store is away, what waits for it is bounded, and nothing is begun that nobody can be told of', async () => {
+  const { store, away } = interruptible();
+  const hub = await beginLife(store, ['--event-buffer-size', '50'], undefined, () => undefined);
+  const session = await hub.engine.start({ prompt: 'go', options: {} });
+  const agent = await hub.agent();
+  await hub.engine.stored();
+  away.now = true;
+  const decisions: Promise<unknown>[] = [];
+  for (let round = 0; round < 20; round++) {
+    decisions.push(agent.ask(`r${round}`, 'Bash', { command: `echo ${round}` }));
+    await eventually(() => session.findRequest(`r${round}`), { what: 'it is asked' });
+    hub.engine.respond(session.id, `r${round}`, { decision: 'deny', message: 'no' });
+    for (let word = 0; word < 500; word++) agent.say(textEvent(`word ${word} of ${round}`));
+  }
+  await Promise.all(decisions);
+  agent.answer('done');
+  expect(hub.journal.waiting).toBeLessThan(3_000);
+  await expect(hub.engine.start({ prompt: 'more', options: {} })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  const again = hub.engine.reply({ sessionId: session.id, prompt: 'more', disk: { kind: 'open', options: {} } });
+  await expect(again).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(hub.agents).toHaveLength(1);
+
+  away.now = false;
+  await eventually(async () => (await store.session(session.id))?.state.tag === 'idle', { what: 'it is stored' });
+  await hub.engine.stored();
+  expect(hub.journal.waiting).toBe(0);
+  for (let round = 0; round < 20; round++)
+    expect(await store.request(`r${round}`)).toMatchObject({ outcome: { decision: 'deny', message: 'no' } });
+  const { log } = session;
+  const { events, lastId, droppedThrough } = await store.events(session.id, { limit: 1_000 });
+  expect(lastId).toBe(log.nextId - 1);
+  expect(droppedThrough).toBeGreaterThan(0);
+  expect(droppedThrough).toBeLessThanOrEqual(log.droppedThrough);
+  const stored = new Set(events.map(({ id }) => id));
+  expect(log.from(1).events.filter(({ id }) => !stored.has(id))).toEqual([]);
 });
 
 test('a hub whose next life has begun writes no more', async () => {

@@ -1,7 +1,7 @@
 /** What every store promises, over each of them. */
 
 import { describe, expect, test } from 'vitest';
-import type { HubRef, StoredLease } from '../../src/schema/store.ts';
+import type { Change, HubRef, StoredLease } from '../../src/schema/store.ts';
 import { StoreConflict, type Store } from '../../src/store/contract.ts';
 import { follow } from '../../src/store/follow.ts';
 import { manualNow } from './manual-now.ts';
@@ -105,6 +105,12 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.events('nobody', { limit: 2 })).toEqual({ events: [], lastId: 0, droppedThrough: 0 });
       await expect(store.write([append(event('s1', 5))], hub)).rejects.toMatchObject({ conflict: 'outOfStep' });
       await expect(store.write([append(event('s2', 1))], hub)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+      const later = { ...append(event('s1', 7)), afterDropped: true } as Change;
+      await store.write([later, append(event('s1', 8))], hub);
+      await store.write([later], hub);
+      const { events, ...book } = await store.events('s1', { limit: 10 });
+      expect(events.map(({ id }) => id)).toEqual([1, 2, 3, 7, 8]);
+      expect(book).toEqual({ lastId: 8, droppedThrough: 6 });
     });
 
     test('are bounded per session; those to keep go last, and the reader learns what is missing', async () => {

@@ -1,0 +1,69 @@
+import { sizeOf } from '../engine/size-of.ts';
+import type { Session } from '../engine/session.ts';
+import type { Change, StoredEvent } from '../schema/store.ts';
+
+/** Looked through for what is not needed any more from here on, and again whenever what was left has doubled. */
+const FIRST_LOOK = { count: 2_000, bytes: 16_000_000 };
+
+/**
+ * What the store has not taken yet, in order. However long the store is away, no more events wait for it than a session
+ * itself still has, which are those that the store would keep; requests, decisions and results all wait.
+ */
+export class WaitingChanges {
+  #changes: Change[] = [];
+  #bytes = 0;
+  #lookAt = FIRST_LOOK;
+  /** Those whose events wait. */
+  readonly #sessions = new Map<string, Session>();
+
+  get length(): number {
+    return this.#changes.length;
+  }
+
+  push(...changes: readonly Change[]): void {
+    this.#changes.push(...changes);
+  }
+
+  pushEvent(session: Session, event: StoredEvent): void {
+    this.#changes.push({ type: 'event.append', event });
+    this.#sessions.set(session.id, session);
+    this.#bytes += sizeOf(event.data);
+    if (this.#changes.length > this.#lookAt.count || this.#bytes > this.#lookAt.bytes) this.#dropForgotten();
+  }
+
+  /** The oldest, at most so many. */
+  take(limit: number): Change[] {
+    const taken = this.#changes.splice(0, limit);
+    if (this.#changes.length === 0) {
+      this.#bytes = 0;
+      this.#lookAt = FIRST_LOOK;
+      this.#sessions.clear();
+    }
+    return taken;
+  }
+
+  #dropForgotten(): void {
+    const incomplete = new Set<string>();
+    const left: Change[] = [];
+    let bytes = 0;
+    for (const change of this.#changes) {
+      if (change.type !== 'event.append') {
+        left.push(change);
+        continue;
+      }
+      const { sessionId, id, keep, data } = change.event;
+      if (!keep && id <= (this.#sessions.get(sessionId)?.log.droppedThrough ?? 0)) {
+        incomplete.add(sessionId);
+        continue;
+      }
+      left.push(incomplete.delete(sessionId) ? { ...change, afterDropped: true } : change);
+      bytes += sizeOf(data);
+    }
+    this.#changes = left;
+    this.#bytes = bytes;
+    this.#lookAt = {
+      count: Math.max(FIRST_LOOK.count, 2 * left.length),
+      bytes: Math.max(FIRST_LOOK.bytes, 2 * bytes),
+    };
+  }
+}
