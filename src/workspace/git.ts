@@ -61,6 +61,8 @@ const OVERRIDES = [
   'gc.auto=0',
   'maintenance.auto=false',
   'branch.autoSetupMerge=false',
+  // About our own GIT_GRAFT_FILE, at the head of every error.
+  'advice.graftFileDeprecated=false',
 ].flatMap((setting) => ['-c', setting]);
 
 /** Git before it is known which repository it is: finds it from the directory, as the user's git would. */

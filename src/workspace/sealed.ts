@@ -52,13 +52,14 @@ export async function sealed<T>(
       use.index === undefined ? undefined : copySharedIndexes(use.index, directory),
     ]);
     const objects = path.join(checkout.commonDir, 'objects');
-    const [own, other] = use.objects === 'repository' ? [objects, ownObjects] : [ownObjects, objects];
+    const isOwn = use.objects === 'scratch';
     const env = {
       GIT_DIR: directory,
       GIT_WORK_TREE: use.files ? checkout.workTree : path.join(directory, 'empty'),
       GIT_INDEX_FILE: index,
-      GIT_OBJECT_DIRECTORY: own,
-      GIT_ALTERNATE_OBJECT_DIRECTORIES: `"${other.replace(/[\\"]/g, '\\$&')}"`,
+      GIT_OBJECT_DIRECTORY: isOwn ? ownObjects : objects,
+      // Git does not write what an alternate has: the repository would lack it as soon as the session's snapshots are gone.
+      ...(isOwn && { GIT_ALTERNATE_OBJECT_DIRECTORIES: `"${objects.replace(/[\\"]/g, '\\$&')}"` }),
       GIT_CONFIG_NOSYSTEM: '1',
       GIT_CONFIG_GLOBAL: '/dev/null',
     };
@@ -82,6 +83,7 @@ function settingsOf({ config }: PinnedSettings, { commonDir }: Checkout): (reado
     ['core.quotepath', 'false'],
     ['core.safecrlf', 'false'],
     ['gc.auto', '0'],
+    ['advice.graftfiledeprecated', 'false'],
     // What git-lfs cleans has to be found again from the repository.
     ...(hasLfs ? [['lfs.storage', path.join(commonDir, 'lfs')] as const] : []),
   ];

@@ -60,6 +60,8 @@ describe.each(MODES)('apply as %s', (mode) => {
       ['one', 'two', 'three'].map((sessionId) => workspaces.openWorktree({ sessionId, cwd: other })),
     );
     for (const [index, { cwd }] of sessions.entries()) await scene.write(`f${index}.txt`, 'x\n', cwd);
+    // What was looked at is among the session's own objects already; the repository needs it all the same.
+    for (const session of sessions) await session.diff({ maxBytes: 1000, offset: 0 }, []);
     const outcomes = await Promise.allSettled(sessions.map((session) => session.apply({ mode })));
     // Side by side one may find that the base has moved on; asked again it works.
     for (const [index, outcome] of outcomes.entries()) {
@@ -67,6 +69,7 @@ describe.each(MODES)('apply as %s', (mode) => {
       expect(String(outcome.reason)).toMatch(/moved on|Nothing was changed/);
       expect(await sessions[index]!.apply({ mode })).toMatchObject({ outcome: 'applied' });
     }
+    for (const session of sessions) await session.close();
     for (const index of [0, 1, 2]) expect(await scene.read(`f${index}.txt`, other)).toBe('x\n');
     expect(await scene.gitAt(other, 'fsck', '--no-dangling')).toBe('');
   });
