@@ -91,7 +91,8 @@ function hasControlCharacter(text: string): boolean {
   return /\p{Cc}/u.test(text);
 }
 
-function liesIn(roots: readonly string[], absolute: string): boolean {
+/** `roots` with their links resolved. */
+export function liesIn(roots: readonly string[], absolute: string): boolean {
   const real = realPath(absolute);
   return roots.some((root) => real === root || real.startsWith(root.endsWith(path.sep) ? root : root + path.sep));
 }

@@ -142,6 +142,7 @@ export class SessionHost {
       ...this.#workServices(),
       onRest: (session, turn) => trail.rested(session, turn),
       keepsRequests: archive !== undefined,
+      sharedWorkspace: settings.sharedWorkspace,
       onDecided: (session) => this.#handOver(session),
       onGranted: (_session, grant) => archive?.grantAdded(grant),
       onGrantEnded: (session, grant, end) => {

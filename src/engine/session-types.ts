@@ -45,6 +45,8 @@ export interface SessionServices {
   onRest(session: Session, rest: RestedTurn): void;
   /** Requests outlive the processes that made them. */
   keepsRequests?: boolean;
+  /** Where sessions work that another hub can take over. */
+  sharedWorkspace?: string | undefined;
   /** All that was asked is decided, and a process has to be told. */
   onDecided?(session: Session): void;
   onGranted?(session: Session, grant: Grant): void;
@@ -90,6 +92,7 @@ export interface SessionSeed {
 export interface RestoredSession extends RestoredConversation {
   readonly hasAnswered: boolean;
   readonly work: Work | undefined;
+  readonly movable: boolean;
   /** What somebody has to bring again before it can run: variables, and options that are never stored. */
   readonly missing: readonly string[];
 }

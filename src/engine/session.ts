@@ -9,6 +9,7 @@ import type { ConversationEvent } from './conversation-types.ts';
 import { Conversation } from './conversation.ts';
 import { deferred } from './deferred.ts';
 import { handoverText } from './handover.ts';
+import { canMove } from './mobility.ts';
 import { NoticeStream, type SessionNotice } from './notices.ts';
 import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
@@ -47,6 +48,7 @@ export class Session extends SessionFacts {
   readonly #sessionProcess: SessionProcess;
   readonly #rewinds: SessionRewinds;
   #rules: Rules;
+  #movable: boolean;
   #lastReply: Promise<unknown> = Promise.resolve();
 
   constructor(seed: SessionSeed, services: SessionServices) {
@@ -58,6 +60,7 @@ export class Session extends SessionFacts {
     this.restored = seed.restored;
     this.missing = seed.restored?.missing ?? [];
     this.services = services;
+    this.#movable = canMove(seed, services.sharedWorkspace);
     this.conversation = new Conversation(
       {
         ...seed,
@@ -106,6 +109,27 @@ export class Session extends SessionFacts {
 
   get rules(): Rules {
     return this.#rules;
+  }
+
+  /** Another hub may take it over when this one is gone. */
+  get movable(): boolean {
+    return this.#movable;
+  }
+
+  /** Another hub could not continue it from here on: it stays with this machine. */
+  stays(reason: string): void {
+    if (!this.#movable) return;
+    this.#movable = false;
+    this.services.debug(`session ${this.id} stays with this machine: ${reason}`);
+    this.notices.tell({ kind: 'changed' });
+  }
+
+  /** What made it stay is repaired. */
+  mayMoveAgain(): void {
+    const { options, rules, worktree, missing } = this;
+    if (this.#movable || missing.length > 0) return;
+    this.#movable = canMove({ options, rules, worktree }, this.services.sharedWorkspace);
+    this.notices.tell({ kind: 'changed' });
   }
 
   /** A process that may be closed without losing anything. */

@@ -1,3 +1,4 @@
+import { secretNamesOf } from '../engine/mobility.ts';
 import { RULE_SETTINGS } from '../engine/rule-intersection.ts';
 import type { OpenRequest, Outcome } from '../engine/requests.ts';
 import type { Session } from '../engine/session.ts';
@@ -10,7 +11,7 @@ import type { HubRef, RequestOutcome, StoredRequest, StoredSession } from '../sc
 
 /** A session as the store keeps it. */
 export function sessionRow(session: Session, runsOn: HubRef): StoredSession {
-  const { options, secretNames } = withoutSecrets(session.options);
+  const options = withoutSecrets(session.options);
   const { topic, totals } = session;
   const title = options.title ?? topic;
   const costs: TotalsRecord = { ...totals.session, call: { ...totals.call } };
@@ -20,13 +21,15 @@ export function sessionRow(session: Session, runsOn: HubRef): StoredSession {
     ...(title !== '' && { title: withoutNul(title) }),
     cwd: withoutNul(options.cwd ?? ''),
     options: asJson(options),
-    secretNames,
+    // Those that nobody has brought since the last restart are still needed.
+    secretNames: [...new Set([...secretNamesOf(session.options), ...session.missing.filter(isSecretName)])],
     workspace: workspaceRow(session),
     totals: asJson(costs),
     state: asJson(stateRow(session)) as StoredSession['state'],
     createdAt: Math.trunc(session.createdAt),
     lastActiveAt: Math.trunc(session.lastActiveAt),
     runsOn,
+    ...(session.movable && { movable: true }),
   };
 }
 
@@ -56,7 +59,9 @@ function stateRow(session: Session): SessionState {
     lastMessageAt: session.lastMessageAt,
     ...session.continuity,
     rules: Object.fromEntries(RULE_SETTINGS.map((name) => [name, session.rules.settings[name]])),
-    environment: session.rules.ownVariables,
+    environment: [
+      ...new Set([...session.rules.ownVariables, ...session.missing.filter((name) => !isSecretName(name))]),
+    ],
   };
 }
 
@@ -67,16 +72,19 @@ function workspaceRow({ worktree }: Session): StoredSession['workspace'] {
 }
 
 /** What is never stored: whoever continues the session after a restart has to bring it again. */
-function withoutSecrets(options: SessionOptions): { options: SessionOptions; secretNames: string[] } {
-  const { env, mcpServers, settings, agents, ...rest } = options;
-  const agentsHoldSecrets = JSON.stringify(agents ?? {}).includes('"mcpServers"');
-  const secretNames = [
-    ...Object.keys(env ?? {}).map((name) => `env.${name}`),
-    ...(mcpServers === undefined ? [] : ['mcpServers']),
-    ...(settings === undefined ? [] : ['settings']),
-    ...(agentsHoldSecrets ? ['agents'] : []),
-  ];
-  return { options: { ...rest, ...(agents && !agentsHoldSecrets && { agents }) }, secretNames };
+function withoutSecrets({
+  env: _,
+  mcpServers: _servers,
+  settings: _settings,
+  ...rest
+}: SessionOptions): SessionOptions {
+  const { agents, ...others } = rest;
+  return secretNamesOf({ agents }).length > 0 ? others : rest;
+}
+
+/** The others are variables that a connection brought. */
+function isSecretName(name: string): boolean {
+  return name.startsWith('env.') || ['mcpServers', 'settings', 'agents'].includes(name);
 }
 
 /** A request with all that is needed to show and to answer it, whichever process asked. */

@@ -37,6 +37,8 @@ export const StoredSession = z.object({
   lastActiveAt: Time,
   /** The only hub that may change it. */
   runsOn: HubRef,
+  /** Another hub may claim it once the lease of that one has expired. All others wait for the machine they run on. */
+  movable: z.literal(true).optional(),
 });
 export type StoredSession = z.infer<typeof StoredSession>;
 

@@ -78,6 +78,12 @@ function unexpected(line: string): never {
   throw new Error(line);
 }
 
+/** Which of several hubs on one store it is, and what they share. */
+export interface FleetPlace {
+  readonly hub?: string;
+  readonly sharedWorkspace?: string;
+}
+
 /** Called around every write of the journal. */
 export type WriteWatcher = (phase: 'before' | 'after') => void;
 
@@ -86,10 +92,11 @@ export async function beginLife(
   argv: readonly string[] = [],
   watch: WriteWatcher = () => undefined,
   warn: (line: string) => void = unexpected,
+  { hub: name = 'hub', sharedWorkspace }: FleetPlace = {},
 ): Promise<HubLife> {
   const clock = new ManualClock();
   clock.setWallTime(Date.now());
-  const { hub, fence } = await store.acquireLease('hub', 15_000, {});
+  const { hub, fence } = await store.acquireLease(name, 15_000, {});
   let dead = false;
   const writes: Store = Object.create(store) as Store;
   writes.write = async (changes, by) => {
@@ -110,7 +117,7 @@ export async function beginLife(
   const agents: FakeAgent[] = [];
   const audit: AuditRecord[] = [];
   const host = { env: {}, cwd: CWD, homedir: CWD, platform: process.platform };
-  const engine = new Engine(loadSettings({ ...host, argv }), CWD, {
+  const engine = new Engine({ ...loadSettings({ ...host, argv }), sharedWorkspace }, CWD, {
     clock,
     driver: {
       launch: async (launch, listener) => {

@@ -104,6 +104,11 @@ test('secrets are not stored, and a session that needs them again says which', a
   expect(JSON.stringify(row)).not.toContain('hunter2');
   expect(row?.secretNames).toEqual(['env.API_TOKEN', 'settings']);
   hub.kill();
+  // Nobody brought them to the life in between.
+  const between = await beginLife(store);
+  await between.engine.recall(session.id);
+  await between.engine.stored();
+  between.kill();
   const next = await beginLife(store);
   const reply = (more: object): Promise<unknown> =>
     next.engine.reply({ sessionId: session.id, prompt: 'go on', disk: { kind: 'open', options: more } });

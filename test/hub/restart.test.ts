@@ -139,6 +139,7 @@ describe('an open request', () => {
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     await restart();
     const after = await recalled(session);
+    after.missing = [];
     expect(await hub.journal.recall(session.id)).toMatchObject({ grants: [{ requestId: 'r1' }] });
     await hub.engine.reply({ sessionId: after.id, prompt: 'go on', disk: { kind: 'open', options: {} } });
     const agent = await hub.agent();

@@ -1,0 +1,69 @@
+import { mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { SessionOptions } from '../../src/schema/session-options.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { beginLife, type HubLife } from './hub-life.ts';
+
+let root: string;
+
+beforeAll(async () => {
+  root = await realpath(await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-movable-')));
+  for (const directory of ['shared/project', 'own', 'shared-not'])
+    await mkdir(path.join(root, directory), { recursive: true });
+  await symlink(path.join(root, 'shared', 'project'), path.join(root, 'own', 'into-shared'));
+  await symlink(path.join(root, 'own'), path.join(root, 'shared', 'out-of-shared'));
+});
+
+afterAll(() => rm(root, { recursive: true }));
+
+const life = (store: Store): Promise<HubLife> =>
+  beginLife(store, [], undefined, undefined, { sharedWorkspace: path.join(root, 'shared') });
+
+async function isStoredAsMovable(store: Store, { engine }: HubLife, id: string): Promise<boolean> {
+  await engine.stored();
+  return (await store.session(id))?.movable === true;
+}
+
+const CASES: [what: string, movable: boolean, cwd: string, options: SessionOptions][] = [
+  ['in the shared directory', true, 'shared/project', {}],
+  ['behind a link that leads into it', true, 'own/into-shared', {}],
+  ['in another directory', false, 'own', {}],
+  ['in one whose name only begins alike', false, 'shared-not', {}],
+  ['behind a link that leads out of it', false, 'shared/out-of-shared', {}],
+  ['without a transcript', false, 'shared/project', { persistSession: false }],
+  ['with a variable of its own', false, 'shared/project', { env: { API_TOKEN: 'hunter2' } }],
+  ['with settings of its own', false, 'shared/project', { settings: { model: 'x' } }],
+  ['with servers of its own', false, 'shared/project', { mcpServers: { one: { type: 'http', url: 'http://one' } } }],
+];
+
+test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, options) => {
+  const store = openMemoryStore();
+  const hub = await life(store);
+  const session = await hub.engine.start({ prompt: 'go', options: { ...options, cwd: path.join(root, cwd) } });
+  expect(session.movable).toBe(movable);
+  expect(await isStoredAsMovable(store, hub, session.id)).toBe(movable);
+});
+
+test('one that has to stay does so after a restart too, until that is repaired', async () => {
+  const store = openMemoryStore();
+  const hub = await life(store);
+  const { id } = await hub.engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } });
+  expect(await isStoredAsMovable(store, hub, id)).toBe(true);
+  hub.engine.session(id).stays('its transcript is not where others could read it');
+  expect(await isStoredAsMovable(store, hub, id)).toBe(false);
+  hub.kill();
+  const next = await life(store);
+  await next.engine.recall(id);
+  expect(await isStoredAsMovable(store, next, id)).toBe(false);
+  next.engine.session(id).mayMoveAgain();
+  expect(await isStoredAsMovable(store, next, id)).toBe(true);
+});
+
+test('nothing moves where hubs share no directory', async () => {
+  const store = openMemoryStore();
+  const { engine } = await beginLife(store);
+  expect((await engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } })).movable).toBe(false);
+});
