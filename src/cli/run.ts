@@ -107,6 +107,10 @@ async function dispatch(source: CommandSource): Promise<number> {
         flags,
         terminal: openTerminal(),
         now: new Date(),
+        withHub: async (work) => {
+          const { withHubAccess } = await import('./install/hub-access-here.ts');
+          return withHubAccess(loadSettings(source, {}, 'hub'), work);
+        },
       });
     }
   }

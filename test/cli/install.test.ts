@@ -48,6 +48,7 @@ async function run(
     flags: new Map(),
     terminal,
     now: new Date('2026-01-02T03:04:05Z'),
+    withHub: () => Promise.reject(new Error('A command needs no hub')),
     ...change,
   });
   return { code, text: terminal.text, asked: terminal.asked.length };
@@ -325,11 +326,21 @@ describe('care', () => {
   });
 });
 
+test('an option of the hub is not written into the entry of a server that refuses it', async () => {
+  const flags = new Map<SettingKey, string>([['listen', '127.0.0.1:0']]);
+  const { code, text } = await run('install', ['cursor', '--yes'], { flags });
+  expect(code).toBe(1);
+  expect(text).toContain('--listen is an option of the hub');
+});
+
 test.each([
   { args: [], says: 'Which client?' },
   { args: ['curser'], says: 'did you mean cursor?' },
   { args: ['cursor', 'codex'], says: 'One client at a time' },
   { args: ['cursor', '--name', 'a b'], says: '--name takes' },
+  { args: ['cursor', '--attended'], says: 'only valid with --http' },
+  { args: ['cursor', '--http', '--expires', 'soon'], says: '--expires takes' },
+  { args: ['cursor', '--http', '--url', 'hub'], says: '--url takes' },
   { args: ['cursor', '--force'], says: "Unknown option '--force'" },
 ])('install $args is bad usage', async ({ args, says }) => {
   const { code, text } = await run('install', args);

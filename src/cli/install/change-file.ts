@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { lineDiff } from '../../mcp/forms/line-diff.ts';
 import type { Paint } from '../terminal/paint.ts';
@@ -13,8 +13,18 @@ export async function readIfExists(file: string): Promise<string | undefined> {
   }
 }
 
+export interface WriteOptions {
+  readonly now: Date;
+  /** Nobody else may read the file or its backup: there is a token in them. */
+  readonly isPrivate?: boolean;
+}
+
 /** Writes atomically and keeps a backup beside the file. Returns the path of the backup. */
-export async function writeWithBackup(file: string, text: string, now: Date): Promise<string | undefined> {
+export async function writeWithBackup(
+  file: string,
+  text: string,
+  { now, isPrivate = false }: WriteOptions,
+): Promise<string | undefined> {
   const target = await targetOf(file);
   await mkdir(path.dirname(target), { recursive: true });
   const mode = await stat(target).then(
@@ -22,17 +32,28 @@ export async function writeWithBackup(file: string, text: string, now: Date): Pr
     () => undefined,
   );
   const backup = mode === undefined ? undefined : `${target}${BACKUP}${stampOf(now)}`;
-  if (backup !== undefined) await copyFile(target, backup);
+  if (backup !== undefined) {
+    await copyFile(target, backup);
+    if (isPrivate) await closeToOthers(backup);
+  }
   const fresh = `${target}.new-${stampOf(now)}`;
   try {
     // These files hold keys: a new one must not be readable by others.
-    await writeFile(fresh, text, { mode: mode ?? 0o600, flag: 'wx' });
+    await writeFile(fresh, text, { mode: (mode ?? 0o600) & (isPrivate ? OWNER : 0o777), flag: 'wx' });
     await rename(fresh, target);
   } catch (error) {
     await rm(fresh, { force: true });
     throw error;
   }
   return backup;
+}
+
+/** Returns whether others could read it. */
+export async function closeToOthers(file: string): Promise<boolean> {
+  const { mode } = await stat(file);
+  if (process.platform === 'win32' || (mode & OTHERS) === 0) return false;
+  await chmod(file, mode & OWNER);
+  return true;
 }
 
 /** Removes a file that would end up empty. Returns the path of its backup. */
@@ -57,6 +78,8 @@ export async function lastBackup(file: string, accepts: (text: string) => boolea
 }
 
 const BACKUP = '.backup-';
+const OWNER = 0o700;
+const OTHERS = 0o077;
 
 /** Sorts by time. */
 function stampOf(now: Date): string {

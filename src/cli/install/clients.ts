@@ -15,11 +15,12 @@ export interface InstallClient {
 }
 
 const mcpServers = (): readonly string[] => ['mcpServers'];
+const typedHttp = (url: string): Record<string, unknown> => ({ type: 'http', url });
 
 export const CLIENTS = {
   'claude-code': {
     title: 'Claude Code',
-    format: jsonFormat({ servers: mcpServers, extraFields: { type: 'stdio' } }),
+    format: jsonFormat({ servers: mcpServers, extraFields: { type: 'stdio' }, http: typedHttp }),
     // Beside the configuration directory, unless that was moved.
     file: (host) => join(host, given(host, 'CLAUDE_CONFIG_DIR') ?? host.homedir, '.claude.json'),
     nextStep: 'Start a new session; /mcp shows the server.',
@@ -32,13 +33,13 @@ export const CLIENTS = {
   },
   cursor: {
     title: 'Cursor',
-    format: jsonFormat({ servers: mcpServers, extraFields: { type: 'stdio' } }),
+    format: jsonFormat({ servers: mcpServers, extraFields: { type: 'stdio' }, http: (url) => ({ url }) }),
     file: (host) => join(host, host.homedir, '.cursor', 'mcp.json'),
     nextStep: 'Cursor asks to enable the new server, or see Settings, MCP.',
   },
   vscode: {
     title: 'VS Code',
-    format: jsonFormat({ servers: () => ['servers'], extraFields: { type: 'stdio' } }),
+    format: jsonFormat({ servers: () => ['servers'], extraFields: { type: 'stdio' }, http: typedHttp }),
     file: (host) => join(host, applicationData(host), 'Code', 'User', 'mcp.json'),
     nextStep: 'Run "MCP: List Servers" and start it there.',
   },
@@ -50,13 +51,18 @@ export const CLIENTS = {
   },
   gemini: {
     title: 'Gemini CLI',
-    format: jsonFormat({ servers: mcpServers }),
+    // Its `url` means the older transport.
+    format: jsonFormat({ servers: mcpServers, http: (httpUrl) => ({ httpUrl }) }),
     file: (host) => join(host, host.homedir, '.gemini', 'settings.json'),
     nextStep: 'Restart Gemini CLI; /mcp shows the server.',
   },
   copilot: {
     title: 'Copilot CLI',
-    format: jsonFormat({ servers: mcpServers, extraFields: { type: 'local', tools: ['*'] } }),
+    format: jsonFormat({
+      servers: mcpServers,
+      extraFields: { type: 'local', tools: ['*'] },
+      http: (url) => ({ type: 'http', tools: ['*'], url }),
+    }),
     file: (host) => join(host, given(host, 'COPILOT_HOME') ?? join(host, host.homedir, '.copilot'), 'mcp-config.json'),
     nextStep: 'Restart Copilot CLI; /mcp show lists the server.',
   },
@@ -67,6 +73,8 @@ export const CLIENTS = {
       servers: (text) => (isObject(readMember(text, ['mcp', 'servers'])) ? ['mcp', 'servers'] : ['mcp']),
       commandIsList: true,
       extraFields: { type: 'local', enabled: true },
+      // It would otherwise try to sign in by OAuth when the hub is away.
+      http: (url) => ({ type: 'remote', enabled: true, oauth: false, url }),
       initialText: '{\n  "$schema": "https://opencode.ai/config.json"\n}\n',
     }),
     file: (host) => firstExisting(host, ['opencode.jsonc', 'opencode.json']),

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readMember, removeMember, setMember } from './edit-json.ts';
 import { appendTable, readTable, removeTable, replaceTable, tomlValue } from './edit-toml.ts';
-import { commandLine, isOurs, type ServerEntry } from './server-entry.ts';
+import { commandLine, isOurs, tokenIn, type HttpEntry, type ServerEntry } from './server-entry.ts';
 
 export type Owner = 'nobody' | 'us' | 'others';
 
@@ -11,6 +11,10 @@ export interface ConfigFormat {
   /** Who owns the entry of this name. */
   owner(text: string, name: string): Owner;
   add(text: string, name: string, entry: ServerEntry): string;
+  /** Undefined for a client whose file takes commands only. */
+  readonly addHttp?: (text: string, name: string, entry: HttpEntry) => string;
+  /** The token of the hub in the entry of this name. */
+  token(text: string, name: string): string | undefined;
   /**
    * Also removes a section that becomes empty, unless it was already in `before`, the text before the entry was added.
    * Returns undefined to delete the file: there was none before, and nothing but its initial text is left.
@@ -25,6 +29,8 @@ interface JsonLayout {
   readonly commandIsList?: true;
   /** Other fields that an entry needs. */
   readonly extraFields?: Readonly<Record<string, unknown>>;
+  /** The fields of an entry for a server over HTTP, but for its headers. */
+  readonly http?: (url: string) => Readonly<Record<string, unknown>>;
   /** Initial text of a new file. */
   readonly initialText?: string;
 }
@@ -35,24 +41,64 @@ function commandOf(entry: unknown): unknown[] {
   return [command, args].flat().filter((part) => part !== undefined);
 }
 
-export function jsonFormat({ servers, commandIsList, extraFields = {}, initialText = '' }: JsonLayout): ConfigFormat {
+function fieldsOf(entry: unknown): object {
+  return typeof entry === 'object' && entry !== null ? entry : {};
+}
+
+function headersOf(entry: unknown): Record<string, unknown> {
+  return { ...(Object(entry) as { headers?: object }).headers };
+}
+
+function jsonToken(entry: unknown): string | undefined {
+  return Object.entries(headersOf(entry))
+    .filter(([name]) => name.toLowerCase() === 'authorization')
+    .map(([, value]) => tokenIn(value))
+    .find((token) => token !== undefined);
+}
+
+export function jsonFormat({
+  servers,
+  commandIsList,
+  extraFields = {},
+  http,
+  initialText = '',
+}: JsonLayout): ConfigFormat {
+  /** Puts an entry in the place of one of the same kind, keeping what the user added to that (variables, timeouts). */
+  const put = (text: string, name: string, make: (earlier: unknown) => object): string => {
+    const from = text.trim() === '' ? initialText : text;
+    const path = [...servers(from), name];
+    const earlier = readMember(from, path);
+    const fresh = make(earlier);
+    return isDeepStrictEqual(fresh, earlier) ? text : setMember(from, path, fresh);
+  };
+  const token = (text: string, name: string): string | undefined =>
+    jsonToken(readMember(text, [...servers(text), name]));
   return {
     owner(text, name) {
       const entry = readMember(text, [...servers(text), name]);
       if (entry === undefined) return 'nobody';
-      return isOurs(commandOf(entry)) ? 'us' : 'others';
+      return isOurs(commandOf(entry)) || jsonToken(entry) !== undefined ? 'us' : 'others';
     },
-    add(text, name, entry) {
-      const from = text.trim() === '' ? initialText : text;
-      const path = [...servers(from), name];
-      const earlier = readMember(from, path);
-      const [command, ...args] = commandLine(entry, commandOf(earlier));
-      const run = commandIsList ? { command: [command, ...args] } : { command, args };
-      // Keep what the user added to the entry (variables, timeouts).
-      const kept = typeof earlier === 'object' && earlier !== null ? earlier : {};
-      const fresh = { ...extraFields, ...kept, ...run };
-      return isDeepStrictEqual(fresh, earlier) ? text : setMember(from, path, fresh);
-    },
+    token,
+    add: (text, name, entry) =>
+      put(text, name, (earlier) => {
+        const isCommand = jsonToken(earlier) === undefined;
+        const [command, ...args] = commandLine(entry, isCommand ? commandOf(earlier) : []);
+        const run = commandIsList ? { command: [command, ...args] } : { command, args };
+        return { ...extraFields, ...(isCommand && fieldsOf(earlier)), ...run };
+      }),
+    ...(http && {
+      addHttp: (text: string, name: string, { url, token: bearer }: HttpEntry) =>
+        put(text, name, (earlier) => {
+          const kept = jsonToken(earlier) === undefined ? {} : fieldsOf(earlier);
+          const headers = Object.entries(headersOf(kept)).filter(([key]) => key.toLowerCase() !== 'authorization');
+          return {
+            ...kept,
+            ...http(url),
+            headers: { ...Object.fromEntries(headers), Authorization: `Bearer ${bearer}` },
+          };
+        }),
+    }),
     remove(text, name, before) {
       const section = servers(text);
       let left = removeMember(text, [...section, name]);
@@ -72,6 +118,8 @@ export function jsonFormat({ servers, commandIsList, extraFields = {}, initialTe
 const TOML_STRING = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'/g;
 const COMMAND_LINE = /^([ \t]*command[ \t]*=[ \t]*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')/m;
 const ARGS = /^([ \t]*args[ \t]*=[ \t]*)\[[^\]]*\]/m;
+const URL_LINE = /^([ \t]*url[ \t]*=[ \t]*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')/m;
+const HEADERS_LINE = /^[ \t]*http_headers[ \t]*=.*$/m;
 
 /** Codex: one table per server. */
 export function tomlFormat(root: string): ConfigFormat {
@@ -79,14 +127,15 @@ export function tomlFormat(root: string): ConfigFormat {
     owner(text, name) {
       const table = readTable(text, [root, name]);
       if (table === undefined) return 'nobody';
-      return isOurs(commandStrings(table)) ? 'us' : 'others';
+      return isOurs(commandStrings(table)) || tomlToken(table) !== undefined ? 'us' : 'others';
     },
+    token: (text, name) => tomlToken(readTable(text, [root, name])),
     add(text, name, entry) {
       const path = [root, name];
       const table = readTable(text, path);
-      if (table === undefined) {
+      if (table === undefined || tomlToken(table) !== undefined) {
         const [command, ...args] = commandLine(entry, []);
-        return appendTable(text, path, { command, args });
+        return appendTable(removeTable(text, path), path, { command, args });
       }
       const [command, ...args] = commandLine(entry, commandStrings(table));
       return replaceTable(text, path, (old) =>
@@ -95,11 +144,28 @@ export function tomlFormat(root: string): ConfigFormat {
           .replace(ARGS, (_, key: string) => key + tomlValue(args)),
       );
     },
+    addHttp(text, name, { url, token }) {
+      const path = [root, name];
+      const earlier = tomlToken(readTable(text, path));
+      if (earlier === undefined)
+        return appendTable(removeTable(text, path), path, { url, http_headers: { Authorization: `Bearer ${token}` } });
+      return replaceTable(text, path, (old) =>
+        old
+          .replace(URL_LINE, (_, key: string) => key + tomlValue(url))
+          .replace(HEADERS_LINE, (line) => line.replace(earlier, token)),
+      );
+    },
     remove(text, name, before) {
       const left = removeTable(text, [root, name]);
       return before === undefined && left.trim() === '' ? undefined : left;
     },
   };
+}
+
+function tomlToken(table: string | undefined): string | undefined {
+  return stringsOf(HEADERS_LINE.exec(table ?? '')?.[0] ?? '')
+    .map(tokenIn)
+    .find((token) => token !== undefined);
 }
 
 /** The command of a table and its arguments. */

@@ -115,7 +115,10 @@ function bareOrQuoted(key: string): string {
 
 /** TOML reads JSON's string escapes the same way. */
 export function tomlValue(value: unknown): string {
-  return Array.isArray(value) ? `[${value.map(tomlValue).join(', ')}]` : JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(tomlValue).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const pairs = Object.entries(value).map(([key, inner]) => `${bareOrQuoted(key)} = ${tomlValue(inner)}`);
+  return `{ ${pairs.join(', ')} }`;
 }
 
 function eolOf(text: string): string {

@@ -5,12 +5,22 @@ import { nearestName } from '../../config/nearest-name.ts';
 import type { Host } from '../../config/host.ts';
 import { flagOf, rowOf, type SettingKey } from '../../config/settings-table.ts';
 import { messageOf } from '../../errors/errors.ts';
+import { parseDuration } from '../../hub/tokens.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
-import { changedLines, lastBackup, readIfExists, removeWithBackup, writeWithBackup } from './change-file.ts';
+import {
+  changedLines,
+  closeToOthers,
+  lastBackup,
+  readIfExists,
+  removeWithBackup,
+  writeWithBackup,
+} from './change-file.ts';
 import { CLIENTS, type ClientName, type InstallClient } from './clients.ts';
 import type { ConfigFormat } from './config-format.ts';
 import { JsonTextError } from './edit-json.ts';
 import { TomlTextError } from './edit-toml.ts';
+import { Refusal, type HubAccess } from './hub-access.ts';
+import { maskTokens } from './server-entry.ts';
 
 const BAD_USAGE = 2;
 const DEFAULT_NAME = 'claude-code';
@@ -23,6 +33,8 @@ export interface InstallContext extends Host {
   readonly flags: ReadonlyMap<SettingKey, string>;
   readonly terminal: Terminal;
   readonly now: Date;
+  /** For entries over HTTP, which have a token of the hub in them. */
+  readonly withHub: <T>(work: (hub: HubAccess) => Promise<T>) => Promise<T>;
 }
 
 export type Direction = 'install' | 'uninstall';
@@ -32,10 +44,17 @@ interface Choice {
   readonly name: string;
   readonly print: boolean;
   readonly yes: boolean;
+  readonly http:
+    { readonly url: string | undefined; readonly attended: boolean; readonly expiresInMs?: number } | undefined;
 }
 
-/** A reason not to change anything, worded for the user. */
-class Refusal extends Error {}
+/** What the file will be; undefined: there will be none. */
+interface Plan {
+  readonly after: string | undefined;
+  /** Makes what is only a placeholder in `after`, when it is certain that the file will be changed. */
+  readonly complete?: (hub: HubAccess) => Promise<string>;
+  readonly remark?: string;
+}
 
 /** Returns the exit code. */
 export async function runInstall(
@@ -65,26 +84,34 @@ export async function runInstall(
 
 async function change(
   direction: Direction,
-  { name, print, yes }: Choice,
+  choice: Choice,
   client: InstallClient,
   file: string,
   context: InstallContext,
 ): Promise<number> {
-  const { terminal, now } = context;
+  const { name, print, yes } = choice;
+  const { terminal, withHub } = context;
   const { paint } = terminal;
   const before = await readIfExists(file);
-  const after =
-    direction === 'install'
-      ? added(before ?? '', name, client, context)
-      : await removed(before ?? '', name, client, file);
+  const held = client.format.token(before ?? '', name);
+  // Whoever takes the token out of the file has to be able to revoke it.
+  if (held !== undefined && !print) await withHub(async (hub) => hub.checkRights());
+  const { after, complete, remark } =
+    direction === 'uninstall'
+      ? { after: await removed(before ?? '', name, client, file) }
+      : choice.http
+        ? await addedOverHttp(before ?? '', choice, client, context)
+        : { after: added(before ?? '', name, client, context) };
   if (after === (before ?? '')) {
     const state = direction === 'install' ? 'already has this server' : `has no server named ${name} of this kind`;
     terminal.write(`${paint.green('✓')} ${client.title} ${state}: ${file}\n`);
+    if (choice.http && !print && (await closeToOthers(file))) terminal.write(`  ${NOW_PRIVATE}\n`);
     return 0;
   }
   const fate = before === undefined ? ' (new)' : after === undefined ? ' (removed: nothing else in it)' : '';
   terminal.write(`${paint.bold(client.title)}  ${file}${fate}\n\n`);
-  terminal.write(`${changedLines(before ?? '', after ?? '', paint).join('\n')}\n\n`);
+  terminal.write(`${changedLines(maskTokens(before ?? ''), maskTokens(after ?? ''), paint).join('\n')}\n\n`);
+  if (remark !== undefined) terminal.write(`${remark}\n`);
   if (print) return 0;
   if (!yes && !terminal.canAsk) {
     terminal.write('Nothing was changed: not an interactive terminal. Pass --yes to change the file.\n');
@@ -94,19 +121,100 @@ async function change(
     terminal.write('Nothing was changed.\n');
     return 1;
   }
-  const backup = after === undefined ? await removeWithBackup(file, now) : await writeWithBackup(file, after, now);
+  const isPrivate = choice.http !== undefined || held !== undefined;
+  const text = complete ? await withHub(complete) : after;
+  const wasOpen = isPrivate && before !== undefined && (await closeToOthers(file));
+  const backup = await write(file, text, client.format, choice, context, isPrivate);
   terminal.write(`${paint.green('✓')} Done.${backup === undefined ? '' : ` The previous version is in ${backup}`}\n`);
+  if (wasOpen) terminal.write(`  ${NOW_PRIVATE}\n`);
+  if (held !== undefined && !(text ?? '').includes(held)) {
+    const said = await withHub((hub) => hub.retire(held));
+    if (said !== undefined) terminal.write(`  ${said}\n`);
+  }
   const next = direction === 'install' ? client.nextStep : `${client.title} drops it when restarted.`;
   terminal.write(`  ${next}\n`);
   return 0;
 }
 
-function added(text: string, name: string, { format, title }: InstallClient, context: InstallContext): string {
-  if (format.owner(text, name) === 'others') {
-    throw new Refusal(`${title} already has a different server named ${name}; choose another name with --name.`);
+const NOW_PRIVATE = 'The file has a token in it; others can no longer read it.';
+
+/** A token that reached no file is good for nobody. */
+async function write(
+  file: string,
+  text: string | undefined,
+  format: ConfigFormat,
+  { name }: Choice,
+  { now, withHub }: InstallContext,
+  isPrivate: boolean,
+): Promise<string | undefined> {
+  try {
+    return await (text === undefined ? removeWithBackup(file, now) : writeWithBackup(file, text, { now, isPrivate }));
+  } catch (error) {
+    const unused = text === undefined ? undefined : format.token(text, name);
+    if (unused !== undefined) await withHub((hub) => hub.retire(unused));
+    throw error;
   }
+}
+
+function refuseOthersEntry(text: string, name: string, { format, title }: InstallClient): void {
+  if (format.owner(text, name) === 'others')
+    throw new Refusal(`${title} already has a different server named ${name}; choose another name with --name.`);
+}
+
+function added(text: string, name: string, client: InstallClient, context: InstallContext): string {
+  refuseOthersEntry(text, name, client);
   const { command, program, flags } = context;
-  return format.add(text, name, { command, program, flags: flags.size === 0 ? undefined : flagArguments(context) });
+  const entry = { command, program, flags: flags.size === 0 ? undefined : flagArguments(context) };
+  return client.format.add(text, name, entry);
+}
+
+/** Until the user has agreed to the change, no token is made for it. */
+const PLACEHOLDER = `ccmcp_${'x'.repeat(43)}`;
+
+async function addedOverHttp(
+  text: string,
+  { client: clientName, name, http, print }: Choice,
+  client: InstallClient,
+  { flags, withHub }: InstallContext,
+): Promise<Plan> {
+  const { addHttp } = client.format;
+  if (!addHttp)
+    throw new Refusal(
+      `${client.title} takes only commands in its file. Leave out --http: what it then runs attaches to the hub by itself.`,
+    );
+  const query = queryFor(flags);
+  refuseOthersEntry(text, name, client);
+  return withHub(async (hub) => {
+    if (!print) hub.checkRights();
+    const origin = await hub.find(http?.url);
+    const url = new URL(`/mcp${query}`, origin).href;
+    const held = client.format.token(text, name);
+    const wantsNew = http?.attended === true || http?.expiresInMs !== undefined;
+    if (held !== undefined && !wantsNew && (print || (await hub.isValid(held))))
+      return { after: addHttp(text, name, { url, token: held }) };
+    const wanted = {
+      name: name === DEFAULT_NAME ? clientName : `${clientName} ${name}`,
+      attended: http?.attended ?? false,
+      expiresInMs: http?.expiresInMs,
+    };
+    return {
+      after: addHttp(text, name, { url, token: PLACEHOLDER }),
+      complete: async (open) => addHttp(text, name, { url, token: await open.create(origin, wanted) }),
+      remark:
+        held === undefined
+          ? 'A new token takes the place of ccmcp_….'
+          : 'A new token takes the place of the one it has.',
+    };
+  });
+}
+
+/** Of the settings, only the toolset is the client's own over HTTP; two say which hub is meant. */
+function queryFor(flags: ReadonlyMap<SettingKey, string>): string {
+  const stray = [...flags.keys()].find((key) => !['toolset', 'stateDir', 'store', 'auditLog'].includes(key));
+  if (stray !== undefined)
+    throw new Refusal(`${flagOf(stray)} is a setting of the hub over HTTP: give it to claude-code-mcp hub.`);
+  const toolset = flags.get('toolset');
+  return toolset === undefined ? '' : `?toolset=${encodeURIComponent(toolset)}`;
 }
 
 async function removed(
@@ -137,7 +245,9 @@ function hasNoEntry(format: ConfigFormat, text: string, name: string): boolean {
 /** With values resolved here: the client will start the server in another directory. */
 function flagArguments({ flags, ...host }: InstallContext): string[] {
   return [...flags].map(([key, written]) => {
-    const { kind } = rowOf(key);
+    const { kind, scope } = rowOf(key);
+    if (scope === 'hub')
+      throw new Refusal(`${flagOf(key)} is an option of the hub: claude-code-mcp hub ${flagOf(key)} …`);
     if (kind.isSecret) {
       throw new Refusal(
         `${flagOf(key)} would end up in the client's file in plain text; set it as an environment variable instead.`,
@@ -157,6 +267,10 @@ function parse(direction: Direction, rest: readonly string[]): Choice | string {
         name: { type: 'string', default: DEFAULT_NAME },
         print: { type: 'boolean', default: false },
         yes: { type: 'boolean', short: 'y', default: false },
+        http: { type: 'boolean', default: false },
+        url: { type: 'string' },
+        attended: { type: 'boolean', default: false },
+        expires: { type: 'string' },
       },
     });
     const [client, extra] = positionals;
@@ -164,10 +278,30 @@ function parse(direction: Direction, rest: readonly string[]): Choice | string {
     if (extra !== undefined) return `One client at a time; ${JSON.stringify(extra)} is one too many.`;
     if (!/^[\w-]{1,64}$/.test(values.name))
       return `--name takes letters, digits, - and _, not ${JSON.stringify(values.name)}.`;
-    return isClient(client) ? { client, ...values } : unknownClient(client);
+    if (!isClient(client)) return unknownClient(client);
+    const { name, print, yes } = values;
+    const http = parseHttp(direction, values);
+    return typeof http === 'string' ? http : { client, name, print, yes, http };
   } catch (error) {
     return messageOf(error);
   }
+}
+
+function parseHttp(
+  direction: Direction,
+  { http, url, attended, expires }: { http: boolean; url?: string; attended: boolean; expires?: string },
+): Choice['http'] | string {
+  if (direction === 'uninstall' && http) return 'uninstall removes either kind of entry; leave out --http.';
+  if (!http)
+    return (url ?? expires ?? (attended || undefined)) === undefined
+      ? undefined
+      : '--url, --attended and --expires are only valid with --http.';
+  if (url !== undefined && !/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
+    return '--url takes the address of the hub, such as https://hub.example.org.';
+  const expiresInMs = expires === undefined ? undefined : parseDuration(expires);
+  if (expires !== undefined && expiresInMs === undefined)
+    return '--expires takes a number and a unit: 90m, 12h, 30d, 4w or 1y.';
+  return { url, attended, ...(expiresInMs !== undefined && { expiresInMs }) };
 }
 
 function isClient(word: string): word is ClientName {
@@ -183,6 +317,11 @@ function usage(direction: Direction): string {
   const names = Object.entries(CLIENTS).map(([name, { title }]) => `  ${name.padEnd(16)}${title}`);
   return [
     `Usage: claude-code-mcp ${direction} <client> [--print] [--yes] [--name ${DEFAULT_NAME}]${direction === 'install' ? ' [settings]' : ''}`,
+    ...(direction === 'install'
+      ? [
+          `       claude-code-mcp install <client> --http [--url <address of the hub>] [--attended] [--expires 30d] [--print] [--yes] [--name ${DEFAULT_NAME}]`,
+        ]
+      : []),
     ...names,
     '',
   ].join('\n');

@@ -6,6 +6,12 @@ export interface ServerEntry {
   readonly flags: readonly string[] | undefined;
 }
 
+/** What a client has to call instead: the hub over HTTP, with a token of its own. */
+export interface HttpEntry {
+  readonly url: string;
+  readonly token: string;
+}
+
 /** Entries written by `install` point at the installed file. */
 const PROGRAM = /[\\/]dist[\\/]main\.mjs$/;
 /** Entries written by hand name the command. After `npx` it would be the npm package of that name, which is not ours. */
@@ -28,4 +34,16 @@ export function commandLine({ command, program, flags }: ServerEntry, earlier: r
   const at = programAt(earlier);
   const added = at < 0 ? [] : earlier.slice(at + 1).map(String);
   return [command, program, ...(flags ?? added)];
+}
+
+const BEARER = /^Bearer (ccmcp_[\w-]{43})$/;
+
+/** The token of the hub in the value of an `Authorization` header. */
+export function tokenIn(header: unknown): string | undefined {
+  return typeof header === 'string' ? BEARER.exec(header)?.[1] : undefined;
+}
+
+/** For a screen, which keeps what it showed. */
+export function maskTokens(text: string): string {
+  return text.replaceAll(/ccmcp_[\w-]{43}/g, 'ccmcp_…');
 }

@@ -1,0 +1,112 @@
+import { readHubRecord } from '../../config/hub-record.ts';
+import { messageOf } from '../../errors/errors.ts';
+import { Tokens, type ShownToken } from '../../hub/tokens.ts';
+import type { Store } from '../../store/contract.ts';
+
+/** A reason not to change anything, worded for the user. */
+export class Refusal extends Error {}
+
+export interface HubAccessContext {
+  readonly stateDir: string;
+  /** Works beside a running hub. */
+  readonly openStore: () => Promise<Store>;
+  /** Why this process may not hand out credentials. */
+  readonly refusal: string | undefined;
+  /** Leaves a record of what was changed; never of the token. */
+  readonly record: (what: string, details: Record<string, string>) => void;
+  readonly now: () => number;
+}
+
+export interface WantedToken {
+  readonly name: string;
+  readonly attended: boolean;
+  readonly expiresInMs: number | undefined;
+}
+
+/** Tells tokens that belong to an entry of a client from those that a person made, and may use elsewhere. */
+const SUFFIX = ' (installed)';
+const ANSWER_WITHIN_MS = 5_000;
+
+/** What `install --http` needs of the hub of this user: where it is, and tokens for it. */
+export class HubAccess {
+  readonly #context: HubAccessContext;
+
+  constructor(context: HubAccessContext) {
+    this.#context = context;
+  }
+
+  /** Throws where this process may not hand out credentials. */
+  checkRights(): void {
+    if (this.#context.refusal !== undefined) throw new Refusal(this.#context.refusal);
+  }
+
+  /** The hub that answers there, or the one that runs here. */
+  async find(given: string | undefined): Promise<string> {
+    const url = given ?? readHubRecord(this.#context.stateDir)?.url;
+    if (url === undefined)
+      throw new Refusal('No hub runs here; "claude-code-mcp hub start" starts one. Only --http needs it.');
+    const answer = await ask(new URL('/healthz', url));
+    if (answer.status !== 200) throw new Refusal(`${url} answers ${String(answer.status)}: is that a hub?`);
+    return url;
+  }
+
+  isValid(token: string): Promise<boolean> {
+    return this.#withTokens(async (tokens) => (await tokens.verify(token)) !== undefined);
+  }
+
+  /** A token of a caller that the hub at this address is known to take. */
+  create(url: string, { name, attended, expiresInMs }: WantedToken): Promise<string> {
+    return this.#withTokens(async (tokens) => {
+      const expiresAt = expiresInMs === undefined ? undefined : this.#context.now() + expiresInMs;
+      const { token, row } = await tokens.create({ name: `${name}${SUFFIX}`, role: 'caller', attended, expiresAt });
+      this.#context.record('token create', { token: row.id, name: row.name, role: row.role });
+      try {
+        const { status } = await ask(new URL('/api/v1/me', url), { authorization: `Bearer ${token}` });
+        if (status !== 200)
+          throw new Refusal(
+            `The hub at ${url} answers ${String(status)} to a new token: it has another store. Give this command the --store and --state-dir of that hub.`,
+          );
+      } catch (error) {
+        await this.#revoke(tokens, row);
+        throw error;
+      }
+      return token;
+    });
+  }
+
+  /** Revokes a token whose entry is gone. Returns what to tell the user, if anything. */
+  retire(token: string): Promise<string | undefined> {
+    return this.#withTokens(async (tokens) => {
+      const row = await tokens.verify(token);
+      if (row === undefined) return undefined;
+      if (!row.name.endsWith(SUFFIX))
+        return `Its token, ${row.name}, was not made by install and still works: claude-code-mcp token revoke ${row.id}`;
+      await this.#revoke(tokens, row);
+      return 'Its token was revoked.';
+    });
+  }
+
+  async #revoke(tokens: Tokens, { id, name }: ShownToken): Promise<void> {
+    await tokens.revoke(id);
+    this.#context.record('token revoke', { token: id, name });
+  }
+
+  async #withTokens<T>(work: (tokens: Tokens) => Promise<T>): Promise<T> {
+    this.checkRights();
+    const store = await this.#context.openStore();
+    try {
+      return await work(new Tokens(store, this.#context.now));
+    } finally {
+      await store.close();
+    }
+  }
+}
+
+async function ask(url: URL, headers: Record<string, string> = {}): Promise<Response> {
+  try {
+    return await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+  } catch (error) {
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    throw new Refusal(`The hub at ${url.origin} cannot be reached: ${messageOf(cause)}`);
+  }
+}
