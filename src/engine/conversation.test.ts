@@ -66,6 +66,19 @@ test('a turn goes from a message to an answer', () => {
   expect(told).toEqual(['tools', 'rested']);
 });
 
+test('a conversation is active for as long as Claude Code is heard at work; its rest begins with the end of the turn', () => {
+  const { clock, conversation, hear } = atWork();
+  clock.advance(60_000);
+  hear(textEvent('still at it'));
+  expect(conversation.times.lastActiveAt).toBe(60_000);
+  clock.advance(1_000);
+  hear(resultEvent(), IDLE);
+  expect(conversation.times.lastActiveAt).toBe(61_000);
+  clock.advance(60_000);
+  hear(IDLE);
+  expect(conversation.times.lastActiveAt).toBe(61_000);
+});
+
 test('a message that Claude Code has not read keeps an older word of being idle from ending the turn', () => {
   const { conversation, hear } = atWork();
   hear(resultEvent());

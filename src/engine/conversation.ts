@@ -202,7 +202,7 @@ export class Conversation {
   // ── what Claude Code says and asks ─────────────────────────────────────────────────────────────────────────────
 
   heard({ event, signals }: Translation): void {
-    this.times.heard();
+    this.times.heard(this);
     if (event) this.#take(event.body);
     for (const signal of signals) this.#react(signal);
     if (event) this.#append(event.body, event.original);
@@ -210,7 +210,7 @@ export class Conversation {
   }
 
   async asked(ask: PermissionAsk): Promise<Decision> {
-    this.times.heard();
+    this.times.heard(this);
     const lastText = this.#reports.speech.last;
     // Only for an edit is there anything to wait for.
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;

@@ -65,8 +65,10 @@ export class SessionTimes {
     this.#lastHeard = undefined;
   }
 
-  heard(): void {
+  /** A session at work is active for as long as it is heard of; what is still said at rest does not prolong the rest. */
+  heard({ atRest }: { readonly atRest: boolean }): void {
     this.#lastHeard = this.#clock.instant();
+    if (!atRest) this.#lastActiveAt = this.#clock.wallTime();
   }
 
   #msSince(instant: Instant): number {

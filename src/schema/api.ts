@@ -456,6 +456,8 @@ export const STREAM_MESSAGES = {
   /** Open or settled. */
   request: apiRequest,
   event: apiEvent.extend({ sessionId: z.string() }),
+  /** A session that was at rest for too long was forgotten, with everything of it. */
+  removed: z.object({ sessionId: z.string() }),
   /** It cannot read on from there: what is shown is stale, load it again. */
   reset: z.object({ reason: z.string(), position: count }),
   /** Everything up to here has been told; what follows happens now. `store` changes when the hub lost its memory. */

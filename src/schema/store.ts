@@ -153,6 +153,10 @@ export const StoredLease = z.object({
 });
 export type StoredLease = z.infer<typeof StoredLease>;
 
+/** What is left of a session that was forgotten: for those who have it on the screen. */
+export const StoredRemoval = z.object({ id: StoreId, principal: Text, at: Time });
+export type StoredRemoval = z.infer<typeof StoredRemoval>;
+
 export const Change = z.discriminatedUnion('type', [
   z.object({ type: z.literal('session.put'), session: StoredSession }),
   z.object({
@@ -195,5 +199,6 @@ export const FeedEntry = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('event'), seq: z.int(), row: StoredEvent }),
   z.object({ kind: z.literal('request'), seq: z.int(), row: StoredRequest }),
   z.object({ kind: z.literal('command'), seq: z.int(), row: StoredCommand }),
+  z.object({ kind: z.literal('removal'), seq: z.int(), row: StoredRemoval }),
 ]);
 export type FeedEntry = z.infer<typeof FeedEntry>;

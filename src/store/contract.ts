@@ -38,7 +38,7 @@ export interface Store extends StoreReads, StoreLeases {
   /** The next command of each session that runs on this hub and has none under way. Taken once, and never again. */
   takeCommands(by: HubRef, limit: number): Promise<StoredCommand[]>;
 
-  /** Forgets what is older than `before`: see {@link Retention}. Call again while `more`. */
+  /** Forgets what is older than `before`: see {@link Retention}. The feed tells which sessions went. Call again while `more`. */
   forget(retention: Retention): Promise<{ sessions: string[]; more: boolean }>;
 
   /**
@@ -135,7 +135,7 @@ export interface FeedPage {
 
 /** A session goes with all that belongs to it. One with an open request, or with a workspace, stays. */
 export interface Retention {
-  /** Sessions at rest since; settled requests, finished commands, closed grants, dead tokens. */
+  /** Sessions at rest since; settled requests, finished commands, closed grants, dead tokens, removals. */
   readonly before: number;
   /** How many sessions at once, so that nobody waits long. */
   readonly limit: number;

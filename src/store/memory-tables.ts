@@ -6,6 +6,7 @@ import type {
   StoredGrant,
   StoredLease,
   StoredMessage,
+  StoredRemoval,
   StoredRequest,
   StoredSession,
   StoredToken,
@@ -72,6 +73,7 @@ export class MemoryTables implements Tables, StoreReads {
   readonly #commands = new Rows<StoredCommand>();
   readonly #grants = new Rows<StoredGrant>();
   readonly #tokens = new Rows<StoredToken>();
+  readonly #removals = new Rows<StoredRemoval>();
   readonly #leases = new Rows<StoredLease>();
   readonly #settings = new Map<string, string>();
   /** By rising position. */
@@ -129,6 +131,8 @@ export class MemoryTables implements Tables, StoreReads {
         return this.#fed('request', this.#requests, write.row, seq);
       case 'commands':
         return this.#fed('command', this.#commands, write.row, seq);
+      case 'removals':
+        return this.#fed('removal', this.#removals, write.row, seq);
       case 'books':
         return () => this.#books.set(write.sessionId, write.book);
       case 'events': {
@@ -157,7 +161,7 @@ export class MemoryTables implements Tables, StoreReads {
 
   /** A row that is changed moves to the end of the feed. */
   #fed<Row extends { id: string }>(
-    kind: 'session' | 'request' | 'command',
+    kind: 'session' | 'request' | 'command' | 'removal',
     rows: Rows<Row>,
     row: Row,
     seq: number,
@@ -223,16 +227,16 @@ export class MemoryTables implements Tables, StoreReads {
     );
   }
 
-  async forget({ before, limit }: Retention): Promise<string[]> {
+  async forget({ before, limit }: Retention): Promise<{ id: string; principal: string }[]> {
     const asking = new Set([...this.#requests.values()].flatMap(({ row }) => (row.outcome ? [] : [row.sessionId])));
     const forgotten = this.#sessions
       .select((row) => isResting(row) && row.lastActiveAt < before && !holdsWork(row) && !asking.has(row.id))
       .sort((a, b) => byEnd(activityEnd(a), activityEnd(b)))
       .slice(0, limit)
-      .map(({ id }) => id);
-    const gone = new Set(forgotten);
+      .map(({ id, principal }) => ({ id, principal }));
+    const gone = new Set(forgotten.map(({ id }) => id));
     const isOver = (at: number | undefined): boolean => at !== undefined && at < before;
-    for (const id of forgotten) {
+    for (const id of gone) {
       for (const { row } of this.#eventsOf(id)) this.#dropEvent(id, row.id);
       this.#events.delete(id);
       this.#books.delete(id);
@@ -243,6 +247,7 @@ export class MemoryTables implements Tables, StoreReads {
     this.#remove(this.#commands, (command) => gone.has(command.sessionId) || isOver(finishedAt(command)));
     this.#remove(this.#grants, ({ sessionId, closed }) => gone.has(sessionId) || isOver(closed?.at));
     this.#remove(this.#tokens, (token) => isOver(deadAt(token)));
+    this.#remove(this.#removals, ({ at }) => isOver(at));
     return forgotten;
   }
 

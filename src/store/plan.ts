@@ -13,6 +13,7 @@ import type {
   StoredGrant,
   StoredLease,
   StoredMessage,
+  StoredRemoval,
   StoredRequest,
   StoredSession,
   StoredToken,
@@ -61,6 +62,7 @@ export type RowWrite =
   | { readonly table: 'commands'; readonly row: StoredCommand }
   | { readonly table: 'grants'; readonly row: StoredGrant }
   | { readonly table: 'tokens'; readonly row: StoredToken }
+  | { readonly table: 'removals'; readonly row: StoredRemoval }
   | { readonly table: 'settings'; readonly key: string; readonly value: string };
 
 export function needsOf(changes: readonly Change[]): Needs {

@@ -5,7 +5,14 @@ import { checkLease, needsOf, plan, sessionOf, type RowWrite } from './plan.ts';
 import type { Backend, PositionedWrite, Tables } from './tables.ts';
 
 /** Those whose rows are in the feed, and messages, which are ordered by it. */
-const POSITIONED: ReadonlySet<RowWrite['table']> = new Set(['sessions', 'events', 'requests', 'commands', 'messages']);
+const POSITIONED: ReadonlySet<RowWrite['table']> = new Set([
+  'sessions',
+  'events',
+  'requests',
+  'commands',
+  'messages',
+  'removals',
+]);
 
 /** The contract over any implementation: rules here, rows there. */
 export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVENT_BOUNDS): Store {
@@ -42,7 +49,15 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
     });
 
   const forget = async (retention: Retention): Promise<{ sessions: string[]; more: boolean }> => {
-    const sessions = await backend.transact('durable', (tables) => tables.forget(retention));
+    const sessions = await backend.transact('durable', async (tables) => {
+      const gone = await tables.forget(retention);
+      const at = await tables.now();
+      await save(
+        tables,
+        gone.map(({ id, principal }): RowWrite => ({ table: 'removals', row: { id, principal, at } })),
+      );
+      return gone.map(({ id }) => id);
+    });
     if (sessions.length > 0) await backend.giveBackSpace?.();
     return { sessions, more: sessions.length >= retention.limit };
   };

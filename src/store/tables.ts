@@ -46,7 +46,8 @@ export interface Tables {
   commandsTakenBy(hub: string): Promise<StoredCommand[]>;
   commandsTakenFor(sessionIds: readonly string[]): Promise<StoredCommand[]>;
 
-  forget(retention: Retention): Promise<string[]>;
+  /** The sessions that went, as they were found by. */
+  forget(retention: Retention): Promise<Pick<StoredSession, 'id' | 'principal'>[]>;
 }
 
 /** `seq` is 0 where the row is not in the feed. */

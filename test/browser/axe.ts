@@ -10,12 +10,14 @@ interface Finding {
   nodes: { target: unknown; failureSummary?: string }[];
 }
 
-/** What axe-core finds that keeps somebody from using the page. Evaluated by the debugger, which no content policy binds. */
-export async function seriousFindings(page: Page): Promise<string[]> {
-  await page.evaluate(await source);
-  const findings = await page.evaluate<Finding[]>(
-    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`,
-  );
+/**
+ * What axe-core finds that keeps somebody from using the page; `rules` looks for nothing else. Evaluated by the debugger, which
+ * no content policy binds.
+ */
+export async function seriousFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(await source);
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) });
+  const findings = await page.evaluate<Finding[]>(`axe.run(document, ${options}).then(({ violations }) => violations)`);
   return findings
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) =>

@@ -14,7 +14,7 @@ import type {
   StreamMessages,
 } from '../../src/schema/api.ts';
 
-const PAGE = path.resolve(import.meta.dirname, '../../dist/dashboard');
+export const BUILT = path.resolve(import.meta.dirname, '../../dist/dashboard');
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -204,7 +204,7 @@ export class FixtureHub {
   }
 
   async #file(name: string, response: ServerResponse): Promise<void> {
-    const file = path.join(PAGE, name === '/' ? 'index.html' : path.basename(name));
+    const file = path.join(BUILT, name === '/' ? 'index.html' : path.basename(name));
     const content = await readFile(file).catch(() => undefined);
     if (!content) {
       response.writeHead(404).end();

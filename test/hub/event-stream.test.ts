@@ -77,6 +77,25 @@ test('a caller hears of its own sessions only, and can still read on from where 
   expect(JSON.stringify(carl.events)).not.toContain('theirs');
 });
 
+test('whoever saw a session is told that it was forgotten, also after having been away', async () => {
+  const world = await openApi();
+  await world.write(
+    put(session('mine', world.hub, { principal: 'carl' })),
+    put(session('theirs', world.hub, { principal: 'olga' })),
+  );
+  const [admin, carl] = [await world.stream(ADMIN, '/api/v1/events'), await world.stream(CALLER, '/api/v1/events')];
+  await expect.poll(() => admin.events.some(isLive) && carl.events.some(isLive)).toBe(true);
+  const seen = lastId(admin);
+  await world.store.forget({ before: Number.MAX_SAFE_INTEGER, limit: 9 });
+  const removed = ({ events }: Reader) =>
+    events.filter((one) => one.event === 'removed').map(({ data }) => STREAM_MESSAGES.removed.parse(data).sessionId);
+  await expect.poll(() => removed(admin)).toEqual(['mine', 'theirs']);
+  await expect.poll(() => removed(carl)).toEqual(['mine']);
+  expect(JSON.stringify(carl.events)).not.toContain('theirs');
+  const again = await world.stream(ADMIN, '/api/v1/events', { 'last-event-id': seen });
+  await expect.poll(() => removed(again)).toEqual(['mine', 'theirs']);
+});
+
 test('one session, or none of the events within, can be asked for', async () => {
   const world = await openApi();
   await world.write(put(session('s1', world.hub)), put(session('s2', world.hub)));

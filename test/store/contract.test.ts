@@ -410,7 +410,8 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   test('forgets what is old and at rest with all that belongs to it, never a request or work', async () => {
-    const { store, hub } = await opened();
+    const clock = manualNow();
+    const { store, hub } = await opened({ now: clock.now });
     const waiting = request('asks', 'open');
     const settled = request('young', 'settled');
     const young = { lastActiveAt: T0 + 1000 };
@@ -433,6 +434,7 @@ describe.each(kinds)('%s', (kind) => {
       hub,
     );
     const retention = { before: T0 + 1000, limit: 2 };
+    clock.advance(1000);
     expect(await store.forget(retention)).toEqual({ sessions: ['old-1', 'old-2'], more: true });
     expect(await store.forget(retention)).toEqual({ sessions: ['old-3'], more: false });
     expect((await store.sessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([
@@ -448,7 +450,19 @@ describe.each(kinds)('%s', (kind) => {
     expect((await store.inbox({ limit: 9 })).items).toEqual([waiting]);
     expect(await store.request('settled')).toBeUndefined();
     expect((await store.tokens()).map(({ id }) => id)).toEqual(['alive']);
-    expect((await store.feed({ after: 0, limit: 99 })).entries.some(({ row }) => row.id === 'old-1')).toBe(false);
+    const told = async (after: number) =>
+      (await store.feed({ after, limit: 99 })).entries.flatMap(({ kind, row }) =>
+        String(row.id).startsWith('old-') ? [`${kind} ${row.id}`] : [],
+      );
+    expect(await told(0)).toEqual(['removal old-1', 'removal old-2', 'removal old-3']);
+    // Taken up again from the disk, forgotten again: the feed has the last of it only.
+    await store.write([put(session('old-2', hub))], hub);
+    expect(await told(0)).toEqual(['removal old-1', 'removal old-2', 'removal old-3', 'session old-2']);
+    await store.forget(retention);
+    expect(await told(0)).toEqual(['removal old-1', 'removal old-3', 'removal old-2']);
+    clock.advance(1000);
+    await store.forget({ before: clock.now(), limit: 9 });
+    expect(await told(0)).toEqual([]);
   });
 
   test('wakes its subscribers after a write, not after a refused one, and not once they have left', async () => {

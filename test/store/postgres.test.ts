@@ -51,7 +51,10 @@ test('a store of a newer version is refused and left as it is; a migration that 
   const broken = { migrations: [...MIGRATIONS, 'CREATE TABLE later (id TEXT); CREATE TABLE later (id TEXT)'] };
   await expect(openAt(schema, broken)).rejects.toThrow(/later/);
   await openAt(schema, newer);
-  await expect(openAt(schema)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /version 2/ });
+  await expect(openAt(schema)).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: expect.stringContaining(`has version ${MIGRATIONS.length + 1},`) as unknown,
+  });
   expect(await (await openAt(schema, newer)).setting('key')).toBe('kept');
 });
 

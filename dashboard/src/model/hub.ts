@@ -2,9 +2,10 @@ import { batch, effect, signal, untracked } from '@preact/signals';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { LiveStream, type StreamMessage } from '../api/live-stream.ts';
 import { me, signIn } from '../api/sign-in.ts';
+import { draftsOf } from './drafts.ts';
 import { emptyInbox, loadInbox, takeRequests } from './inbox.ts';
 import { page } from './router.ts';
-import { emptySessions, listState, loadSessions, takeSessions } from './sessions.ts';
+import { dropSessions, emptySessions, listState, loadSessions, sortSessions, takeSessions } from './sessions.ts';
 import { SessionView } from './session-view.ts';
 
 /** Everything that is shown follows from here: what is loaded once, and what the stream then tells. */
@@ -52,8 +53,10 @@ function restWhileHidden(): void {
   });
   document.addEventListener('visibilitychange', () => {
     clearTimeout(timer);
-    if (!document.hidden) stream.resume();
-    else if (!keepsOn) timer = setTimeout(() => stream.suspend(), HIDDEN_MS);
+    if (!document.hidden) {
+      sortSessions();
+      stream.resume();
+    } else if (!keepsOn) timer = setTimeout(() => stream.suspend(), HIDDEN_MS);
   });
 }
 
@@ -68,6 +71,7 @@ export async function loadMe(): Promise<void> {
 }
 
 function begin(): void {
+  if (signIn.value.state === 'in') draftsOf(signIn.value.principal.id);
   void loadMe();
   void loadInbox();
   stream.start();
@@ -95,11 +99,24 @@ function loadAgain(all: boolean): void {
   } else void shown?.refresh();
 }
 
+/** The last word on each counts: a session can be taken up again from the disk. */
+function goneSessions(messages: readonly StreamMessage[]): Set<string> {
+  const gone = new Set<string>();
+  for (const message of messages) {
+    if (message.name === 'removed') gone.add(message.data.sessionId);
+    else if (message.name === 'session') gone.delete(message.data.sessionId);
+  }
+  return gone;
+}
+
 function take(messages: StreamMessage[]): void {
   let again: 'all' | 'missed' | undefined;
   batch(() => {
     const shown = view.peek();
     takeSessions(messages.flatMap((message) => (message.name === 'session' ? [message.data] : [])));
+    const gone = goneSessions(messages);
+    dropSessions(gone);
+    if (shown && gone.has(shown.id)) shown.removed();
     takeRequests(messages.flatMap((message) => (message.name === 'request' ? [message.data] : [])));
     if (shown) {
       const events = messages.flatMap((message) =>

@@ -95,6 +95,11 @@ export class SessionView {
     if (rested || detail.value.queued.length > 0) void this.refresh();
   }
 
+  /** Retention has forgotten it. */
+  removed(): void {
+    this.state.value = { state: 'missing' };
+  }
+
   takeEvents(events: readonly ApiEvent[]): void {
     if (this.state.value.state !== 'shown') return;
     let isBehind = false;

@@ -18,7 +18,7 @@ export const statusFilter = signal<StatusFilter>('all');
 
 /** As of the last message about each. */
 const known = signal<ReadonlyMap<string, ApiSession>>(new Map());
-/** In the order of the first look: a list that sorts itself while it is read is hard to read. New ones come on top. */
+/** In the order of the first look: a list that sorts itself while it is read is hard to read. New ones come on top, and so does one that begins to match the filter. */
 const order = signal<readonly string[]>([]);
 const next = signal<string | undefined>(undefined);
 export const listState = signal<
@@ -78,13 +78,24 @@ async function readMore(): Promise<void> {
 
 export function takeSessions(rows: readonly ApiSession[]): void {
   if (rows.length === 0) return;
-  const before = known.value;
   remember(rows);
   if (listState.value.state !== 'loaded') return;
-  const fresh = rows.filter((row) => !before.has(row.sessionId) && matches(row)).map(({ sessionId }) => sessionId);
   const ids = new Set(order.value);
-  const added = [...new Set(fresh)].filter((id) => !ids.has(id)).reverse();
+  const fresh = rows.filter((row) => !ids.has(row.sessionId) && matches(row)).map(({ sessionId }) => sessionId);
+  const added = [...new Set(fresh)].reverse();
   if (added.length > 0) order.value = [...added, ...order.value];
+}
+
+export function dropSessions(gone: ReadonlySet<string>): void {
+  if (gone.size === 0) return;
+  known.value = new Map([...known.value].filter(([id]) => !gone.has(id)));
+  order.value = order.value.filter((id) => !gone.has(id));
+}
+
+/** By their latest activity again: for a moment in which nobody is reading. */
+export function sortSessions(): void {
+  const at = (id: string) => known.value.get(id)?.lastActiveAt ?? '';
+  order.value = [...order.value].sort((a, b) => at(b).localeCompare(at(a)));
 }
 
 export function emptySessions(): void {

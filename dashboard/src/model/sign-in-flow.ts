@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { signedIn, signedOut, takeCode } from '../api/sign-in.ts';
+import { draftsOf } from './drafts.ts';
 
 /** How the exchange of a code or a token for a sign-in goes. */
 export const exchange = signal<
@@ -30,6 +31,7 @@ export async function signInWith(credential: { code: string } | { token: string 
 }
 
 export async function signOut(): Promise<void> {
+  draftsOf(undefined);
   try {
     await api.signOut();
     signedOut();

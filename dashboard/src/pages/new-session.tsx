@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { StartBody } from '../../../src/schema/api.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
+import { draft as kept, forgetDraft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
 import { directories, listState, loadSessions } from '../model/sessions.ts';
 import { Empty } from '../parts/empty.tsx';
@@ -39,7 +40,7 @@ const BLANK: Draft = {
 };
 
 export function NewSessionPage() {
-  const draft = useSignal(BLANK);
+  const draft = kept('new session', BLANK);
   const state = useSignal<{ busy: boolean; problem: string }>({ busy: false, problem: '' });
   const key = useRef(newKey());
   useEffect(() => {
@@ -61,6 +62,7 @@ export function NewSessionPage() {
     state.value = { busy: true, problem: '' };
     try {
       const { session } = await api.start(toBody(draft.value), key.current);
+      forgetDraft('new session');
       go(links.session(session.sessionId));
     } catch (error) {
       state.value = { busy: false, problem: wordsOf(error) };

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { ApiSessionDetail, MessageBody } from '../../../src/schema/api.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
+import { draft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { PERMISSION_MODES, type PermissionMode } from '../text/permission-modes.ts';
@@ -13,7 +14,7 @@ const MOST_ROWS = 10;
 
 /** A message to the session or to a fork of it. */
 export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
-  const words = useSignal('');
+  const words = draft(`message ${detail.sessionId}`, '');
   const model = useSignal('');
   const mode = useSignal<PermissionMode | ''>('');
   const state = useSignal<{ busy: boolean; problem: string; hint: string }>({ busy: false, problem: '', hint: '' });

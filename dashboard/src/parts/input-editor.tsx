@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { draft } from '../model/drafts.ts';
 import { fields, text, type Fields } from '../timeline/event-data.ts';
 
 /** What somebody would want to change about a call; everything else of it stays as it was. */
@@ -10,6 +11,7 @@ const EDITABLE: Readonly<Record<string, string>> = {
 };
 
 interface Props {
+  requestId: string;
   toolName: string;
   input: Fields;
   busy: boolean;
@@ -17,10 +19,11 @@ interface Props {
   onBack: () => void;
 }
 
-export function InputEditor({ toolName, input, busy, onSend, onBack }: Props) {
+export function InputEditor({ requestId, toolName, input, busy, onSend, onBack }: Props) {
   const field = EDITABLE[toolName];
   const single = field !== undefined && text(input[field]) !== undefined ? field : undefined;
-  const words = useSignal(single === undefined ? JSON.stringify(input, null, 2) : (text(input[single]) ?? ''));
+  const asked = single === undefined ? JSON.stringify(input, null, 2) : (text(input[single]) ?? '');
+  const words = draft(`changed ${requestId}`, asked);
   const problem = useSignal('');
   const send = () => {
     if (single !== undefined) return onSend({ ...input, [single]: words.value });

@@ -1,5 +1,5 @@
-import { useSignal } from '@preact/signals';
 import type { ApiRequest } from '../../../src/schema/api.ts';
+import { draft } from '../model/drafts.ts';
 import { fields, list, text } from '../timeline/event-data.ts';
 import { Visible } from './plain-text.tsx';
 
@@ -43,7 +43,10 @@ const NOTHING: Chosen = { labels: [], own: '' };
 
 /** Each question with its choices, and a field for another answer. */
 export function Questions({ requestId, questions, disabled, readOnly, onAnswer }: Props) {
-  const chosen = useSignal<readonly Chosen[]>(questions.map(() => NOTHING));
+  const chosen = draft<readonly Chosen[]>(
+    `answers ${requestId}`,
+    questions.map(() => NOTHING),
+  );
   const set = (index: number, next: Partial<Chosen>) => {
     chosen.value = chosen.value.map((one, at) => (at === index ? { ...one, ...next } : one));
   };

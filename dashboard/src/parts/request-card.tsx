@@ -1,8 +1,8 @@
-import { useSignal } from '@preact/signals';
 import { useId, useRef } from 'preact/hooks';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
 import { me } from '../api/sign-in.ts';
 import { answer, answerState, type AnswerState } from '../model/answers.ts';
+import { draft } from '../model/drafts.ts';
 import { takeRequests } from '../model/inbox.ts';
 import { links } from '../model/router.ts';
 import { shortcutsOn } from '../model/settings.ts';
@@ -169,14 +169,15 @@ interface DecisionProps {
 }
 
 function Decision({ request, state, send }: DecisionProps) {
-  const message = useSignal('');
-  const editing = useSignal(false);
+  const message = draft(`words ${request.requestId}`, '');
+  const editing = draft(`changes ${request.requestId}`, false);
   const busy = state.step === 'sent';
   const isQuestion = request.type === 'user_question';
   const words = message.value.trim();
   if (editing.value) {
     return (
       <InputEditor
+        requestId={request.requestId}
         toolName={request.toolName}
         input={request.input}
         busy={busy}

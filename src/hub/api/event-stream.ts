@@ -82,8 +82,12 @@ async function messageOf(
   if (entry.kind === 'event' && (!events || entry.row.sessionId !== (eventsOf ?? entry.row.sessionId)))
     return undefined;
   if (entry.kind === 'session') sessions.put(entry.row);
-  const sessionId = entry.kind === 'session' ? entry.row.id : entry.row.sessionId;
+  const sessionId = entry.kind === 'session' || entry.kind === 'removal' ? entry.row.id : entry.row.sessionId;
   if (only !== undefined && sessionId !== only) return undefined;
+  if (entry.kind === 'removal') {
+    sessions.drop(sessionId);
+    return sees(view.principal, entry.row) ? { event: 'removed', data: { sessionId } } : undefined;
+  }
   const session = entry.kind === 'session' ? entry.row : await sessions.find(sessionId);
   if (!session || !sees(view.principal, session)) return undefined;
   switch (entry.kind) {
@@ -109,6 +113,10 @@ export class KnownSessions {
     this.#known.delete(row.id);
     this.#known.set(row.id, row);
     if (this.#known.size > MOST_SESSIONS) this.#known.delete(this.#known.keys().next().value ?? '');
+  }
+
+  drop(id: string): void {
+    this.#known.delete(id);
   }
 
   async find(id: string): Promise<StoredSession | undefined> {

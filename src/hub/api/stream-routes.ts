@@ -21,7 +21,8 @@ export function streamRoutes(viewOf: (principal: Principal) => ViewContext): Api
       query: streamQuery,
       answers: {
         200: {
-          description: 'Events named session, request, event, reset and live; see components.schemas.Stream_*.',
+          description:
+            'Events named session, request, event, removed, reset and live; see components.schemas.Stream_*.',
           contentType: 'text/event-stream',
         },
       },

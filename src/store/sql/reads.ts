@@ -23,6 +23,7 @@ const FEED = `
       FROM sessions WHERE seq > ?
     UNION ALL SELECT seq, 'request', session_id, 0, 0, '', 0, data FROM requests WHERE seq > ?
     UNION ALL SELECT seq, 'command', session_id, 0, 0, '', 0, data FROM commands WHERE seq > ?
+    UNION ALL SELECT seq, 'removal', id, 0, 0, '', 0, data FROM removals WHERE seq > ?
     UNION ALL SELECT seq, 'event', session_id, id, at, type, keep, data FROM events WHERE seq > ?
   ) AS feed ORDER BY seq LIMIT ?`;
 
@@ -70,7 +71,7 @@ export class SqlReads implements StoreReads {
   async feed({ after, limit }: { after: number; limit: number }): Promise<FeedPage> {
     // Looked at first: whatever has a position up to here is visible to the next statement.
     const [newest] = await this.#sql.query(`SELECT value FROM counters WHERE name = 'seq'`);
-    const entries = await this.#all(toFeedEntry, FEED, after, after, after, after, limit);
+    const entries = await this.#all(toFeedEntry, FEED, after, after, after, after, after, limit);
     return { entries, last: entries.at(-1)?.seq ?? Number(newest?.['value'] ?? 0) };
   }
 

@@ -6,6 +6,7 @@ import {
   StoredGrant,
   StoredLease,
   StoredMessage,
+  StoredRemoval,
   StoredRequest,
   StoredSession,
   StoredToken,
@@ -16,6 +17,7 @@ import type { SqlRow } from './connection.ts';
 
 export const toSession = parser(StoredSession);
 export const toMessage = parser(StoredMessage);
+const toRemoval = parser(StoredRemoval);
 export const toRequest = parser(StoredRequest);
 export const toCommand = parser(StoredCommand);
 export const toGrant = parser(StoredGrant);
@@ -42,6 +44,8 @@ export function toFeedEntry(row: SqlRow): FeedEntry {
       return { kind: 'request', seq, row: toRequest(row) };
     case 'command':
       return { kind: 'command', seq, row: toCommand(row) };
+    case 'removal':
+      return { kind: 'removal', seq, row: toRemoval(row) };
     default:
       return { kind: 'event', seq, row: toEvent(row) };
   }

@@ -37,6 +37,7 @@ const COMMAND_COLUMNS = [
   'data',
 ] as const;
 const GRANT_COLUMNS = ['id', 'session_id', 'created_at', 'done_at', 'data'] as const;
+const REMOVAL_COLUMNS = ['id', 'seq', 'at', 'data'] as const;
 const TOKEN_COLUMNS = ['id', 'hash', 'dead_at', 'data'] as const;
 
 const NEXT_COMMANDS = `
@@ -121,6 +122,7 @@ export class SqlTables implements Tables {
     await insertRows(sql, 'commands', COMMAND_COLUMNS, rowsOf.commands, { columns: ['id'], keep: ['position'] });
     await insertRows(sql, 'grants', GRANT_COLUMNS, rowsOf.grants, { columns: ['id'] });
     await insertRows(sql, 'tokens', TOKEN_COLUMNS, rowsOf.tokens, { columns: ['id'] });
+    await insertRows(sql, 'removals', REMOVAL_COLUMNS, rowsOf.removals, { columns: ['id'] });
     await insertRows(sql, 'settings', ['name', 'value'], rowsOf.settings, { columns: ['name'] });
   }
 
@@ -175,16 +177,17 @@ export class SqlTables implements Tables {
     return (await this.#in(text, [...new Set(sessionIds)], this.#sql.dialect.lock.update)).map(toCommand);
   }
 
-  async forget({ before, limit }: Retention): Promise<string[]> {
+  async forget({ before, limit }: Retention): Promise<{ id: string; principal: string }[]> {
     const { query, dialect } = this.#sql;
     const old = await query(
-      `SELECT id FROM sessions
+      `SELECT id, principal FROM sessions
         WHERE tag IN (${slots(RESTING_TAGS)}) AND last_active_at < ? AND holds_work = 0
           AND NOT EXISTS (SELECT 1 FROM requests r WHERE r.session_id = sessions.id AND r.done_at IS NULL)
         ORDER BY last_active_at, id LIMIT ?${dialect.lock.skipTaken('sessions')}`,
       [...RESTING_TAGS, before, limit],
     );
-    const ids = old.map((row) => String(row['id']));
+    const gone = old.map((row) => ({ id: String(row['id']), principal: String(row['principal']) }));
+    const ids = gone.map(({ id }) => id);
     for (const table of ['events', 'messages', 'requests', 'commands', 'grants']) {
       await this.#in(`DELETE FROM ${table} WHERE session_id`, ids);
     }
@@ -193,7 +196,8 @@ export class SqlTables implements Tables {
       await query(`DELETE FROM ${table} WHERE done_at < ?`, [before]);
     }
     await query('DELETE FROM tokens WHERE dead_at < ?', [before]);
-    return ids;
+    await query('DELETE FROM removals WHERE at < ?', [before]);
+    return gone;
   }
 
   async #count(name: string, by: number): Promise<number> {
@@ -221,7 +225,16 @@ export class SqlTables implements Tables {
 function collect(
   writes: readonly PositionedWrite[],
 ): Record<
-  'newSessions' | 'sessions' | 'events' | 'messages' | 'requests' | 'commands' | 'grants' | 'tokens' | 'settings',
+  | 'newSessions'
+  | 'sessions'
+  | 'events'
+  | 'messages'
+  | 'requests'
+  | 'commands'
+  | 'grants'
+  | 'tokens'
+  | 'removals'
+  | 'settings',
   SqlValue[][]
 > {
   const rows: ReturnType<typeof collect> = {
@@ -233,6 +246,7 @@ function collect(
     commands: [],
     grants: [],
     tokens: [],
+    removals: [],
     settings: [],
   };
   for (const { seq, write } of writes) {
@@ -274,6 +288,9 @@ function collect(
       }
       case 'tokens':
         rows.tokens.push([write.row.id, write.row.hash, deadAt(write.row) ?? null, toJson(write.row)]);
+        break;
+      case 'removals':
+        rows.removals.push([write.row.id, seq, write.row.at, toJson(write.row)]);
         break;
       case 'settings':
         rows.settings.push([write.key, write.value]);

@@ -1,0 +1,47 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import { openBrowser, openPage, type OpenPage } from './browser.ts';
+import { fixtureData } from './fixture-data.ts';
+import { FixtureHub, type FixtureData } from './fixture-hub.ts';
+
+/** The built page in a real browser, over a hub that answers from memory. One browser for all tests of a file. */
+
+let browser: Browser | undefined;
+const open: { hub?: FixtureHub; page?: OpenPage } = {};
+
+export function usePages(): void {
+  beforeAll(async () => {
+    browser = await openBrowser();
+  }, 60_000);
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    await open.page?.context.close();
+    await open.hub?.close();
+  });
+}
+
+/** Signed in, at the page that the fragment names. */
+export async function show(
+  change: (data: FixtureData) => void = () => undefined,
+  options: Parameters<typeof openPage>[1] = {},
+  fragment = '#/',
+): Promise<OpenPage & { hub: FixtureHub }> {
+  if (!browser) throw new Error('usePages() opens the browser');
+  const data = fixtureData();
+  change(data);
+  const hub = await FixtureHub.open(data);
+  open.hub = hub;
+  const opened = await openPage(browser, options);
+  open.page = opened;
+  await opened.page.goto(`${hub.url}#code=once`);
+  await opened.page.getByRole('status').getByText('Connected').waitFor();
+  if (fragment !== '#/') await opened.page.goto(hub.url + fragment);
+  return { ...opened, hub };
+}
+
+export const SESSION_ID = '11111111-1111-4111-8111-111111111111';
+export const SESSION = `#/sessions/${SESSION_ID}`;
+export const AT_REST = '#/sessions/22222222-2222-4222-8222-222222222222';
+export const card = (page: Page, id: string) => page.locator(`[data-request="${id}"]`);
+export const button = (page: Page, id: string, name: string) =>
+  card(page, id).getByRole('button', { name, exact: true });

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { ago, request } from '../fixture-data.ts';
+import { button, card, show } from '../page-world.ts';
+
+export function answers(): void {
+  test('two clicks are one answer, shown as confirmed with who gave it', async () => {
+    const { page, hub } = await show();
+    await button(page, 'req-bash', 'Allow').dblclick();
+    await card(page, 'req-bash').getByText('Allowed by you (Anna)').waitFor();
+    expect(hub.calls.filter(({ path }) => path === 'requests/req-bash/answer')).toHaveLength(1);
+    expect(await button(page, 'req-bash', 'Allow').count()).toBe(0);
+  });
+
+  test('an answer that got lost on the way is sent again with the same key', async () => {
+    const { page, hub } = await show();
+    let lost = 2;
+    hub.overrides.set('POST requests/req-bash/answer', () =>
+      lost-- > 0 ? { status: 503, json: { error: { code: 'UNAVAILABLE', message: 'The store is away.' } } } : undefined,
+    );
+    await card(page, 'req-bash').getByLabel('Message to Claude').fill('Not on a Friday');
+    await button(page, 'req-bash', 'Deny').click();
+    await card(page, 'req-bash').getByText('The store is away.').waitFor();
+    await card(page, 'req-bash').getByText('Denied by you (Anna)').waitFor();
+    const sent = hub.calls.filter(({ path }) => path === 'requests/req-bash/answer');
+    expect(sent).toHaveLength(3);
+    expect(new Set(sent.map(({ key }) => key)).size).toBe(1);
+    expect(sent[0]?.body).toEqual({ decision: 'deny', message: 'Not on a Friday' });
+  });
+
+  test('who comes too late is told who decided what', async () => {
+    const { page, hub } = await show();
+    const outcome = {
+      decision: 'deny' as const,
+      by: 'Ben',
+      source: 'human',
+      at: ago(5),
+      message: 'Use the other script',
+    };
+    hub.overrides.set('POST requests/req-bash/answer', () => ({
+      status: 409,
+      json: { error: { code: 'PERMISSION_REQUEST_NOT_FOUND', message: 'Settled.' }, outcome },
+    }));
+    await button(page, 'req-bash', 'Allow').click();
+    const told = card(page, 'req-bash').locator('.outcome');
+    await told.getByText('Too late.').waitFor();
+    expect(await told.innerText()).toContain('Denied by Ben');
+    expect(await told.innerText()).toContain('Use the other script');
+  });
+
+  test('a request that somebody else settles stays in its place, and a new one comes below', async () => {
+    const { page, hub } = await show();
+    await button(page, 'req-bash', 'Allow').waitFor();
+    const before = await card(page, 'req-bash').boundingBox();
+    const first = hub.data.requests[0]!;
+    hub.tell('request', {
+      ...first,
+      status: 'settled',
+      mayAnswer: false,
+      outcome: { decision: 'allow', by: 'Ben', source: 'human', at: ago(0) },
+    });
+    await card(page, 'req-edit').getByText('Allowed by Ben').waitFor();
+    hub.tell('request', request('req-new', first.sessionId, { createdAt: ago(0), input: { command: 'date' } }));
+    await page.getByText('4 requests waiting').waitFor();
+    const after = await card(page, 'req-bash').boundingBox();
+    expect(after?.x).toBe(before?.x);
+    await page.getByRole('button', { name: 'Clear 1 answered' }).click();
+    expect(await card(page, 'req-edit').count()).toBe(0);
+  });
+
+  test('questions are answered by choice or in own words, plans and changed input go along', async () => {
+    const { page, hub } = await show();
+    const bodyOf = (id: string) => hub.calls.find(({ path }) => path === `requests/${id}/answer`)?.body;
+    await card(page, 'req-question').getByLabel('fr-CA').check();
+    await button(page, 'req-question', 'Answer').click();
+    await card(page, 'req-question').getByText('Allowed by you').waitFor();
+    expect(bodyOf('req-question')).toEqual({ decision: 'allow', answers: { 'Which French should be used?': 'fr-CA' } });
+    await button(page, 'req-plan', 'Allow').click();
+    await card(page, 'req-plan').getByText('Allowed by you').waitFor();
+    await button(page, 'req-bash', 'Change…').click();
+    await card(page, 'req-bash').getByLabel('Changed command').fill('npm test');
+    await button(page, 'req-bash', 'Run with changes').click();
+    await card(page, 'req-bash').getByText('Allowed by you').waitFor();
+    expect(bodyOf('req-bash')).toEqual({
+      decision: 'allow',
+      updatedInput: { command: 'npm test', description: 'Run the price tests' },
+    });
+  });
+
+  test('keys decide on the request in focus, and never while somebody writes', async () => {
+    const { page, hub } = await show();
+    await button(page, 'req-edit', 'Allow').waitFor();
+    await page.keyboard.press('a');
+    await card(page, 'req-edit').getByLabel('Message to Claude').pressSequentially('add jazz');
+    expect(hub.calls.some(({ method, path }) => method === 'POST' && path.startsWith('requests/'))).toBe(false);
+    await card(page, 'req-edit').focus();
+    await page.keyboard.press('j');
+    await page.keyboard.press('A');
+    await card(page, 'req-bash').getByText('Allowed by you').waitFor();
+    expect(hub.calls.find(({ path }) => path === 'requests/req-bash/answer')?.body).toEqual({
+      decision: 'allow',
+      always: true,
+    });
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+  });
+}

@@ -1,0 +1,99 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { ago, request, says, session } from '../fixture-data.ts';
+import { card, SESSION, SESSION_ID, show } from '../page-world.ts';
+
+export function lists(): void {
+  test('hear of sessions that begin, begin to match and are forgotten', async () => {
+    const { page, hub } = await show(undefined, {}, '#/sessions');
+    const titles = () => page.locator('.session-row .row-title').allInnerTexts();
+    await page.getByText('Upgrade the build').waitFor();
+    hub.tell('session', session('fresh', { title: 'Just begun', status: 'running', state: 'running' }));
+    await expect.poll(async () => (await titles())[0]).toBe('Just begun');
+    await page.getByRole('button', { name: 'Waiting', exact: true }).click();
+    await expect.poll(titles).not.toContain('Just begun');
+    hub.tell('session', session('fresh', { title: 'Just begun', status: 'waiting_permission', state: 'waiting' }));
+    await expect.poll(titles).toContain('Just begun');
+    hub.tell('removed', { sessionId: 'fresh' });
+    await expect.poll(titles).not.toContain('Just begun');
+    await page.goto(hub.url + SESSION);
+    await page.getByText('Only the invoice rounds.').waitFor();
+    hub.tell('removed', { sessionId: SESSION_ID });
+    await page.getByText('There is no such session').waitFor();
+  });
+
+  test('keep what somebody began to write in them, wherever they are scrolled', async () => {
+    const { page, hub } = await show((data) => {
+      const id = data.sessions[0]!.sessionId;
+      data.requests = Array.from({ length: 100 }, (_, index) =>
+        request(`r-${index}`, id, { createdAt: ago(5000 - index) }),
+      );
+    });
+    await card(page, 'r-0').getByLabel('Message to Claude').fill('Not before Friday');
+    await page.evaluate(`document.querySelector('main').scrollTo({ top: 1e9 })`);
+    await expect.poll(() => card(page, 'r-0').count()).toBe(0);
+    await page.evaluate(`document.querySelector('main').scrollTo({ top: 0 })`);
+    expect(await card(page, 'r-0').getByLabel('Message to Claude').inputValue()).toBe('Not before Friday');
+    await page.goto(hub.url + SESSION);
+    await page.getByLabel('Message', { exact: true }).fill('And then');
+    await page.getByRole('link', { name: 'Work' }).click();
+    await page.getByRole('link', { name: 'Timeline' }).click();
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('And then');
+  });
+
+  test('of a thousand sessions and requests only what is near the screen exists', async () => {
+    const { page, hub } = await show((data) => {
+      const id = data.sessions[0]!.sessionId;
+      data.sessions = Array.from({ length: 1000 }, (_, index) =>
+        session(`s-${index}`, { title: `Session number ${index}` }),
+      );
+      data.requests = Array.from({ length: 1000 }, (_, index) =>
+        request(`r-${index}`, id, { createdAt: ago(5000 - index) }),
+      );
+    });
+    await card(page, 'r-0').waitFor();
+    expect(await page.locator('[data-request]').count()).toBeLessThan(20);
+    await page.goto(`${hub.url}#/sessions`);
+    await page.getByText('Session number 0').waitFor();
+    expect(await page.locator('.session-row').count()).toBeLessThan(60);
+    for (let last = 0; last < 999;) {
+      await page.evaluate(`document.querySelector('main').scrollTo({ top: 1e9 })`);
+      await expect.poll(async () => lastRow(page)).toBeGreaterThan(last);
+      last = await lastRow(page);
+    }
+    expect(await page.locator('.session-row').count()).toBeLessThan(60);
+  });
+
+  test('a timeline is shown from its end, and read backwards without moving what is looked at', async () => {
+    const id = SESSION_ID;
+    const { page, hub } = await show(
+      (data) => {
+        data.requests = [];
+        data.events[id] = Array.from({ length: 3000 }, (_, index) => says(index + 1, `Line number ${index + 1}`));
+      },
+      {},
+      SESSION,
+    );
+    await page.getByText('Line number 3000').waitFor();
+    expect(await page.locator('.timeline [role=listitem]').count()).toBeLessThan(120);
+    hub.data.events[id]!.push(says(3001, 'Line number 3001'));
+    hub.tell('event', { sessionId: id, ...hub.data.events[id]!.at(-1)! });
+    await page.getByText('Line number 3001').waitFor();
+    await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 0 })`);
+    await expect.poll(() => hub.calls.filter(({ path }) => path.endsWith('/events')).length).toBeGreaterThan(2);
+    await page.getByText('Line number 2702', { exact: true }).waitFor();
+    const place = page.getByText('Line number 2702', { exact: true });
+    const before = await place.boundingBox();
+    hub.tell('event', { sessionId: id, ...says(3002, 'Line number 3002') });
+    await page.getByRole('button', { name: 'Latest' }).waitFor();
+    expect((await place.boundingBox())?.y).toBe(before?.y);
+  });
+}
+
+function lastRow(page: Page): Promise<number> {
+  return page
+    .locator('.session-row .row-title')
+    .last()
+    .innerText()
+    .then((words) => Number(/\d+$/.exec(words)?.[0]));
+}
