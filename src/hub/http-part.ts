@@ -9,11 +9,11 @@ import type { Store } from '../store/contract.ts';
 import { apiRoutes } from './api/routes.ts';
 import type { HubMetrics } from './metrics/hub-metrics.ts';
 import { mcpServersOver } from './http/mcp/mcp-servers.ts';
-import { serveHttp, type HttpServer } from './http/serve-http.ts';
+import { serveHttp, type HttpOptions, type HttpServer } from './http/serve-http.ts';
 import type { SignInCodes } from './sign-in.ts';
 import { Tokens } from './tokens.ts';
 
-export interface HttpPartOptions {
+export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown'> {
   readonly engine: Engine;
   readonly store: Store;
   readonly hub: HubRef;
@@ -33,7 +33,7 @@ export function stateKeyIn(store: Store): Promise<string> {
 
 /** All that the hub does over HTTP, put together: MCP, the API, the dashboard. */
 export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
-  const { engine, store, hub, settings, identity, codes, dashboardDir, stateKey, metrics, log } = options;
+  const { engine, store, hub, settings, identity, codes, dashboardDir, stateKey, metrics, log, slowDown } = options;
   // Whoever comes over HTTP names the directory to work in: none of this machine's goes without saying.
   const rules = engine.rulesFor({ settings, cwd: undefined });
   return serveHttp({
@@ -44,6 +44,7 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
     record: (entry) => engine.audit.record(entry),
     log,
     dashboardDir,
+    ...(slowDown && { slowDown }),
     routes: [
       metrics.route(),
       ...apiRoutes({

@@ -49,6 +49,8 @@ export interface HttpOptions {
 export interface HttpServer {
   /** Where browsers and clients on this machine reach it. */
   readonly url: string;
+  /** All that it answers besides `/mcp`, `/healthz` and the dashboard's files. */
+  readonly routes: readonly Route[];
   /** Ends what is under way in an orderly way, within three seconds. Idempotent. */
   close(): Promise<void>;
 }
@@ -101,13 +103,14 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   });
   const open = new OpenResponses((credential) => authenticator.stillHolds(credential));
   const origin = (): string => settings.behindProxy ?? urlOf(settings, bound.port, tls !== undefined);
+  const answered: readonly Route[] = [
+    ...signInRoutes({ tokens, codes, cookieName, isSecure, now, record }),
+    ...(accessTokens?.routes(origin) ?? []),
+    ...routes,
+  ];
   const dispatcher = new Dispatcher({
     names: () => bound.names,
-    router: new Router([
-      ...signInRoutes({ tokens, codes, cookieName, isSecure, now, record }),
-      ...(accessTokens?.routes(origin) ?? []),
-      ...routes,
-    ]),
+    router: new Router(answered),
     authenticator,
     attempts: new FailedAttempts({
       now,
@@ -158,7 +161,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     clearTimeout(force);
     clearInterval(idle);
   };
-  return { url: urlOf(settings, port, tls !== undefined), close: () => (closing ??= close()) };
+  const url = urlOf(settings, port, tls !== undefined);
+  return { url, routes: answered, close: () => (closing ??= close()) };
 }
 
 function start(

@@ -1,0 +1,294 @@
+/** Who gets what: every route and every tool, for everybody who may come and for those who may not. */
+
+import type { Client } from '@modelcontextprotocol/client';
+import { expect, test, vi } from 'vitest';
+import { TOOL_LISTING } from '../../src/mcp/tool-listing.ts';
+import { openAccessWorld, PEOPLE, type AccessWorld, type Made, type Person } from './access-world.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+/** What somebody gets: what there is, nothing for its role, or nothing that it could know of. */
+type Verdict = 'may' | 'role' | 'unseen';
+type Verdicts = Readonly<Record<Person, Verdict>>;
+
+const verdicts = (owner: Verdict, other: Verdict, viewer: Verdict, approver: Verdict, admin: Verdict): Verdicts => ({
+  ...{ owner, other, viewer, approver, admin },
+});
+
+const EVERYBODY = verdicts('may', 'may', 'may', 'may', 'may');
+const NOBODY = verdicts('role', 'role', 'role', 'role', 'role');
+const READS = verdicts('may', 'unseen', 'may', 'may', 'may');
+const READS_ALL = verdicts('role', 'role', 'may', 'may', 'may');
+const STARTS = verdicts('may', 'may', 'role', 'role', 'may');
+const DRIVES = verdicts('may', 'unseen', 'role', 'role', 'may');
+const STOPS = verdicts('may', 'unseen', 'role', 'may', 'may');
+const ANSWERS = STOPS;
+const ADMINISTERS = verdicts('role', 'role', 'role', 'role', 'may');
+
+// ── routes ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface RouteRow {
+  readonly who: Verdicts;
+  /** What those get who may; of a pair the second holds for browsers. */
+  readonly status: number | readonly [token: number, browser: number];
+  readonly state?: 'rests' | 'asks';
+  readonly body?: object;
+}
+
+const cwd = process.cwd();
+const prompt = 'more';
+
+/** This hub keeps no work and its sessions no checkpoints: what needs them fails for those who may, and only for them. */
+const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
+  'POST /api/v1/sign-in': 'anyone',
+  'DELETE /api/v1/sign-in': { who: EVERYBODY, status: [400, 204] },
+  'GET /metrics': { who: READS_ALL, status: 200 },
+  'GET /api/v1/sessions': { who: EVERYBODY, status: 200 },
+  'GET /api/v1/sessions/{id}': { who: READS, status: 200 },
+  'GET /api/v1/sessions/{id}/events': { who: READS, status: 200 },
+  'GET /api/v1/sessions/{id}/diff': { who: READS, status: 500 },
+  'POST /api/v1/sessions': { who: STARTS, status: 201, body: { prompt, cwd } },
+  'POST /api/v1/sessions/{id}/messages': { who: DRIVES, status: 200, body: { prompt } },
+  'POST /api/v1/sessions/{id}/fork': { who: DRIVES, status: 201, body: { prompt } },
+  'POST /api/v1/sessions/{id}/interrupt': { who: STOPS, status: 200, body: {} },
+  'POST /api/v1/sessions/{id}/cancel': { who: STOPS, status: 200, body: {} },
+  'POST /api/v1/sessions/{id}/rewind': { who: DRIVES, status: 400, body: { toUserMessage: 'u1' } },
+  'POST /api/v1/sessions/{id}/apply': { who: DRIVES, status: 500, body: {} },
+  'POST /api/v1/sessions/{id}/discard': { who: DRIVES, status: 500, body: {} },
+  'GET /api/v1/requests': { who: EVERYBODY, status: 200, state: 'asks' },
+  'GET /api/v1/requests/{requestId}': { who: READS, status: 200, state: 'asks' },
+  'POST /api/v1/requests/{requestId}/answer': { who: ANSWERS, status: 200, state: 'asks', body: { decision: 'deny' } },
+  'GET /api/v1/events': { who: EVERYBODY, status: 200 },
+  'GET /api/v1/me': { who: EVERYBODY, status: 200 },
+  'GET /api/v1/audit': { who: READS_ALL, status: 200 },
+  'GET /api/v1/tokens': { who: ADMINISTERS, status: 200 },
+  'POST /api/v1/tokens': { who: ADMINISTERS, status: 201, body: { name: 'new', role: 'viewer' } },
+  'DELETE /api/v1/tokens/{id}': { who: ADMINISTERS, status: 200 },
+  'GET /api/v1/openapi.json': { who: EVERYBODY, status: 200 },
+};
+
+function placeOf(route: string, { sessionId, requestId, tokenId }: Made): [method: string, path: string] {
+  const [method = '', template = ''] = route.split(' ');
+  const id = template.includes('/tokens/') ? tokenId : sessionId;
+  return [method, template.replace('{id}', id).replace('{requestId}', requestId)];
+}
+
+const statusFor = ({ who, status }: RouteRow, person: Person, browser: boolean): number => {
+  if (who[person] === 'role') return 403;
+  if (who[person] === 'unseen') return 404;
+  return typeof status === 'number' ? status : status[browser ? 1 : 0];
+};
+
+test('every route: each role what it may, with a token and in a browser, and nothing of another’s', async () => {
+  const world = await openAccessWorld();
+  expect(world.routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(ROUTES).sort());
+  const lasting = { rests: await world.make('rests'), asks: await world.make('asks') };
+  const got: Record<string, number> = {};
+  const expected: Record<string, number> = {};
+  for (const [route, row] of Object.entries(ROUTES)) {
+    if (row === 'anyone') continue;
+    for (const browser of [false, true]) {
+      for (const person of PEOPLE) {
+        const changes = !route.startsWith('GET') && row.who[person] === 'may';
+        const made = changes ? await world.make(row.state ?? 'rests') : lasting[row.state ?? 'rests'];
+        const headers = browser ? await world.browser(person) : world.token(person);
+        const { status, text } = await world.call(...placeOf(route, made), headers, row.body);
+        const key = `${route}: ${person}${browser ? ', browser' : ''}`;
+        got[key] = status;
+        expected[key] = statusFor(row, person, browser);
+        if (person === 'other' && status < 300) expect([key, text]).not.toContain(made.sessionId);
+      }
+    }
+  }
+  expect(got).toEqual(expected);
+});
+
+test('every route and tool: nobody without a credential, nor with a wrong, expired or revoked one', async () => {
+  const world = await openAccessWorld();
+  const made = await world.make('asks');
+  const done = () => [world.life.audit.filter(({ kind }) => kind !== 'server').length, world.life.agents.length];
+  const before = done();
+  const calls = [
+    ...Object.entries(ROUTES)
+      .filter(([, row]) => row !== 'anyone')
+      .map(([route, row]) => [...placeOf(route, made), (row as RouteRow).body] as const),
+    ...TOOL_ROWS.map(({ toolset, tool, args }) => {
+      const params = { name: tool, arguments: args(made) };
+      return ['POST', `/mcp?toolset=${toolset}`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params }] as const;
+    }),
+    ['GET', '/mcp', undefined] as const,
+    ['DELETE', '/mcp', undefined] as const,
+  ];
+  for (const [method, path, body] of calls) {
+    for (const [name, headers] of Object.entries(world.refused)) {
+      const { status, text } = await world.call(method, path, headers, body);
+      expect([method, path, name, status]).toEqual([method, path, name, 401]);
+      expect(JSON.parse(text)).toMatchObject({ error: { code: 'UNAUTHENTICATED' } });
+    }
+  }
+  // What a browser keeps opens the API; an MCP client shows a token.
+  expect((await world.call('POST', '/mcp', await world.browser('admin'), {})).status).toBe(401);
+  expect(done()).toEqual(before);
+  expect(world.life.engine.session(made.sessionId).requests).toHaveLength(1);
+});
+
+test('the sign-in takes a good token and the code of a link, and nothing else', async () => {
+  const world = await openAccessWorld();
+  const signIn = async (body: object): Promise<number> =>
+    (await world.call('POST', '/api/v1/sign-in', {}, body)).status;
+  const tokenOf = ({ authorization = '' }: Readonly<Record<string, string>>): string => authorization.slice(7);
+  for (const person of PEOPLE) expect(await signIn({ token: tokenOf(world.token(person)) })).toBe(200);
+  for (const name of ['unknown', 'shortened', 'expired', 'revoked', 'an unsigned JWT'])
+    expect([name, await signIn({ token: tokenOf(world.refused[name] ?? {}) })]).toEqual([name, 401]);
+  expect(await signIn({ code: 'a'.repeat(43) })).toBe(401);
+  expect(await signIn({})).toBe(400);
+});
+
+// ── tools and resources ──────────────────────────────────────────────────────────────────────────────────────────
+
+interface ToolRow {
+  readonly toolset: 'compact' | 'explicit';
+  readonly tool: string;
+  readonly action?: string;
+  readonly who: Verdicts;
+  readonly state?: 'rests' | 'asks';
+  readonly args: (made: Made) => Record<string, unknown>;
+  /** The error that those get who may, for what the session is. */
+  readonly then?: string;
+}
+
+const ofSession = ({ sessionId }: Made): { sessionId: string } => ({ sessionId });
+
+const check = (action: string, who: Verdicts, more: Partial<ToolRow> & { extra?: (made: Made) => object } = {}) => ({
+  ...{ toolset: 'compact' as const, tool: 'claude_code_check', action, who },
+  args: (made: Made) => ({ action, ...ofSession(made), ...more.extra?.(made) }),
+  ...(more.state && { state: more.state }),
+});
+
+const manage = (action: string, who: Verdicts, then?: string, extra: object = {}): ToolRow => ({
+  ...{ toolset: 'compact', tool: 'claude_code_session', action, who },
+  args: (made) => ({ action, ...(action === 'list' ? {} : ofSession(made)), ...extra }),
+  ...(then !== undefined && { then }),
+});
+
+const TOOL_ROWS: readonly ToolRow[] = [
+  { toolset: 'compact', tool: 'claude_code', who: STARTS, args: () => ({ prompt, cwd }) },
+  { toolset: 'compact', tool: 'claude_code_reply', who: DRIVES, args: (made) => ({ ...ofSession(made), prompt }) },
+  check('poll', READS),
+  check('wait', READS),
+  check('respond_permission', ANSWERS, {
+    state: 'asks',
+    extra: ({ requestId }) => ({ requestId, decision: 'deny' }),
+  }),
+  manage('list', EVERYBODY),
+  manage('list', NOBODY, undefined, { scope: 'disk' }),
+  manage('get', READS),
+  manage('cancel', STOPS),
+  manage('interrupt', STOPS),
+  manage('rewind', DRIVES, 'INVALID_ARGUMENT', { toUserMessage: 'u1' }),
+  manage('diff', READS, 'INTERNAL'),
+  manage('apply', DRIVES, 'INTERNAL'),
+  manage('discard', DRIVES, 'INTERNAL'),
+  {
+    ...{ toolset: 'explicit', tool: 'claude_create_session', who: STARTS },
+    args: () => ({ prompt, workingDirectory: cwd }),
+  },
+  {
+    ...{ toolset: 'explicit', tool: 'claude_send_message', who: DRIVES },
+    args: (made) => ({ ...ofSession(made), message: prompt }),
+  },
+  { toolset: 'explicit', tool: 'claude_get_status', who: READS, args: ofSession },
+  {
+    ...{ toolset: 'explicit', tool: 'claude_respond', who: ANSWERS, state: 'asks' },
+    args: (made) => ({ ...ofSession(made), inputId: made.requestId, decision: 'deny' }),
+  },
+  { toolset: 'explicit', tool: 'claude_interrupt', who: STOPS, args: ofSession },
+  { toolset: 'explicit', tool: 'claude_list_sessions', who: NOBODY, args: () => ({}) },
+];
+
+/** Each tool, and each action of those that have some. */
+function listedTools(): string[] {
+  return (['compact', 'explicit'] as const).flatMap((toolset) =>
+    TOOL_LISTING[toolset].flatMap(({ name, inputSchema }) => {
+      const { action } = (inputSchema.properties ?? {}) as { action?: { enum: string[] } };
+      return action ? action.enum.map((one) => `${toolset} ${name} ${one}`) : [`${toolset} ${name}`];
+    }),
+  );
+}
+
+const nameOf = ({ toolset, tool, action }: ToolRow): string =>
+  [toolset, tool, ...(action === undefined ? [] : [action])].join(' ');
+
+const ERROR: Readonly<Record<Exclude<Verdict, 'may'>, string>> = {
+  role: 'PERMISSION_DENIED',
+  unseen: 'SESSION_NOT_FOUND',
+};
+
+const outcomeFor = ({ who, then = 'ok' }: ToolRow, person: Person): string => {
+  const verdict = who[person];
+  return verdict === 'may' ? then : ERROR[verdict];
+};
+
+async function callTool(client: Client, name: string, args: Record<string, unknown>): Promise<[string, string]> {
+  const result = await client.callTool({ name, arguments: args }, { timeout: 20_000 });
+  const [content] = result.content as { text: string }[];
+  const text = content?.text ?? '';
+  return [result.isError === true ? (/\[(\w+)\]/.exec(text)?.[1] ?? text) : 'ok', text];
+}
+
+async function connectAll(world: AccessWorld): Promise<(row: ToolRow, person: Person) => Client> {
+  const clients = new Map<string, Client>();
+  for (const toolset of ['compact', 'explicit'] as const)
+    for (const person of PEOPLE) clients.set(`${toolset} ${person}`, await world.connect(person, toolset));
+  return ({ toolset }, person) => clients.get(`${toolset} ${person}`)!;
+}
+
+test('every tool of both toolsets: each role what it may, and nothing of another’s', async () => {
+  expect([...new Set(TOOL_ROWS.map(nameOf))].sort()).toEqual(listedTools().sort());
+  const world = await openAccessWorld();
+  const clientOf = await connectAll(world);
+  const lasting = { rests: await world.make('rests'), asks: await world.make('asks') };
+  const got: Record<string, string> = {};
+  const expected: Record<string, string> = {};
+  for (const row of TOOL_ROWS) {
+    for (const person of PEOPLE) {
+      const changes = row.who !== READS && row.who !== EVERYBODY && row.who[person] === 'may';
+      const made = changes ? await world.make(row.state ?? 'rests') : lasting[row.state ?? 'rests'];
+      const key = `${nameOf(row)}: ${person}`;
+      const [outcome, text] = await callTool(clientOf(row, person), row.tool, row.args(made));
+      got[key] = outcome;
+      expected[key] = outcomeFor(row, person);
+      if (person === 'other' && outcome === 'ok') expect(text).not.toContain(made.sessionId);
+    }
+  }
+  expect(got).toEqual(expected);
+});
+
+test('every resource: each role what it may read, and nothing of another’s', async () => {
+  const world = await openAccessWorld();
+  const made = await world.make('rests');
+  const who: Readonly<Record<string, Verdicts>> = {
+    '': EVERYBODY,
+    '/{id}': READS,
+    '/{id}/transcript': READS,
+  };
+  for (const person of PEOPLE) {
+    const client = await world.connect(person, 'compact');
+    const { resourceTemplates } = await client.listResourceTemplates();
+    // The diff of a session without a workspace is an error for everybody; its tool has a row.
+    expect(
+      resourceTemplates.map(({ uriTemplate }) => uriTemplate.slice('claude-code://sessions'.length)).sort(),
+    ).toEqual([...Object.keys(who).filter((suffix) => suffix !== ''), '/{id}/diff'].sort());
+    for (const [suffix, row] of Object.entries(who)) {
+      const uri = `claude-code://sessions${suffix.replace('{id}', made.sessionId)}`;
+      const read = await client.readResource({ uri }).then(
+        ({ contents }) => JSON.stringify(contents),
+        () => undefined,
+      );
+      expect([person, suffix, read === undefined ? 'unseen' : 'may']).toEqual([person, suffix, row[person]]);
+      if (person === 'other' && read !== undefined) expect(read).not.toContain(made.sessionId);
+    }
+    const { resources } = await client.listResources();
+    expect(JSON.stringify(resources).includes(made.sessionId)).toBe(person !== 'other');
+  }
+});
