@@ -188,6 +188,8 @@ export const Change = z.discriminatedUnion('type', [
     commandId: StoreId,
     progress: CommandProgress,
   }),
+  /** Anybody may take back a command that nobody has taken yet. */
+  z.object({ type: z.literal('command.withdraw'), commandId: StoreId, at: Time }),
   z.object({ type: z.literal('token.put'), token: StoredToken }),
   z.object({ type: z.literal('setting.put'), key: StoreId, value: z.string() }),
 ]);

@@ -89,8 +89,9 @@ export interface StoreLeases {
   releaseLease(by: HubRef): Promise<void>;
   leases(): Promise<(StoredLease & { expired: boolean })[]>;
   /**
-   * Makes this hub the one that the sessions run on, where the hub they ran on is an earlier life of this one or its
-   * lease has expired. Returns those it got, as they are now. Commands they had under way end as `unknown`.
+   * Makes this hub the one that the sessions run on, where the hub they ran on is an earlier life of this one, or its
+   * lease has expired and they are movable. Returns those it got, as they are now. Commands that were under way for
+   * them, or for a session that never came to be, end as `unknown`.
    */
   claimSessions(by: HubRef, sessionIds: readonly string[]): Promise<StoredSession[]>;
 }
@@ -158,6 +159,8 @@ const CONFLICT_CODES = {
   unknownSession: 'SESSION_NOT_FOUND',
   /** The idempotency key was used for another command; `stored` is that one. */
   keyReused: 'INVALID_ARGUMENT',
+  /** Too late to withdraw it; `stored` is how far it has got. */
+  begun: 'SESSION_BUSY',
   /** Out of step with what is stored: a defect of the caller. */
   outOfStep: 'INTERNAL',
 } as const satisfies Record<string, ErrorCode>;

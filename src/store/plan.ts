@@ -80,7 +80,7 @@ export function needsOf(changes: readonly Change[]): Needs {
     if (change.type === 'request.settle') needs.requests.add(change.requestId);
     if (change.type === 'grant.add') needs.grants.add(change.grant.id);
     if (change.type === 'grant.close') needs.grants.add(change.grantId);
-    if (change.type === 'command.finish') needs.commands.add(change.commandId);
+    if (change.type === 'command.finish' || change.type === 'command.withdraw') needs.commands.add(change.commandId);
     if (change.type === 'command.add') {
       const { id, principal, key } = change.command;
       needs.commands.add(id);
@@ -90,7 +90,7 @@ export function needsOf(changes: readonly Change[]): Needs {
   return needs;
 }
 
-/** Whose session a change belongs to; anybody may add a command, a token or a setting. */
+/** Whose session a change belongs to; anybody may add or withdraw a command, add a token or a setting. */
 export function sessionOf(change: Change): string | undefined {
   switch (change.type) {
     case 'session.put':
@@ -109,6 +109,7 @@ export function sessionOf(change: Change): string | undefined {
     case 'command.finish':
       return change.sessionId;
     case 'command.add':
+    case 'command.withdraw':
     case 'token.put':
     case 'setting.put':
       return undefined;
@@ -140,6 +141,9 @@ function checkOwner(change: Change, by: HubRef | undefined, { lease, sessions }:
     throw new StoreConflict('fenced', `Session ${sessionId} runs on hub ${owner.hub} now.`, owner);
   }
 }
+
+/** The error of a command that was taken back before anybody took it. */
+export const WITHDRAWN = 'withdrawn';
 
 class Batch {
   readonly #loaded: Loaded;
@@ -216,6 +220,9 @@ class Batch {
         this.#command({ ...command, progress: change.progress });
         return;
       }
+      case 'command.withdraw':
+        this.#withdraw(change.commandId, change.at);
+        return;
       case 'token.put':
         this.#write(change.token.id, { table: 'tokens', row: change.token });
         return;
@@ -256,6 +263,14 @@ class Batch {
     }
     const message = 'This idempotency key was used for another command; use a new one.';
     throw new StoreConflict('keyReused', message, known);
+  }
+
+  #withdraw(id: string, at: number): void {
+    const command = this.#loaded.commands.get(id);
+    if (command?.progress.status === 'failed' && command.progress.error === WITHDRAWN) return;
+    if (command?.progress.status !== 'queued')
+      throw new StoreConflict('begun', `Command ${id} is no longer queued.`, command?.progress);
+    this.#command({ ...command, progress: { status: 'failed', at, error: WITHDRAWN } });
   }
 
   #commandWithKeyOf({ principal, key }: StoredCommand): StoredCommand | undefined {

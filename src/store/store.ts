@@ -17,6 +17,8 @@ const POSITIONED: ReadonlySet<RowWrite['table']> = new Set([
 /** The contract over any implementation: rules here, rows there. */
 export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVENT_BOUNDS): Store {
   const { reads } = backend;
+  const aside: NonNullable<Backend['transactAside']> =
+    backend.transactAside?.bind(backend) ?? ((work) => backend.transact('lazy', work));
 
   const write = async (changes: readonly Change[], by?: HubRef): Promise<void> => {
     if (changes.length === 0) return;
@@ -64,6 +66,7 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
 
   const acquireLease = (hub: string, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease> =>
     backend.transact('durable', async (tables) => {
+      await tables.lease(hub, 'alone');
       const [fence, now] = [await tables.nextFence(), await tables.now()];
       const lease: StoredLease = { hub, fence, expiresAt: now + ttlMs, info };
       await tables.saveLease(lease);
@@ -72,7 +75,7 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
     });
 
   const renewLease = (by: HubRef, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease> =>
-    backend.transact('lazy', async (tables) => {
+    aside(async (tables) => {
       checkLease(by, await tables.lease(by.hub));
       const lease: StoredLease = { ...by, expiresAt: (await tables.now()) + ttlMs, info };
       await tables.saveLease(lease);
@@ -95,15 +98,19 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
         return lease === undefined || lease.expiresAt <= now;
       };
       const claimed: StoredSession[] = [];
-      for (const session of await tables.sessionsToClaim(sessionIds)) {
-        if (await isFree(session.runsOn)) claimed.push({ ...session, runsOn: by });
+      const known = await tables.sessionsToClaim(sessionIds);
+      for (const session of known) {
+        const mayHave = session.runsOn.hub === by.hub || session.movable === true;
+        if (mayHave && (await isFree(session.runsOn))) claimed.push({ ...session, runsOn: by });
       }
       await save(
         tables,
         claimed.map((row): RowWrite => ({ table: 'sessions', row, isNew: false })),
       );
+      const left = new Set(known.map(({ id }) => id));
+      for (const { id } of claimed) left.delete(id);
       const abandoned: StoredCommand[] = [];
-      for (const command of await tables.commandsTakenFor(sessionIds)) {
+      for (const command of await tables.commandsTakenFor(sessionIds.filter((id) => !left.has(id)))) {
         if (command.progress.status === 'taken' && (await isFree(command.progress.by))) abandoned.push(command);
       }
       await abandon(tables, abandoned);

@@ -10,6 +10,11 @@ export interface Backend {
   readonly reads: StoreReads & Pick<Tables, 'leases' | 'now'>;
   /** Commits when `work` resolves, undoes it when `work` throws. Rows that `work` loads do not change until then. */
   transact<T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T>;
+  /**
+   * For what must not wait for anything else that is going on here, and that nobody needs to be told of. Where it is
+   * missing, nobody else has a share in the store and waiting does no harm.
+   */
+  transactAside?<T>(work: (tables: Tables) => Promise<T>): Promise<T>;
   /** After something was forgotten, where the implementation does not do so by itself. */
   giveBackSpace?(): Promise<void>;
   subscribe(wake: () => void): () => void;
@@ -36,7 +41,8 @@ export interface Tables {
   setting(key: string): Promise<string | undefined>;
 
   nextFence(): Promise<number>;
-  lease(hub: string): Promise<StoredLease | undefined>;
+  /** `alone`: once those who write in its name have done so, and before any of them does so again. */
+  lease(hub: string, alone?: 'alone'): Promise<StoredLease | undefined>;
   leases(): Promise<StoredLease[]>;
   saveLease(lease: StoredLease): Promise<void>;
 

@@ -312,6 +312,22 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.command('c1')).toMatchObject({ progress: { status: 'done' } });
     });
 
+    test('one that nobody has taken can be withdrawn by anybody, and no other', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub))], hub);
+      await store.write([send(command('s1', 'c1')), send(command('s1', 'c2')), send(command('s1', 'c3'))]);
+      await store.takeCommands(hub, 1);
+      const withdraw = (commandId: string): Change => ({ type: 'command.withdraw', commandId, at: T0 + 5 });
+      for (let time = 0; time < 2; time++) await store.write([withdraw('c2')]);
+      const withdrawn = { status: 'failed', at: T0 + 5, error: 'withdrawn' };
+      expect(await store.command('c2')).toMatchObject({ progress: withdrawn });
+      const begun = { conflict: 'begun', stored: { status: 'taken' } };
+      await expect(store.write([withdraw('c1')])).rejects.toMatchObject(begun);
+      await expect(store.write([withdraw('c9')])).rejects.toMatchObject({ conflict: 'begun' });
+      await store.write([finish('s1', 'c1', { status: 'done', at: T0, result: {} })], hub);
+      expect(await store.takeCommands(hub, 5)).toMatchObject([{ id: 'c3' }]);
+    });
+
     test('one that was begun by a life that is over ends as unknown, and the next ones go on', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub))], hub);
@@ -352,7 +368,8 @@ describe.each(kinds)('%s', (kind) => {
       const clock = manualNow();
       const { store, hub: a } = await opened({ now: clock.now });
       const b = ref(await store.acquireLease('hub-b', 60_000, { places: 3 }));
-      await store.write([put(session('s1', a)), put(session('s2', a)), send(command('s1', 'c1'))], a);
+      const movable = (id: string): Change => put(session(id, a, { movable: true }));
+      await store.write([movable('s1'), movable('s2'), send(command('s1', 'c1'))], a);
       await store.takeCommands(a, 1);
       clock.advance(14_999);
       expect(await store.claimSessions(b, ['s1'])).toEqual([]);
@@ -377,9 +394,24 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.claimSessions(b, ['s1', 's2'])).toMatchObject([{ id: 's2' }]);
     });
 
+    test('a session that cannot move waits for its own hub, with the command that was under way', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub)), send(command('s1', 'c1'))], hub);
+      await store.write([send(command('unborn', 'c2', { placedOn: 'hub-a' }))]);
+      await store.takeCommands(hub, 2);
+      await store.releaseLease(hub);
+      const other = ref(await store.acquireLease('hub-b', 15_000, {}));
+      expect(await store.claimSessions(other, ['s1', 'unborn'])).toEqual([]);
+      expect(await store.command('c1')).toMatchObject({ progress: { status: 'taken' } });
+      // Nobody else will ever know how this one ended.
+      expect(await store.command('c2')).toMatchObject({ progress: { status: 'unknown' } });
+      const reborn = ref(await store.acquireLease('hub-a', 15_000, {}));
+      expect(await store.claimSessions(reborn, ['s1'])).toMatchObject([{ id: 's1', runsOn: reborn }]);
+    });
+
     test('of two hubs that claim the same session at once, one gets it', async () => {
       const { store, hub } = await opened();
-      await store.write([put(session('s1', hub))], hub);
+      await store.write([put(session('s1', hub, { movable: true }))], hub);
       await store.releaseLease(hub);
       const hubs = await Promise.all(['b', 'c', 'd'].map(async (id) => ref(await store.acquireLease(id, 60_000, {}))));
       const claims = await Promise.all(hubs.map((by) => store.claimSessions(by, ['s1'])));

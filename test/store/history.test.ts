@@ -29,7 +29,7 @@ const BOUNDS = { maxEvents: 6, maxBytes: 400 };
 const TYPES: readonly Change['type'][] = [
   ...(['session.put', 'session.put', 'event.append', 'event.append', 'event.append', 'message.put'] as const),
   ...(['message.delivered', 'request.open', 'request.settle', 'grant.add', 'grant.close', 'command.add'] as const),
-  ...(['command.finish', 'token.put', 'setting.put'] as const),
+  ...(['command.finish', 'command.withdraw', 'token.put', 'setting.put'] as const),
 ];
 
 const draft = fc.record({
@@ -183,7 +183,14 @@ class Player {
       switch (type) {
         case 'session.put': {
           const tag = (['idle', 'running', 'waiting', 'error'] as const)[n]!;
-          return rows.put(rows.session(id, by, { state: { tag }, lastActiveAt: now, title: flag ? 'Ä%_' : 'b' }));
+          return rows.put(
+            rows.session(id, by, {
+              state: { tag },
+              lastActiveAt: now,
+              title: flag ? 'Ä%_' : 'b',
+              ...(s > 0 && { movable: true }),
+            }),
+          );
         }
         case 'event.append': {
           const eventId = next.get(id)! - (n === 3 ? 1 : 0);
@@ -211,6 +218,8 @@ class Player {
         }
         case 'command.finish':
           return rows.finish(id, `c-${id}-${n}-${flag}`, { status: 'done', at: now, result: { n } });
+        case 'command.withdraw':
+          return { type, commandId: `c-${id}-${n}-${flag}`, at: now };
         case 'token.put':
           return { type, token: rows.token(`t${n}`, flag ? { revokedAt: now } : {}) };
         case 'setting.put':

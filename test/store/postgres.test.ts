@@ -7,6 +7,7 @@ import type { Store } from '../../src/store/contract.ts';
 import { follow } from '../../src/store/follow.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/open.ts';
 import { MIGRATIONS } from '../../src/store/sql/migrate.ts';
+import { eventually } from '../harness/eventually.ts';
 import { startPostgres, type Postgres } from '../harness/postgres.ts';
 import { append, command, event, put, send, session } from './rows.ts';
 import { closedAfterwards, withPostgres } from './stores.ts';
@@ -114,6 +115,33 @@ test('two processes of one hub that take commands at once never take the same on
   const takenIds = taken.flat().map(({ id }) => id);
   expect(new Set(takenIds).size).toBe(takenIds.length);
   expect(takenIds.every((id) => id.endsWith('-1'))).toBe(true);
+});
+
+test('a lease is renewed while the pool is used up by a write that waits, and after its connection was cut', async () => {
+  const schema = freshSchema();
+  const store = await openAt(schema, { connections: 1 });
+  const hub = await hubOf(store);
+  await withPostgres(postgres.url, async (client) => {
+    await client.query('BEGIN');
+    await client.query(`SELECT * FROM "${schema}".counters FOR UPDATE`);
+    let isStored = false;
+    const stored = store.write([put(session('s1', hub))], hub).then(() => (isStored = true));
+    await eventually(
+      async () => {
+        const { rowCount } = await client.query(
+          `SELECT 1 FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid() AND locktype = 'transactionid'`,
+        );
+        return rowCount;
+      },
+      { what: 'the write waits' },
+    );
+    const { expiresAt } = await store.renewLease(hub, 15_000, {});
+    expect({ isStored, expiresAt: expiresAt > 0 }).toEqual({ isStored: false, expiresAt: true });
+    await client.query('ROLLBACK');
+    await stored;
+  });
+  await cutConnections();
+  await eventually(() => store.renewLease(hub, 15_000, {}).then(Boolean, () => false), { what: 'a new connection' });
 });
 
 test('batches that touch the same sessions in different orders all get through', async () => {

@@ -11,6 +11,7 @@ import type { Backend, Durability, Tables } from '../tables.ts';
 import { WakeUps } from '../wake-ups.ts';
 import { isWorthAnotherTry, toDomainError } from './errors.ts';
 import { Listener } from './listener.ts';
+import { SideConnection } from './side-connection.ts';
 
 export interface PostgresStoreOptions {
   readonly url: string;
@@ -26,13 +27,16 @@ export interface PostgresStoreOptions {
 }
 
 const MAX_TRIES = 8;
+/** What does not wait for others does not wait for a lost connection either. */
+const SIDE_MS = 2_000;
 /** "ccm store", as a number: any that nobody else uses. */
 const MIGRATION_LOCK = 0x63636d73;
 
 const dialect: Dialect = {
   lock: {
     update: ' FOR UPDATE',
-    share: ' FOR SHARE',
+    // Renewing a lease changes no key of its row, and so does not wait for writes that depend on it.
+    share: ' FOR KEY SHARE',
     skipTaken: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
   },
   contains: (column) => `strpos(${column}, ?) > 0`,
@@ -76,6 +80,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
   await listener.start();
 
+  const aside = new SideConnection({
+    connect: () => new pg.Client({ ...settings, connectionTimeoutMillis: SIDE_MS, query_timeout: SIDE_MS }),
+    schema,
+  });
+
   const transactOnce = async <T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T> => {
     const client = await connected(pool);
     let failure: Error | undefined;
@@ -111,20 +120,21 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     wakeUps.clear();
-    await listener.close();
+    await Promise.all([listener.close(), aside.close()]);
     await pool.end();
   };
   const backend: Backend = {
     kind: 'postgres',
     reads: new SqlReads(connection(pool, now)),
     transact,
+    transactAside: (work) => asked(aside.transact((client) => work(new SqlTables(connection(client, now))))),
     subscribe: (wake) => wakeUps.subscribe(wake),
     close: () => (closed ??= close()),
   };
   return createStore(backend, bounds);
 }
 
-function connection(on: pg.Pool | pg.PoolClient, now: (() => number) | undefined): SqlConnection {
+function connection(on: pg.Pool | pg.ClientBase, now: (() => number) | undefined): SqlConnection {
   const query = async (text: string, parameters: readonly SqlValue[] = []): Promise<SqlRow[]> =>
     (await asked(on.query<SqlRow>(numbered(text), [...parameters]))).rows;
   const clock = async (): Promise<number> => {

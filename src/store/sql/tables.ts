@@ -145,8 +145,9 @@ export class SqlTables implements Tables {
     return row && String(row['value']);
   }
 
-  async lease(hub: string): Promise<StoredLease | undefined> {
-    const [row] = await this.#sql.query(`SELECT data FROM leases WHERE hub = ?${this.#sql.dialect.lock.share}`, [hub]);
+  async lease(hub: string, alone?: 'alone'): Promise<StoredLease | undefined> {
+    const { share, update } = this.#sql.dialect.lock;
+    const [row] = await this.#sql.query(`SELECT data FROM leases WHERE hub = ?${alone ? update : share}`, [hub]);
     return row && toLease(row);
   }
 
