@@ -144,6 +144,14 @@ export const StoredToken = z.object({
 });
 export type StoredToken = z.infer<typeof StoredToken>;
 
+/** A file of Claude Code's transcript: the conversation itself, or that of a sub-agent by its path below it. */
+export const TranscriptPart = z.object({ sessionId: StoreId, subpath: Text.min(1).optional() });
+export type TranscriptPart = z.infer<typeof TranscriptPart>;
+
+/** A line of it, as Claude Code wrote it. Most have a `uuid`. */
+export const TranscriptEntry = z.looseObject({ type: z.string(), uuid: z.string().optional() });
+export type TranscriptEntry = z.infer<typeof TranscriptEntry>;
+
 export const StoredLease = z.object({
   ...HubRef.shape,
   /** By the store's clock. */

@@ -20,9 +20,11 @@ import type {
   StoredRequest,
   StoredSession,
   StoredToken,
+  TranscriptEntry,
+  TranscriptPart,
 } from '../schema/store.ts';
 
-export interface Store extends StoreReads, StoreLeases {
+export interface Store extends StoreReads, StoreLeases, StoreTranscripts {
   readonly kind: 'memory' | 'sqlite' | 'postgres';
 
   /**
@@ -94,6 +96,18 @@ export interface StoreLeases {
    * them, or for a session that never came to be, end as `unknown`.
    */
   claimSessions(by: HubRef, sessionIds: readonly string[]): Promise<StoredSession[]>;
+}
+
+/** Claude Code's own record of a session, so that another machine can continue it. Gone with its session. */
+export interface StoreTranscripts {
+  /** In the order of the calls. An entry whose `uuid` this part has already is left out; one without is always added. */
+  appendTranscript(by: HubRef, part: TranscriptPart, entries: readonly TranscriptEntry[]): Promise<void>;
+  /** Puts these in place of all that the part has. */
+  replaceTranscript(by: HubRef, part: TranscriptPart, entries: readonly TranscriptEntry[]): Promise<void>;
+  /** Nothing where nothing was ever appended. */
+  transcript(part: TranscriptPart): Promise<TranscriptEntry[] | undefined>;
+  /** The parts of a session beside the conversation itself. */
+  transcriptSubpaths(sessionId: string): Promise<string[]>;
 }
 
 export interface SessionQuery {

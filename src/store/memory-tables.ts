@@ -10,9 +10,11 @@ import type {
   StoredRequest,
   StoredSession,
   StoredToken,
+  TranscriptPart,
 } from '../schema/store.ts';
 import type { EventPage, FeedPage, InboxQuery, Page, Retention, SessionQuery, StoreReads } from './contract.ts';
 import { EMPTY_BOOK, type EventBook, type EventSize } from './event-bounds.ts';
+import { MemoryTranscripts } from './memory-transcripts.ts';
 import type { Loaded, Needs } from './plan.ts';
 import {
   activityEnd,
@@ -27,7 +29,7 @@ import {
   toPage,
   type PageEnd,
 } from './row-facts.ts';
-import type { PositionedWrite, Tables } from './tables.ts';
+import type { PositionedWrite, Tables, TranscriptReads } from './tables.ts';
 
 interface Entry<Row> {
   /** The position of the last change. */
@@ -64,7 +66,7 @@ class Rows<Row> extends Map<string, Entry<Row>> {
 }
 
 /** Everything in maps; what goes in and out is a copy. */
-export class MemoryTables implements Tables, StoreReads {
+export class MemoryTables implements Tables, StoreReads, TranscriptReads {
   readonly #sessions = new Rows<StoredSession>();
   readonly #books = new Map<string, EventBook>();
   readonly #events = new Map<string, Map<number, MemoryEvent>>();
@@ -76,6 +78,7 @@ export class MemoryTables implements Tables, StoreReads {
   readonly #removals = new Rows<StoredRemoval>();
   readonly #leases = new Rows<StoredLease>();
   readonly #settings = new Map<string, string>();
+  readonly transcripts = new MemoryTranscripts();
   /** By rising position. */
   readonly #feed = new Map<number, FeedEntry>();
   readonly #now: () => number;
@@ -240,6 +243,7 @@ export class MemoryTables implements Tables, StoreReads {
       for (const { row } of this.#eventsOf(id)) this.#dropEvent(id, row.id);
       this.#events.delete(id);
       this.#books.delete(id);
+      this.transcripts.forget(id);
     }
     this.#remove(this.#sessions, ({ id }) => gone.has(id));
     this.#remove(this.#messages, ({ sessionId }) => gone.has(sessionId));
@@ -343,6 +347,14 @@ export class MemoryTables implements Tables, StoreReads {
 
   async setting(key: string): Promise<string | undefined> {
     return this.#settings.get(key);
+  }
+
+  transcript(part: TranscriptPart): ReturnType<TranscriptReads['transcript']> {
+    return this.transcripts.transcript(part);
+  }
+
+  transcriptSubpaths(sessionId: string): Promise<string[]> {
+    return this.transcripts.transcriptSubpaths(sessionId);
   }
 
   #book(sessionId: string): EventBook {

@@ -20,10 +20,10 @@ export function openMemoryStore({ bounds, now = Date.now }: MemoryStoreOptions =
       kind: 'memory',
       reads: tables,
       // `save` comes last in every transaction and cannot fail half-way, so there is nothing to undo.
-      transact: (_durability, work) =>
+      transact: (durability, work) =>
         queue.run(async () => {
           const result = await work(tables);
-          wakeUps.wake();
+          if (durability !== 'quiet') wakeUps.wake();
           return result;
         }),
       subscribe: (wake) => wakeUps.subscribe(wake),

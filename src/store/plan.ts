@@ -65,14 +65,18 @@ export type RowWrite =
   | { readonly table: 'removals'; readonly row: StoredRemoval }
   | { readonly table: 'settings'; readonly key: string; readonly value: string };
 
-export function needsOf(changes: readonly Change[]): Needs {
-  const needs: Needs = {
+export function noNeeds(): Needs {
+  return {
     sessions: new Set(),
     requests: new Set(),
     commands: new Set(),
     commandKeys: new Map(),
     grants: new Set(),
   };
+}
+
+export function needsOf(changes: readonly Change[]): Needs {
+  const needs = noNeeds();
   for (const change of changes) {
     const sessionId = sessionOf(change);
     if (sessionId !== undefined) needs.sessions.add(sessionId);
@@ -137,9 +141,24 @@ function checkOwner(change: Change, by: HubRef | undefined, { lease, sessions }:
   checkLease(by, lease);
   const sessionId = sessionOf(change) ?? '';
   const owner = sessions.get(sessionId)?.runsOn ?? (change.type === 'session.put' ? change.session.runsOn : undefined);
-  if (owner && (owner.hub !== by.hub || owner.fence !== by.fence)) {
-    throw new StoreConflict('fenced', `Session ${sessionId} runs on hub ${owner.hub} now.`, owner);
-  }
+  if (owner) checkRunsOn(sessionId, by, owner);
+}
+
+/** For what is stored beside the rows; the session has to be there. */
+export function checkSessionOwner(sessionId: string, by: HubRef, { lease, sessions }: Loaded): void {
+  checkLease(by, lease);
+  const session = sessions.get(sessionId);
+  if (!session) throw unknownSession(sessionId);
+  checkRunsOn(sessionId, by, session.runsOn);
+}
+
+function checkRunsOn(sessionId: string, by: HubRef, owner: HubRef): void {
+  if (owner.hub === by.hub && owner.fence === by.fence) return;
+  throw new StoreConflict('fenced', `Session ${sessionId} runs on hub ${owner.hub} now.`, owner);
+}
+
+function unknownSession(id: string): StoreConflict {
+  return new StoreConflict('unknownSession', `There is no session ${id}.`);
 }
 
 /** The error of a command that was taken back before anybody took it. */
@@ -280,7 +299,7 @@ class Batch {
 
   #session(id: string): SessionEntry {
     const session = this.#loaded.sessions.get(id);
-    if (!session) throw new StoreConflict('unknownSession', `There is no session ${id}.`);
+    if (!session) throw unknownSession(id);
     return session;
   }
 

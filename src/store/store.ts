@@ -3,6 +3,7 @@ import { DEFAULT_EVENT_BOUNDS, type EventBounds, type Retention, type Store } fr
 import { dropOldest, isOver } from './event-bounds.ts';
 import { checkLease, needsOf, plan, sessionOf, type RowWrite } from './plan.ts';
 import type { Backend, PositionedWrite, Tables } from './tables.ts';
+import { storeTranscripts } from './transcripts.ts';
 
 /** Those whose rows are in the feed, and messages, which are ordered by it. */
 const POSITIONED: ReadonlySet<RowWrite['table']> = new Set([
@@ -138,6 +139,7 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
     tokenByHash: (hash) => reads.tokenByHash(hash),
     tokens: () => reads.tokens(),
     setting: (key) => reads.setting(key),
+    ...storeTranscripts(backend),
     write,
     ensureSetting,
     takeCommands,

@@ -1,13 +1,13 @@
 /** What an implementation brings: rows, transactions and wake-ups. Everything else is shared. */
 
-import type { HubRef, StoredCommand, StoredLease, StoredSession } from '../schema/store.ts';
-import type { Retention, Store, StoreReads } from './contract.ts';
+import type { HubRef, StoredCommand, StoredLease, StoredSession, TranscriptPart } from '../schema/store.ts';
+import type { Retention, Store, StoreReads, StoreTranscripts } from './contract.ts';
 import type { EventSize } from './event-bounds.ts';
 import type { Loaded, Needs, RowWrite } from './plan.ts';
 
 export interface Backend {
   readonly kind: Store['kind'];
-  readonly reads: StoreReads & Pick<Tables, 'leases' | 'now'>;
+  readonly reads: StoreReads & Pick<Tables, 'leases' | 'now'> & TranscriptReads;
   /** Commits when `work` resolves, undoes it when `work` throws. Rows that `work` loads do not change until then. */
   transact<T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T>;
   /**
@@ -21,8 +21,13 @@ export interface Backend {
   close(): Promise<void>;
 }
 
-/** `lazy`: kept through a crash of the process, not through a power cut. */
-export type Durability = 'durable' | 'lazy';
+/**
+ * `lazy`: kept through a crash of the process, not through a power cut. `quiet`: the same, and nobody is woken, because
+ * no feed shows it.
+ */
+export type Durability = 'durable' | 'lazy' | 'quiet';
+
+export type TranscriptReads = Pick<StoreTranscripts, 'transcript' | 'transcriptSubpaths'>;
 
 /** Inside a transaction. */
 export interface Tables {
@@ -54,6 +59,23 @@ export interface Tables {
 
   /** The sessions that went, as they were found by. */
   forget(retention: Retention): Promise<Pick<StoredSession, 'id' | 'principal'>[]>;
+
+  readonly transcripts: TranscriptTable;
+}
+
+export interface TranscriptTable {
+  /** 0 where there is none. */
+  lastPosition(part: TranscriptPart): Promise<number>;
+  /** Those of them that the part has. */
+  knownUuids(part: TranscriptPart, uuids: readonly string[]): Promise<Set<string>>;
+  add(part: TranscriptPart, rows: readonly TranscriptRow[]): Promise<void>;
+  remove(part: TranscriptPart): Promise<void>;
+}
+
+export interface TranscriptRow {
+  readonly position: number;
+  readonly uuid: string | undefined;
+  readonly json: string;
 }
 
 /** `seq` is 0 where the row is not in the feed. */

@@ -90,9 +90,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     let failure: Error | undefined;
     try {
       await asked(client.query('BEGIN'));
-      if (durability === 'lazy') await asked(client.query('SET LOCAL synchronous_commit = off'));
+      if (durability !== 'durable') await asked(client.query('SET LOCAL synchronous_commit = off'));
       const result = await work(new SqlTables(connection(client, now)));
-      await asked(client.query('SELECT pg_notify($1, $2)', [channel, self]));
+      if (durability !== 'quiet') await asked(client.query('SELECT pg_notify($1, $2)', [channel, self]));
       await asked(client.query('COMMIT'));
       return result;
     } catch (error) {
@@ -108,7 +108,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     for (let attempt = 1; ; attempt++) {
       try {
         const result = await transactOnce(durability, work);
-        wakeUps.wake();
+        if (durability !== 'quiet') wakeUps.wake();
         return result;
       } catch (error) {
         if (!isWorthAnotherTry(error) || attempt === MAX_TRIES) throw error;

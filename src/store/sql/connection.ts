@@ -42,3 +42,8 @@ export async function insertRows(
     await query(`INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values}${onConflict}`, chunk.flat());
   }
 }
+
+/** A statement takes only so many parameters. */
+export function* inChunks<T>(values: readonly T[], size: number): Generator<T[]> {
+  for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size);
+}

@@ -2,9 +2,10 @@ import { DomainError } from '../../errors/errors.ts';
 import type { SqlConnection } from './connection.ts';
 import { FIRST } from './migrations/0001-first.ts';
 import { REMOVALS } from './migrations/0002-removals.ts';
+import { TRANSCRIPTS } from './migrations/0003-transcripts.ts';
 
 /** In order, the first is version 1. Never changed once released: what is wrong is put right by the next one. */
-export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS];
+export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS];
 
 /**
  * Brings the tables to this program's version, inside the caller's transaction, which keeps others from doing the

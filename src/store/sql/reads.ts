@@ -2,7 +2,8 @@
 
 import type { EventPage, FeedPage, InboxQuery, Page, SessionQuery, StoreReads } from '../contract.ts';
 import { activityEnd, creationEnd, fromCursor, toPage } from '../row-facts.ts';
-import type { StoredLease, StoredRequest, StoredSession } from '../../schema/store.ts';
+import type { StoredLease, StoredRequest, StoredSession, TranscriptPart } from '../../schema/store.ts';
+import type { TranscriptReads } from '../tables.ts';
 import { slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import {
   toBook,
@@ -16,6 +17,7 @@ import {
   toSession,
   toToken,
 } from './rows.ts';
+import { SqlTranscripts } from './transcripts.ts';
 
 const FEED = `
   SELECT * FROM (
@@ -33,11 +35,13 @@ const EVENTS = `
     LEFT JOIN (SELECT * FROM events WHERE session_id = ? AND id > ? ORDER BY id LIMIT ?) e ON e.session_id = s.id
    WHERE s.id = ? ORDER BY e.id`;
 
-export class SqlReads implements StoreReads {
+export class SqlReads implements StoreReads, TranscriptReads {
   readonly #sql: SqlConnection;
+  readonly #transcripts: SqlTranscripts;
 
   constructor(sql: SqlConnection) {
     this.#sql = sql;
+    this.#transcripts = new SqlTranscripts(sql);
   }
 
   now(): Promise<number> {
@@ -125,6 +129,14 @@ export class SqlReads implements StoreReads {
 
   async setting(key: string): Promise<string | undefined> {
     return this.#first((row) => String(row['value']), 'SELECT value FROM settings WHERE name = ?', key);
+  }
+
+  transcript(part: TranscriptPart): ReturnType<TranscriptReads['transcript']> {
+    return this.#transcripts.transcript(part);
+  }
+
+  transcriptSubpaths(sessionId: string): Promise<string[]> {
+    return this.#transcripts.transcriptSubpaths(sessionId);
   }
 
   leases(): Promise<StoredLease[]> {

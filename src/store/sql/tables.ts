@@ -5,8 +5,9 @@ import type { EventSize } from '../event-bounds.ts';
 import type { Loaded, Needs, RowWrite } from '../plan.ts';
 import { deadAt, finishedAt, holdsWork, searchText, toJson } from '../row-facts.ts';
 import type { PositionedWrite, Tables } from '../tables.ts';
-import { insertRows, slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
+import { inChunks, insertRows, slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import { toBook, toCommand, toGrant, toLease, toRequest, toSession } from './rows.ts';
+import { SqlTranscripts } from './transcripts.ts';
 
 const SESSION_COLUMNS = [
   'id',
@@ -52,9 +53,11 @@ const NEXT_COMMANDS = `
 /** Inside one transaction of one connection. */
 export class SqlTables implements Tables {
   readonly #sql: SqlConnection;
+  readonly transcripts: SqlTranscripts;
 
   constructor(sql: SqlConnection) {
     this.#sql = sql;
+    this.transcripts = new SqlTranscripts(sql);
   }
 
   now(): Promise<number> {
@@ -133,7 +136,7 @@ export class SqlTables implements Tables {
     } else if (write.table === 'messages' && !write.row) {
       await query('DELETE FROM messages WHERE session_id = ? AND id = ?', [write.sessionId, write.id]);
     } else if (write.table === 'dropped') {
-      for (const ids of chunks(write.eventIds, 500)) {
+      for (const ids of inChunks(write.eventIds, 500)) {
         const text = `DELETE FROM events WHERE session_id = ? AND id IN (${slots(ids)})`;
         await query(text, [write.sessionId, ...ids]);
       }
@@ -189,7 +192,7 @@ export class SqlTables implements Tables {
     );
     const gone = old.map((row) => ({ id: String(row['id']), principal: String(row['principal']) }));
     const ids = gone.map(({ id }) => id);
-    for (const table of ['events', 'messages', 'requests', 'commands', 'grants']) {
+    for (const table of ['events', 'messages', 'requests', 'commands', 'grants', 'transcripts']) {
       await this.#in(`DELETE FROM ${table} WHERE session_id`, ids);
     }
     await this.#in('DELETE FROM sessions WHERE id', ids);
@@ -215,7 +218,7 @@ export class SqlTables implements Tables {
 
   async #in(statement: string, ids: readonly string[], end = ''): Promise<SqlRow[]> {
     const rows: SqlRow[] = [];
-    for (const some of chunks(ids, 500)) {
+    for (const some of inChunks(ids, 500)) {
       rows.push(...(await this.#sql.query(`${statement} IN (${slots(some)})${end}`, some)));
     }
     return rows;
@@ -306,8 +309,4 @@ function collect(
 
 function byId<Row extends { id: string }>(rows: readonly Row[]): Map<string, Row> {
   return new Map(rows.map((row) => [row.id, row]));
-}
-
-function* chunks<T>(values: readonly T[], size: number): Generator<T[]> {
-  for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size);
 }

@@ -92,7 +92,7 @@ export function sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged
         try {
           const result = await work(tables);
           checked(() => writer.exec('COMMIT'));
-          wakeUps.wake();
+          if (durability !== 'quiet') wakeUps.wake();
           return result;
         } catch (error) {
           rollBack();
