@@ -61,11 +61,18 @@ const BRANCH = /^ref: (refs\/heads\/.+)\n?$/;
 
 /** Mostly it stands in a file; git is asked only where it does not. Undefined before the first commit. */
 async function headCommit({ host, checkout: { gitDir, commonDir } }: Seal): Promise<string | undefined> {
-  const read = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
-  const head = await read(path.join(gitDir, 'HEAD'));
+  const read = (...names: string[]): Promise<string> => readFile(path.join(...names), 'utf8').catch(() => '');
+  const head = await read(gitDir, 'HEAD');
   const branch = BRANCH.exec(head)?.[1];
-  const found = OID.exec(branch === undefined ? head : await read(path.join(commonDir, branch)))?.[1];
+  const found = branch === undefined ? OID.exec(head)?.[1] : await branchTip(branch);
   return found ?? (await readHead(host, gitDir)).commit;
+
+  async function branchTip(name: string): Promise<string | undefined> {
+    const loose = await read(commonDir, name);
+    if (loose !== '') return OID.exec(loose)?.[1];
+    const line = (await read(commonDir, 'packed-refs')).split('\n').find((packed) => packed.endsWith(` ${name}`));
+    return OID.exec(line?.slice(0, -name.length - 1) ?? '')?.[1];
+  }
 }
 
 /** Everything in the working tree is as the commit has it. */
@@ -84,25 +91,52 @@ export interface StatusEntry {
 
 /** What is not as HEAD has it, without what only a running sandbox put there. */
 export async function readStatus(git: Git, workTree: string): Promise<StatusEntry[]> {
-  const [seen, hidden] = await Promise.all([git(STATUS), hiddenFiles(git, workTree)]);
-  const text = hidden.length === 0 ? seen : await statusWith(git, hidden);
-  const entries = parseStatus(text);
+  // Two processes at once: git compares the files it knows in several threads, but looks for new ones in a single one.
+  const [tracked, { marked, untracked }] = await Promise.all([git(STATUS), listFiles(git, true)]);
+  const hidden = await hiddenAmong(marked, workTree);
+  const text = hidden.length === 0 ? tracked : await statusWith(git, hidden);
+  const entries = parseStatus(text + untracked.map((name) => `? ${name}\0`).join(''));
   const isReal = await Promise.all(entries.map(async (entry) => !(await isMountPoint(entry, workTree))));
   return entries.filter((_, index) => isReal[index]);
 }
 
-const STATUS = ['status', '--porcelain=v2', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=dirty'];
+const STATUS = ['status', '--porcelain=v2', '-z', '--untracked-files=no', '--no-renames', '--ignore-submodules=dirty'];
 
 /** Files whose changes git is told not to look for (`update-index --assume-unchanged`, `--skip-worktree`). */
 export async function hiddenFiles(git: Git, workTree: string): Promise<string[]> {
-  const marked = zeroSeparated(await git(['ls-files', '-v', '-z'])).filter((line) => /^[a-zS] /.test(line));
+  return hiddenAmong((await listFiles(git, false)).marked, workTree);
+}
+
+interface ListedFiles {
+  /** With the letter of the mark and a space before the name. */
+  readonly marked: readonly string[];
+  readonly untracked: readonly string[];
+}
+
+async function listFiles(git: Git, withUntracked: boolean): Promise<ListedFiles> {
+  const others = withUntracked ? ['--others', '--exclude-standard'] : [];
+  const { stdout } = await git.bytes(['ls-files', '--cached', ...others, '-v', '-z']);
+  const unusual = unusualEntries(stdout);
+  return {
+    marked: unusual.filter((entry) => /^[a-zS] /.test(entry)),
+    untracked: unusual.filter((entry) => entry.startsWith('? ')).map((entry) => entry.slice(2)),
+  };
+}
+
+/** All but the entries of plain tracked files: of a large repository those are not even made into strings. */
+function unusualEntries(listed: Buffer): string[] {
+  const found = `\0${listed.toString('latin1')}`.matchAll(/\0(?!H )([^\0]+)/g);
+  return [...found].map(([, entry = '']) => Buffer.from(entry, 'latin1').toString('utf8'));
+}
+
+async function hiddenAmong(marked: readonly string[], workTree: string): Promise<string[]> {
   const isThere = await Promise.all(
     // A file that a sparse checkout leaves out is not deleted.
     marked.map(
-      async (line) => !/^s/i.test(line) || (await lstat(path.join(workTree, line.slice(2))).catch(() => undefined)),
+      async (entry) => !/^s/i.test(entry) || (await lstat(path.join(workTree, entry.slice(2))).catch(() => undefined)),
     ),
   );
-  return marked.filter((_, index) => isThere[index]).map((line) => line.slice(2));
+  return marked.filter((_, index) => isThere[index]).map((entry) => entry.slice(2));
 }
 
 /** Takes the marks away, in the index that this git has. */
