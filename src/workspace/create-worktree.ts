@@ -3,11 +3,11 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
+import { checkOutFiles, planCheckout } from './check-out-files.ts';
 import { checkoutOf, findCheckout, readHead, resolveCommit, shortBranch, type FoundCheckout } from './checkout.ts';
 import { GitError, gitIn, zeroSeparated } from './git.ts';
 import { checkGitVersion } from './git-process.ts';
 import { pinSettings, type PinOptions } from './pinned-settings.ts';
-import { sealed } from './sealed.ts';
 import { checkpoint, reserveRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 import { roomBelow, shortId, worktreePath } from './worktree-path.ts';
 
@@ -65,14 +65,24 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   });
   await checkpoint(host, 'add');
   await mkdir(path.dirname(record.path), { recursive: true, mode: 0o700 });
-  record = await saveRecord(host, { ...record, entry: await addWorktree(host, record, commit) });
+  const [entry, plan] = await bothOf(
+    addWorktree(host, record, commit),
+    planCheckout(sealOf(host, record, found), commit, path.join(found.gitDir, 'index')),
+  );
+  record = await saveRecord(host, { ...record, entry });
   await checkpoint(host, 'check-out');
-  await checkOutFiles(host, record, commit);
+  await checkOutFiles(sealOf(host, record), plan);
   const cwd = path.join(record.path, record.prefix);
   await mkdir(cwd, { recursive: true });
   await checkpoint(host, 'ready');
   record = await saveRecord(host, { ...record, state: 'ready' });
   return { record, cwd, notes: await notesOn(record) };
+}
+
+/** Whatever becomes of one, the other is waited for: nothing is at work any more when a failed start is cleared away. */
+async function bothOf<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([first, second]);
+  return [await first, await second];
 }
 
 interface PathCheck extends Pick<WorktreeRecord, 'pinned' | 'commonDir'> {
@@ -146,14 +156,6 @@ async function tipOf({ git }: WorktreeHost, { commonDir, branch }: WorktreeRecor
   const tip = await resolveCommit(git, commonDir, branch);
   if (tip !== undefined) return tip;
   throw new DomainError('INVALID_ARGUMENT', `The branch ${shortBranch(branch)} that the fork begins at is gone.`);
-}
-
-async function checkOutFiles(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<void> {
-  const seal = sealOf(host, record);
-  const index = path.join(seal.checkout.gitDir, 'index');
-  await sealed(seal, { head: commit, objects: 'repository', index, files: true }, (git) =>
-    git(['-c', 'checkout.workers=0', 'read-tree', '--reset', '-u', commit], { timeoutMs: 600_000 }),
-  );
 }
 
 async function resolveBase(

@@ -11,28 +11,43 @@ import type { FileState } from './snapshot.ts';
 
 export type StagedFile = readonly [path: string, state: FileState];
 
-const STAT_BYTES = 40;
+/** Times, numbers, mode and size of a file, at the beginning of its entry. */
+export const STAT_BYTES = 40;
 const MODE_AT = 24;
 const EXTENDED = 0x4000;
 
-/** The entries of an index that git has just written; undefined of a version that is not known here. */
-export async function readIndex(file: string, oidBytes: number): Promise<StagedFile[] | undefined> {
-  const bytes = await readFile(file);
+interface IndexEntry {
+  readonly begin: number;
+  readonly flagsAt: number;
+  readonly nameAt: number;
+  readonly end: number;
+}
+
+/** Where the entries of an index lie; undefined of a version that is not known here. */
+export function indexEntries(bytes: Buffer, oidBytes: number): IndexEntry[] | undefined {
   const version = bytes.readUInt32BE(4);
   if (bytes.toString('latin1', 0, 4) !== 'DIRC' || (version !== 2 && version !== 3)) return undefined;
-  const files: StagedFile[] = [];
+  const entries: IndexEntry[] = [];
   let begin = 12;
   for (let count = bytes.readUInt32BE(8); count > 0; count--) {
     const flagsAt = begin + STAT_BYTES + oidBytes;
     const nameAt = flagsAt + ((bytes.readUInt16BE(flagsAt) & EXTENDED) === 0 ? 2 : 4);
     const end = bytes.indexOf(0, nameAt);
-    const mode = bytes.readUInt32BE(begin + MODE_AT).toString(8);
-    const oid = bytes.toString('hex', begin + STAT_BYTES, flagsAt);
-    files.push([bytes.toString('utf8', nameAt, end), { mode, oid }]);
+    entries.push({ begin, flagsAt, nameAt, end });
     // One to eight zeros: an entry is a multiple of eight bytes long.
     begin += (((end - begin) >> 3) + 1) << 3;
   }
-  return files;
+  return entries;
+}
+
+/** What an index that git has just written holds; undefined of a version that is not known here. */
+export async function readIndex(file: string, oidBytes: number): Promise<StagedFile[] | undefined> {
+  const bytes = await readFile(file);
+  return indexEntries(bytes, oidBytes)?.map(({ begin, flagsAt, nameAt, end }) => {
+    const mode = bytes.readUInt32BE(begin + MODE_AT).toString(8);
+    const oid = bytes.toString('hex', begin + STAT_BYTES, flagsAt);
+    return [bytes.toString('utf8', nameAt, end), { mode, oid }];
+  });
 }
 
 interface Directory {

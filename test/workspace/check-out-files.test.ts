@@ -1,0 +1,77 @@
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { checkOutFiles, planCheckout } from '../../src/workspace/check-out-files.ts';
+import { findCheckout } from '../../src/workspace/checkout.ts';
+import { pinSettings } from '../../src/workspace/pinned-settings.ts';
+import { openScene, type Scene } from './scene.ts';
+
+let scene: Scene;
+let repo: string;
+let worktree: string;
+beforeEach(async () => {
+  scene = await openScene();
+  repo = path.join(scene.root, 'varied');
+  worktree = path.join(scene.root, 'w');
+});
+afterEach(() => scene.close());
+
+/** Everything that git writes in a way of its own, in so many places that each part has some. */
+async function beginRepository(format: string): Promise<void> {
+  const git = (...args: string[]): Promise<string> => scene.gitAt(repo, ...args);
+  await mkdir(repo);
+  await git('init', '--quiet', `--object-format=${format}`);
+  await git('config', 'filter.upper.clean', 'tr a-z A-Z');
+  await git('config', 'filter.upper.smudge', 'tr A-Z a-z');
+  await scene.write('.gitattributes', '*.txt text eol=crlf\n*.up filter=upper\n', repo);
+  for (const name of ['a', 'm', 'z']) {
+    await scene.write(`${name}/.gitattributes`, 'plain.txt -text\n', repo);
+    await scene.write(`${name}/plain.txt`, 'one\n', repo);
+    await scene.write(`${name}/lines.txt`, 'one\r\n', repo);
+    await scene.write(`${name}/über ${name}.md`, 'x\n', repo);
+    await scene.write(`${name}/f.up`, 'shout\n', repo);
+    await chmod(await scene.write(`${name}/run.sh`, '#!/bin/sh\n', repo), 0o755);
+    await symlink('plain.txt', path.join(repo, name, 'link'));
+  }
+  await git('add', '--all');
+  await git('update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(format === 'sha1' ? 40 : 64)},sub`);
+  await git('commit', '--quiet', '--message', 'varied');
+}
+
+async function checkOut(prepare: () => Promise<unknown> = async () => undefined): Promise<void> {
+  const found = (await findCheckout(scene.host, repo))!;
+  const large = path.join(scene.root, 'large');
+  await writeFile(large, Buffer.alloc(2 ** 19));
+  const scratch = path.join(scene.root, 'scratch');
+  const seal = { host: scene.host, checkout: found, pinned: await pinSettings(scene.host, found), scratch };
+  const plan = await planCheckout(seal, await scene.gitAt(repo, 'rev-parse', 'HEAD'), large, 3);
+  expect(plan.parts).toBe(3);
+  await scene.gitAt(repo, 'worktree', 'add', '--quiet', '--no-checkout', worktree);
+  await prepare();
+  const checkout = { ...found, workTree: worktree, gitDir: path.join(found.commonDir, 'worktrees', 'w') };
+  await checkOutFiles({ ...seal, checkout }, plan);
+}
+
+test.each(['sha1', 'sha256'])(
+  'files written in parts are as git writes them, also in the index (%s)',
+  async (format) => {
+    await beginRepository(format);
+    await checkOut();
+    // Git would look into files whose size and times the index does not know: none of them may be left.
+    expect(await scene.gitAt(worktree, 'diff-files', '--name-only')).toBe('');
+    expect(await scene.gitAt(worktree, 'status', '--porcelain')).toBe('');
+    expect(await scene.gitAt(worktree, 'fsck', '--no-dangling')).toBe('');
+    for (const name of ['a', 'm', 'z']) {
+      expect(await scene.read(`${name}/lines.txt`, worktree)).toBe('one\r\n');
+      expect(await scene.read(`${name}/link`, worktree)).toBe('one\n');
+      expect(await scene.read(`${name}/f.up`, worktree)).toBe('shout\n');
+    }
+  },
+);
+
+test('a file that is in the way of a part is overwritten, as by git', async () => {
+  await beginRepository('sha1');
+  await checkOut(() => scene.write('m/plain.txt', 'other\n', worktree));
+  expect(await scene.gitAt(worktree, 'status', '--porcelain')).toBe('');
+  expect(await scene.read('m/plain.txt', worktree)).toBe('one\n');
+});
