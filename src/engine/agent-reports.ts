@@ -65,6 +65,24 @@ export class AgentReports {
     this.setup.restore(setup);
   }
 
+  /** Hears what was reported elsewhere since; a turn that has begun since is heard from its beginning. */
+  reflect(stored: RestoredReports, atRest: boolean, isNewTurn: boolean): void {
+    const { events, lastEventId, droppedThrough, lastMessageAt, totals, ...setup } = stored;
+    this.log.restore(events, lastEventId + 1, droppedThrough);
+    if (isNewTurn) {
+      this.activity.begin();
+      this.activity.messageGiven();
+    }
+    const unheard = isNewTurn ? this.log.from(lastMessageAt).events : events;
+    for (const { id, body } of unheard) if (id >= lastMessageAt) this.#hearAgain(body);
+    if (atRest) {
+      this.activity.endAll();
+      this.processGone();
+    }
+    this.totals.restore(totals);
+    this.setup.restore(setup);
+  }
+
   #hearAgain(body: EventBody): void {
     if (body.kind === 'permission_request') {
       if (!body.request.own) this.activity.requestOpened(body.request);

@@ -98,6 +98,12 @@ export class Approvals {
     );
   }
 
+  /** Whether the person at this client may decide, as in a form that was shown there. */
+  checkPersonMayAnswer(client: ConnectedClient, session: AskingSession): void {
+    if (client.principal.id === session.owner.id && this.#personDecides(session, client)) return;
+    throw new DomainError('PERMISSION_DENIED', 'The answer of a form on this connection does not decide here.');
+  }
+
   // ── who can be asked ───────────────────────────────────────────────────────────────────────────────────────────
 
   /** Idempotent. Tells whether it is new here. */
@@ -181,6 +187,11 @@ export class Approvals {
     } catch (error) {
       this.#unanswered(session, request, { kind: 'closed', why: messageOf(error) });
     }
+  }
+
+  /** A person answered, and the answer did not arrive where the session runs. */
+  answerLost(session: AskingSession, request: OpenRequest, why: string): void {
+    this.#unanswered(session, request, { kind: 'lost', why });
   }
 
   #unanswered(

@@ -5,9 +5,7 @@ import type { Grant, GrantEnd } from './grants.ts';
 import type { SessionNotice } from './notices.ts';
 import type { Message } from './outbox.ts';
 import type { OpenRequest } from './requests.ts';
-import type { Cancellation } from './session-types.ts';
-import type { State } from './state.ts';
-import type { TurnResult } from './turn-result.ts';
+import type { Stood } from './standing.ts';
 
 /** What a conversation reports while it goes on. */
 export type ConversationEvent =
@@ -36,10 +34,7 @@ export interface ConversationSeed extends ReportsSeed {
 }
 
 /** What is left of a conversation that an earlier process carried on. */
-export interface RestoredConversation {
-  readonly state: State;
-  readonly result: TurnResult | undefined;
-  readonly cancellation: Cancellation | undefined;
+export interface RestoredConversation extends Stood {
   readonly reports: RestoredReports;
   readonly createdAt: number;
   readonly lastActiveAt: number;

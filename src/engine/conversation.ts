@@ -90,6 +90,17 @@ export class Conversation {
     for (const request of requests) this.requests.restore(request);
   }
 
+  /** Of a conversation that is carried on elsewhere: as it is now. The events are those since. Returns new requests. */
+  reflect(stored: RestoredConversation): OpenRequest[] {
+    const { reports, createdAt, lastActiveAt, topic, requests } = stored;
+    this.#standing.reflect(stored);
+    this.#reports.reflect(reports, this.atRest, reports.lastMessageAt !== this.#lastMessageAt);
+    this.times.restore(createdAt, lastActiveAt);
+    this.#topic = topic;
+    this.#lastMessageAt = reports.lastMessageAt;
+    return this.requests.reflect(requests);
+  }
+
   /** Call once, when there are listeners: what was running when the hub stopped no longer is. */
   hubStopped({ undelivered }: RestoredConversation): void {
     if (this.atRest) return;

@@ -6,6 +6,7 @@ import type { DiscardOutcome } from '../workspace/discard.ts';
 import type { Answer } from './answer.ts';
 import type { ConnectedClient, FormEnd } from './approvals.ts';
 import type { Clock } from './clock.ts';
+import type { Order, OrderOutcomes } from './elsewhere.ts';
 import type { Engine } from './engine.ts';
 import type { EngineNotice } from './notices.ts';
 import type { ReplyRequest, StartRequest } from './start-request.ts';
@@ -73,13 +74,14 @@ export class EngineClient {
 
   /** Those that this process has at hand. */
   get sessions(): Session[] {
-    return this.#engine.sessions.filter((session) => this.sees(session));
+    return [...this.#engine.sessions, ...this.#engine.elsewhere].filter((session) => this.sees(session));
   }
 
   /** Also those that only the store remembers. */
   async listSessions(): Promise<Session[]> {
     const owner = this.#rights.read === 'all' ? undefined : this.principal.id;
-    return [...this.sessions, ...(await this.#engine.listStored(owner, MOST_LISTED))];
+    const here = this.#engine.sessions.filter((session) => this.sees(session));
+    return [...here, ...(await this.#engine.listStored(owner, MOST_LISTED))];
   }
 
   async session(id: string): Promise<Session> {
@@ -95,12 +97,19 @@ export class EngineClient {
     const known = await this.#recall(request.sessionId);
     if (known) this.#checkDrives(known);
     else this.#checkSeesDisk(() => unknownSession(request.sessionId));
+    if (known?.elsewhere !== undefined) {
+      const { sessionId, ...order } = request;
+      return this.#engine.driven(await this.#there(sessionId, { kind: 'reply', request: order }));
+    }
     return this.#engine.reply({ ...request, by: this.#connection });
   }
 
   async respond(sessionId: string, requestId: string, answer: Answer): Promise<Session> {
-    const { id } = this.#mustSee(await this.#recall(sessionId), sessionId);
-    switch (this.#rights.answer) {
+    const { id, elsewhere } = this.#mustSee(await this.#recall(sessionId), sessionId);
+    const { answer: right } = this.#rights;
+    if (right !== 'none' && elsewhere !== undefined)
+      return this.#engine.driven(await this.#there(id, { kind: 'respond', requestId, answer }));
+    switch (right) {
       case 'none':
         throw this.#mayNot('answer requests');
       case 'caller':
@@ -111,11 +120,13 @@ export class EngineClient {
   }
 
   async interrupt(sessionId: string): Promise<boolean> {
-    return (await this.#stoppable(sessionId)).interrupt();
+    const session = await this.#stoppable(sessionId);
+    return session.elsewhere === undefined ? session.interrupt() : this.#there(session.id, { kind: 'interrupt' });
   }
 
   async cancel(sessionId: string): Promise<boolean> {
     const session = await this.#stoppable(sessionId);
+    if (session.elsewhere !== undefined) return this.#there(session.id, { kind: 'cancel' });
     const isCaller = session.owner.id === this.principal.id;
     return session.cancel(isCaller ? 'cancelled by the caller' : `cancelled by ${this.principal.name}`, 'caller');
   }
@@ -123,21 +134,28 @@ export class EngineClient {
   async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
     const session = await this.session(sessionId);
     this.#checkDrives(session);
+    if (session.elsewhere !== undefined) return this.#there(session.id, { kind: 'rewind', toUserMessage, dryRun });
     return this.#engine.rewind(session.id, toUserMessage, dryRun, this.#connection);
   }
 
   // ── their work ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   async diff(sessionId: string, page: PageOptions): Promise<DiffPage> {
-    return this.#engine.work.diff(await this.#workOf(sessionId, 'read'), page);
+    const known = await this.#workOf(sessionId, 'read');
+    if (known?.elsewhere !== undefined) return this.#there(sessionId, { kind: 'diff', page });
+    return this.#engine.work.diff(sessionId, page);
   }
 
   async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome> {
-    return this.#engine.work.apply(await this.#workOf(sessionId, 'drive'), options, this.#connection);
+    const known = await this.#workOf(sessionId, 'drive');
+    if (known?.elsewhere !== undefined) return this.#there(sessionId, { kind: 'apply', options });
+    return this.#engine.work.apply(sessionId, options, this.#connection);
   }
 
   async discard(sessionId: string, options: { readonly force: boolean }): Promise<DiscardOutcome> {
-    return this.#engine.work.discard(await this.#workOf(sessionId, 'drive'), options, this.#connection);
+    const known = await this.#workOf(sessionId, 'drive');
+    if (known?.elsewhere !== undefined) return this.#there(sessionId, { kind: 'discard', options });
+    return this.#engine.work.discard(sessionId, options, this.#connection);
   }
 
   /** Worktrees of its sessions, also of those that are forgotten. */
@@ -151,12 +169,12 @@ export class EngineClient {
   }
 
   /** A session of its own, or one that only its worktree is left of. */
-  async #workOf(sessionId: string, right: 'read' | 'drive'): Promise<string> {
+  async #workOf(sessionId: string, right: 'read' | 'drive'): Promise<Session | undefined> {
     const known = await this.#recall(sessionId);
     if (!known) this.#checkSeesDisk(() => unknownSession(sessionId));
     else if (right === 'drive') this.#checkDrives(known);
     else this.#mustSee(known, sessionId);
-    return sessionId;
+    return known;
   }
 
   async listDisk(query: DiskQuery): Promise<DiskSession[]> {
@@ -185,6 +203,25 @@ export class EngineClient {
   /** Whether the folder that the client has open may be where a session works. */
   get followsRoots(): boolean {
     return !this.#rules.settings.denyOptions.includes('cwd');
+  }
+
+  /** Done by the hub that the session runs on. */
+  async #there<Kind extends Exclude<Order['kind'], 'start'>>(
+    sessionId: string,
+    order: Extract<Order, { kind: Kind }>,
+  ): Promise<OrderOutcomes[Kind]> {
+    const outcome = await this.#engine.carryOut<Kind>(sessionId, order, this.#connection);
+    // What is shown of it here has to show what was done.
+    await this.#engine.recall(sessionId);
+    return outcome;
+  }
+
+  /** A person's answer that came from a form elsewhere. */
+  async answerForm(sessionId: string, requestId: string, answer: Answer): Promise<Session> {
+    const session = this.#mustSee(await this.#recall(sessionId), sessionId);
+    this.#engine.approvals.checkPersonMayAnswer(this.#connection, session);
+    session.respond(requestId, answer, 'human', this.principal);
+    return session;
   }
 
   get #rights(): (typeof RIGHTS)[Role] {

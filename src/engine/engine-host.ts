@@ -11,6 +11,7 @@ import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts'
 import { isAlive } from '../transcripts/recorded-process.ts';
 import { lockSession, worktreeLock } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
+import type { OtherHubs } from './elsewhere.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './kept-files.ts';
 import type { EngineServices, SessionArchive } from './services.ts';
@@ -21,6 +22,8 @@ export interface HostContext extends Host {
   readonly log: EngineServices['log'];
   /** What outlives this process, where anything does. */
   readonly archive?: SessionArchive | undefined;
+  /** Other hubs on the same store, where there may be any. */
+  readonly others?: OtherHubs | undefined;
 }
 
 export interface HostedEngine {
@@ -33,7 +36,7 @@ export interface HostedEngine {
 }
 
 /** An engine with the services of this machine: real processes, real transcripts, an audit log. */
-export function hostEngine(settings: Settings, { log, archive, ...host }: HostContext): HostedEngine {
+export function hostEngine(settings: Settings, { log, archive, others, ...host }: HostContext): HostedEngine {
   const configDir = claudeConfigDir(host);
   const warn = (line: string): void => log('warn', line);
   const audit = openAudit({ path: settings.auditLog, warn });
@@ -50,6 +53,7 @@ export function hostEngine(settings: Settings, { log, archive, ...host }: HostCo
     },
     audit,
     ...(archive && { archive }),
+    ...(others && { others }),
     configDir,
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
     findGitBash: () => findGitBash(host, settings.gitBashPath),

@@ -6,11 +6,13 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { DiskResumes } from './disk-resumes.ts';
+import type { DrivenSession, Order, OrderedBy, OrderOutcomes } from './elsewhere.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { rewindCopiesDir } from './kept-files.ts';
+import { canMove } from './mobility.ts';
 import { NoticeStream, type EngineNotice } from './notices.ts';
 import type { Policy } from './policy.ts';
-import { RIGHTS, type Principal } from './principal.ts';
+import { LOCAL, RIGHTS, type Principal } from './principal.ts';
 import { Registry } from './registry.ts';
 import { resumeToken } from './resume-token.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
@@ -144,17 +146,68 @@ export class Engine {
     return this.settings.resumeSecret === undefined ? undefined : resumeToken(this.settings.resumeSecret, id);
   }
 
-  async start({ prompt, options, defaults, streamsText, by }: StartRequest): Promise<Session> {
+  async start({ by, id, ...request }: StartRequest): Promise<Session> {
+    const { prompt, options, defaults, streamsText } = request;
     this.#checkOpen();
     const rules = this.#rulesOf(by);
     rules.policy.checkDepth();
     const admitted = await rules.policy.admit(options, defaults);
+    const placed =
+      id === undefined
+        ? await this.#place({ ...request, options: { ...options, ...cwdOf(admitted) } }, rules, by)
+        : undefined;
+    if (placed) return this.driven(placed);
     const worktree =
       admitted.workspace && ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, admitted));
     return this.#host.launch(
-      { rules, options: admitted, origin: { kind: 'new' }, streamsText, client: by, worktree },
+      {
+        rules,
+        options: admitted,
+        origin: { kind: 'new' },
+        streamsText,
+        client: by,
+        worktree,
+        ...(id !== undefined && { id }),
+      },
       prompt,
     );
+  }
+
+  /** Where it can move, it runs on the hub with most free places; what its client has and no other hub does keeps it here. */
+  async #place(
+    request: Omit<StartRequest, 'by' | 'id'>,
+    rules: Rules,
+    by: ConnectedClient | undefined,
+  ): Promise<DrivenSession | undefined> {
+    const { others } = this.#services;
+    const { options } = request;
+    const portable = { options, rules, worktree: options.workspace };
+    if (!others || rules.ownVariables.length > 0 || !canMove(portable, this.settings.sharedWorkspace)) return undefined;
+    return others.start(request, orderedBy(by, rules));
+  }
+
+  /** Has something done to a session that runs elsewhere. */
+  carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
+    sessionId: string,
+    order: Extract<Order, { kind: Kind }>,
+    by: ConnectedClient,
+  ): Promise<OrderOutcomes[Kind]> {
+    const { others } = this.#services;
+    if (!others) throw new DomainError('INTERNAL', 'There are no other hubs.');
+    return others.carryOut<Kind>(sessionId, order, orderedBy(by, this.#rulesOf(by)));
+  }
+
+  /** The session that an order was about, or that it made. */
+  async driven({ sessionId, warnings }: DrivenSession): Promise<Session> {
+    const session = await this.recall(sessionId);
+    if (!session) throw unknownSession(sessionId);
+    session.warnings.push(...warnings);
+    return session;
+  }
+
+  /** Those that run elsewhere and were asked for here. */
+  get elsewhere(): Session[] {
+    return this.#recall.elsewhere;
   }
 
   /** How a session is launched whose caller asks for nothing special. */
@@ -259,6 +312,7 @@ export class Engine {
 
   async #close(): Promise<void> {
     this.#housekeeping.stop();
+    this.#recall.close();
     await Promise.all(this.#registry.all.map((session) => this.#closeSession(session)));
     await this.#services.release?.();
   }
@@ -373,6 +427,14 @@ export class Engine {
       request.prompt,
     );
   }
+}
+
+function cwdOf({ cwd }: SessionOptions): Pick<SessionOptions, 'cwd'> {
+  return cwd === undefined ? {} : { cwd };
+}
+
+function orderedBy(by: ConnectedClient | undefined, { settings }: Rules): OrderedBy {
+  return { principal: by?.principal ?? LOCAL, settings };
 }
 
 /** Those of the options that a session lacks. */

@@ -132,6 +132,19 @@ export class RequestBook {
     });
   }
 
+  /** Of requests that are decided elsewhere: those that are open now. Returns the ones that are new. */
+  reflect(records: readonly RequestRecord[]): OpenRequest[] {
+    const open = new Set(records.map(({ id }) => id));
+    for (const [id, { settled }] of [...this.#pending]) {
+      if (open.has(id)) continue;
+      this.#pending.delete(id);
+      settled.abort('The request was settled elsewhere.');
+    }
+    const added = records.filter(({ id }) => !this.#pending.has(id));
+    for (const record of added) this.restore(record);
+    return added.flatMap(({ id }) => this.find(id) ?? []);
+  }
+
   /** Whoever asked is gone; what they asked stays open. */
   detachAll(): void {
     for (const pending of this.#pending.values()) {

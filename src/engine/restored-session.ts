@@ -12,7 +12,6 @@ export interface Revival extends Omit<SessionSeed, 'rules' | 'worktree'> {
   readonly restored: RestoredSession;
   /** The rules it was started under. */
   readonly settings: Partial<Settings>;
-  readonly hasWorktree: boolean;
 }
 
 /** `env`: what this process could give it. */
@@ -56,7 +55,6 @@ export function revive(recalled: RecalledSession, env: NodeJS.ProcessEnv): Reviv
     streamsText: state.streamsText,
     restored,
     settings: state.rules,
-    hasWorktree: row.workspace.type === 'worktree',
   };
 }
 

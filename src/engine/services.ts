@@ -6,6 +6,7 @@ import type { Workspaces } from '../workspace/workspace.ts';
 import type { StoredRequest, StoredSession } from '../schema/store.ts';
 import type { SessionEvent } from '../schema/events.ts';
 import type { Clock } from './clock.ts';
+import type { OtherHubs } from './elsewhere.ts';
 import type { Grant, GrantEnd } from './grants.ts';
 import type { Message } from './outbox.ts';
 import type { OpenedWorkspace } from './session-work.ts';
@@ -22,6 +23,8 @@ export interface EngineServices {
   audit: AuditTrail;
   /** What outlives this process; without it, sessions are forgotten with the process. */
   archive?: SessionArchive;
+  /** Other hubs on the same store, where there may be any. */
+  others?: OtherHubs;
   /** Where Claude Code keeps what it knows of this user. */
   configDir: string;
   /** Whether a person has trusted this very project in Claude Code. */

@@ -8,6 +8,7 @@ import { LOCAL } from './principal.ts';
 import type { Registry } from './registry.ts';
 import type { Rules } from './rules.ts';
 import type { EngineServices } from './services.ts';
+import { SessionElsewhere, withoutTimers, type SendAnswer } from './session-elsewhere.ts';
 import { withPartialMessages } from './session-setup.ts';
 import type { SessionTrail } from './session-trail.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
@@ -59,6 +60,12 @@ export class SessionHost {
 
   create(seed: SessionSeed): Session {
     return new Session(seed, this.#services());
+  }
+
+  /** One that another hub runs, to look at. */
+  createElsewhere(seed: SessionSeed, hub: string, sendAnswer: SendAnswer): SessionElsewhere {
+    const { openWorkspace: _, othersWorked: _others, ...services } = this.#services();
+    return new SessionElsewhere(seed, { ...services, clock: withoutTimers(services.clock) }, hub, sendAnswer);
   }
 
   register(session: Session): void {

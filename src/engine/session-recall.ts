@@ -1,10 +1,13 @@
 import type { Settings } from '../config/load-settings.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
+import { Mirrors } from './mirrors.ts';
 import { isThisUser } from './principal.ts';
 import { strictest, type RuleSettings } from './rule-intersection.ts';
+import type { Revival } from './restored-session.ts';
 import { Rules } from './rules.ts';
 import type { RecalledSession, SessionArchive } from './services.ts';
 import type { EngineParts, SessionHost } from './session-host.ts';
+import type { SessionSeed } from './session-types.ts';
 import type { Session } from './session.ts';
 
 /** Sessions that only the store remembers: brought back when somebody asks for one. */
@@ -13,9 +16,31 @@ export class SessionRecall {
   readonly #host: SessionHost;
   readonly #underWay = new Map<string, Promise<Session | undefined>>();
 
+  readonly #mirrors: Mirrors | undefined;
+
   constructor(parts: EngineParts, host: SessionHost) {
     this.#parts = parts;
     this.#host = host;
+    const { clock, others, log } = parts.services;
+    this.#mirrors =
+      others &&
+      new Mirrors({
+        clock,
+        others,
+        approvals: parts.approvals,
+        make: async (seen, sendAnswer) => host.createElsewhere(await this.#seed(seen), seen.row.runsOn.hub, sendAnswer),
+        restored: async (seen) => (await this.#revival(seen)).restored,
+        debug: (line) => log('debug', line),
+      });
+  }
+
+  /** Those that run elsewhere and were asked for here. */
+  get elsewhere(): Session[] {
+    return this.#mirrors?.all ?? [];
+  }
+
+  close(): void {
+    this.#mirrors?.close();
   }
 
   /** The session, recalled from the store if need be. */
@@ -23,6 +48,8 @@ export class SessionRecall {
     const known = this.#parts.registry.find(id);
     const { archive } = this.#parts.services;
     if (known || !archive) return known;
+    const elsewhere = await this.#mirrors?.find(id);
+    if (elsewhere) return elsewhere;
     const underWay = this.#underWay.get(id);
     if (underWay) return underWay;
     const recalling = this.#recall(id, archive).finally(() => this.#underWay.delete(id));
@@ -52,19 +79,28 @@ export class SessionRecall {
   }
 
   async #revived(recalled: RecalledSession): Promise<Session> {
-    const { services, settings: own, rules: operator, worktrees } = this.#parts;
+    const seed = await this.#seed(recalled);
+    const worktree = recalled.row.workspace.type === 'worktree' ? await this.#parts.worktrees.find(seed.id) : undefined;
+    return this.#host.create({ ...seed, worktree });
+  }
+
+  async #revival(recalled: RecalledSession): Promise<Revival> {
     const { revive } = await import('./restored-session.ts');
-    const { settings, hasWorktree, ...seed } = revive(recalled, services.baseEnv);
+    return revive(recalled, this.#parts.services.baseEnv);
+  }
+
+  async #seed(recalled: RecalledSession): Promise<SessionSeed> {
+    const { services, settings: own, rules: operator } = this.#parts;
+    const { settings, ...seed } = await this.#revival(recalled);
     // All others named theirs, or had that of a connection which is gone.
     const cwd = isThisUser(seed.owner) ? operator.policy.directories.own : undefined;
     const rules = new Rules({ settings: { ...own, ...presentRules(own, settings) }, cwd }, services);
-    const worktree = hasWorktree ? await worktrees.find(seed.id) : undefined;
-    return this.#host.create({ ...seed, options: withinCeilings(seed.options, rules.settings), rules, worktree });
+    return { ...seed, options: withinCeilings(seed.options, rules.settings), rules };
   }
 }
 
 /** The rules it was started under, and those that hold now: the operator may have drawn limits since. */
-function presentRules(own: Settings, stored: Partial<Settings>): RuleSettings {
+export function presentRules(own: Settings, stored: Partial<Settings>): RuleSettings {
   // What is not set is not stored.
   return strictest(own, { ...own, allowedDirs: undefined, maxTurns: undefined, maxBudgetUsd: undefined, ...stored });
 }

@@ -35,6 +35,8 @@ export class Session extends SessionFacts {
   readonly owner: Principal;
   /** The connection it was started on; it may have gone. */
   readonly client: ConnectedClient | undefined;
+  /** The hub it runs on, where that is another one: this only shows what is stored of it. */
+  readonly elsewhere: string | undefined = undefined;
   readonly notices = new NoticeStream<SessionNotice>();
   /** What somebody has to bring again before it can run; nothing but in a session of an earlier process. */
   missing: readonly string[] = [];
@@ -49,6 +51,7 @@ export class Session extends SessionFacts {
   readonly #rewinds: SessionRewinds;
   #rules: Rules;
   #movable: boolean;
+  #hasLeft = false;
   #lastReply: Promise<unknown> = Promise.resolve();
 
   constructor(seed: SessionSeed, services: SessionServices) {
@@ -129,6 +132,16 @@ export class Session extends SessionFacts {
     const { options, rules, worktree, missing } = this;
     if (this.#movable || missing.length > 0) return;
     this.#movable = canMove({ options, rules, worktree }, this.services.sharedWorkspace);
+    this.notices.tell({ kind: 'changed' });
+  }
+
+  /** It runs elsewhere than it did: whoever waits for it has to look for it again. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  leave(): void {
+    this.#hasLeft = true;
     this.notices.tell({ kind: 'changed' });
   }
 

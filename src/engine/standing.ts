@@ -12,6 +12,13 @@ type At =
     }
   | { readonly kind: 'cancelled'; readonly result: TurnResult | undefined; readonly cancellation: Cancellation };
 
+/** Where a conversation stood, as it is stored. */
+export interface Stood {
+  readonly state: State;
+  readonly result: TurnResult | undefined;
+  readonly cancellation: Cancellation | undefined;
+}
+
 /** How a turn ends. */
 export type Ending =
   | {
@@ -29,10 +36,14 @@ export class Standing {
   #at: At;
 
   /** `restored`: where it stood when an earlier process ended. */
-  constructor(restored?: { state: State; result: TurnResult | undefined; cancellation: Cancellation | undefined }) {
-    this.#at = restored
-      ? ({ kind: restored.state, result: restored.result, cancellation: restored.cancellation } as At)
-      : { kind: 'starting', result: undefined };
+  constructor(restored?: Stood) {
+    this.#at = { kind: 'starting', result: undefined };
+    if (restored) this.reflect(restored);
+  }
+
+  /** Where it stands elsewhere. */
+  reflect({ state, result, cancellation }: Stood): void {
+    this.#at = { kind: state, result, cancellation } as At;
   }
 
   get state(): State {

@@ -9,6 +9,8 @@ export interface StartRequest {
   defaults?: SessionOptions;
   /** The connection this comes from: its principal owns the session. Without one the session is this program's own. */
   by?: ConnectedClient | undefined;
+  /** The session's id, where another hub chose it and placed the session here. */
+  id?: string;
   /** `unfinishedText` of the session shows text while it is written. */
   streamsText?: boolean;
 }

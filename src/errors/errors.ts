@@ -48,6 +48,8 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[];
+
 /** A failure the caller can act on: `message` says what went wrong and what to do about it. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';

@@ -5,7 +5,8 @@ import { hostEngine, type HostContext } from '../engine/engine-host.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
 import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
-import { openMemory } from './memory.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import { openMemory, type HubMemory } from './memory.ts';
 import { HubMetrics } from './metrics/hub-metrics.ts';
 import { notifyTarget } from './notify-target.ts';
 import { Notifier, type NotifierServices } from './notify.ts';
@@ -64,12 +65,15 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     undo.push(() => memory.close());
     const stateKey = await stateKeyIn(memory.store);
 
-    const hosted = hostEngine(settings, { ...host, archive: memory.journal });
+    const fleet = await joinFleet(memory);
+    const hosted = hostEngine(settings, { ...host, archive: memory.journal, others: fleet?.others });
     const { engine } = hosted;
     undo.push(() => engine.close());
     // A session that is taken up must not find its own process of the life before in its way.
     await hosted.sweep();
     await memory.restore(engine);
+    const runner = fleet?.runOrders(engine, host.log);
+    undo.push(async () => runner?.close());
 
     const parts: { notifier?: Notifier | undefined } = {};
     const metrics = new HubMetrics({ engine, store: memory.store, version, notifier: () => parts.notifier });
@@ -140,6 +144,13 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     await closeAll();
     throw error;
   }
+}
+
+/** On a store that others may share. */
+async function joinFleet({ store, by }: HubMemory): Promise<Fleet | undefined> {
+  if (store.kind !== 'postgres') return undefined;
+  const { joinFleet: join } = await import('./fleet/fleet.ts');
+  return join({ store, by });
 }
 
 async function startNotifier(

@@ -8,6 +8,7 @@ import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
 import type { Change, HubRef, StoredEvent, StoredSession } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
+import { storedEvents } from './stored-events.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
 /** What nobody waits for is gathered for this long: each write costs a flush of the disk. */
@@ -16,7 +17,6 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 /** A transaction holds others up. */
 const MOST_CHANGES = 500;
-const EVENTS_PER_PAGE = 1_000;
 
 export interface JournalOptions {
   readonly store: Store;
@@ -99,12 +99,12 @@ export class Journal implements SessionArchive {
       throw new DomainError('UNAVAILABLE', `Session ${sessionId} runs on the hub ${known.runsOn.hub}; ask there.`);
     const requests = await store.inbox({ sessionId, limit: 1_000 });
     const messages = await store.messages(sessionId);
-    const { events, lastId, droppedThrough } = await this.#events(sessionId);
+    const { events, lastId, droppedThrough } = await storedEvents(store, sessionId);
     for (const { id } of requests.items) this.#openRequests.add(id);
     for (const { id } of messages) this.#messages.add(id);
     return {
       row,
-      events: events.map(sessionEvent),
+      events,
       lastEventId: lastId,
       droppedThrough,
       requests: requests.items,
@@ -165,6 +165,8 @@ export class Journal implements SessionArchive {
     // What is forgotten here is remembered there.
     if (notice.kind === 'tools' || notice.kind === 'forgotten') return;
     const { session } = notice;
+    // Stored by the hub that it runs on.
+    if (session.elsewhere !== undefined) return;
     this.#noticed++;
     this.#touched.add(session);
     switch (notice.kind) {
@@ -302,16 +304,6 @@ export class Journal implements SessionArchive {
       };
     });
   }
-
-  async #events(sessionId: string): Promise<{ events: StoredEvent[]; lastId: number; droppedThrough: number }> {
-    const events: StoredEvent[] = [];
-    for (;;) {
-      const after = events.at(-1)?.id ?? 0;
-      const page = await this.#options.store.events(sessionId, { after, limit: EVENTS_PER_PAGE });
-      events.push(...page.events);
-      if (page.events.length < EVENTS_PER_PAGE) return { ...page, events };
-    }
-  }
 }
 
 function eventRow(sessionId: string, { id, type, at, body, original }: SessionEvent): StoredEvent {
@@ -323,10 +315,6 @@ function eventRow(sessionId: string, { id, type, at, body, original }: SessionEv
     keep: KEPT_LONGEST.has(type),
     data: { body, ...(original && { original }) },
   };
-}
-
-function sessionEvent({ id, type, at, data }: StoredEvent): SessionEvent {
-  return { id, type, at, ...(data as object) } as SessionEvent;
 }
 
 function unavailable(why: string): DomainError {

@@ -9,17 +9,21 @@ export const DEFAULT_WAIT_MS = 45_000;
 /**
  * Until a request is open that is the caller's to answer, the session is at rest, the time is up or the client has lost
  * interest. Where the calls have to bring the forms, this one then ends with those of what is open, and goes on with
- * what is left of its wait when it is called again.
+ * what is left of its wait when it is called again. Returns the session as it runs now.
  */
-export async function waitForSession(session: Session, waitMs: number, context: ToolContext): Promise<void> {
+export async function waitForSession(asked: Session, waitMs: number, context: ToolContext): Promise<Session> {
   const { engine, signal, forms } = context;
-  if (waitMs <= 0 || signal.aborted) return;
+  let session = asked;
+  if (waitMs <= 0 || signal.aborted) return session;
   const until = forms?.until ?? later(engine.clock.instant(), Math.min(waitMs, MAX_WAIT_MS));
   do {
     await waitUntil(session, until, context);
-    if (signal.aborted || forms?.ask(session, until) === true) return;
+    // Another hub may have taken it over.
+    if (session.hasLeft) session = await engine.session(session.id);
+    else if (signal.aborted || forms?.ask(session, until) === true) return session;
     // Another call may have asked first: then there is a person to wait for.
-  } while (msBetween(engine.clock.instant(), until) > 0 && !hasReason(session, context));
+  } while (!signal.aborted && msBetween(engine.clock.instant(), until) > 0 && !hasReason(session, context));
+  return session;
 }
 
 async function waitUntil(session: Session, until: Instant, context: ToolContext): Promise<void> {
@@ -37,7 +41,7 @@ async function waitUntil(session: Session, until: Instant, context: ToolContext)
 }
 
 function hasReason(session: Session, { engine, forms }: ToolContext): boolean {
-  if (session.atRest) return true;
+  if (session.atRest || session.hasLeft) return true;
   return session.requests.some(
     (request) => forms?.canAsk(session, request) === true || !engine.holdsWait(session, request),
   );

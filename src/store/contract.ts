@@ -55,6 +55,8 @@ export interface Store extends StoreReads, StoreLeases, StoreTranscripts {
 
 export interface StoreReads {
   session(id: string): Promise<StoredSession | undefined>;
+  /** The position in the feed of the last change of each session, of those that there are. */
+  positions(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** The most recently active first. */
   sessions(query: SessionQuery): Promise<Page<StoredSession>>;
 
@@ -69,6 +71,8 @@ export interface StoreReads {
   /** Open requests, oldest first. */
   inbox(query: InboxQuery): Promise<Page<StoredRequest>>;
 
+  /** Whether there is a command for a session that runs on this hub, or was placed there, and nobody has taken. */
+  hasCommands(by: HubRef): Promise<boolean>;
   command(id: string): Promise<StoredCommand | undefined>;
   commandByKey(principal: string, key: string): Promise<StoredCommand | undefined>;
 

@@ -263,6 +263,15 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
     }
   }
 
+  async positions(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return new Map(
+      ids.flatMap((id) => {
+        const entry = this.#sessions.get(id);
+        return entry ? [[id, entry.seq] as const] : [];
+      }),
+    );
+  }
+
   async session(id: string): Promise<StoredSession | undefined> {
     return this.#sessions.row(id);
   }
@@ -317,6 +326,10 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
       )
       .sort((a, b) => byEnd(creationEnd(a), creationEnd(b)));
     return toPage(rows, limit, creationEnd);
+  }
+
+  async hasCommands(by: HubRef): Promise<boolean> {
+    return (await this.nextCommands(by, 1)).length > 0;
   }
 
   async command(id: string): Promise<StoredCommand | undefined> {

@@ -5,6 +5,7 @@ import type { Decision } from '../../src/driver/permission-ask.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { AuditRecord } from '../../src/engine/services.ts';
+import { joinFleet } from '../../src/hub/fleet/fleet.ts';
 import { Journal } from '../../src/hub/journal.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { permissionAsk } from '../forms/open-request.ts';
@@ -82,6 +83,10 @@ function unexpected(line: string): never {
 export interface FleetPlace {
   readonly hub?: string;
   readonly sharedWorkspace?: string;
+  /** What it tells the others of its room. */
+  readonly places?: { free: number; max: number };
+  /** Whether it knows the others. */
+  readonly isFleet?: boolean;
 }
 
 /** Called around every write of the journal. */
@@ -92,11 +97,11 @@ export async function beginLife(
   argv: readonly string[] = [],
   watch: WriteWatcher = () => undefined,
   warn: (line: string) => void = unexpected,
-  { hub: name = 'hub', sharedWorkspace }: FleetPlace = {},
+  { hub: name = 'hub', sharedWorkspace, places = { free: 10, max: 10 }, isFleet = false }: FleetPlace = {},
 ): Promise<HubLife> {
   const clock = new ManualClock();
   clock.setWallTime(Date.now());
-  const { hub, fence } = await store.acquireLease(name, 15_000, {});
+  const { hub, fence } = await store.acquireLease(name, 15_000, { host: name, places, sharedWorkspace });
   let dead = false;
   const writes: Store = Object.create(store) as Store;
   writes.write = async (changes, by) => {
@@ -114,6 +119,7 @@ export async function beginLife(
       life.fenced = true;
     },
   });
+  const fleet = isFleet ? joinFleet({ store: writes, by: { hub, fence } }) : undefined;
   const agents: FakeAgent[] = [];
   const audit: AuditRecord[] = [];
   const host = { env: {}, cwd: CWD, homedir: CWD, platform: process.platform };
@@ -137,6 +143,7 @@ export async function beginLife(
     },
     audit: { record: (entry) => void audit.push(entry) },
     archive: journal,
+    ...(fleet && { others: fleet.others }),
     configDir: '',
     isTrusted: () => Promise.resolve(true),
     baseEnv: {},
@@ -157,5 +164,7 @@ export async function beginLife(
   };
   journal.follow(engine);
   for (const id of await journal.unfinished()) await engine.recall(id);
+  const runner = fleet?.runOrders(engine, (_level, line) => warn(line));
+  void runner;
   return life;
 }

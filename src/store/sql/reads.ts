@@ -2,7 +2,7 @@
 
 import type { EventPage, FeedPage, InboxQuery, Page, SessionQuery, StoreReads } from '../contract.ts';
 import { activityEnd, creationEnd, fromCursor, toPage } from '../row-facts.ts';
-import type { StoredLease, StoredRequest, StoredSession, TranscriptPart } from '../../schema/store.ts';
+import type { HubRef, StoredLease, StoredRequest, StoredSession, TranscriptPart } from '../../schema/store.ts';
 import type { TranscriptReads } from '../tables.ts';
 import { slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import {
@@ -52,6 +52,12 @@ export class SqlReads implements StoreReads, TranscriptReads {
     return this.#first(toSession, 'SELECT data FROM sessions WHERE id = ?', id);
   }
 
+  async positions(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    if (ids.length === 0) return new Map();
+    const rows = await this.#sql.query(`SELECT id, seq FROM sessions WHERE id IN (${slots(ids)})`, [...ids]);
+    return new Map(rows.map((row) => [String(row['id']), Number(row['seq'])]));
+  }
+
   async sessions({ principal, tags, hub, search, after, limit }: SessionQuery): Promise<Page<StoredSession>> {
     const where = new Conditions();
     if (principal !== undefined) where.add('principal = ?', principal);
@@ -99,6 +105,16 @@ export class SqlReads implements StoreReads, TranscriptReads {
     const join = principal === undefined ? '' : 'JOIN sessions s ON s.id = r.session_id';
     const text = `SELECT r.data FROM requests r ${join} ${where.text} ORDER BY r.created_at, r.id LIMIT ?`;
     return toPage(await this.#all(toRequest, text, ...where.values, limit + 1), limit, creationEnd);
+  }
+
+  async hasCommands({ hub, fence }: HubRef): Promise<boolean> {
+    const rows = await this.#sql.query(
+      `SELECT 1 AS there FROM commands c LEFT JOIN sessions s ON s.id = c.session_id
+        WHERE c.status = 'queued' AND c.done_at IS NULL
+          AND ((s.hub = ? AND s.fence = ?) OR (s.id IS NULL AND c.placed_on = ?)) LIMIT 1`,
+      [hub, fence, hub],
+    );
+    return rows.length > 0;
   }
 
   command(id: string): ReturnType<StoreReads['command']> {

@@ -69,15 +69,20 @@ export const claudeCodeCheck = defineTool({
       case 'respond_permission':
         // Called again with the answers to its forms, it has given its own answer before.
         if (!context.forms?.session) await context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
-        await waitForSession(session, args.waitMs ?? 0, context);
-        return { ...checkView(session, viewOptions('respond_permission', args)), ...takeWarnings(session) };
+        return {
+          ...checkView(
+            await waitForSession(session, args.waitMs ?? 0, context),
+            viewOptions('respond_permission', args),
+          ),
+          ...takeWarnings(session),
+        };
     }
   },
 });
 
 async function waitView(session: Session, args: Input, context: ToolContext): Promise<CheckAnswer> {
-  await waitForSession(session, args.waitMs ?? DEFAULT_WAIT_MS, context);
-  return checkView(session, viewOptions('wait', args));
+  const waited = await waitForSession(session, args.waitMs ?? DEFAULT_WAIT_MS, context);
+  return checkView(waited, viewOptions('wait', args));
 }
 
 function checkFits(args: Input): void {

@@ -30,6 +30,6 @@ export async function startedView(
       ...started,
     };
   }
-  await waitForSession(session, waitMs, context);
-  return { ...checkView(session, viewOptions('wait', {})), ...started };
+  const waited = await waitForSession(session, waitMs, context);
+  return { ...checkView(waited, viewOptions('wait', {})), ...started };
 }

@@ -22,9 +22,9 @@ export const claudeGetStatus = defineTool({
     }),
   output: () => statusOutput,
   async run(args, context) {
-    const session = await context.engine.session(args.sessionId);
-    if (args.inputId !== undefined && !session.findRequest(args.inputId)) throw requestNotFound(args.inputId);
-    await waitForSession(session, args.waitMs ?? 0, context);
+    const asked = await context.engine.session(args.sessionId);
+    if (args.inputId !== undefined && !asked.findRequest(args.inputId)) throw requestNotFound(args.inputId);
+    const session = await waitForSession(asked, args.waitMs ?? 0, context);
     return explicitStatusView(session, {
       outputLines: args.outputLines ?? DEFAULT_OUTPUT_LINES,
       turn: args.turn ?? 'last',

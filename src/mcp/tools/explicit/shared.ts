@@ -35,6 +35,6 @@ export async function movedView(
   context: ToolContext,
 ): Promise<StatusAnswer | undefined> {
   if (waitMs === undefined || waitMs === 0) return undefined;
-  await waitForSession(session, waitMs, context);
-  return explicitStatusView(session, { outputLines: DEFAULT_OUTPUT_LINES, turn: 'last' });
+  const waited = await waitForSession(session, waitMs, context);
+  return explicitStatusView(waited, { outputLines: DEFAULT_OUTPUT_LINES, turn: 'last' });
 }

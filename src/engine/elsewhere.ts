@@ -1,0 +1,85 @@
+/** Sessions that other hubs on the same store run: what is seen of them here, and how something is done to them. */
+
+import type { Settings } from '../config/load-settings.ts';
+import type { ApplyOptions, ApplyOutcome } from '../workspace/apply.ts';
+import type { DiffPage, PageOptions } from '../workspace/diff.ts';
+import type { DiscardOutcome } from '../workspace/discard.ts';
+import type { Answer } from './answer.ts';
+import type { Principal } from './principal.ts';
+import type { RewindOutcome } from './rewind.ts';
+import type { RecalledSession } from './services.ts';
+import type { ReplyRequest, StartRequest } from './start-request.ts';
+
+/** What is done to a session, as data: whichever hub takes the call, the one that the session runs on carries it out. */
+export type Order =
+  | { readonly kind: 'start'; readonly request: Omit<StartRequest, 'by' | 'id'> }
+  | { readonly kind: 'reply'; readonly request: Omit<ReplyRequest, 'by' | 'sessionId'> }
+  | { readonly kind: 'respond'; readonly requestId: string; readonly answer: Answer }
+  /** A person's answer in a form that was shown elsewhere. */
+  | { readonly kind: 'form'; readonly requestId: string; readonly answer: Answer }
+  | { readonly kind: 'interrupt' }
+  | { readonly kind: 'cancel' }
+  | { readonly kind: 'rewind'; readonly toUserMessage: string; readonly dryRun: boolean }
+  | { readonly kind: 'diff'; readonly page: PageOptions }
+  | { readonly kind: 'apply'; readonly options: ApplyOptions }
+  | { readonly kind: 'discard'; readonly options: { readonly force: boolean } };
+
+/** What comes back, as data. */
+export interface OrderOutcomes {
+  start: DrivenSession;
+  reply: DrivenSession;
+  respond: DrivenSession;
+  form: DrivenSession;
+  interrupt: boolean;
+  cancel: boolean;
+  rewind: RewindOutcome;
+  diff: DiffPage;
+  apply: ApplyOutcome;
+  discard: DiscardOutcome;
+}
+
+/** The session that an order was about, or that it made, and what its caller should know. */
+export interface DrivenSession {
+  readonly sessionId: string;
+  readonly warnings: readonly string[];
+}
+
+/** Who gave an order, and under which rules: they hold wherever it is carried out. */
+export interface OrderedBy {
+  readonly principal: Principal;
+  readonly settings: Settings;
+}
+
+/** What is stored of a session that runs elsewhere. */
+export interface SeenElsewhere extends RecalledSession {
+  /** Where its last change is in the feed. */
+  readonly position: number;
+}
+
+/** What was seen of it before. */
+export interface Known {
+  readonly lastEventId: number;
+  readonly position: number;
+  readonly hub: string;
+  readonly movable: boolean;
+}
+
+export interface OtherHubs {
+  /**
+   * A session that runs elsewhere, and cannot be taken over. The events are those after `lastEventId`; nothing changed
+   * where its position is still `position`.
+   */
+  see(id: string, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined>;
+  /** Which of these have changed since, or can be taken over now. */
+  changed(known: ReadonlyMap<string, Known>): Promise<string[]>;
+  /** Calls back when something was stored. */
+  onStored(listener: () => void): () => void;
+  /** Has an order carried out by the hub that the session runs on, once. */
+  carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
+    sessionId: string,
+    order: Extract<Order, { kind: Kind }>,
+    by: OrderedBy,
+  ): Promise<OrderOutcomes[Kind]>;
+  /** Starts a session that can move on the hub with most free places. Undefined: it is to be started here. */
+  start(request: Omit<StartRequest, 'by' | 'id'>, by: OrderedBy): Promise<DrivenSession | undefined>;
+}

@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { EngineClient } from '../../engine/engine-client.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { presentRules } from '../../engine/session-recall.ts';
+import { messageOf } from '../../errors/errors.ts';
+import type { CommandProgress, HubRef, StoredCommand } from '../../schema/store.ts';
+import { StoreConflict, type Store } from '../../store/contract.ts';
+import { settledOrAsked } from '../api/settled-or-asked.ts';
+import { carryOut, mayAskPerson } from './carry-out.ts';
+import { errorText, orderOf, sequelOf, type OrderRecord, type OrderResult } from './order-record.ts';
+
+/** A lost wake-up delays an order by no more than this. */
+const LOOK_EVERY_MS = 1_000;
+const AT_ONCE = 100;
+const RETRY_MS = 500;
+
+export interface OrderRunnerOptions {
+  readonly store: Store;
+  /** This life of this hub. */
+  readonly by: HubRef;
+  readonly engine: Engine;
+  readonly log: (level: 'debug' | 'error', line: string) => void;
+}
+
+/**
+ * Carries out what other hubs were asked to do to the sessions that run here: each order once, those of one session in
+ * their order, and its outcome is stored before anybody hears of it.
+ */
+export class OrderRunner {
+  readonly #options: OrderRunnerOptions;
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #unsubscribe: () => void;
+  readonly #timer: NodeJS.Timeout;
+  #taking: Promise<void> | undefined;
+  #isWoken = false;
+  #closed = false;
+
+  constructor(options: OrderRunnerOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.store.subscribe(() => this.#wake());
+    this.#timer = setInterval(() => this.#wake(), LOOK_EVERY_MS).unref();
+    this.#wake();
+  }
+
+  /** Takes nothing more, and waits for what is under way. */
+  async close(patienceMs = 2_000): Promise<void> {
+    this.#closed = true;
+    this.#unsubscribe();
+    clearInterval(this.#timer);
+    await this.#taking;
+    const timer = new AbortController();
+    await Promise.race([
+      Promise.all(this.#underWay),
+      delay(patienceMs, undefined, { signal: timer.signal, ref: false }),
+    ]);
+    timer.abort();
+  }
+
+  #wake(): void {
+    this.#isWoken = true;
+    if (this.#closed) return;
+    this.#taking ??= this.#takeAll()
+      .catch((error: unknown) => this.#options.log('debug', `orders: ${messageOf(error)}`))
+      .finally(() => (this.#taking = undefined));
+  }
+
+  async #takeAll(): Promise<void> {
+    const { store, by } = this.#options;
+    while (this.#isWoken && !this.#closed) {
+      this.#isWoken = false;
+      if (!(await store.hasCommands(by))) continue;
+      const taken = await store.takeCommands(by, AT_ONCE);
+      for (const command of taken) {
+        const run = this.#run(command)
+          .catch((error: unknown) => this.#options.log('error', `order ${command.id}: ${messageOf(error)}`))
+          .finally(() => this.#underWay.delete(run));
+        this.#underWay.add(run);
+      }
+    }
+  }
+
+  async #run(command: StoredCommand): Promise<void> {
+    const { sessionId, id } = command;
+    const { store } = this.#options;
+    const now = Date.now;
+    let progress: CommandProgress;
+    let sequel: Promise<unknown> | undefined;
+    try {
+      const record = orderOf(command);
+      const action = carryOut(this.#clientFor(record), sessionId, record.order);
+      const first = mayAskPerson(record.order)
+        ? await settledOrAsked(store, sessionId, action)
+        : { settled: await action };
+      if ('asked' in first) sequel = action;
+      const result: OrderResult = 'asked' in first ? { asked: first.asked } : { value: first.settled };
+      progress = { status: 'done', at: now(), result: asJson(result) };
+    } catch (error) {
+      progress = { status: 'failed', at: now(), error: errorText(error) };
+    }
+    await this.#finish(sessionId, id, progress);
+    if (sequel) await this.#tellSequel(command, sequel);
+  }
+
+  /** A person was asked, and the order that had them asked has ended with that. How it went on has a row of its own. */
+  async #tellSequel({ id, sessionId, principal }: StoredCommand, action: Promise<unknown>): Promise<void> {
+    const progress = await action.then(
+      (value): CommandProgress => ({ status: 'done', at: Date.now(), result: asJson({ value }) }),
+      (error: unknown): CommandProgress => ({ status: 'failed', at: Date.now(), error: errorText(error) }),
+    );
+    const command = { id: sequelOf(id), sessionId: `${sessionId}.then`, principal, body: {}, createdAt: Date.now() };
+    await this.#surely(async () => {
+      await this.#options.store.write([{ type: 'command.add', command }]);
+    });
+    await this.#finish(command.sessionId, command.id, progress);
+  }
+
+  /** What was done is stored first, then that it was. */
+  async #finish(sessionId: string, commandId: string, progress: CommandProgress): Promise<void> {
+    const { store, by, engine } = this.#options;
+    await this.#surely(async () => {
+      await engine.stored();
+      await store.write([{ type: 'command.finish', sessionId, commandId, progress }], by);
+    });
+  }
+
+  /** Until it is stored, or is not this hub's to store any more. */
+  async #surely(write: () => Promise<void>): Promise<void> {
+    while (!this.#closed) {
+      try {
+        return await write();
+      } catch (error) {
+        if (error instanceof StoreConflict) throw error;
+        await delay(RETRY_MS, undefined, { ref: false });
+      }
+    }
+  }
+
+  #clientFor({ principal, rules }: OrderRecord): EngineClient {
+    const { engine } = this.#options;
+    const settings = { ...engine.settings, ...presentRules(engine.settings, rules) };
+    const connection = { principal, rules: engine.rulesFor({ settings, cwd: undefined }), showsForms: false };
+    return new EngineClient(engine, connection);
+  }
+}
+
+function asJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value)) as unknown;
+}

@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  DrivenSession,
+  Known,
+  Order,
+  OrderedBy,
+  OrderOutcomes,
+  OtherHubs,
+  SeenElsewhere,
+} from '../../engine/elsewhere.ts';
+import { secretNamesOf } from '../../engine/mobility.ts';
+import { unknownSession } from '../../engine/session-errors.ts';
+import type { StartRequest } from '../../engine/start-request.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { HubRef, StoredSession } from '../../schema/store.ts';
+import type { Store } from '../../store/contract.ts';
+import { storedEvents } from '../stored-events.ts';
+import { byFreePlaces, describePlaces, hubsOf, type Hub } from './hubs.ts';
+import { orderBody } from './order-record.ts';
+import { OrderOutcome } from './order-outcome.ts';
+
+/** Leases are renewed every two seconds; to know them better is of no use. */
+const HUBS_KEPT_MS = 500;
+/** A hub that lives takes an order at once. */
+const START_PATIENCE_MS = 5_000;
+const PATIENCE_MS = 20_000;
+
+export interface FleetOptions {
+  readonly store: Store;
+  /** This life of this hub. */
+  readonly by: HubRef;
+}
+
+/** The other hubs, as far as the store tells of them: nothing goes from hub to hub but through it. */
+export class StoreFleet implements OtherHubs {
+  readonly #store: Store;
+  readonly #by: HubRef;
+  #hubs: { readonly at: number; readonly hubs: Promise<Hub[]> } | undefined;
+
+  constructor({ store, by }: FleetOptions) {
+    this.#store = store;
+    this.#by = by;
+  }
+
+  async see(id: string, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined> {
+    const position = (await this.#store.positions([id])).get(id);
+    if (position === undefined) return undefined;
+    if (known?.position === position)
+      return (await this.#canTakeOver(known.hub, known.movable)) ? undefined : 'unchanged';
+    // The row before what belongs to it: whatever it tells of is there then.
+    const row = await this.#store.session(id);
+    if (!row || row.runsOn.hub === this.#by.hub) return undefined;
+    if (await this.#canTakeOver(row.runsOn.hub, row.movable === true)) return undefined;
+    const [{ events, lastId, droppedThrough }, requests, messages] = await Promise.all([
+      storedEvents(this.#store, id, known?.lastEventId),
+      this.#store.inbox({ sessionId: id, limit: 1_000 }),
+      this.#store.messages(id),
+    ]);
+    return {
+      row,
+      position,
+      events,
+      lastEventId: lastId,
+      droppedThrough,
+      requests: requests.items,
+      messages: messages.map((message) => ({ id: message.id, text: String(message.content) })),
+      grants: [],
+    };
+  }
+
+  async changed(known: ReadonlyMap<string, Known>): Promise<string[]> {
+    const now = await this.#store.positions([...known.keys()]);
+    const changed: string[] = [];
+    for (const [id, { position, hub, movable }] of known)
+      if (now.get(id) !== position || (await this.#canTakeOver(hub, movable))) changed.push(id);
+    return changed;
+  }
+
+  onStored(listener: () => void): () => void {
+    return this.#store.subscribe(listener);
+  }
+
+  async carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
+    sessionId: string,
+    order: Extract<Order, { kind: Kind }>,
+    by: OrderedBy,
+  ): Promise<OrderOutcomes[Kind]> {
+    const row = await this.#store.session(sessionId);
+    if (!row) throw unknownSession(sessionId);
+    const hub = await this.#findHub(row.runsOn.hub);
+    if (hub.isAway) throw away(row, hub);
+    checkHoldsNoSecrets(order, hub);
+    const outcome = await this.#send({ sessionId, order, by, hub, patienceMs: PATIENCE_MS });
+    return outcome as OrderOutcomes[Kind];
+  }
+
+  async start(request: Omit<StartRequest, 'by' | 'id'>, by: OrderedBy): Promise<DrivenSession | undefined> {
+    const hubs = (await this.#allHubs()).filter(({ isAway, sharesWorkspace }) => !isAway && sharesWorkspace);
+    for (const hub of byFreePlaces(hubs, this.#by.hub)) {
+      if (hub.places.free <= 0) break;
+      if (hub.id === this.#by.hub) return undefined;
+      const order: Order = { kind: 'start', request };
+      try {
+        const place = { sessionId: randomUUID(), order, by, hub, placedOn: hub.id, patienceMs: START_PATIENCE_MS };
+        return (await this.#send(place)) as DrivenSession;
+      } catch (error) {
+        // What was not begun there can be begun elsewhere.
+        if (!isFull(error) && !(error instanceof NotBegun)) throw error;
+      }
+    }
+    if (hubs.every(({ places }) => places.free > 0)) return undefined;
+    throw new DomainError(
+      'TOO_MANY_SESSIONS',
+      `Every place is taken (${describePlaces(hubs)}). Wait for one, or stop one.`,
+    );
+  }
+
+  async #send({ sessionId, order, by, hub, placedOn, patienceMs }: Sending): Promise<unknown> {
+    const id = `${this.#by.hub}.${String(this.#by.fence)}.${randomUUID()}`;
+    const command = {
+      id,
+      sessionId,
+      ...(placedOn !== undefined && { placedOn }),
+      principal: by.principal.id,
+      body: orderBody(order, by),
+      createdAt: Date.now(),
+    };
+    const outcome = new OrderOutcome(this.#store, id);
+    try {
+      await this.#store.write([{ type: 'command.add', command }]);
+      return await outcome.told(patienceMs, () => notTaken(hub));
+    } finally {
+      outcome.close();
+    }
+  }
+
+  /** Its hub is away, and it may run here as well. */
+  async #canTakeOver(hub: string, movable: boolean): Promise<boolean> {
+    return movable && (await this.#findHub(hub)).isAway;
+  }
+
+  async #findHub(id: string): Promise<Hub> {
+    const hub = (await this.#allHubs()).find((one) => one.id === id);
+    return hub ?? { id, host: id, isAway: true, sharesWorkspace: false, places: { free: 0, max: 0 } };
+  }
+
+  #allHubs(): Promise<Hub[]> {
+    const at = performance.now();
+    if (!this.#hubs || at - this.#hubs.at > HUBS_KEPT_MS) this.#hubs = { at, hubs: this.#store.leases().then(hubsOf) };
+    const { hubs } = this.#hubs;
+    hubs.catch(() => (this.#hubs = undefined));
+    return hubs;
+  }
+}
+
+interface Sending {
+  readonly sessionId: string;
+  readonly order: Order;
+  readonly by: OrderedBy;
+  readonly hub: Hub;
+  readonly placedOn?: string;
+  readonly patienceMs: number;
+}
+
+/** Nobody had begun it, and nobody will. */
+class NotBegun extends DomainError {}
+
+function notTaken({ id, host }: Hub): DomainError {
+  return new NotBegun('UNAVAILABLE', `The hub ${id} on ${host} does not answer. Nothing was done; try again.`);
+}
+
+function away({ id, movable }: StoredSession, hub: Hub): DomainError {
+  const until =
+    movable === true ? 'until another hub takes it over, which takes seconds' : 'until that machine is back';
+  return new DomainError(
+    'UNAVAILABLE',
+    `Session ${id} runs on ${hub.host} (hub ${hub.id}), which is away. What is stored of it can be read; wait ${until}.`,
+  );
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'TOO_MANY_SESSIONS';
+}
+
+/** What goes to another hub goes through the store, which holds no secrets. */
+function checkHoldsNoSecrets(order: Order, { id, host }: Hub): void {
+  const names = order.kind === 'reply' ? secretNamesOf(order.request.disk.options) : [];
+  if (names.length > 0)
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `${names.join(', ')}: the session runs on ${host} (hub ${id}), and secrets are not passed on through the store. Send them to that hub.`,
+    );
+}
