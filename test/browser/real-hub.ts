@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { ApiRole, ApiSession, StartBody } from '../../src/schema/api.ts';
+import type { ApiRole, ApiSession, CreatedToken, StartBody } from '../../src/schema/api.ts';
 import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -19,7 +19,9 @@ export class RealHub {
   readonly #stateDir: string;
   #process: ChildProcess | undefined;
   #listen = '127.0.0.1:0';
-  #caller = '';
+  admin = '';
+  /** The token that sessions are begun with. */
+  caller = '';
   url = '';
 
   private constructor(home: IsolatedHome, model: ScriptedModel) {
@@ -32,7 +34,9 @@ export class RealHub {
     const hub = new RealHub(await createHome({ git: true }), await startScriptedModel());
     await hub.commit('start.txt', 'here\n');
     await hub.start();
-    hub.#caller = await hub.token('editor', 'caller');
+    const made = await hub.command('token', 'create', 'you', '--role', 'admin', '--json');
+    hub.admin = (JSON.parse(made) as CreatedToken).token;
+    hub.caller = await hub.token('editor', 'caller');
     return hub;
   }
 
@@ -93,8 +97,7 @@ export class RealHub {
   }
 
   async token(name: string, role: ApiRole): Promise<string> {
-    return (JSON.parse(await this.command('token', 'create', name, '--role', role, '--json')) as { token: string })
-      .token;
+    return (await this.api<CreatedToken>('POST', 'tokens', { name, role }, this.admin)).token;
   }
 
   async command(...args: string[]): Promise<string> {
@@ -111,7 +114,7 @@ export class RealHub {
     return session;
   }
 
-  async api<Answer>(method: string, route: string, body?: object, token = this.#caller): Promise<Answer> {
+  async api<Answer>(method: string, route: string, body?: object, token = this.caller): Promise<Answer> {
     const response = await fetch(`${this.url}api/v1/${route}`, {
       method,
       headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },

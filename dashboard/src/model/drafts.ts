@@ -11,7 +11,7 @@ export function draft<Value>(key: string, blank: Value): Signal<Value> {
   let known = drafts.get(key) as Signal<Value> | undefined;
   if (!known) {
     known = signal(blank);
-    drafts.set(key, known as Signal<unknown>);
+    drafts.set(key, known);
   }
   return known;
 }

@@ -1,0 +1,86 @@
+import path from 'node:path';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { openBrowser, openPage, type OpenPage } from './browser.ts';
+import { RealHub } from './real-hub.ts';
+
+/** The real hub and a browser, opened once for all journeys; the pages of each journey are closed after it. */
+export class JourneyWorld {
+  #hub: RealHub | undefined;
+  #browser: Browser | undefined;
+  readonly #pages: OpenPage[] = [];
+
+  get hub(): RealHub {
+    if (!this.#hub) throw new Error('The hub is opened before the first journey');
+    return this.#hub;
+  }
+
+  register(): this {
+    beforeAll(async () => {
+      [this.#hub, this.#browser] = await Promise.all([RealHub.open(), openBrowser()]);
+    }, 90_000);
+    afterAll(async () => {
+      await this.#browser?.close();
+      await this.#hub?.close();
+    }, 60_000);
+    afterEach(async () => {
+      const opened = this.#pages.splice(0);
+      for (const { context } of opened) await context.close();
+      expect(opened.flatMap(({ complaints }) => complaints)).toEqual([]);
+      for (const { hosts } of opened) expect(hosts.size, [...hosts].join()).toBeLessThanOrEqual(1);
+    });
+    return this;
+  }
+
+  async open(options: Parameters<typeof openPage>[1] = {}): Promise<OpenPage> {
+    if (!this.#browser) throw new Error('The browser is opened before the first journey');
+    const opened = await openPage(this.#browser, options);
+    this.#pages.push(opened);
+    return opened;
+  }
+
+  /** As admin, unless another token is given. */
+  async openSignedIn({
+    token = this.hub.admin,
+    ...options
+  }: Parameters<typeof openPage>[1] & { token?: string } = {}): Promise<Page> {
+    const { page } = await this.open(options);
+    await page.goto(this.hub.url);
+    await signInWith(page, token);
+    return page;
+  }
+
+  /** In the project of the hub's home. */
+  file(name: string): string {
+    return path.join(this.hub.home.project, name);
+  }
+}
+
+export async function signInWith(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await connected(page);
+}
+
+export async function connected(page: Page): Promise<void> {
+  await page.getByRole('status').getByText('Connected').waitFor();
+}
+
+/** The card of a session's request. */
+export function cardOf(page: Page, title: string): Locator {
+  return page.locator('article.request', { hasText: title });
+}
+
+export async function press(page: Page, title: string, name: string): Promise<void> {
+  await cardOf(page, title).getByRole('button', { name, exact: true }).click();
+}
+
+/** The state that the session's own page shows. */
+export async function state(page: Page, word: string): Promise<void> {
+  await page.locator('.session-title').getByText(word, { exact: true }).waitFor();
+}
+
+export async function send(page: Page, message: string): Promise<void> {
+  await page.getByLabel('Message', { exact: true }).fill(message);
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+}

@@ -1,0 +1,139 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import type { AuditPage } from '../../../src/schema/api.ts';
+import { text, tool } from '../../../src/scripted-model/reply.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { seriousFindings } from '../axe.ts';
+import { PHONE } from '../browser.ts';
+import { cardOf, press, send, state, type JourneyWorld } from '../journey-world.ts';
+
+export function requests(world: JourneyWorld): void {
+  test('an edit is approved from the inbox of a phone, by touch, and happens', async () => {
+    const { hub } = world;
+    const price = world.file('price.txt');
+    await writeFile(price, 'one\ntwo\nthree\n');
+    hub.model
+      .on('Change the second line')
+      .reply(
+        tool('Read', { file_path: price }),
+        text('The second line is wrong.').tool('Edit', { file_path: price, old_string: 'two', new_string: 'zwei' }),
+        text('Changed it.'),
+      );
+    const page = await world.openSignedIn({ viewport: PHONE, touch: true });
+    await page.getByText('Nothing waits for you').waitFor();
+    const session = await hub.begin({ prompt: 'Change the second line', title: 'Phone edit' });
+    const card = cardOf(page, 'Phone edit');
+    await card.getByText('zwei').waitFor();
+    expect(await card.locator('.line.removed').innerText()).toContain('two');
+    await card.getByRole('button', { name: 'Allow', exact: true }).tap();
+    await card.getByText(/Allowed by you/).waitFor();
+    await eventually(async () => (await readFile(price, 'utf8')) === 'one\nzwei\nthree\n', {
+      what: 'the edit is made',
+    });
+    await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
+    await page.getByText('Changed it.').waitFor();
+    await page.getByText('Change the second line').first().waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
+  test('a command is denied with words that reach Claude, and a question answered', async () => {
+    const { hub } = world;
+    hub.model.on('Clean up').reply(
+      tool('Bash', { command: 'touch cleaned', description: 'Clean up' }),
+      tool('AskUserQuestion', {
+        questions: [
+          {
+            question: 'Which folder?',
+            header: 'Folder',
+            multiSelect: false,
+            options: [
+              { label: 'build', description: 'What was built' },
+              { label: 'cache', description: 'What was fetched' },
+            ],
+          },
+        ],
+      }),
+      text('Thank you.'),
+    );
+    const page = await world.openSignedIn();
+    await hub.begin({ prompt: 'Clean up', title: 'Tidy' });
+    await cardOf(page, 'Tidy').getByText('touch cleaned').first().waitFor();
+    await cardOf(page, 'Tidy').getByLabel('Message to Claude').fill('Ask me for the folder first');
+    await press(page, 'Tidy', 'Deny');
+    await cardOf(page, 'Tidy').getByText('Ask me for the folder first').waitFor();
+    await page.getByLabel('cache').check();
+    await page.getByRole('button', { name: 'Answer', exact: true }).click();
+    const told = () => JSON.stringify(hub.model.requests);
+    await eventually(() => told().includes('Ask me for the folder first'), { what: 'the words reach Claude' });
+    await eventually(() => told().includes('cache'), { what: 'the answer reaches Claude' });
+  });
+
+  test('a plan is read as text and allowed, a long task watched, its files put back', async () => {
+    const { hub } = world;
+    const made = world.file('made.txt');
+    const steps = Array.from({ length: 40 }, (_, index) => tool('Bash', { command: `echo step ${index + 1}` }));
+    hub.model.on('Plan it').reply(text('## Plan\n\n1. Write **one** file').tool('ExitPlanMode', {}), text('Planned.'));
+    hub.model
+      .on('Do all of it')
+      .reply(tool('Write', { file_path: made, content: 'made\n' }), ...steps, text('All forty done.'));
+    const page = await world.openSignedIn();
+    const session = await hub.begin({
+      prompt: 'Plan it',
+      title: 'Planned',
+      permissionMode: 'plan',
+      enableFileCheckpointing: true,
+    });
+    const card = cardOf(page, 'Planned');
+    await card.getByRole('heading', { name: 'Plan', exact: true }).waitFor();
+    expect(await card.locator('.plan strong').innerText()).toBe('one');
+    await press(page, 'Planned', 'Allow');
+    await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
+    await page.getByText('Planned.').waitFor();
+    await state(page, 'Idle');
+    await page.locator('.turn-options summary').click();
+    await page.getByLabel('Permission mode').selectOption('acceptEdits');
+    await send(page, 'Do all of it');
+    await page.getByText('All forty done.').waitFor({ timeout: 60_000 });
+    await state(page, 'Idle');
+    expect(await page.locator('.tool-done').count()).toBeGreaterThan(5);
+    await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 0 })`);
+    await page.getByText('Do all of it').waitFor();
+    await page.getByRole('button', { name: 'Rewind files to here' }).last().click();
+    const dialog = page.getByRole('dialog', { name: 'Rewind files' });
+    await dialog.getByText('made.txt').waitFor();
+    await dialog.getByRole('button', { name: 'Put them back' }).click();
+    await dialog.getByText('1 file put back').waitFor();
+    await expect(readFile(made, 'utf8')).rejects.toThrow('ENOENT');
+  }, 120_000);
+
+  test('two people, one of them with two tabs and a nervous finger, answer one request: it is decided once, and all are told by whom', async () => {
+    const { hub } = world;
+    hub.model
+      .on('Write a note')
+      .reply(tool('Write', { file_path: world.file('note.txt'), content: 'hello\n' }), text('Written.'));
+    const anna = await world.openSignedIn({ token: await hub.token('Anna', 'approver') });
+    const ben = await world.openSignedIn({ token: await hub.token('Ben', 'approver') });
+    const tab = await anna.context().newPage();
+    await tab.goto(hub.url);
+    const session = await hub.begin({ prompt: 'Write a note', title: 'Shared' });
+    const pages = [anna, ben, tab];
+    for (const page of pages) await cardOf(page, 'Shared').getByText('hello').waitFor();
+    const allow = (page: Page) => cardOf(page, 'Shared').getByRole('button', { name: 'Allow', exact: true });
+    // Whoever is told before the click finds no button any more.
+    await Promise.all([
+      allow(anna).dblclick(),
+      press(ben, 'Shared', 'Deny').catch(() => undefined),
+      allow(tab)
+        .click({ timeout: 2_000 })
+        .catch(() => undefined),
+    ]);
+    const outcomes = await Promise.all(pages.map((page) => cardOf(page, 'Shared').locator('.outcome').innerText()));
+    const decided = outcomes[0]?.includes('Allowed') === true ? /Allowed by .*Anna/ : /Denied by .*Ben/;
+    for (const outcome of outcomes) expect(outcome).toMatch(decided);
+    expect(outcomes.filter((outcome) => outcome.includes('by you'))).toHaveLength(1);
+    const route = `audit?kind=decision&session=${session.sessionId}`;
+    const { entries } = await hub.api<AuditPage>('GET', route, undefined, hub.admin);
+    expect(entries).toHaveLength(1);
+  });
+}

@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { access, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import type { ApiSession } from '../../../src/schema/api.ts';
+import { gate, hang, text, tool } from '../../../src/scripted-model/reply.ts';
+import { send, state, type JourneyWorld } from '../journey-world.ts';
+
+export function sessions(world: JourneyWorld): void {
+  test('a session is started, interrupted, sent a message, forked and cancelled from its page', async () => {
+    const { hub } = world;
+    hub.model.on('Count slowly').reply(hang());
+    hub.model.on('Say hello').reply(text('Hello there.'));
+    hub.model.on('Take another way').reply(text('Another way it is.'));
+    const page = await world.openSignedIn();
+    await page.getByRole('button', { name: 'New session' }).click();
+    await page.getByLabel('Prompt').fill('Count slowly');
+    await page.getByLabel('Directory').fill(hub.home.project);
+    await page.getByRole('button', { name: 'Start session' }).click();
+    await state(page, 'Working');
+    await page.getByRole('button', { name: 'Interrupt' }).click();
+    await state(page, 'Interrupted');
+    await send(page, 'Say hello');
+    await page.getByText('Hello there.').waitFor();
+    await state(page, 'Idle');
+    const first = page.url();
+    await page.getByLabel('Message', { exact: true }).fill('Take another way');
+    await page.getByRole('button', { name: 'Fork' }).click();
+    await page.getByText('Another way it is.').waitFor();
+    expect(page.url()).not.toBe(first);
+    await page.getByRole('button', { name: 'Cancel session' }).click();
+    await page.getByRole('button', { name: 'Yes, cancel it' }).click();
+    await state(page, 'Cancelled');
+  });
+
+  test('a message to a session at work is queued, shown as such, and answered in its turn', async () => {
+    const { hub } = world;
+    const held = gate(text('The first is done.'));
+    hub.model.on('Take your time').reply(held);
+    hub.model.on('And then this').reply(text('The second is done.'));
+    const page = await world.openSignedIn();
+    const session = await hub.begin({ prompt: 'Take your time', title: 'Busy' });
+    await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
+    await held.arrived;
+    await state(page, 'Working');
+    await send(page, 'And then this');
+    const queued = page.getByRole('list', { name: 'Queued messages' });
+    await queued.getByText('And then this').waitFor();
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('');
+    held.release();
+    await page.getByText('The second is done.').waitFor();
+    await state(page, 'Idle');
+    await queued.waitFor({ state: 'detached' });
+    expect(await page.getByText('The first is done.').count()).toBe(1);
+  });
+
+  test('the work of a worktree is looked at and applied; that of another is discarded, and its branch kept', async () => {
+    const { hub } = world;
+    hub.model
+      .on('Add a readme')
+      .reply(tool('Write', { file_path: 'README.md', content: '# Shop\n' }), text('There it is.'));
+    hub.model
+      .on('Add a licence')
+      .reply(tool('Write', { file_path: 'LICENCE', content: 'Do what you like\n' }), text('Free now.'));
+    const page = await world.openSignedIn();
+    const work = async (prompt: string, title: string, end: string): Promise<ApiSession> => {
+      const session = await hub.begin({
+        prompt,
+        title,
+        permissionMode: 'acceptEdits',
+        workspace: { type: 'worktree' },
+      });
+      await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
+      await page.getByText(end).waitFor();
+      await state(page, 'Idle');
+      await page.getByRole('link', { name: 'Work' }).click();
+      await page.locator('.file').waitFor();
+      return session;
+    };
+    await work('Add a readme', 'Tree', 'There it is.');
+    expect(await page.locator('.line.added').first().innerText()).toContain('# Shop');
+    await page.getByRole('button', { name: 'Apply', exact: true }).click();
+    await page.getByText(/^Applied/).waitFor();
+    expect(await readFile(world.file('README.md'), 'utf8')).toBe('# Shop\n');
+
+    const { workspace } = await work('Add a licence', 'Other tree', 'Free now.');
+    await page.getByRole('button', { name: 'Discard', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Discard this worktree?' });
+    await dialog.getByRole('button', { name: 'Yes, discard it' }).click();
+    await dialog.getByRole('button', { name: 'Discard anyway' }).click();
+    await page.getByText(`Discarded. Kept: ${workspace?.branch}.`).waitFor();
+    await expect(access(workspace?.path ?? '')).rejects.toThrow('ENOENT');
+    await expect(access(world.file('LICENCE'))).rejects.toThrow('ENOENT');
+    const { stdout } = await promisify(execFile)('git', ['show', `${workspace?.branch}:LICENCE`], {
+      cwd: hub.home.project,
+      env: hub.home.env(),
+    });
+    expect(stdout).toBe('Do what you like\n');
+  });
+}
+
+/** What the contract calls its controls, as far as the page shows them. */
+export async function controls(page: Page): Promise<string[]> {
+  const names = ['New session', 'Send', 'Interrupt', 'Cancel session', 'Fork', 'Apply', 'Discard'];
+  const shown = await Promise.all(
+    names.map(async (name) => ((await page.getByRole('button', { name, exact: true }).count()) > 0 ? [name] : [])),
+  );
+  return shown.flat();
+}
