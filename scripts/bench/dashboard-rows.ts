@@ -1,7 +1,9 @@
 /** The page in a real browser, over the hub's own HTTP server and API: from the address to what somebody came for. */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { apiRoutes } from '../../src/hub/api/routes.ts';
 import { serveHttp, type HttpServer } from '../../src/hub/http/serve-http.ts';
 import { SignInCodes } from '../../src/hub/sign-in.ts';
@@ -9,6 +11,7 @@ import { Tokens } from '../../src/hub/tokens.ts';
 import type { Change, HubRef, StoredSession } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import { openBrowser, openPage } from '../../test/browser/browser.ts';
 import { builtServer } from '../../test/harness/built-server.ts';
 import { median, round, timed } from './measure.ts';
@@ -22,15 +25,33 @@ const INBOX_MS = 1_000;
 const SESSION_MS = 1_500;
 
 export async function dashboardRows(rounds: number): Promise<Row[]> {
-  const store = openMemoryStore({ bounds: { maxEvents: 2 * EVENTS, maxBytes: 2 ** 30 } });
-  const codes = new SignInCodes();
+  const stateDir = await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-bench-dashboard-'));
   const browser = await openBrowser();
+  const bounds = { maxEvents: 2 * EVENTS, maxBytes: 2 ** 30 };
+  try {
+    return [
+      ...(await rowsOver(
+        await openStore({ url: undefined, stateDir, warn: console.error, bounds }),
+        '',
+        rounds,
+        browser,
+      )),
+      ...(await rowsOver(openMemoryStore({ bounds }), ', store in memory', rounds, browser)),
+    ];
+  } finally {
+    await browser.close();
+    await rm(stateDir, { recursive: true, force: true });
+  }
+}
+
+async function rowsOver(store: Store, where: string, rounds: number, browser: Browser): Promise<Row[]> {
+  const codes = new SignInCodes();
   let http: HttpServer | undefined;
+  const { page, context } = await openPage(browser);
   try {
     await fill(store);
     http = await serve(store, codes);
     const address = http.url.replace(/\/?$/, '/');
-    const { page } = await openPage(browser);
     await page.goto(`${address}#code=${codes.issue()}`);
     await page.getByRole('status').getByText('Connected').waitFor();
     const inbox = await measure(rounds, page, `${address}#/`, (shown) =>
@@ -40,11 +61,11 @@ export async function dashboardRows(rounds: number): Promise<Row[]> {
       shown.getByText(`Event number ${EVENTS}`).waitFor(),
     );
     return [
-      row(`first item of the inbox, with ${SESSIONS.toLocaleString('en-US')} sessions`, INBOX_MS, inbox),
-      row(`end of a session with ${EVENTS.toLocaleString('en-US')} events`, SESSION_MS, session),
+      row(`first item of the inbox, with ${SESSIONS.toLocaleString('en-US')} sessions${where}`, INBOX_MS, inbox),
+      row(`end of a session with ${EVENTS.toLocaleString('en-US')} events${where}`, SESSION_MS, session),
     ];
   } finally {
-    await browser.close();
+    await context.close();
     await http?.close();
     await store.close();
   }

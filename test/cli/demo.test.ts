@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
@@ -122,6 +124,52 @@ test(
     await expectNothingLeft();
   },
   WITHIN_MS,
+);
+
+test(
+  'shows the dashboard until Ctrl-C: the link signs in, three sessions work and one asks; then nothing is left',
+  async () => {
+    const isWindows = process.platform === 'win32';
+    const demo = spawn(process.execPath, [builtServer(), 'demo', '--dashboard'], {
+      env: place.env(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: !isWindows,
+    });
+    let told = '';
+    demo.stdout.setEncoding('utf8').on('data', (piece: string) => (told += piece));
+    demo.stderr.setEncoding('utf8').on('data', (piece: string) => (told += piece));
+    const ended = once(demo, 'exit');
+    onTestFinished(() => void demo.kill('SIGKILL'));
+    const [, hub = '', code] = await eventually(() => /(http:\S+)#code=(\S+)/.exec(told), {
+      within: WITHIN_MS,
+      what: 'the demo prints its link',
+    });
+    const page = await fetch(hub);
+    expect(await page.text()).toContain('<div id="app">');
+    const signIn = await fetch(new URL('api/v1/sign-in', hub), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: new URL(hub).origin },
+      body: JSON.stringify({ code }),
+    });
+    expect(signIn.status).toBe(200);
+    const { key } = (await signIn.json()) as { key: string };
+    const headers = { cookie: signIn.headers.getSetCookie()[0]!.split(';')[0]!, 'x-claude-code-key': key };
+    const statuses = async (): Promise<string[]> => {
+      const answer = await fetch(new URL('api/v1/sessions', hub), { headers });
+      const { sessions } = (await answer.json()) as { sessions: { status: string }[] };
+      return sessions.map(({ status }) => status).sort();
+    };
+    await eventually(async () => String(await statuses()) === 'running,running,running,waiting_permission', {
+      within: WITHIN_MS,
+      what: 'three sessions work and one waits',
+    });
+    // As a terminal does: to everything in the foreground.
+    process.kill(isWindows ? demo.pid! : -demo.pid!, 'SIGINT');
+    expect(await ended).toEqual([0, null]);
+    expect(told).not.toContain('✗');
+    await expectNothingLeft();
+  },
+  2 * WITHIN_MS,
 );
 
 describe('live', () => {
