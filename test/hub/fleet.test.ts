@@ -94,3 +94,88 @@ test('errors come back as they were, and a secret is not passed on', async () =>
   });
   expect(JSON.stringify(await store.feed({ after: 0, limit: 1000 }))).not.toContain('hunter2');
 });
+
+const shared = { sharedWorkspace: CWD };
+
+test('a session that can move goes to the hub with most free places, any other stays where the call came in', async () => {
+  const store = await STORES.memory();
+  const a = await hubOn(store, 'a', { ...shared, places: { free: 5, max: 10 } });
+  const b = await hubOn(store, 'b', { ...shared, places: { free: 2, max: 10 } });
+  const placed = await clientOf(b).start({ prompt: 'anywhere', options: { cwd: CWD } });
+  expect(placed.elsewhere).toBe('a');
+  expect(placed.owner.id).toBe(ANN.id);
+  expect((await a.agent()).prompts).toEqual(['anywhere']);
+  const staying = await clientOf(b).start({ prompt: 'here', options: { cwd: CWD, env: { TOKEN: 'x' } } });
+  expect(staying.elsewhere).toBeUndefined();
+  expect((await b.agent()).prompts).toEqual(['here']);
+});
+
+test('a hub that refuses or does not answer is passed over, and full everywhere tells how full', async () => {
+  const store = await STORES.memory();
+  const deaf = await beginLife(store, [], undefined, () => undefined, {
+    hub: 'deaf',
+    ...shared,
+    places: { free: 9, max: 9 },
+  });
+  expect(deaf.agents).toEqual([]);
+  const full = await beginLife(store, ['--max-sessions', '1'], undefined, () => undefined, {
+    hub: 'full',
+    isFleet: true,
+    ...shared,
+    places: { free: 7, max: 7 },
+  });
+  await full.engine.start({ prompt: 'occupied', options: { cwd: CWD, env: { TOKEN: 'x' } } });
+  const here = await hubOn(store, 'here', { ...shared, places: { free: 1, max: 4 } });
+  const session = await clientOf(here).start({ prompt: 'go', options: { cwd: CWD } });
+  expect(session.elsewhere).toBeUndefined();
+  expect(deaf.agents).toEqual([]);
+
+  const other = await STORES.memory();
+  await hubOn(other, 'x', { ...shared, places: { free: 0, max: 3 } });
+  const y = await hubOn(other, 'y', { ...shared, places: { free: 0, max: 2 } });
+  await expect(clientOf(y).start({ prompt: 'go', options: { cwd: CWD } })).rejects.toMatchObject({
+    code: 'TOO_MANY_SESSIONS',
+    message: expect.stringMatching(/x: 3 of 3.*y: 2 of 2/) as string,
+  });
+});
+
+test('a hub that is away keeps what cannot move: it can be read, and calls name the machine', async () => {
+  let now = Date.now();
+  const store = await STORES.memory({ now: () => now });
+  const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
+  const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
+  (await a.agent()).answer('done');
+  await a.engine.stored();
+  now += 20_000;
+  a.kill();
+  const there = clientOf(b);
+  expect((await there.session(id)).result?.text).toBe('done');
+  await expect(there.reply({ sessionId: id, prompt: 'more', disk: DISK })).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: expect.stringContaining('runs on a') as string,
+  });
+  expect(b.agents).toEqual([]);
+});
+
+test('a waiting call and a form follow a session that another hub runs', async () => {
+  const store = await STORES.memory();
+  const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
+  const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
+  await a.engine.stored();
+  const shown: string[] = [];
+  const withForms = new EngineClient(b.engine, {
+    principal: { ...ANN, attended: true },
+    showsForms: true,
+    showForm: async (_session, request) => {
+      shown.push(request.id);
+      return { kind: 'answered', answer: { decision: 'allow' } };
+    },
+  });
+  withForms.connect();
+  const session = await withForms.session(id);
+  const decision = (await a.agent()).ask('r1', 'Write', { file_path: 'x', content: 'y' });
+  expect((await decision).behavior).toBe('allow');
+  expect(shown).toEqual(['r1']);
+  await eventually(() => (session.requests.length === 0 ? true : undefined), { what: 'the request settled' });
+  expect((await store.request('r1'))?.outcome).toMatchObject({ source: 'human', by: ANN.id });
+});
