@@ -7,6 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import { apiRoutes } from '../../src/hub/api/routes.ts';
 import { serveHttp, type HttpServer } from '../../src/hub/http/serve-http.ts';
 import { SignInCodes } from '../../src/hub/sign-in.ts';
+import { Once } from '../../src/hub/once.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import type { Change, HubRef, StoredSession } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
@@ -124,6 +125,7 @@ function serve(store: Store, codes: SignInCodes): Promise<HttpServer> {
     routes: apiRoutes({
       store,
       hub,
+      once: new Once({ store, hub, now: Date.now }),
       version: '0',
       settings,
       tokens: new Tokens(store),

@@ -10,6 +10,8 @@ import { apiRoutes } from './api/routes.ts';
 import type { HubMetrics } from './metrics/hub-metrics.ts';
 import { mcpServersOver } from './http/mcp/mcp-servers.ts';
 import { serveHttp, type HttpOptions, type HttpServer } from './http/serve-http.ts';
+import type { Once } from './once.ts';
+import { onceForTools } from './once-for-tools.ts';
 import type { SignInCodes } from './sign-in.ts';
 import { Tokens } from './tokens.ts';
 
@@ -17,6 +19,7 @@ export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown'> {
   readonly engine: Engine;
   readonly store: Store;
   readonly hub: HubRef;
+  readonly once: Once;
   readonly settings: Settings;
   readonly identity: ServerIdentity;
   readonly codes: SignInCodes;
@@ -33,13 +36,14 @@ export function stateKeyIn(store: Store): Promise<string> {
 
 /** All that the hub does over HTTP, put together: MCP, the API, the dashboard. */
 export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
-  const { engine, store, hub, settings, identity, codes, dashboardDir, stateKey, metrics, log, slowDown } = options;
+  const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, log, slowDown } =
+    options;
   // Whoever comes over HTTP names the directory to work in: none of this machine's goes without saying.
   const rules = engine.rulesFor({ settings, cwd: undefined });
   return serveHttp({
     settings,
     store,
-    mcp: mcpServersOver(engine, identity, stateKey, metrics.observer('tcp')),
+    mcp: mcpServersOver(engine, identity, stateKey, metrics.observer('tcp'), onceForTools(once)),
     codes,
     record: (entry) => engine.audit.record(entry),
     log,
@@ -50,6 +54,7 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
       ...apiRoutes({
         store,
         hub,
+        once,
         version: identity.version,
         settings,
         tokens: new Tokens(store),

@@ -10,6 +10,8 @@ import { openMemory, type HubMemory } from './memory.ts';
 import { HubMetrics } from './metrics/hub-metrics.ts';
 import { notifyTarget } from './notify-target.ts';
 import { Notifier, type NotifierServices } from './notify.ts';
+import { Once } from './once.ts';
+import { onceForTools } from './once-for-tools.ts';
 import { SignInCodes } from './sign-in.ts';
 import { SocketClients } from './socket-clients.ts';
 import { makePrivateDirectory, socketPath, type SocketHost } from './socket-place.ts';
@@ -75,6 +77,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     const runner = fleet?.runOrders(engine, host.log);
     undo.push(async () => runner?.close());
 
+    const once = new Once({ store: memory.store, hub: memory.by, now: Date.now });
     const parts: { notifier?: Notifier | undefined } = {};
     const metrics = new HubMetrics({ engine, store: memory.store, version, notifier: () => parts.notifier });
     const http = await serveHubHttp({
@@ -82,6 +85,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       metrics,
       store: memory.store,
       hub: memory.by,
+      once,
       settings,
       identity,
       codes,
@@ -107,6 +111,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       identity,
       stateKey,
       observe: metrics.observer('pipe'),
+      once: onceForTools(once),
     });
     const answer = (request: HubRequest): SocketAnswer | Promise<SocketAnswer> => {
       switch (request.kind) {

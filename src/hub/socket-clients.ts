@@ -3,6 +3,7 @@ import type { Settings } from '../config/load-settings.ts';
 import type { HostContext } from '../engine/engine-host.ts';
 import type { Engine } from '../engine/engine.ts';
 import { createCallStates } from '../mcp/forms/call-forms.ts';
+import type { CallOnce } from '../mcp/call-once.ts';
 import type { Observer } from '../mcp/observe.ts';
 import { serverFactory, type ServerIdentity } from '../mcp/server.ts';
 import { placeOf } from '../transports/attach/place.ts';
@@ -19,6 +20,7 @@ interface SocketClientsOptions {
   readonly identity: ServerIdentity;
   readonly stateKey: string;
   readonly observe?: Observer;
+  readonly once?: CallOnce;
 }
 
 /** Clients of this user that are passed through to the hub, each under its own rules. */
@@ -37,7 +39,7 @@ export class SocketClients {
   }
 
   async attach(request: AttachRequest): Promise<SocketAnswer> {
-    const { engine, settings, host, identity, observe } = this.#options;
+    const { engine, settings, host, identity, observe, once } = this.#options;
     const parent = request.inside === undefined ? undefined : await engine.recall(request.inside);
     const admission = admit(request, parent?.rules.settings ?? settings, placeOf(settings, host), parent !== undefined);
     if ('why' in admission) return { reply: { ok: false, why: admission.why } };
@@ -47,7 +49,12 @@ export class SocketClients {
       baseEnv: request.env,
       warnings: admission.warnings,
     });
-    const factory = serverFactory(engine, identity, principalOf(request), { rules, states: this.#states, observe });
+    const factory = serverFactory(engine, identity, principalOf(request), {
+      rules,
+      states: this.#states,
+      observe,
+      once,
+    });
     return {
       reply: { ok: true, version: identity.version },
       takeOver: (socket) => {

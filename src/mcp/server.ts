@@ -12,6 +12,7 @@ import { EngineClient } from '../engine/engine-client.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Principal } from '../engine/principal.ts';
 import type { Rules } from '../engine/rules.ts';
+import { calledOnce, type CallOnce } from './call-once.ts';
 import { callTool } from './call-tool.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
 import { EXTRA_CAPABILITIES, offerExtras } from './extras.ts';
@@ -39,6 +40,8 @@ export interface ServerOptions {
   readonly takesRoots?: boolean;
   /** Told of every request and of the end of every connection. */
   readonly observe?: Observer | undefined;
+  /** Where there is a store to remember them: carries out what has a key once. */
+  readonly once?: CallOnce | undefined;
 }
 
 /**
@@ -49,9 +52,9 @@ export function serverFactory(
   engine: Engine,
   identity: ServerIdentity,
   principal: Principal,
-  { rules, states = createCallStates(), takesRoots = true, observe }: ServerOptions = {},
+  { rules, states = createCallStates(), takesRoots = true, observe, once }: ServerOptions = {},
 ): ServerFactory {
-  const shared: Shared = { engine, identity, principal, rules, states, takesRoots, observe };
+  const shared: Shared = { engine, identity, principal, rules, states, takesRoots, observe, once };
   return ({ era, client }) => createMcpServer(shared, era, client);
 }
 
@@ -66,10 +69,11 @@ interface Shared {
   states: ReturnType<typeof createCallStates>;
   takesRoots: boolean;
   observe: Observer | undefined;
+  once: CallOnce | undefined;
 }
 
 function createMcpServer(
-  { identity, principal, rules, states, takesRoots, observe, ...shared }: Shared,
+  { identity, principal, rules, states, takesRoots, observe, once, ...shared }: Shared,
   era: 'legacy' | 'modern',
   lasting: ModernClient | undefined,
 ): McpServer {
@@ -115,7 +119,8 @@ function createMcpServer(
     }
     const { signal } = ctx.mcpReq;
     const context: ToolContext = { engine, signal, progress: progressTo(ctx), forms, defaultDirectory };
-    return callTool(tool, request.params.arguments, context);
+    const run = (): Promise<CallToolResult | InputRequiredResult> => callTool(tool, request.params.arguments, context);
+    return once ? calledOnce(once, request, ctx, principal, run) : run();
   };
   server.setRequestHandler('tools/call', (request, ctx) => {
     // What callers make up must not become the name of a figure.

@@ -9,6 +9,7 @@ import type { Role } from '../../src/engine/principal.ts';
 import { serveHubHttp, stateKeyIn } from '../../src/hub/http-part.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { HubMetrics } from '../../src/hub/metrics/hub-metrics.ts';
+import { Once } from '../../src/hub/once.ts';
 import { SignInCodes } from '../../src/hub/sign-in.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import type { TurnAnswer } from '../../src/schema/api.ts';
@@ -61,10 +62,12 @@ export async function openAccessWorld(): Promise<AccessWorld> {
   const life = await beginLife(store, argv);
   const { engine } = life;
   const [lease] = await store.leases();
+  const hub = { hub: lease?.hub ?? '', fence: lease?.fence ?? 0 };
   const server = await serveHubHttp({
     engine,
     store,
-    hub: { hub: lease?.hub ?? '', fence: lease?.fence ?? 0 },
+    hub,
+    once: new Once({ store, hub, now: Date.now }),
     settings: { ...engine.settings, listen: { host: '127.0.0.1', port: 0 } },
     identity: { name: 'claude-code-mcp', version: '0.0.0-test' },
     codes: new SignInCodes(),

@@ -8,6 +8,7 @@ import { apiRoutes } from '../../src/hub/api/routes.ts';
 import { errorResponse } from '../../src/hub/http/error-response.ts';
 import type { EventStream, Route, RouteResponse, ServerSentEvent } from '../../src/hub/http/route.ts';
 import type { Principal, Role } from '../../src/engine/principal.ts';
+import { Once } from '../../src/hub/once.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import type { EventBody } from '../../src/schema/events.ts';
 import type { Change, HubRef } from '../../src/schema/store.ts';
@@ -89,6 +90,7 @@ export async function openApi({
   const context: ApiContext = {
     store,
     hub: by,
+    once: new Once({ store, hub: by, now: () => T0 + 1000 }),
     version: '1.2.3',
     settings: { approvals: 'auto', auditLog: 'off', allowSensitiveSessionDetails: true, ...settings },
     tokens: new Tokens(store, () => T0),

@@ -80,6 +80,30 @@ test('what an earlier life of the hub began and did not finish is not run again'
   expect(world.started()).toBe(0);
 });
 
+test('what another hub began is waited for while it lives, and of unknown outcome once it is gone', async () => {
+  let now = Date.now();
+  const store = await STORES.memory({ now: () => now });
+  const other = await openApi({ store, hubName: 'hub-2' });
+  let end = (): void => undefined;
+  other.engine['start'] = async (principal) => {
+    await new Promise<void>((resolve) => (end = resolve));
+    await other.write(put(session('n1', other.hub, { principal: principal.id })));
+    return { id: 'n1', warnings: [] };
+  };
+  const world = await openCounting(Promise.resolve(store));
+  const first = start(other, 'k1');
+  await expect.poll(() => store.commandByKey('carl', 'k1')).toBeDefined();
+  const repeat = start(world, 'k1');
+  end();
+  expect(await repeat).toEqual(await first);
+  void start(other, 'k2');
+  await expect.poll(() => store.commandByKey('carl', 'k2')).toBeDefined();
+  now += 120_000;
+  await store.renewLease(world.hub, 60_000, {});
+  expect(await start(world, 'k2')).toMatchObject({ status: 503, json: { error: { code: 'UNAVAILABLE' } } });
+  expect(world.started()).toBe(0);
+});
+
 test('no secret of a call is stored with its key', async () => {
   const world = await openCounting();
   const body = { prompt: 'the prompt', cwd: '/work', env: { TOKEN: 'hunter2' } };

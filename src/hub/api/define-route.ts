@@ -6,7 +6,7 @@ import { errorResponse } from '../http/error-response.ts';
 import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
 import type { Principal, Role } from '../../engine/principal.ts';
 import type { ApiContext } from './context.ts';
-import { IdempotentWrites } from './idempotency.ts';
+import { onceFor } from './idempotency.ts';
 
 export interface ApiCall<Query, Body> {
   readonly context: ApiContext;
@@ -63,13 +63,12 @@ export function defineRoute<Query extends z.ZodObject = Nothing, Body extends z.
 
 /** The routes as the HTTP server takes them: parsed once here, writes carried out once for each idempotency key. */
 export function served(routes: readonly ApiRoute[], context: ApiContext): Route[] {
-  const writes = new IdempotentWrites(context);
   return routes.map((route) => ({
     method: route.method,
     path: route.path,
     roles: route.roles,
     ...(route.maxBodyBytes !== undefined && { maxBodyBytes: route.maxBodyBytes }),
-    handler: (request) => measured(route, context, () => handle(route, request, context, writes)),
+    handler: (request) => measured(route, context, () => handle(route, request, context)),
   }));
 }
 
@@ -93,12 +92,7 @@ async function measured(
   }
 }
 
-async function handle(
-  route: ApiRoute,
-  request: RouteRequest,
-  context: ApiContext,
-  writes: IdempotentWrites,
-): Promise<RouteResponse> {
+async function handle(route: ApiRoute, request: RouteRequest, context: ApiContext): Promise<RouteResponse> {
   const { principal, params, headers, signal } = request;
   const query = parseArguments(route.query ?? nothing, asObject(request.query), []);
   const body = parseArguments(route.body ?? nothing, bodyOf(request), []);
@@ -113,7 +107,7 @@ async function handle(
     return response;
   };
   const key = headers['idempotency-key'];
-  return key === undefined ? write() : writes.once({ route, request, key: String(key) }, write);
+  return key === undefined ? write() : onceFor(context.once, route, request, String(key), write);
 }
 
 /** Every call that changes something, as the tools' calls are. */

@@ -5,6 +5,7 @@ import type { Engine } from '../../../engine/engine.ts';
 import type { Principal } from '../../../engine/principal.ts';
 import type { Rules } from '../../../engine/rules.ts';
 import { createCallStates, ModernClient } from '../../../mcp/forms/call-forms.ts';
+import type { CallOnce } from '../../../mcp/call-once.ts';
 import type { Observer } from '../../../mcp/observe.ts';
 import { watchResources, type UpdateListener } from '../../../mcp/resources/resource-updates.ts';
 import { serverFactory, type ServerIdentity } from '../../../mcp/server.ts';
@@ -34,6 +35,7 @@ export function mcpServersOver(
   identity: ServerIdentity,
   stateKey: string,
   observe?: Observer,
+  once?: CallOnce,
 ): McpServers {
   const states = createCallStates(Buffer.from(stateKey, 'base64url'));
   const rulesOf = (toolset: Settings['toolset']): Rules =>
@@ -41,7 +43,7 @@ export function mcpServersOver(
   const rules = { compact: rulesOf('compact'), explicit: rulesOf('explicit') };
   return {
     open({ era, principal, toolset, client }) {
-      const options = { rules: rules[toolset], states, takesRoots: false, observe };
+      const options = { rules: rules[toolset], states, takesRoots: false, observe, once };
       return serverFactory(engine, identity, principal, options)({ era, ...(client && { client }) });
     },
     newClient: (principal, toolset) => new ModernClient(principal, rules[toolset]),

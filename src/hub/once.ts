@@ -1,0 +1,181 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { DomainError } from '../errors/errors.ts';
+import type { HubRef, StoredCommand } from '../schema/store.ts';
+import { StoreConflict, type Store } from '../store/contract.ts';
+
+const LONGEST_KEY = 200;
+/** How long a repeat waits for what another hub carries out. */
+const PATIENCE_MS = 30_000;
+/** A wake-up that was lost delays by no more than this. */
+const LOOK_EVERY_MS = 2_000;
+
+/** What is carried out here at once is in no session's queue, where a hub would take it up. */
+const NO_SESSION = 'api';
+
+const STOPPED = 'The hub stopped while it carried this out. Look at the session before you send it again.';
+
+/** A call as its key stands for it. */
+export interface KeyedCall {
+  /** What the key is called where the caller set it. */
+  readonly keyName: string;
+  readonly key: string;
+  readonly principal: string;
+  /** What is called, in words of the interface: another one with the same key is an error. */
+  readonly operation: string;
+  readonly path: string;
+  /** What was sent: it may hold secrets, and only its digest is kept. */
+  readonly input: unknown;
+}
+
+export interface OnceOptions {
+  readonly store: Store;
+  /** This life of this hub. */
+  readonly hub: HubRef;
+  /** Time of day. */
+  readonly now: () => number;
+}
+
+/**
+ * A call with a key of its caller is carried out once: it is a command of the store, begun before and finished after. A
+ * repeat gets the stored answer, an error too. One that was begun in a life of a hub that is over is never run again.
+ */
+export class Once {
+  readonly #options: OnceOptions;
+  /** By command id. */
+  readonly #underWay = new Map<string, Promise<object>>();
+
+  constructor(options: OnceOptions) {
+    this.#options = options;
+  }
+
+  /** `kept`: what of the answer is stored for repeats. */
+  async run<Answer extends object>(
+    call: KeyedCall,
+    carryOut: () => Promise<Answer>,
+    kept: (answer: Answer) => object = (answer) => answer,
+  ): Promise<{ answer: Answer; isRepeat: boolean }> {
+    const { key, keyName, principal, operation, path, input } = call;
+    if (!/^[\x21-\x7e]+$/.test(key) || key.length > LONGEST_KEY)
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `${keyName}: 1 to ${LONGEST_KEY} printable ASCII characters without spaces, a UUID for example.`,
+      );
+    const { hub, now } = this.#options;
+    const command: Omit<StoredCommand, 'progress'> = {
+      id: `${hub.hub}.${String(hub.fence)}.${randomUUID()}`,
+      sessionId: NO_SESSION,
+      principal,
+      key,
+      body: { operation, path, digest: digestOf(input) },
+      createdAt: now(),
+    };
+    const known = await this.#begin(command);
+    if (known) {
+      if (JSON.stringify(bodyParts(known)) !== JSON.stringify(bodyParts(command)))
+        throw new DomainError(
+          'INVALID_ARGUMENT',
+          `This ${keyName} was used for another call; use a new key for a new call.`,
+        );
+      return { answer: (await this.#ended(known)) as Answer, isRepeat: true };
+    }
+    const answer = carryOut().then(async (one) => {
+      await this.#finish(command.id, { status: 'done', at: now(), result: kept(one) });
+      return one;
+    });
+    this.#underWay.set(command.id, answer);
+    try {
+      return { answer: await answer, isRepeat: false };
+    } finally {
+      this.#underWay.delete(command.id);
+    }
+  }
+
+  /** The command that had this key before, if any. */
+  async #begin(command: Omit<StoredCommand, 'progress'>): Promise<StoredCommand | undefined> {
+    const { store } = this.#options;
+    const find = (): Promise<StoredCommand | undefined> => store.commandByKey(command.principal, command.key ?? '');
+    const known = await find();
+    if (known) return known;
+    try {
+      await store.write([{ type: 'command.add', command }]);
+    } catch (error) {
+      if (!(error instanceof StoreConflict) || error.conflict !== 'keyReused') throw error;
+    }
+    const stored = await find();
+    return stored?.id === command.id ? undefined : stored;
+  }
+
+  #finish(commandId: string, progress: StoredCommand['progress']): Promise<void> {
+    const { store, hub } = this.#options;
+    return store.write([{ type: 'command.finish', sessionId: NO_SESSION, commandId, progress }], hub);
+  }
+
+  async #ended(known: StoredCommand): Promise<object> {
+    const here = this.#underWay.get(known.id);
+    if (here) return here;
+    const command = await this.#settled(known.id);
+    if (command?.progress.status === 'done') return command.progress.result as object;
+    if (command && isOpen(command)) {
+      const unknown = { status: 'unknown' as const, at: this.#options.now(), check: STOPPED };
+      await this.#finish(known.id, unknown).catch((error: unknown) => {
+        // Another hub has said so first.
+        if (!(error instanceof StoreConflict)) throw error;
+      });
+    }
+    throw new DomainError('UNAVAILABLE', `The outcome is unknown. ${STOPPED}`);
+  }
+
+  /** The command when it has ended, or when whoever began it can end it no more. */
+  async #settled(id: string): Promise<StoredCommand | undefined> {
+    const { store } = this.#options;
+    const deadline = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const woken = this.#woken();
+      try {
+        const command = await store.command(id);
+        if (!command || !isOpen(command) || !(await this.#lives(id))) return await store.command(id);
+        if (performance.now() > deadline)
+          throw new DomainError('UNAVAILABLE', 'Another hub still carries this out; ask again.');
+        await woken.promise;
+      } finally {
+        woken.stop();
+      }
+    }
+  }
+
+  /** Whether the life of a hub that began it goes on. In this life it would be under way here. */
+  async #lives(commandId: string): Promise<boolean> {
+    const [, hub, fence] = /^(.*)\.(\d+)\.[^.]*$/.exec(commandId) ?? [];
+    if (hub === this.#options.hub.hub) return false;
+    const lease = (await this.#options.store.leases()).find((one) => one.hub === hub);
+    return lease !== undefined && !lease.expired && String(lease.fence) === fence;
+  }
+
+  #woken(): { promise: Promise<void>; stop: () => void } {
+    let stop = (): void => undefined;
+    const promise = new Promise<void>((resolve) => {
+      const unsubscribe = this.#options.store.subscribe(resolve);
+      const timer = setTimeout(resolve, LOOK_EVERY_MS).unref();
+      stop = () => {
+        unsubscribe();
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    return { promise, stop };
+  }
+}
+
+function isOpen({ progress: { status } }: Pick<StoredCommand, 'progress'>): boolean {
+  return status === 'queued' || status === 'taken';
+}
+
+function bodyParts({ body }: Pick<StoredCommand, 'body'>): unknown[] {
+  return [body['operation'], body['path'], body['digest']];
+}
+
+function digestOf(input: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(input ?? null))
+    .digest('hex');
+}

@@ -1,0 +1,36 @@
+import type { CallToolRequest, CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
+import type { Principal } from '../engine/principal.ts';
+import { DomainError, formatError } from '../errors/errors.ts';
+import { toResult } from './call-tool.ts';
+
+/** In the `_meta` of a tool call: a repeat with the same key gets the answer of the first, and nothing is done twice. */
+export const IDEMPOTENCY_META_KEY = 'claude-code-mcp/idempotency-key';
+
+type ToolAnswer = CallToolResult | InputRequiredResult;
+
+/** Carries a call out once for its key. */
+export type CallOnce = (
+  call: { readonly principal: string; readonly key: string; readonly tool: string; readonly args: unknown },
+  run: () => Promise<ToolAnswer>,
+) => Promise<ToolAnswer>;
+
+/** With the key of the call, if it has one. What is wrong with the key is told as the tools tell it. */
+export async function calledOnce(
+  once: CallOnce,
+  { params }: CallToolRequest,
+  ctx: ServerContext,
+  { id: principal }: Principal,
+  run: () => Promise<ToolAnswer>,
+): Promise<ToolAnswer> {
+  const key = params._meta?.[IDEMPOTENCY_META_KEY];
+  // One that is made again with the answers to its forms goes on where it was, and is no repeat.
+  if (key === undefined || ctx.mcpReq.requestState() !== undefined) return run();
+  try {
+    if (typeof key !== 'string')
+      throw new DomainError('INVALID_ARGUMENT', `_meta["${IDEMPOTENCY_META_KEY}"] must be a string.`);
+    return await once({ principal, key, tool: params.name, args: params.arguments }, run);
+  } catch (error) {
+    const failure = formatError(error);
+    return { ...toResult({ isError: true, error: failure }), isError: true };
+  }
+}
