@@ -1,4 +1,4 @@
-import type { CanUseTool, Options, Query, SDKMessage } from '@anthropic-ai/claude-agent-sdk';
+import type { CanUseTool, Options, Query } from '@anthropic-ai/claude-agent-sdk';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode } from '../schema/session-options.ts';
 import { AgentChild } from './agent-child.ts';
@@ -8,7 +8,7 @@ import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './
 import type { ProcessOwner } from './process-owner.ts';
 import { launchOptions } from './sdk-options.ts';
 import type { ClaimedSpare, SpareTemplate } from './spare-agent.ts';
-import { keptAsNotice, translate } from './translate.ts';
+import { translate } from './translate.ts';
 
 export interface AgentLaunch extends SpareTemplate {
   sessionId: string;
@@ -133,7 +133,7 @@ export class AgentProcess {
   async #consume(): Promise<void> {
     let error: string | undefined;
     try {
-      for await (const message of this.#query) this.#listener.onMessage(translated(message));
+      for await (const message of this.#query) this.#listener.onMessage(translate(message));
     } catch (thrown) {
       error = messageOf(thrown);
     }
@@ -141,15 +141,6 @@ export class AgentProcess {
     const { code, signal } = await this.#child.end();
     await this.stop();
     this.#listener.onExit({ code, signal, stderr: this.#child.stderr, error });
-  }
-}
-
-/** Another version's message may lack fields that ours has: then it is kept verbatim and has no effect. */
-function translated(message: SDKMessage): Translation {
-  try {
-    return translate(message);
-  } catch {
-    return keptAsNotice(message);
   }
 }
 

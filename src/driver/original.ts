@@ -6,10 +6,11 @@ const SHORTEST_SHARED = 120;
 type Path = (string | number)[];
 type Container = Record<string | number, unknown>;
 
-/** A message beside the event that was made of it. Long texts, most of its size, are kept once: in the event. */
-export function toOriginal(message: object, body: EventBody): Original {
-  const known = longTextsIn(body);
-  if (known.length === 0) return { message };
+/** For a place that keeps the event beside it: long texts, most of a message, are then kept once, in the event. */
+export function withoutTextsOf(body: EventBody, original: Original): Original {
+  const { message } = original;
+  const known = original.texts ? [] : longTextsIn(body);
+  if (known.length === 0) return original;
   const texts: { from: Path; to: Path }[] = [];
   const path: Path = [];
   const strip = (value: unknown): unknown => {
@@ -32,7 +33,7 @@ export function toOriginal(message: object, body: EventBody): Original {
     return copy ?? value;
   };
   const stripped = strip(message);
-  return texts.length === 0 ? { message } : { message: stripped, texts };
+  return texts.length === 0 ? original : { message: stripped, texts };
 }
 
 /** The message as it came from Claude Code. */

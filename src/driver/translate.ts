@@ -4,7 +4,6 @@ import { toAgentResult } from './agent-result.ts';
 import type { AgentSignal, Translation } from './agent-signal.ts';
 import { describeRetry, isLoginRefusal } from './api-retry.ts';
 import { fileSignals } from './file-edit.ts';
-import { toOriginal } from './original.ts';
 
 type Assistant = Extract<SDKMessage, { type: 'assistant' }>;
 type User = Extract<SDKMessage, { type: 'user' }>;
@@ -14,62 +13,88 @@ type Result = Extract<SDKMessage, { type: 'result' }>;
 
 /** The one place where a message of Claude Code becomes an event and signals. An unknown message is a notice. */
 export function translate(message: SDKMessage): Translation {
+  const body = bodyOf(message);
+  return { event: body && { body, original: { message: shownMessage(message) } }, signals: signalsOf(message) };
+}
+
+/**
+ * The event in a message, the same whenever it is asked for: the log keeps the message alone. Another version's message
+ * may lack fields that ours has: then it is a notice.
+ */
+export function bodyOf(message: unknown): EventBody | undefined {
+  if (!isObject(message)) return undefined;
+  try {
+    return declaredBody(message as unknown as SDKMessage);
+  } catch {
+    return noticeBody(message);
+  }
+}
+
+function signalsOf(message: SDKMessage): AgentSignal[] {
+  try {
+    return declaredSignals(message);
+  } catch {
+    return [];
+  }
+}
+
+/** Numbers alone would not tell a reader what Claude Code waits for. */
+function shownMessage(message: SDKMessage): unknown {
+  if (message.type !== 'system' || message.subtype !== 'api_retry') return message;
+  return { ...message, summary: describeRetry(message) };
+}
+
+function declaredBody(message: SDKMessage): EventBody | undefined {
   switch (message.type) {
     case 'assistant':
-      return kept(message, messageBody(message));
     case 'user':
-      return kept(message, messageBody(message), userSignals(message));
+      return messageBody(message);
     case 'result':
-      return kept(message, resultBody(message));
+      return resultBody(message);
     case 'stream_event':
-      return { event: undefined, signals: streamedText(message) };
+      return undefined;
     case 'system':
-      return translateSystem(message);
+      return systemBody(message);
     case 'tool_progress':
     case 'auth_status':
     case 'tool_use_summary':
     case 'rate_limit_event':
     case 'prompt_suggestion':
     case 'conversation_reset':
-      return keptAsNotice(message);
+      return noticeBody(message);
     default:
-      return translateUndeclared(message);
+      return undeclaredBody(message);
   }
 }
 
-function translateSystem(message: System): Translation {
+function systemBody(message: System): EventBody | undefined {
   switch (message.subtype) {
     case 'init': {
-      if (!Array.isArray(message.tools)) return keptAsNotice(message);
+      if (!Array.isArray(message.tools)) return noticeBody(message);
       const { tools, model, permissionMode, claude_code_version: version, cwd } = message;
-      return kept(message, { kind: 'init', tools, model, permissionMode, version, cwd });
+      return { kind: 'init', tools, model, permissionMode, version, cwd };
     }
-    case 'session_state_changed':
-      return { event: undefined, signals: [{ kind: 'state', state: message.state }] };
-    case 'background_tasks_changed': {
-      const count = message.tasks.filter((task) => task.ambient !== true).length;
-      return kept(message, { kind: 'background_tasks', count });
-    }
+    case 'background_tasks_changed':
+      return { kind: 'background_tasks', count: message.tasks.filter((task) => task.ambient !== true).length };
     case 'status': {
       const { permissionMode } = message;
-      return kept(message, { kind: 'status', ...(permissionMode && { permissionMode }) });
+      return { kind: 'status', ...(permissionMode && { permissionMode }) };
     }
-    case 'api_retry': {
-      const summary = describeRetry(message);
-      return kept({ ...message, summary }, { kind: 'retry', summary, loginRefused: isLoginRefusal(message) });
-    }
+    case 'api_retry':
+      return { kind: 'retry', summary: describeRetry(message), loginRefused: isLoginRefusal(message) };
     case 'permission_denied':
-      return kept(message, {
+      return {
         kind: 'tool_refused',
         toolUseId: message.tool_use_id,
         by: SETTINGS_REASONS.has(message.decision_reason_type ?? '') ? 'settings' : 'policy',
         message: message.message,
-      });
+      };
     case 'session_writes_lost':
     case 'mirror_error':
-      return kept(message, { kind: 'writes_lost', name: message.subtype });
+      return { kind: 'writes_lost', name: message.subtype };
+    case 'session_state_changed':
     case 'thinking_tokens':
-      return { event: undefined, signals: [] };
+      return undefined;
     case 'compact_boundary':
     case 'control_request_progress':
     case 'model_refusal_fallback':
@@ -90,35 +115,47 @@ function translateSystem(message: System): Translation {
     case 'memory_recall':
     case 'elicitation_complete':
     case 'informational':
-      return keptAsNotice(message);
+      return noticeBody(message);
     default:
-      return translateUndeclared(message);
+      return undeclaredBody(message);
   }
 }
 
 /** Messages the CLI sends that the SDK's types do not declare: at present only the fate of a message we sent. */
-function translateUndeclared(message: never): Translation {
-  const raw: unknown = message;
-  if (typeof raw !== 'object' || raw === null) return { event: undefined, signals: [] };
-  const { type, command_uuid: id, state } = raw as { type?: unknown; command_uuid?: unknown; state?: unknown };
-  if (type === 'keep_alive') return { event: undefined, signals: [] };
-  if (type === 'command_lifecycle' && typeof id === 'string') {
-    const stage = state === 'queued' || state === 'started' ? state : 'ended';
-    return { event: undefined, signals: [{ kind: 'delivery', messageId: id, state: stage }] };
-  }
-  return keptAsNotice(raw);
+interface Undeclared {
+  readonly type?: unknown;
+  readonly command_uuid?: unknown;
+  readonly state?: unknown;
 }
 
-function kept(message: object, body: EventBody, signals: AgentSignal[] = []): Translation {
-  return { event: { body, original: toOriginal(message, body) }, signals };
+function undeclaredBody(message: Undeclared): EventBody | undefined {
+  return message.type === 'keep_alive' || deliverySignals(message).length > 0 ? undefined : noticeBody(message);
+}
+
+function declaredSignals(message: SDKMessage): AgentSignal[] {
+  switch (message.type) {
+    case 'stream_event':
+      return streamedText(message);
+    case 'user':
+      return userSignals(message);
+    case 'system':
+      return message.subtype === 'session_state_changed' ? [{ kind: 'state', state: message.state }] : [];
+    default:
+      return deliverySignals(message);
+  }
+}
+
+function deliverySignals({ type, command_uuid: id, state }: Undeclared): AgentSignal[] {
+  if (type !== 'command_lifecycle' || typeof id !== 'string') return [];
+  return [{ kind: 'delivery', messageId: id, state: state === 'queued' || state === 'started' ? state : 'ended' }];
 }
 
 /** Kept as it came; it has no effect. */
-export function keptAsNotice(message: object): Translation {
+function noticeBody(message: object): EventBody {
   const { type, subtype, summary, description, content, text } = message as Record<string, unknown>;
   const name = [subtype, type].find((word) => typeof word === 'string') ?? 'unknown';
   const words = [summary, description, content, text].find((each) => typeof each === 'string');
-  return kept(message, { kind: 'notice', name, ...(words !== undefined && { text: words }) });
+  return { kind: 'notice', name, ...(words !== undefined && { text: words }) };
 }
 
 function messageBody({ type, message, parent_tool_use_id: parent }: Assistant | User): MessageBody {

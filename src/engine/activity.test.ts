@@ -68,3 +68,31 @@ test('a tool that is disallowed as a whole is denied, not failed', () => {
   activity.toolEnded('a', ended(true, 'No such tool available: WebFetch'));
   expect(activity.toolUses).toMatchObject([{ status: 'denied', deniedBy: 'disallowedTools' }]);
 });
+
+test('what is packed reads the same, and goes on', () => {
+  const told = (activity: Activity): unknown => [
+    activity.toolUses,
+    activity.problems,
+    activity.line(1, true),
+    activity.log.all,
+    activity.findToolUse('bad'),
+  ];
+  const rested = (): Activity => {
+    const activity = begun();
+    for (const toolUseId of ['bad', 'good', 'open'])
+      activity.toolUsed({ toolUseId, toolName: 'Bash', input: { command: toolUseId } });
+    activity.toolEnded('bad', ended(true, 'Exit code 1'));
+    activity.toolEnded('good', ended(false));
+    return activity;
+  };
+  const [packed, plain] = [rested(), rested()];
+  packed.pack();
+  packed.pack();
+  expect(told(packed)).toEqual(told(plain));
+  for (const activity of [packed, plain]) {
+    activity.toolEnded('open', ended(true, 'late'));
+    activity.toolUsed({ toolUseId: 'next', toolName: 'Read', input: { file_path: 'a' } });
+  }
+  expect(packed.problems).toMatchObject([{ what: 'bad' }, { what: 'open' }]);
+  expect(told(packed)).toEqual(told(plain));
+});

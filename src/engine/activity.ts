@@ -1,6 +1,7 @@
 import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../schema/events.ts';
 import type { DeniedBy, Problem, ToolStatus } from '../schema/results.ts';
 import { CallLog } from './call-log.ts';
+import { PackableMap } from './packed.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from './requests.ts';
 import { cutAt, summarizeTool } from './tool-summary.ts';
 import { isProblem, outputTail, problemsOf } from './work.ts';
@@ -35,12 +36,14 @@ const MAX_LINE = 200;
 
 /** What was done since the prompt and what is going on now. */
 export class Activity {
-  readonly #uses = new Map<string, ToolUse>();
+  readonly #uses = new PackableMap<ToolUse>();
   readonly #log: CallLog;
   #counts = new Map<string, number>();
   #call = 0;
   #message = 0;
   #note: string | undefined;
+  /** Whether it is worth looking for them. */
+  #hasProblems = false;
   #lastToolUseId: string | undefined;
 
   /** Time of day. */
@@ -51,8 +54,15 @@ export class Activity {
   begin(): void {
     this.#call++;
     this.#counts = new Map();
+    this.#hasProblems = false;
     this.#log.begin();
     this.#note = undefined;
+  }
+
+  /** To be called when nothing more is expected for long. */
+  pack(): void {
+    this.#uses.pack();
+    this.#log.pack();
   }
 
   /** From now on, what is done counts as done after this message. */
@@ -61,28 +71,32 @@ export class Activity {
   }
 
   toolUsed({ toolUseId: id, toolName, input }: ToolCall, refusingRule?: string): void {
+    const uses = this.#uses.toWrite;
     // The request may arrive before the message that makes the call.
-    if (this.#uses.has(id)) return;
+    if (uses.has(id)) return;
     this.#note = undefined;
     this.#lastToolUseId = id;
     this.#counts.set(toolName, (this.#counts.get(toolName) ?? 0) + 1);
     this.#log.used(id, toolName, input);
     const summary = summarizeTool(toolName, input, 120);
     const [call, message] = [this.#call, this.#message];
-    this.#uses.set(id, { id, toolName, status: 'running', summary, call, message, refusingRule });
-    if (this.#uses.size > MAX_TOOL_USES) this.#evict();
+    uses.set(id, { id, toolName, status: 'running', summary, call, message, refusingRule });
+    if (uses.size > MAX_TOOL_USES) this.#evict();
   }
 
   /** A denial stays a denial when its error result arrives. */
   toolEnded(id: string, { isError, output, exitCode }: ToolOutcome): void {
-    const use = this.#uses.get(id);
+    const use = this.#uses.toWrite.get(id);
     if (use?.status !== 'running' && use?.status !== 'awaiting_permission') return;
     // A tool that is disallowed altogether does not exist for Claude Code, and its error says only that.
     if (isError && use.refusingRule === use.toolName) return this.#denied(id, 'disallowedTools', output);
     use.status = isError ? 'failed' : 'completed';
     use.exitCode = exitCode;
     use.requestId = undefined;
-    if (isError) use.tail = outputTail(output);
+    if (isError) {
+      use.tail = outputTail(output);
+      this.#hasProblems = true;
+    }
     this.#log.ended(id, { failed: isError, exitCode });
   }
 
@@ -92,7 +106,7 @@ export class Activity {
 
   requestOpened({ id, ask }: { readonly id: string; readonly ask: ToolCall }): void {
     this.toolUsed(ask);
-    const use = this.#uses.get(ask.toolUseId);
+    const use = this.#uses.toWrite.get(ask.toolUseId);
     if (use?.status !== 'running') return;
     use.status = 'awaiting_permission';
     use.requestId = id;
@@ -110,7 +124,7 @@ export class Activity {
   }
 
   #allowed(id: string, ran: Record<string, unknown> | undefined): void {
-    const use = this.#uses.get(id);
+    const use = this.#uses.toWrite.get(id);
     if (use?.status !== 'awaiting_permission') return;
     use.status = 'running';
     use.requestId = undefined;
@@ -122,15 +136,16 @@ export class Activity {
 
   /** Claude Code does not tell the session's own rules from those of the settings. */
   toolRefused(id: string, by: DeniedBy, message: string): void {
-    const own = this.#uses.get(id)?.refusingRule !== undefined;
+    const own = this.#uses.toRead.get(id)?.refusingRule !== undefined;
     this.#denied(id, own ? 'disallowedTools' : by, message);
   }
 
   /** Also for a call whose error arrived first: then it never ran. */
   #denied(id: string, by: DeniedBy | undefined, message: string): void {
-    const use = this.#uses.get(id);
+    const use = this.#uses.toWrite.get(id);
     if (!use || use.status === 'completed' || use.status === 'denied') return;
     this.#log.denied(id);
+    this.#hasProblems = true;
     use.status = 'denied';
     use.deniedBy = by;
     use.requestId = undefined;
@@ -147,7 +162,7 @@ export class Activity {
   /** Whatever was still running when the turn ended did not finish. */
   endAll(): void {
     const unfinished = { isError: true, output: 'It had not finished when the turn ended.' };
-    for (const { id } of this.#uses.values()) this.toolEnded(id, unfinished);
+    for (const { id } of this.toolUses) this.toolEnded(id, unfinished);
   }
 
   /** Something worth reporting that is not a tool, such as a retry; cleared by the next tool. */
@@ -160,7 +175,7 @@ export class Activity {
   }
 
   get toolUses(): ToolUse[] {
-    return [...this.#uses.values()];
+    return [...this.#uses.toRead.values()];
   }
 
   /** Those since the last message. */
@@ -173,13 +188,21 @@ export class Activity {
     return this.toolUses.filter(({ call }) => call === this.#call);
   }
 
+  /** Those of them that failed or were denied. */
+  get callProblems(): ToolUse[] {
+    const found: ToolUse[] = [];
+    if (!this.#hasProblems) return found;
+    for (const use of this.#uses.toRead.values()) if (use.call === this.#call && isProblem(use)) found.push(use);
+    return found;
+  }
+
   findToolUse(id: string): ToolUse | undefined {
-    return this.#uses.get(id);
+    return this.#uses.toRead.get(id);
   }
 
   /** The last of the present call that failed or were denied. */
   get problems(): Problem[] {
-    return problemsOf(this.callToolUses);
+    return problemsOf(this.callProblems);
   }
 
   /** Commands and edits that ran to their end. */
@@ -214,7 +237,7 @@ export class Activity {
   }
 
   #troubles(): string[] {
-    const uses = this.callToolUses;
+    const uses = this.callProblems;
     return (['failed', 'denied'] as const).flatMap((status) => {
       const count = uses.filter((use) => use.status === status).length;
       return count === 0 ? [] : [`${String(count)} ${status}`];
@@ -236,10 +259,15 @@ export class Activity {
 
   /** What went wrong in this call is kept longest, because its report is made from it. */
   #evict(): void {
-    const uses = this.toolUses;
-    const ended = uses.find((use) => use.status === 'completed' || (isProblem(use) && use.call < this.#call));
-    const oldest = ended ?? uses[0];
-    if (oldest) this.#uses.delete(oldest.id);
+    const uses = this.#uses.toWrite;
+    let oldest: ToolUse | undefined;
+    for (const use of uses.values()) {
+      oldest ??= use;
+      if (use.status !== 'completed' && !(isProblem(use) && use.call < this.#call)) continue;
+      oldest = use;
+      break;
+    }
+    if (oldest) uses.delete(oldest.id);
   }
 }
 

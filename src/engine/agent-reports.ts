@@ -185,6 +185,7 @@ export class AgentReports {
     // A session that only shows what is being written keeps no record of the pieces.
     if (this.setup.options.includePartialMessages !== true) return;
     if (messageId !== undefined) this.log.beginPartial(messageId);
-    else this.log.appendPartial(text, this.#clock.wallTime());
+    // Most pieces need no time of their own.
+    else if (!this.log.growPartial(text)) this.log.appendPartial(text, this.#clock.wallTime());
   }
 }

@@ -1,6 +1,7 @@
 import { COMMAND_TOOLS, EDIT_TOOLS } from '../workspace/tool-kinds.ts';
 import type { FileEdit } from '../schema/events.ts';
 import type { ToolCall } from '../workspace/work-report.ts';
+import { PackableMap } from './packed.ts';
 import { sizeOf } from './size-of.ts';
 
 interface LoggedCall extends ToolCall {
@@ -16,8 +17,8 @@ const MOST_BYTES = 4_000_000;
 
 /** The commands and edits of a session, for the report of its work. */
 export class CallLog {
-  readonly #running = new Map<string, Pick<LoggedCall, 'tool' | 'input' | 'startedAt' | 'turn'>>();
-  readonly #ended = new Map<string, LoggedCall>();
+  readonly #running = new PackableMap<Pick<LoggedCall, 'tool' | 'input' | 'startedAt' | 'turn'>>();
+  readonly #ended = new PackableMap<LoggedCall>();
   readonly #now: () => number;
   #turn = 0;
   #bytes = 0;
@@ -31,38 +32,44 @@ export class CallLog {
     this.#turn++;
   }
 
+  pack(): void {
+    this.#running.pack();
+    this.#ended.pack();
+  }
+
   used(id: string, tool: string, input: Input): void {
     if (!COMMAND_TOOLS.has(tool) && !EDIT_TOOLS.has(tool)) return;
-    this.#running.set(id, { tool, input: named(input), startedAt: this.#now(), turn: this.#turn });
+    this.#running.toWrite.set(id, { tool, input: named(input), startedAt: this.#now(), turn: this.#turn });
   }
 
   /** Somebody let it run with another input. */
   changed(id: string, input: Input): void {
-    const call = this.#running.get(id);
-    if (call) this.#running.set(id, { ...call, input: named(input) });
+    const call = this.#running.toRead.get(id);
+    if (call) this.#running.toWrite.set(id, { ...call, input: named(input) });
   }
 
   ended(id: string, { failed, exitCode }: Pick<ToolCall, 'failed' | 'exitCode'>): void {
-    const call = this.#running.get(id);
+    const call = this.#running.toRead.get(id);
     if (!call) return;
-    this.#running.delete(id);
-    this.#ended.set(id, { ...call, failed, exitCode, endedAt: this.#now(), bytes: 0 });
-    if (this.#ended.size > MOST_CALLS) this.#drop(oldestOf(this.#ended));
+    this.#running.toWrite.delete(id);
+    const ended = this.#ended.toWrite;
+    ended.set(id, { ...call, failed, exitCode, endedAt: this.#now(), bytes: 0 });
+    if (ended.size > MOST_CALLS) this.#drop(oldestOf(ended));
   }
 
   /** What a call that has ended changed in a file. */
   edited(id: string, edit: FileEdit): void {
-    const call = this.#ended.get(id);
+    const call = this.#ended.toRead.get(id);
     if (!call) return;
     const bytes = sizeOf(edit);
-    this.#ended.set(id, { ...call, edit, bytes });
+    this.#ended.toWrite.set(id, { ...call, edit, bytes });
     this.#bytes += bytes - call.bytes;
     if (this.#bytes > MOST_BYTES) this.#dropPatches();
   }
 
   /** It never ran. */
   denied(id: string): void {
-    this.#running.delete(id);
+    this.#running.toWrite.delete(id);
     this.#drop(id);
   }
 
@@ -71,21 +78,23 @@ export class CallLog {
   }
 
   get all(): LoggedCall[] {
-    return [...this.#ended.values()];
+    return [...this.#ended.toRead.values()];
   }
 
   /** The calls themselves are still counted. */
   #dropPatches(): void {
-    for (const [id, call] of this.#ended) {
+    const ended = this.#ended.toWrite;
+    for (const [id, call] of ended) {
       if (this.#bytes <= MOST_BYTES / 2) return;
       this.#bytes -= call.bytes;
-      this.#ended.set(id, { ...call, edit: undefined, bytes: 0 });
+      ended.set(id, { ...call, edit: undefined, bytes: 0 });
     }
   }
 
   #drop(id: string): void {
-    this.#bytes -= this.#ended.get(id)?.bytes ?? 0;
-    this.#ended.delete(id);
+    const ended = this.#ended.toWrite;
+    this.#bytes -= ended.get(id)?.bytes ?? 0;
+    ended.delete(id);
   }
 }
 

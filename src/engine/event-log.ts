@@ -1,12 +1,16 @@
-import { eventType, KEPT_LONGEST, type EventBody, type Original, type SessionEvent } from '../schema/events.ts';
-import { PackedEvents } from './packed-events.ts';
-import { sizeOf } from './size-of.ts';
+import { KEPT_LONGEST, type EventBody, type Original, type SessionEvent } from '../schema/events.ts';
+import {
+  heardEntry,
+  ownEntry,
+  packEntries,
+  storedEntry,
+  unpackEntries,
+  type Entry,
+  type OwnEntry,
+  type PackedEntries,
+} from './log-entry.ts';
 
-type Entry<Body extends EventBody = EventBody> = SessionEvent & { readonly body: Body; size: number };
 type Partial = Extract<EventBody, { kind: 'partial' }>;
-
-/** What id, type and time add to an event. */
-const ENVELOPE_BYTES = 80;
 
 export interface EventLogLimits {
   /** Events kept; twice as many with those that are dropped last. */
@@ -31,8 +35,10 @@ export class EventLog {
   readonly #limits: EventLogLimits;
   readonly #announce: (event: SessionEvent) => void;
   #entries: Entry[] = [];
+  /** Older than all of them and dropped last: so the next to be dropped is the first of the others. */
+  #spared: Entry[] = [];
   /** In place of the entries, while the session has no process. */
-  #packed: PackedEvents<Entry> | undefined;
+  #packed: PackedEntries | undefined;
   #length = 0;
   #bytes = 0;
   #ordinary = 0;
@@ -40,7 +46,7 @@ export class EventLog {
   /** The newest event that was dropped. */
   #droppedThrough = 0;
   #delivered = 0;
-  #stream: { messageId: string | undefined; open: Entry<Partial> | undefined } = {
+  #stream: { messageId: string | undefined; open: OwnEntry<Partial> | undefined } = {
     messageId: undefined,
     open: undefined,
   };
@@ -61,22 +67,22 @@ export class EventLog {
   }
 
   get length(): number {
-    return this.#packed ? this.#length : this.#entries.length;
+    return this.#packed ? this.#length : this.#spared.length + this.#entries.length;
   }
 
   /** To be called when nothing more is expected for long: reading unpacks for the moment, an event for good. */
   pack(): void {
     if (this.#packed) return;
     this.#closePartial();
-    this.#length = this.#entries.length;
-    this.#packed = new PackedEvents(this.#entries);
+    this.#length = this.length;
+    this.#packed = packEntries(this.#all);
     this.#entries = [];
+    this.#spared = [];
   }
 
   /** Fills an empty log with what was kept of it before a restart, oldest first; cursors handed out then stay valid. */
   restore(events: readonly SessionEvent[], nextId: number, droppedThrough: number): void {
-    for (const { id, type, at, body, original } of events)
-      this.#add(entryOf({ id, type, at, body, ...(original && { original }) }));
+    for (const event of events) this.#add(storedEntry(event));
     this.#nextId = nextId;
     this.#droppedThrough = droppedThrough;
     this.#delivered = nextId - 1;
@@ -85,7 +91,8 @@ export class EventLog {
 
   append(body: EventBody, at: number, original?: Original): SessionEvent {
     this.#closePartial();
-    const entry = this.#push(body, at, original);
+    const id = this.#nextId++;
+    const entry = this.#push(original ? heardEntry(id, body, at, original) : ownEntry(id, body, at));
     this.#trim();
     this.#announce(entry);
     return entry;
@@ -101,33 +108,39 @@ export class EventLog {
    * a long stream makes few events, and no reader misses a piece.
    */
   appendPartial(text: string, at: number): void {
-    const { messageId, open } = this.#stream;
-    if (open && open.id > this.#delivered && open.id > this.#droppedThrough) {
-      open.body.text += text;
-      open.size += text.length;
-      this.#bytes += text.length;
-      this.#trim();
-      return;
-    }
+    if (this.growPartial(text)) return;
+    const { messageId } = this.#stream;
     this.#closePartial();
-    const entry = this.#push({ kind: 'partial', ...(messageId !== undefined && { messageId }), text }, at);
+    const body: Partial = { kind: 'partial', ...(messageId !== undefined && { messageId }), text };
+    const entry = this.#push(ownEntry(this.#nextId++, body, at));
     this.#stream = { messageId, open: entry };
     this.#trim();
   }
 
-  /** From `cursor` on, the id of the first event wanted. The caller walks it lazily: nothing is copied. */
+  /** Whether there was an event to grow. */
+  growPartial(text: string): boolean {
+    const { open } = this.#stream;
+    if (!open || open.id <= this.#delivered || open.id <= this.#droppedThrough) return false;
+    open.body.text += text;
+    open.size += text.length;
+    this.#bytes += text.length;
+    this.#trim();
+    return true;
+  }
+
+  /** From `cursor` on, the id of the first event wanted. The caller walks it lazily. */
   from(cursor: number): Slice {
-    const entries = this.#read();
+    const entries = !this.#packed && cursor > (this.#spared.at(-1)?.id ?? 0) ? this.#entries : this.#all;
     const start = indexOf(entries, cursor);
     const lost = cursor <= this.#droppedThrough;
     const resetTo = lost ? (entries[start]?.id ?? this.#nextId) : undefined;
     return { events: start === 0 ? entries : entries.slice(start), resetTo };
   }
 
-  /** Newest first, for those who want only the last of something. */
-  *newestFirst(): Generator<SessionEvent> {
-    const entries = this.#read();
-    for (let index = entries.length - 1; index >= 0; index--) {
+  /** Newest first, for those who want only the last of something, or the last before an event. */
+  *newestFirst(before = Infinity): Generator<SessionEvent> {
+    const entries = this.#all;
+    for (let index = indexOf(entries, before) - 1; index >= 0; index--) {
       const entry = entries[index];
       if (entry) yield entry;
     }
@@ -139,17 +152,16 @@ export class EventLog {
     if (this.#stream.open && this.#stream.open.id <= upTo) this.#closePartial();
   }
 
-  #read(): readonly Entry[] {
-    return this.#packed?.unpack() ?? this.#entries;
+  get #all(): readonly Entry[] {
+    if (this.#packed) return unpackEntries(this.#packed);
+    return this.#spared.length === 0 ? this.#entries : [...this.#spared, ...this.#entries];
   }
 
-  #push<Body extends EventBody>(body: Body, at: number, original?: Original): Entry<Body> {
+  #push<Kept extends Entry>(entry: Kept): Kept {
     if (this.#packed) {
-      this.#entries = this.#packed.unpack();
+      this.#entries = unpackEntries(this.#packed);
       this.#packed = undefined;
     }
-    const event = { id: this.#nextId++, type: eventType(body), at, body };
-    const entry = entryOf(original ? { ...event, original } : event);
     this.#add(entry);
     return entry;
   }
@@ -168,29 +180,26 @@ export class EventLog {
 
   #trim(): void {
     const { maxEvents, maxBytes } = this.#limits;
-    while (this.#ordinary > maxEvents || (this.#bytes > maxBytes && this.#ordinary > 0 && this.#entries.length > 1)) {
-      const index = this.#entries.findIndex((entry) => !KEPT_LONGEST.has(entry.type));
-      if (index < 0 || index === this.#entries.length - 1) break;
-      this.#drop(index);
-      this.#ordinary--;
+    while (this.#ordinary > maxEvents || (this.#bytes > maxBytes && this.#ordinary > 0)) {
+      for (let first = this.#entries[0]; first && KEPT_LONGEST.has(first.type); first = this.#entries[0]) {
+        this.#spared.push(first);
+        this.#entries.shift();
+      }
+      // The newest stays, however large it is.
+      if (this.#entries.length <= 1) break;
+      this.#drop(this.#entries);
     }
-    while ((this.#entries.length > 2 * maxEvents || this.#bytes > 2 * maxBytes) && this.#entries.length > 1) {
-      const oldest = this.#entries[0];
-      if (oldest && !KEPT_LONGEST.has(oldest.type)) this.#ordinary--;
-      this.#drop(0);
-    }
+    while ((this.length > 2 * maxEvents || this.#bytes > 2 * maxBytes) && this.length > 1)
+      this.#drop(this.#spared.length > 0 ? this.#spared : this.#entries);
   }
 
-  #drop(index: number): void {
-    const [dropped] = index === 0 ? [this.#entries.shift()] : this.#entries.splice(index, 1);
+  #drop(oldestFirst: Entry[]): void {
+    const dropped = oldestFirst.shift();
     if (!dropped) return;
     this.#bytes -= dropped.size;
+    if (!KEPT_LONGEST.has(dropped.type)) this.#ordinary--;
     this.#droppedThrough = Math.max(this.#droppedThrough, dropped.id);
   }
-}
-
-function entryOf<Event extends SessionEvent>(event: Event): Event & { size: number } {
-  return { ...event, size: sizeOf(event.body) + sizeOf(event.original) + ENVELOPE_BYTES };
 }
 
 /** Of the first entry with this id or a later one. */

@@ -26,22 +26,23 @@ export type EngineNotice =
 
 /** Calls its listeners at once, in the order in which they came. */
 export class NoticeStream<Notice> {
-  readonly #listeners = new Set<(notice: Notice) => void>();
+  /** Never changed but replaced, so that nobody who is being told of a notice misses another one for it. */
+  #listeners: readonly ((notice: Notice) => void)[] = [];
 
   /** Returns how to stop listening. */
   subscribe(listener: (notice: Notice) => void): () => void {
     const own = (notice: Notice): void => listener(notice);
-    this.#listeners.add(own);
+    this.#listeners = [...this.#listeners, own];
     return () => {
-      this.#listeners.delete(own);
+      this.#listeners = this.#listeners.filter((each) => each !== own);
     };
   }
 
   tell(notice: Notice): void {
-    for (const listener of [...this.#listeners]) listener(notice);
+    for (const listener of this.#listeners) listener(notice);
   }
 
   get listenerCount(): number {
-    return this.#listeners.size;
+    return this.#listeners.length;
   }
 }

@@ -46,6 +46,8 @@ export type NewSession = Pick<SessionSeed, 'rules' | 'options' | 'origin' | 'inh
 export class SessionHost {
   readonly transcripts: TranscriptAccess;
   readonly #parts: EngineParts;
+  /** One for all: hundreds of sessions may be remembered. */
+  #services: SessionServices | undefined;
   #tools: string[] | undefined;
 
   constructor(parts: EngineParts) {
@@ -59,12 +61,12 @@ export class SessionHost {
   }
 
   create(seed: SessionSeed): Session {
-    return new Session(seed, this.#services());
+    return new Session(seed, this.#sessionServices());
   }
 
   /** One that another hub runs, to look at. */
   createElsewhere(seed: SessionSeed, hub: string, sendAnswer: SendAnswer): SessionElsewhere {
-    const { openWorkspace: _, othersWorked: _others, ...services } = this.#services();
+    const { openWorkspace: _, othersWorked: _others, ...services } = this.#sessionServices();
     return new SessionElsewhere(seed, { ...services, clock: withoutTimers(services.clock) }, hub, sendAnswer);
   }
 
@@ -125,7 +127,12 @@ export class SessionHost {
     else if (options.cwd !== undefined) rules.policy.directories.existing(options.cwd, 'cwd');
   }
 
-  #services(): SessionServices {
+  #sessionServices(): SessionServices {
+    this.#services ??= this.#newServices();
+    return this.#services;
+  }
+
+  #newServices(): SessionServices {
     const { settings, services, registry, approvals, trail, stream, rules } = this.#parts;
     const { clock, driver, transcripts, archive, log } = services;
     return {
@@ -157,7 +164,9 @@ export class SessionHost {
         archive?.grantClosed(grant, end);
       },
       onTools: (tools) => this.#learnTools(tools),
-      onNotice: (session, notice) => stream.tell({ ...notice, session }),
+      onNotice: (session, notice) => {
+        if (stream.listenerCount > 0) stream.tell({ ...notice, session });
+      },
       debug: (line) => log('debug', line),
     };
   }

@@ -312,7 +312,9 @@ export class Session extends SessionFacts {
     if (!this.parkable) return;
     await this.dispose();
     // A message may have arrived in the meantime; then there is more to log.
-    if (this.atRest) this.log.pack();
+    if (!this.atRest) return;
+    this.log.pack();
+    this.activity.pack();
   }
 
   /** Ends the process, and nothing else. */

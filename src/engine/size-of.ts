@@ -19,6 +19,7 @@ function sizeOfObject(value: object): number {
     for (const item of value) size += sizeOf(item) + 1;
     return size;
   }
-  for (const [name, item] of Object.entries(value)) size += name.length + 4 + sizeOf(item);
+  // Much faster than Object.entries; plain data has no other names.
+  for (const name in value) size += name.length + 4 + sizeOf((value as Record<string, unknown>)[name]);
   return size;
 }

@@ -51,17 +51,24 @@ export function questionTexts(input: Record<string, unknown>): string[] {
 /** What cannot be seen or turns the direction of writing: it could make a command look like another. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
 
+/** Most texts are nothing else, and this is found out much faster. */
+const BEYOND_ASCII_LINE = /[^\x20-\x7e]/;
+
 export function escapeInvisible(text: string): string {
+  if (!BEYOND_ASCII_LINE.test(text)) return text;
   return text.replace(UNSEEN, (char) => {
     const code = (char.codePointAt(0) ?? 0).toString(16);
     return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`;
   });
 }
 
+/** All white space but a single blank, which stays as it is. */
+const FOLDED = /\s{2,}|[^\S ]/g;
+
 /** White space folded, unseen characters made visible, cut with an ellipsis. */
 export function oneLine(text: string, maxChars: number): string {
   const head = text.slice(0, maxChars * 4);
-  const visible = escapeInvisible(head.replace(/\s+/g, ' ')).trim();
+  const visible = escapeInvisible(head.replace(FOLDED, ' ')).trim();
   if (visible.length > maxChars) return `${cutAt(visible, maxChars - 1)}…`;
   // Blanks that were folded away must not hide that something follows them.
   return head.length < text.length ? `${visible}…` : visible;

@@ -22,8 +22,9 @@ export function workOf(
   };
 }
 
+/** Of calls that failed or were denied, the last. */
 export function problemsOf(uses: readonly ToolUse[]): Problem[] {
-  return uses.filter(isProblem).slice(-MOST_PROBLEMS).map(toProblem);
+  return uses.slice(-MOST_PROBLEMS).map(toProblem);
 }
 
 export function isProblem({ status }: Pick<ToolUse, 'status'>): boolean {

@@ -1,3 +1,4 @@
+import { withoutTextsOf } from '../driver/original.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Grant, GrantEnd } from '../engine/grants.ts';
 import type { EngineNotice } from '../engine/notices.ts';
@@ -313,7 +314,7 @@ function eventRow(sessionId: string, { id, type, at, body, original }: SessionEv
     at: Math.trunc(at),
     type,
     keep: KEPT_LONGEST.has(type),
-    data: { body, ...(original && { original }) },
+    data: { body, ...(original && { original: withoutTextsOf(body, original) }) },
   };
 }
 

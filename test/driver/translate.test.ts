@@ -5,8 +5,8 @@ import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { describeRetry } from '../../src/driver/api-retry.ts';
-import { originalMessage, toOriginal } from '../../src/driver/original.ts';
-import { translate } from '../../src/driver/translate.ts';
+import { originalMessage, withoutTextsOf } from '../../src/driver/original.ts';
+import { bodyOf, translate } from '../../src/driver/translate.ts';
 import { EventBody, Original } from '../../src/schema/events.ts';
 
 /** One message of each shape that Claude Code 2.1.325 was seen to send. */
@@ -32,9 +32,27 @@ test.each(cases)('%s becomes plain data, and can be shown as it came', (shape, m
   const read = roundTrip(event) as { body: EventBody; original: Original };
   expect(read).toStrictEqual(event);
   expect({ body: EventBody.parse(read.body), original: Original.parse(read.original) }).toStrictEqual(event);
+  expect(bodyOf(read.original.message)).toStrictEqual(event.body);
   const isRetry = message.type === 'system' && message.subtype === 'api_retry';
   const whole = isRetry ? { ...message, summary: describeRetry(message) } : message;
-  expect(originalMessage(read.original, read.body)).toEqual(whole);
+  expect(read.original.message).toEqual(whole);
+  const stored = roundTrip(withoutTextsOf(read.body, read.original)) as Original;
+  expect(originalMessage(stored, read.body)).toEqual(whole);
+});
+
+test('a message that lacks what ours has is a notice and nothing else', () => {
+  const damaged = [
+    { type: 'assistant' },
+    { type: 'user', message: null },
+    { type: 'system', subtype: 'background_tasks_changed' },
+  ];
+  for (const message of damaged) {
+    const { event, signals } = translate(message as unknown as SDKMessage);
+    expect(signals).toEqual([]);
+    expect(event).toMatchObject({ body: { kind: 'notice' }, original: { message } });
+  }
+  const piece = { type: 'stream_event', event: null, parent_tool_use_id: null };
+  expect(translate(piece as unknown as SDKMessage)).toEqual({ event: undefined, signals: [] });
 });
 
 test('every kind of event that Claude Code causes was recorded', () => {
@@ -71,7 +89,7 @@ test('a long text is kept once, wherever it is, and comes back whole', () => {
     fc.property(long, any, fc.string(), (text, more, key) => {
       const message = { type: 'user', message: { content: text }, [key]: [more, { [key]: text }], more };
       const body: EventBody = { kind: 'message', role: 'user', blocks: [{ kind: 'text', text }] };
-      const original = toOriginal(message, body);
+      const original = withoutTextsOf(body, { message });
       expect(JSON.stringify(original)).not.toContain(JSON.stringify(text));
       expect(originalMessage(original, body)).toEqual(message);
     }),

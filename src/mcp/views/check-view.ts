@@ -4,13 +4,14 @@ import type { SessionEvent } from '../../schema/events.ts';
 import type { CheckAnswer, EventView } from '../../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
 import { activityLine, QUIET_AFTER_MS } from './activity-line.ts';
-import { minimalEvent, toolNamesIn } from './event-view.ts';
+import { minimalEvent } from './event-view.ts';
 import { fullEvent } from './full-event.ts';
 import { charsWithin, resultView } from './result-view.ts';
 import { byteLength } from './shorten.ts';
 import { compactStatus } from './status.ts';
 import { toolCallView } from './tool-call-view.ts';
 import { describeTools } from './tool-catalogue.ts';
+import { ToolNames } from './tool-names.ts';
 
 export interface CheckViewOptions {
   cursor: number | undefined;
@@ -97,8 +98,9 @@ function resultFields(session: Session, options: CheckViewOptions, truncated: Se
   const share = options.includeEvents ? options.maxBytes / 2 : options.maxBytes;
   const structured = options.includeStructuredOutput ? session.result?.structuredOutput : undefined;
   // It is useful only in full. The answer also has it as text, which can be read in parts.
-  const fits = byteLength(structured) <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
-  const besides = (fits ? byteLength(structured) : 0) + byteLength(session.work);
+  const size = byteLength(structured);
+  const fits = size <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
+  const besides = (fits ? size : 0) + byteLength(session.work);
   const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES - besides);
   const offset = options.toolUseID === undefined ? options.resultOffset : 0;
   const shown = resultView(session, {
@@ -135,7 +137,8 @@ function eventFields(
   if (!options.includeEvents) return { nextCursor: log.nextId };
   const { events, resetTo } = log.from(Math.min(options.cursor ?? 0, log.nextId));
   const room = options.maxBytes - OVERHEAD_BYTES - byteLength(view);
-  const page = eventPage(events, eventViewer(session, options, view), options, room, truncated);
+  const toolNames = new ToolNames(log, events[0]?.id ?? log.nextId);
+  const page = eventPage(events, eventViewer(session, toolNames, options, view), options, room, truncated);
   const nextCursor = page.stoppedBefore ?? log.nextId;
   log.markDelivered(nextCursor - 1);
   return {
@@ -149,10 +152,10 @@ type EventViewer = (event: SessionEvent) => EventView | undefined;
 
 function eventViewer(
   session: Session,
+  toolNames: ToolNames,
   { mode, includeUsage, includeModelUsage }: CheckViewOptions,
   { actions, result }: Omit<CheckAnswer, 'nextCursor'>,
 ): EventViewer {
-  const toolNames = toolNamesIn(session.log);
   if (mode === 'minimal') return (event) => minimalEvent(event, toolNames);
   const shows = {
     actions: actions !== undefined,
@@ -208,10 +211,11 @@ function stop(events: EventView[], next: SessionEvent, truncated: Set<string>): 
   return { events, stoppedBefore: next.id };
 }
 
-function isWanted({ type, body }: SessionEvent, options: CheckViewOptions): boolean {
+function isWanted(event: SessionEvent, options: CheckViewOptions): boolean {
+  const { type } = event;
   if (type === 'progress') return options.includeProgressEvents;
   if (type === 'result') return options.includeTerminalEvents;
   // An error that did not end the turn, such as a refused login that is retried, is always shown.
-  if (type === 'error') return options.includeTerminalEvents || body.kind !== 'error';
+  if (type === 'error') return options.includeTerminalEvents || event.body.kind !== 'error';
   return true;
 }

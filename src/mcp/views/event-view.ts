@@ -1,9 +1,7 @@
 import { shortenText, tailOf } from '../../engine/shortening.ts';
-import type { EventLog } from '../../engine/event-log.ts';
 import { oneLine, summarizeTool } from '../../engine/tool-summary.ts';
 import type {
   EventBody,
-  MessageBlock,
   MessageBody,
   RequestRecord,
   SessionEvent,
@@ -12,6 +10,7 @@ import type {
 } from '../../schema/events.ts';
 import type { EventView } from '../../schema/results.ts';
 import { requestSummary } from './action-view.ts';
+import type { ToolNames } from './tool-names.ts';
 
 const RESULT_HEAD = 80;
 const RESULT_TAIL = 80;
@@ -20,15 +19,13 @@ const NOTICE_CHARS = 160;
 /** They say nothing that will not be said again. */
 const HEARTBEATS: ReadonlySet<string> = new Set(['tool_progress', 'status', 'init']);
 
-type ToolNames = ReadonlyMap<string, string>;
-
 /** What a model needs to follow along; `undefined` for what it does not need at all. */
 export function minimalEvent(event: SessionEvent, toolNames: ToolNames): EventView | undefined {
   const data = minimalData(event, toolNames);
   return data === undefined ? undefined : withEnvelope(event, data);
 }
 
-export function withEnvelope({ id, type, at }: SessionEvent, data: unknown): EventView {
+export function withEnvelope({ id, type, at }: Pick<SessionEvent, 'id' | 'type' | 'at'>, data: unknown): EventView {
   return { id, type, data, timestamp: new Date(at).toISOString() };
 }
 
@@ -95,7 +92,10 @@ function messageData({ role, blocks }: MessageBody, toolNames: ToolNames): unkno
   for (const block of blocks) {
     if (block.kind === 'tool_result') results.push(shortResult(block, toolNames));
     else if (block.kind === 'text') texts.push(block.text);
-    else if (block.kind === 'tool_call') tools.push(shortCall(block));
+    else if (block.kind === 'tool_call') {
+      toolNames.add(block);
+      tools.push(shortCall(block));
+    }
   }
   if (texts.length + tools.length + results.length === 0) return undefined;
   const text = texts.join('\n');
@@ -113,26 +113,15 @@ function shortCall({ toolName, toolUseId, input }: ToolCallBlock): object {
 
 /** The head tells what it is, the tail how it ended. */
 function shortResult({ toolUseId, output, isError, exitCode }: ToolResultBlock, toolNames: ToolNames): object {
-  const toolName = toolNames.get(toolUseId);
-  return {
-    ...(toolName !== undefined && { toolName }),
-    toolUseID: toolUseId,
-    head: oneLine(output, RESULT_HEAD),
-    ...(output.length > RESULT_HEAD && { tail: oneLine(tailOf(output, RESULT_TAIL), RESULT_TAIL) }),
-    chars: output.length,
-    isError,
-    ...(exitCode !== undefined && { exitCode }),
-  };
+  const toolName = toolNames.of(toolUseId);
+  const head = oneLine(output, RESULT_HEAD);
+  const tail = output.length > RESULT_HEAD ? oneLine(tailOf(output, RESULT_TAIL), RESULT_TAIL) : undefined;
+  return present({ toolName, toolUseID: toolUseId, head, tail, chars: output.length, isError, exitCode });
 }
 
-export function blocksOf({ body }: SessionEvent): readonly MessageBlock[] {
-  return body.kind === 'message' ? body.blocks : [];
-}
-
-/** Results do not say which tool they are of. */
-export function toolNamesIn(log: EventLog): ToolNames {
-  const names = new Map<string, string>();
-  for (const event of log.newestFirst())
-    for (const block of blocksOf(event)) if (block.kind === 'tool_call') names.set(block.toolUseId, block.toolName);
-  return names;
+/** Without what is undefined. A poll makes hundreds of these: spreading is several times slower. */
+function present(fields: Record<string, unknown>): object {
+  const shown: Record<string, unknown> = {};
+  for (const name in fields) if (fields[name] !== undefined) shown[name] = fields[name];
+  return shown;
 }

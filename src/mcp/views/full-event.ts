@@ -1,33 +1,34 @@
 import { originalMessage } from '../../driver/original.ts';
 import type { Session } from '../../engine/session.ts';
 import { textsIn } from '../../engine/shortening.ts';
-import type { EventBody, RequestRecord, SessionEvent } from '../../schema/events.ts';
+import type { EventBody, Original, RequestRecord, SessionEvent } from '../../schema/events.ts';
 import type { EventView } from '../../schema/results.ts';
 import { isObject } from '../arguments.ts';
 import { actionView } from './action-view.ts';
-import { blocksOf, permissionOutcome, shortRequest, withEnvelope } from './event-view.ts';
+import { permissionOutcome, shortRequest, withEnvelope } from './event-view.ts';
+import { blocksOf, type ToolNames } from './tool-names.ts';
 
 /** A shorter text may be in two places by chance. */
 const SHORTEST_DOUBLE = 40;
 
 export interface FullEventContext {
   session: Session;
-  toolNames: ReadonlyMap<string, string>;
+  toolNames: ToolNames;
   /** What the answer shows of the session anyway. */
   shows: { actions: boolean; result: boolean; usage: boolean; modelUsage: boolean };
 }
 
 /** Everything that was kept, but nothing that the same answer says elsewhere. */
 export function fullEvent(event: SessionEvent, context: FullEventContext): EventView {
-  return { ...withEnvelope(event, fullData(event, context)), ...toolOf(event, context.toolNames) };
+  const { body, original } = event;
+  return { ...withEnvelope(event, fullData(body, original, context)), ...toolOf(body, context.toolNames) };
 }
 
-function fullData(event: SessionEvent, context: FullEventContext): unknown {
-  const { body, original } = event;
+function fullData(body: EventBody, original: Original | undefined, context: FullEventContext): unknown {
   if (!original) return ownData(body, context);
   const message = originalMessage(original, body);
   if (!isObject(message)) return message;
-  if (body.kind === 'message') return withoutRepeatedOutput(message, event);
+  if (body.kind === 'message') return withoutRepeatedOutput(message, body);
   return body.kind === 'result' ? withoutShownResult(message, body, context) : message;
 }
 
@@ -45,10 +46,10 @@ function requestData(request: RequestRecord, { session, shows }: FullEventContex
 }
 
 /** The result of a tool comes as text and once more in fields: what the text has is left out of those. */
-function withoutRepeatedOutput(whole: Record<string, unknown>, event: SessionEvent): unknown {
+function withoutRepeatedOutput(whole: Record<string, unknown>, body: EventBody): unknown {
   const { tool_use_result: fields, ...message } = whole;
   if (fields === undefined) return whole;
-  const outputs = blocksOf(event).flatMap((block) => (block.kind === 'tool_result' ? block.output : []));
+  const outputs = blocksOf(body).flatMap((block) => (block.kind === 'tool_result' ? block.output : []));
   // Files are shown with line numbers in the text.
   const shown = outputs.flatMap((output) => [output, output.replace(/^ *\d+[\t→]/gm, '')]);
   const rest = without(
@@ -88,13 +89,11 @@ function withoutShownResult(
   return { ...rest, ...(!shows.usage && { usage }), ...(!shows.modelUsage && { modelUsage }) };
 }
 
-/** Results do not say which tool they are of. */
-function toolOf(
-  event: SessionEvent,
-  toolNames: ReadonlyMap<string, string>,
-): Pick<EventView, 'toolName' | 'toolUseID'> {
-  const [only, ...others] = blocksOf(event).flatMap((block) => ('toolUseId' in block ? block.toolUseId : []));
+function toolOf(body: EventBody, toolNames: ToolNames): Pick<EventView, 'toolName' | 'toolUseID'> {
+  const blocks = blocksOf(body);
+  for (const block of blocks) if (block.kind === 'tool_call') toolNames.add(block);
+  const [only, ...others] = blocks.flatMap((block) => ('toolUseId' in block ? block.toolUseId : []));
   if (only === undefined || others.length > 0) return {};
-  const toolName = toolNames.get(only);
+  const toolName = toolNames.of(only);
   return { toolUseID: only, ...(toolName !== undefined && { toolName }) };
 }

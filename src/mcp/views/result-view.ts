@@ -1,4 +1,4 @@
-import type { ToolUse } from '../../engine/activity.ts';
+import type { Activity, ToolUse } from '../../engine/activity.ts';
 import type { Session } from '../../engine/session.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
@@ -25,7 +25,7 @@ export function resultView(
   const rest = result.text.slice(options.offset);
   const text = rest.length > options.maxChars ? cutAt(rest, Math.max(1, options.maxChars)) : rest;
   const cut = text.length < rest.length || options.offset > 0;
-  const denials = denialsOf(result.permissionDenials, activity.callToolUses, options.includeModelUsage);
+  const denials = denialsOf(result.permissionDenials, activity, options.includeModelUsage);
   const work = options.includeWork === 'full' ? session.fullWork : session.work;
   return {
     cut: text.length < rest.length,
@@ -54,16 +54,15 @@ export function resultView(
 }
 
 /** What Claude Code counts as denied, and what else was; inputs can be large and come only in the full form. */
-function denialsOf(reported: readonly unknown[], uses: readonly ToolUse[], full: boolean): PermissionDenial[] {
-  const known = new Map(uses.map((use) => [use.id, use]));
+function denialsOf(reported: readonly unknown[], activity: Activity, full: boolean): PermissionDenial[] {
   const shown = reported.map((denial): PermissionDenial => {
     const { tool_name: name, tool_use_id: id } = denial as { tool_name?: unknown; tool_use_id?: unknown };
-    const use = typeof id === 'string' ? known.get(id) : undefined;
+    const use = typeof id === 'string' ? activity.findToolUse(id) : undefined;
     const raw = full && typeof denial === 'object' ? denial : {};
     return { ...raw, toolName: String(name), ...(typeof id === 'string' && { toolUseID: id }), ...whoDenied(use) };
   });
   const ids = new Set(shown.map(({ toolUseID }) => toolUseID));
-  const others = uses.filter(({ id, status }) => status === 'denied' && !ids.has(id));
+  const others = activity.callProblems.filter(({ id, status }) => status === 'denied' && !ids.has(id));
   return [...shown, ...others.map((use) => ({ toolName: use.toolName, toolUseID: use.id, ...whoDenied(use) }))];
 }
 
@@ -72,9 +71,13 @@ function whoDenied(use: ToolUse | undefined): Pick<PermissionDenial, 'what' | 'b
   return { what: use.summary, ...(use.deniedBy !== undefined && { by: use.deniedBy }) };
 }
 
+/** A control character as JSON. */
+const MOST_BYTES_OF_CHAR = '\\u0000'.length;
+
 /** How many characters of a text fit into so many bytes as JSON. */
 export function charsWithin(text: string, bytes: number): number {
   if (bytes === Infinity) return Infinity;
+  if (text.length * MOST_BYTES_OF_CHAR + 2 <= bytes) return text.length;
   let chars = Math.floor(bytes);
   while (chars > 1 && byteLength(text.slice(0, chars)) > bytes) chars = Math.floor(chars * 0.8);
   return chars;

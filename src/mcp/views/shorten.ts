@@ -1,3 +1,3 @@
 export function byteLength(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value) ?? '');
+  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value) ?? '');
 }

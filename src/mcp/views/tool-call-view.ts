@@ -3,9 +3,9 @@ import { shortenTexts } from '../../engine/shortening.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { ToolResultBlock } from '../../schema/events.ts';
 import type { ToolCallView } from '../../schema/results.ts';
-import { blocksOf } from './event-view.ts';
 import { charsWithin } from './result-view.ts';
 import { byteLength } from './shorten.ts';
+import { blocksOf } from './tool-names.ts';
 
 /** What the fields around input and output take. */
 const OVERHEAD_BYTES = 400;
@@ -57,10 +57,9 @@ export function toolCallView(
 function recordedCall({ log }: Session, toolUseID: string): Recorded | undefined {
   let result: ToolResultBlock | undefined;
   let changed: Record<string, unknown> | undefined;
-  for (const event of log.newestFirst()) {
-    const { body } = event;
+  for (const { body } of log.newestFirst()) {
     if (body.kind === 'permission_result' && body.toolUseId === toolUseID) changed = body.input ?? changed;
-    for (const block of blocksOf(event)) {
+    for (const block of blocksOf(body)) {
       if (!('toolUseId' in block) || block.toolUseId !== toolUseID) continue;
       if (block.kind === 'tool_call') return { toolName: block.toolName, input: changed ?? block.input, result };
       result ??= block;

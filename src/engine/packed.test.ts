@@ -1,6 +1,8 @@
+import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { textEvent } from '../../test/harness/agent-messages.ts';
+import { translate } from '../driver/translate.ts';
 import { EventLog } from './event-log.ts';
 
 const LIMITS = { maxEvents: 20, maxBytes: 100_000 };
@@ -24,6 +26,22 @@ describe('a packed log', () => {
         expect([...log.newestFirst()].reverse()).toEqual(filled(count).from(0).events);
       }),
     );
+  });
+
+  test('has what Claude Code said as it came, and the same events in it', () => {
+    const log = new EventLog(LIMITS);
+    const content = [{ type: 'tool_use', id: 't1', name: 'Bash', input: { command: 'ls' } }];
+    const said = { type: 'assistant', message: { role: 'assistant', content }, uuid: 'u1', session_id: 's1' };
+    const { event } = translate(said as unknown as SDKMessage);
+    if (!event) throw new Error('no event');
+    log.append(event.body, 5, event.original);
+    const expected = { id: 1, type: 'output', at: 5, body: event.body, original: { message: said } };
+    const read = (): unknown => JSON.parse(JSON.stringify(log.from(0).events));
+    expect(read()).toEqual([expected]);
+    log.pack();
+    expect(read()).toEqual([expected]);
+    log.append(textEvent('more'), 6);
+    expect(read()).toMatchObject([expected, { id: 2 }]);
   });
 
   test('goes on where it was: ids rise, the oldest are dropped', () => {

@@ -1,0 +1,33 @@
+import type { EventLog } from '../../engine/event-log.ts';
+import type { EventBody, MessageBlock, SessionEvent, ToolCallBlock } from '../../schema/events.ts';
+
+/**
+ * Results do not say which tool they are of. Calls come before their results, mostly right before: the reader of some
+ * events adds those it comes by, and what was called earlier is searched for backwards, no further than necessary.
+ */
+export class ToolNames {
+  readonly #names = new Map<string, string>();
+  readonly #earlier: Iterator<SessionEvent>;
+
+  /** `first`: the event that the reader begins with. */
+  constructor(log: EventLog, first: number) {
+    this.#earlier = log.newestFirst(first);
+  }
+
+  add({ toolUseId, toolName }: Pick<ToolCallBlock, 'toolUseId' | 'toolName'>): void {
+    this.#names.set(toolUseId, toolName);
+  }
+
+  of(toolUseId: string): string | undefined {
+    while (!this.#names.has(toolUseId)) {
+      const next = this.#earlier.next();
+      if (next.done === true) return undefined;
+      for (const block of blocksOf(next.value.body)) if (block.kind === 'tool_call') this.add(block);
+    }
+    return this.#names.get(toolUseId);
+  }
+}
+
+export function blocksOf(body: EventBody): readonly MessageBlock[] {
+  return body.kind === 'message' ? body.blocks : [];
+}
