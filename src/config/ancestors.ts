@@ -13,9 +13,15 @@ export function* variableOfAncestors(
   platform: NodeJS.Platform = process.platform,
 ): Generator<string | undefined> {
   if (platform !== 'linux') return;
-  for (let pid: number | undefined = process.ppid, seen = 0; pid !== undefined && seen < MAX_ANCESTORS; seen++) {
-    yield variableOf(pid, name);
-    pid = parentOf(pid);
+  for (const pid of withAncestors(process.ppid)) yield variableOf(pid, name);
+}
+
+/** A process and those above it, nearest first. Linux only. */
+export function* withAncestors(pid: number): Generator<number> {
+  let current: number | undefined = pid;
+  for (let seen = 0; current !== undefined && seen < MAX_ANCESTORS; seen++) {
+    yield current;
+    current = parentOf(current);
   }
 }
 
@@ -27,7 +33,8 @@ export function enclosingSession(env: NodeJS.ProcessEnv, platform?: NodeJS.Platf
   return undefined;
 }
 
-function variableOf(pid: number, name: string): string | undefined {
+/** Undefined where it is not set, or the process has gone. Linux only. */
+export function variableOf(pid: number, name: string): string | undefined {
   const start = `${name}=`;
   const variables = readProc(pid, 'environ').split('\0');
   return variables.find((variable) => variable.startsWith(start))?.slice(start.length);

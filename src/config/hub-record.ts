@@ -23,6 +23,11 @@ export function hubSecretFile(stateDir: string): string {
   return path.join(stateDir, 'hub.secret');
 }
 
+/** Held open by a client while it asks for something: so the hub can tell which process it is. */
+export function hubClaimFile(stateDir: string, nonce: string): string {
+  return path.join(stateDir, `hub-claim-${nonce}`);
+}
+
 /** Undefined if no hub runs, as far as its file says; one that was killed leaves it behind. */
 export function readHubRecord(stateDir: string): HubRecord | undefined {
   try {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../config/load-settings.ts';
 import type { AttachRequest } from '../transports/attach/protocol.ts';
-import { admit } from './admission.ts';
+import { admit, asPeer, principalOf } from './admission.ts';
 
 test('a link in the directories of a client does not lead out of those of the hub', () => {
   const home = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'admission-')));
@@ -22,4 +22,20 @@ test('a link in the directories of a client does not lead out of those of the hu
   expect(admit(request([path.join(home, 'inner')]), settings, place, false)).toMatchObject({
     settings: { allowedDirs: [path.join(home, 'inner')] },
   });
+});
+
+test('a client is whoever its process is, not who it says it is', () => {
+  const settings = loadSettings({ argv: [], env: {}, cwd: '/', homedir: '/', platform: process.platform }, {}, 'hub');
+  const request = (inside?: string): AttachRequest => ({
+    ...{ kind: 'attach', version: '1', toolset: 'compact', cwd: '/', given: {}, env: {}, inside },
+    place: { user: 'me', home: '/', configDir: '/', stateDir: '/' },
+    rules: { ...settings, depth: 0 },
+  });
+  const seen = (inside: string | undefined, peer: Parameters<typeof asPeer>[1]): string =>
+    principalOf(asPeer(request(inside), peer)).id;
+  expect(seen(undefined, { kind: 'outside' })).toBe('local');
+  expect(seen('s1', { kind: 'outside' })).toBe('nested:s1');
+  expect(seen(undefined, { kind: 'inside', session: 's1' })).toBe('nested:s1');
+  expect(seen('s2', { kind: 'inside', session: 's1' })).toBe('nested:s1');
+  expect(seen(undefined, { kind: 'inside', session: undefined })).toMatch(/^nested:[0-9a-f-]{36}$/);
 });

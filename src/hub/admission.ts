@@ -5,6 +5,7 @@ import { LOCAL, type Principal } from '../engine/principal.ts';
 import { intersectRules } from '../engine/rule-intersection.ts';
 import type { AttachRequest, UserPlace } from '../transports/attach/protocol.ts';
 import { ignoredSettings } from './connection-rules.ts';
+import type { Peer } from './peer.ts';
 
 export type Admission =
   | { readonly settings: Settings; readonly warnings: readonly string[] }
@@ -46,6 +47,13 @@ export function principalOf({ inside, rules }: AttachRequest): Principal {
   if (inside === undefined && rules.depth === 0) return LOCAL;
   const session = inside ?? randomUUID();
   return { id: `nested:${session}`, name: `inside ${session}`, kind: 'nested', role: 'caller', attended: false };
+}
+
+/** The request as it comes from this process: what it says about where it runs counts only where it says more. */
+export function asPeer(request: AttachRequest, peer: Peer): AttachRequest {
+  if (peer.kind !== 'inside') return request;
+  const { session = request.inside } = peer;
+  return { ...request, inside: session, rules: { ...request.rules, depth: Math.max(1, request.rules.depth) } };
 }
 
 /** As written for what is no path, or not there. */

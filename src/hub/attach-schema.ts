@@ -18,6 +18,8 @@ const rules = z.object({
   depth: count,
 });
 
+const pid = z.number().int().positive().optional();
+
 const attach = z.object({
   kind: z.literal('attach'),
   place: z.object({ user: z.string(), home: z.string(), configDir: z.string(), stateDir: z.string() }),
@@ -28,9 +30,10 @@ const attach = z.object({
   given: z.partialRecord(z.enum(SETTING_KEYS as [SettingKey, ...SettingKey[]]), z.string()),
   env: z.record(z.string(), z.string()),
   inside: z.string().min(1).max(200).optional(),
+  pid,
 });
 
-const plain = z.object({ kind: z.enum(['status', 'sign-in', 'stop', 'restart']) });
+const plain = z.object({ kind: z.enum(['status', 'sign-in', 'stop', 'restart']), pid });
 
 /** What a client wants of the hub, or undefined for what it does not understand. */
 export function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {

@@ -3,6 +3,8 @@ import { SERVICE_VARIABLE } from '../config/hub-record.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
+import { asPeer } from './admission.ts';
+import { refusedBelowSession } from './below-session.ts';
 import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
 import type { Fleet } from './fleet/fleet.ts';
@@ -12,6 +14,7 @@ import { notifyTarget } from './notify-target.ts';
 import { Notifier, type NotifierServices } from './notify.ts';
 import { Once } from './once.ts';
 import { onceForTools } from './once-for-tools.ts';
+import { peerOf } from './peer.ts';
 import { SignInCodes } from './sign-in.ts';
 import { SocketClients } from './socket-clients.ts';
 import { makePrivateDirectory, socketPath, type SocketHost } from './socket-place.ts';
@@ -34,6 +37,8 @@ export interface RunningHub {
   /** Ends connections, sessions and processes. Idempotent. */
   close(): Promise<void>;
 }
+
+const UNPROVEN = 'it cannot tell which process this client is, as where that runs in another container';
 
 /** Everything the hub is made of. Throws `HubRunsAlready` if this state directory has one. */
 export async function startHub(settings: Settings, context: HubContext): Promise<RunningHub> {
@@ -113,12 +118,17 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       observe: metrics.observer('pipe'),
       once: onceForTools(once),
     });
-    const answer = (request: HubRequest): SocketAnswer | Promise<SocketAnswer> => {
+    const answer = async (request: HubRequest, nonce: string): Promise<SocketAnswer> => {
+      if (request.kind === 'status') return { reply: { ok: true, ...status() } };
+      const peer = await peerOf(request, { stateDir: settings.stateDir, nonce, platform: host.platform });
+      if (peer.kind === 'unproven') return { reply: { ok: false, why: UNPROVEN } };
+      if (request.kind === 'attach') return clients.attach(asPeer(request, peer));
+      if (peer.kind === 'inside') {
+        const principal = `nested:${peer.session ?? 'unknown'}`;
+        engine.audit.record({ kind: 'server', who: 'policy', what: request.kind, outcome: 'refused', principal });
+        return { reply: { ok: false, why: refusedBelowSession(`hub ${request.kind}`) } };
+      }
       switch (request.kind) {
-        case 'attach':
-          return clients.attach(request);
-        case 'status':
-          return { reply: { ok: true, ...status() } };
         case 'sign-in':
           return { reply: { ok: true, version, code: codes.issue() } };
         case 'stop':
@@ -172,7 +182,7 @@ async function openSocket(
   { stateDir }: Settings,
   { platform, log }: HostContext,
   secret: string,
-  answer: (request: HubRequest) => SocketAnswer | Promise<SocketAnswer>,
+  answer: (request: HubRequest, nonce: string) => Promise<SocketAnswer>,
 ): Promise<SocketServer & { path: string }> {
   const place: SocketHost = { stateDir, platform, temporaryDir: os.tmpdir(), uid: process.getuid?.() };
   const path = socketPath(place);

@@ -22,8 +22,8 @@ export interface SocketServerOptions {
   readonly path: string;
   readonly secret: string;
   readonly isPipe: boolean;
-  /** What is answered, and what becomes of the connection afterwards. */
-  readonly answer: (request: HubRequest) => SocketAnswer | Promise<SocketAnswer>;
+  /** What is answered, and what becomes of the connection afterwards. `nonce`: what the client's claim is named after. */
+  readonly answer: (request: HubRequest, nonce: string) => SocketAnswer | Promise<SocketAnswer>;
   readonly log: (level: 'debug' | 'warn', line: string) => void;
 }
 
@@ -85,7 +85,7 @@ async function greet(socket: Socket, { secret, answer }: SocketServerOptions): P
     if (!isProof(proof, secret, 'client', nonces)) throw new Error('a client without the secret');
     const request = parseHubRequest(await channel.next(MAX_REQUEST_BYTES));
     const { reply, takeOver }: SocketAnswer = request
-      ? await answer(request)
+      ? await answer(request, nonces.hub)
       : { reply: { ok: false, why: 'it does not understand what this client wants' } };
     channel.write(reply);
     if (takeOver) takeOver(channel.release());

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HubRecord } from '../../config/hub-record.ts';
 import { isAlive } from '../../transcripts/recorded-process.ts';
-import { askHub, HubUnavailable } from '../../transports/attach/connect-hub.ts';
+import { askHub, HubRefused, HubUnavailable } from '../../transports/attach/connect-hub.ts';
 import { hubLogFile, openHubLog, readLog } from './log-file.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import { hubState, requireHub } from './running-hub.ts';
@@ -104,5 +104,5 @@ export function flagsOf(argv: readonly string[]): string[] {
 }
 
 function ignoreUnavailable(error: unknown): void {
-  if (!(error instanceof HubUnavailable)) throw error;
+  if (error instanceof HubRefused || !(error instanceof HubUnavailable)) throw error;
 }

@@ -2,6 +2,7 @@ import type { CommandSource } from '../run.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { SettingsError, quote } from '../../config/settings-error.ts';
 import { refusedBelowSession, runsBelowSession } from '../../hub/below-session.ts';
+import { HubUnavailable } from '../../transports/attach/connect-hub.ts';
 
 export interface HubCommandContext extends CommandSource {
   readonly settings: Settings;
@@ -54,7 +55,14 @@ export async function runHub(rest: readonly string[], context: HubCommandContext
   const stray = options.find((option) => !subcommand.options.includes(option));
   if (stray !== undefined) throw new SettingsError(`hub ${name} does not take ${quote(stray)}.`);
   if (subcommand.refusedInSession && refuses(`claude-code-mcp hub ${name}`, context)) return 1;
-  return (await subcommand.load())(context, options);
+  const run = await subcommand.load();
+  try {
+    return await run(context, options);
+  } catch (error) {
+    if (!(error instanceof HubUnavailable)) throw error;
+    process.stderr.write(`The hub did not do it: ${error.message}\n`);
+    return 1;
+  }
 }
 
 function refuses(command: string, { settings }: HubCommandContext): boolean {

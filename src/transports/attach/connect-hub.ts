@@ -1,5 +1,6 @@
+import { open, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { hubSecretFile, type HubRecord } from '../../config/hub-record.ts';
+import { hubClaimFile, hubSecretFile, type HubRecord } from '../../config/hub-record.ts';
 import { LineChannel } from './line-channel.ts';
 import { isNonce, isProof, newNonce, proofOf, readSecret } from './proof.ts';
 import {
@@ -16,7 +17,12 @@ const ANSWER_WITHIN_MS = 3_000;
 
 /** Why there is no hub to talk to, in words that complete "…: ". */
 export class HubUnavailable extends Error {
-  override readonly name = 'HubUnavailable';
+  override readonly name: string = 'HubUnavailable';
+}
+
+/** The hub has answered, and will not. */
+export class HubRefused extends HubUnavailable {
+  override readonly name = 'HubRefused';
 }
 
 export interface AttachedHub {
@@ -54,12 +60,14 @@ async function ask(
     throw new HubUnavailable(`its secret cannot be read (${messageOf(error)})`);
   }
   const channel = new LineChannel(connect(record.socket));
+  let claim: { release(): Promise<void> } | undefined;
   const late = setTimeout(() => channel.socket.destroy(new Error('it does not answer')), ANSWER_WITHIN_MS);
   try {
-    await prove(channel, secret);
-    channel.write(request);
+    const nonce = await prove(channel, secret);
+    if (request.kind !== 'status') claim = await holdClaim(hubClaimFile(stateDir, nonce));
+    channel.write({ ...request, ...(claim && { pid: process.pid }) });
     const reply = (await channel.next(MAX_REQUEST_BYTES)) as unknown as HubReply;
-    if (!reply.ok) throw new HubUnavailable(reply.why);
+    if (!reply.ok) throw new HubRefused(reply.why);
     return { channel, reply };
   } catch (error) {
     channel.socket.on('error', () => undefined);
@@ -67,11 +75,22 @@ async function ask(
     throw error instanceof HubUnavailable ? error : new HubUnavailable(describe(error, record));
   } finally {
     clearTimeout(late);
+    await claim?.release();
   }
 }
 
-/** The hub first: whoever listens in its place learns neither the secret nor anything about this client. */
-async function prove(channel: LineChannel, secret: string): Promise<void> {
+async function holdClaim(file: string): Promise<{ release(): Promise<void> }> {
+  const handle = await open(file, 'wx', 0o600);
+  return {
+    async release() {
+      await handle.close();
+      await rm(file, { force: true });
+    },
+  };
+}
+
+/** The hub first: whoever listens in its place learns neither the secret nor anything about this client. Returns its nonce. */
+async function prove(channel: LineChannel, secret: string): Promise<string> {
   const client = newNonce();
   channel.write({ protocol: HUB_PROTOCOL, nonce: client });
   const { protocol, nonce: hub, proof } = await channel.next(MAX_GREETING_BYTES);
@@ -82,6 +101,7 @@ async function prove(channel: LineChannel, secret: string): Promise<void> {
   if (!isNonce(hub) || !isProof(proof, secret, 'hub', { client, hub }))
     throw new HubUnavailable('whoever listens there does not know the secret of the hub');
   channel.write({ proof: proofOf(secret, 'client', { client, hub }) });
+  return hub;
 }
 
 function describe(error: unknown, { pid }: HubRecord): string {

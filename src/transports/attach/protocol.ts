@@ -9,8 +9,11 @@ import type { RuleSettings } from '../../engine/rule-intersection.ts';
  *   client  hello     { protocol, nonce }
  *   hub     greeting  { protocol, nonce, proof }   the client leaves if the number or the proof is wrong
  *   client  proof     { proof }
- *   client  request   { kind: 'attach' | 'status' | 'sign-in' | 'stop' | 'restart', … }
+ *   client  request   { kind: 'attach' | 'status' | 'sign-in' | 'stop' | 'restart', pid, … }
  *   hub     reply     { ok: true, … } or { ok: false, why }
+ *
+ * For anything but `status` the client holds the file open that is named after the hub's nonce (`hubClaimFile`): no other
+ * process can do that in its place, so on Linux the hub knows whether the client runs inside a session.
  */
 
 /** Changes whenever an older end would misunderstand a newer one. The first two lines never change. */
@@ -46,7 +49,10 @@ export interface AttachRequest {
   readonly inside?: string | undefined;
 }
 
-export type HubRequest = AttachRequest | { readonly kind: 'status' | 'sign-in' | 'stop' | 'restart' };
+export type HubRequest = (AttachRequest | { readonly kind: 'status' | 'sign-in' | 'stop' | 'restart' }) & {
+  /** Of the client. */
+  readonly pid?: number | undefined;
+};
 
 export interface HubStatus {
   readonly pid: number;
