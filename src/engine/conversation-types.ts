@@ -49,5 +49,7 @@ export interface RestoredConversation extends Stood {
 export interface ConversationServices {
   readonly clock: Clock;
   readonly tell: (event: ConversationEvent) => void;
+  /** Whether the rules of now would still allow it. */
+  readonly holds?: (grant: Grant) => boolean;
   readonly debug: (line: string) => void;
 }

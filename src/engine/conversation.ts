@@ -297,7 +297,7 @@ export class Conversation {
     const ran = ranInstead(request, decision);
     if (!request.own) this.activity.requestSettled(request, outcome, ran);
     this.#append(settledEvent(request, outcome, ran));
-    if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision);
+    if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision, outcome.source);
     if (this.requests.size === 0 && !this.atRest) this.#apply(request.own?.backTo ?? 'answered');
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();

@@ -1,8 +1,8 @@
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import type { ConversationServices, RestoredConversation } from './conversation-types.ts';
-import { Grants, type GrantListener } from './grants.ts';
+import { Grants, type Grant, type GrantListener } from './grants.ts';
 import { handoverLine, lapsedText } from './handover.ts';
-import type { OpenRequest } from './requests.ts';
+import type { OpenRequest, Source } from './requests.ts';
 import type { Ending } from './standing.ts';
 
 /**
@@ -11,14 +11,20 @@ import type { Ending } from './standing.ts';
  */
 export class DecidedAway {
   readonly #grants: Grants;
+  readonly #holds: ((grant: Grant) => boolean) | undefined;
   #lines: string[];
 
-  constructor(sessionId: string, { clock, tell }: ConversationServices, restored: RestoredConversation | undefined) {
+  constructor(
+    sessionId: string,
+    { clock, tell, holds }: ConversationServices,
+    restored: RestoredConversation | undefined,
+  ) {
     const listener: GrantListener = {
       added: (grant) => tell({ kind: 'granted', grant }),
       closed: (grant, end) => tell({ kind: 'grant_ended', grant, end }),
     };
     this.#grants = new Grants(sessionId, () => clock.wallTime(), listener, restored?.grants);
+    this.#holds = holds;
     this.#lines = [...(restored?.handover ?? [])];
   }
 
@@ -33,16 +39,16 @@ export class DecidedAway {
   }
 
   /** What was allowed is granted once; denials and answers are handed over in words. */
-  add(request: OpenRequest, decision: Decision): void {
+  add(request: OpenRequest, decision: Decision, source: Source): void {
     const { ask, kind, cwd = '', target } = request;
     this.#lines.push(handoverLine(request, decision));
     if (decision.behavior === 'allow' && kind !== 'user_question')
-      this.#grants.add(request.id, { ...ask, cwd, target }, decision);
+      this.#grants.add(request.id, { ...ask, cwd, target }, decision, source === 'human' ? 'human' : 'caller');
   }
 
   /** The decision on this very call, if it was made before. */
   use(ask: PermissionAsk, cwd: string, target: string | undefined): Decision | undefined {
-    return this.#grants.use(ask, { ...ask, cwd, target });
+    return this.#grants.use(ask, { ...ask, cwd, target }, this.#holds);
   }
 
   /** At rest nothing is left of what was allowed, unless nobody has been told of it yet. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
-import { DomainError } from '../errors/errors.ts';
+import { DomainError, messageOf } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
@@ -9,8 +9,10 @@ import { DiskResumes } from './disk-resumes.ts';
 import type { DrivenSession, Order, OrderedBy, OrderOutcomes } from './elsewhere.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { rewindCopiesDir } from './kept-files.ts';
+import { bringMissing } from './missing-values.ts';
 import { canMove } from './mobility.ts';
 import { NoticeStream, type EngineNotice } from './notices.ts';
+import { OpenConnections } from './open-connections.ts';
 import type { Policy } from './policy.ts';
 import { LOCAL, RIGHTS, type Principal } from './principal.ts';
 import { Registry } from './registry.ts';
@@ -25,7 +27,7 @@ import { SessionRecall } from './session-recall.ts';
 import { withPartialMessages } from './session-setup.ts';
 import { SessionTrail } from './session-trail.ts';
 import type { OpenedWorkspace } from './session-work.ts';
-import { inCheckout, SessionWorktrees } from './session-worktrees.ts';
+import { SessionWorktrees } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 import { withOverrides, type ReplyRequest, type StartRequest } from './start-request.ts';
 import { WorkspaceActions } from './workspace-actions.ts';
@@ -48,6 +50,7 @@ export class Engine {
   readonly #host: SessionHost;
   readonly #recall: SessionRecall;
   readonly #diskResumes: DiskResumes;
+  readonly #connections = new OpenConnections();
   #closing: Promise<void> | undefined;
 
   constructor(settings: Settings, cwd: string, services: EngineServices) {
@@ -71,6 +74,7 @@ export class Engine {
       stream: this.stream,
       rules: this.#rules,
       worktrees: this.#worktrees,
+      connections: this.#connections,
       wake: () => this.#housekeeping.wake(),
       isClosing: () => this.#closing !== undefined,
     };
@@ -97,6 +101,18 @@ export class Engine {
   /** Rules for a connection that brings its own; they have to be narrower. */
   rulesFor(context: ConnectionContext): Rules {
     return new Rules(context, this.#services);
+  }
+
+  /**
+   * A connection of an owner of sessions has come. What was decided on one that lacked its variables is handed over.
+   * Returns how to tell that it has gone.
+   */
+  connected(by: ConnectedClient): () => void {
+    const leave = this.#connections.add(by);
+    const warn = (error: unknown): void =>
+      this.#services.log('warn', `what waited was not taken up: ${messageOf(error)}`);
+    this.#recall.handOverWaiting(by).catch(warn);
+    return leave;
   }
 
   /** Resolves when everything so far is stored, where there is a store. Await it before reporting anything. */
@@ -368,7 +384,7 @@ export class Engine {
     }
     this.#rulesOf(request.by).policy.checkDepth();
     this.#host.checkDirectory(session);
-    await this.#bringMissing(session, request);
+    await bringMissing(session, this.#rulesOf(request.by), request.disk.options, this.#services);
     // A process that is closing is still registered, and would look like somebody else's.
     await session.closed();
     await this.#host.transcripts.checkNotHeld(session.id);
@@ -376,31 +392,6 @@ export class Engine {
       place.session = session;
       return session.prompt(request.prompt);
     });
-  }
-
-  /** After a restart a session lacks what is never stored, until whoever replies brings it. */
-  async #bringMissing(session: Session, { by, disk }: ReplyRequest): Promise<void> {
-    if (session.missing.length === 0) return;
-    const { baseEnv, policy } = this.#rulesOf(by);
-    const brought = missingOf(session.missing, disk.options);
-    const isBrought = (name: string): boolean =>
-      name.startsWith('env.')
-        ? brought.env?.[name.slice('env.'.length)] !== undefined
-        : brought[name as keyof SessionOptions] !== undefined || baseEnv[name] !== undefined;
-    const lacking = session.missing.filter((name) => !isBrought(name));
-    if (lacking.length > 0)
-      throw new DomainError(
-        'INVALID_ARGUMENT',
-        `Session ${session.id} needs ${lacking.join(', ')} again: secrets are not stored. Bring the options in diskResumeConfig, and variables with a client that has them in its environment.`,
-      );
-    // Held to the same rules as at the start: they need not be what they were then.
-    const { worktree, options, rules } = session;
-    const cwd = worktree ? inCheckout(worktree) : options.cwd;
-    const where = cwd === undefined ? {} : { cwd };
-    await policy.admit(brought, where);
-    const admitted = missingOf(session.missing, await rules.policy.admit(brought, where));
-    const context = { settings: rules.settings, cwd: rules.policy.directories.own, baseEnv };
-    session.adopt(new Rules(context, this.#services), admitted);
   }
 
   async #fork(parent: Session, request: ReplyRequest): Promise<Session> {
@@ -435,20 +426,6 @@ function cwdOf({ cwd }: SessionOptions): Pick<SessionOptions, 'cwd'> {
 
 function orderedBy(by: ConnectedClient | undefined, { settings }: Rules): OrderedBy {
   return { principal: by?.principal ?? LOCAL, settings };
-}
-
-/** Those of the options that a session lacks. */
-function missingOf(
-  missing: readonly string[],
-  { env = {}, mcpServers, settings, agents }: SessionOptions,
-): SessionOptions {
-  const variables = Object.entries(env).filter(([name]) => missing.includes(`env.${name}`));
-  return {
-    ...(variables.length > 0 && { env: Object.fromEntries(variables) }),
-    ...(mcpServers && missing.includes('mcpServers') && { mcpServers }),
-    ...(settings !== undefined && missing.includes('settings') && { settings }),
-    ...(agents && missing.includes('agents') && { agents }),
-  };
 }
 
 /** One that waits for answers, or for its turn to be told of them, without a process: a message must not start another. */

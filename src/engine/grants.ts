@@ -50,7 +50,12 @@ export class Grants {
   }
 
   /** What was allowed, as a grant for the same call. */
-  add(requestId: string, call: AskedCall, decision: Extract<Decision, { behavior: 'allow' }>): Grant {
+  add(
+    requestId: string,
+    call: AskedCall,
+    decision: Extract<Decision, { behavior: 'allow' }>,
+    source?: Grant['source'],
+  ): Grant {
     const createdAt = Math.trunc(this.#now());
     const grant: Grant = {
       id: randomUUID(),
@@ -62,6 +67,7 @@ export class Grants {
       ...(call.target !== undefined && { target: call.target }),
       ...(decision.updatedInput && { updatedInput: decision.updatedInput }),
       ...(decision.updatedPermissions && { updatedPermissions: decision.updatedPermissions }),
+      ...(source && { source }),
       createdAt,
       expiresAt: createdAt + GRANT_LIFETIME_MS,
     };
@@ -70,9 +76,17 @@ export class Grants {
     return grant;
   }
 
-  /** Uses up a grant for this very call, and tells what was decided on it. The oldest goes first. */
-  use({ toolUseId }: Pick<PermissionAsk, 'toolUseId'>, call: AskedCall): Decision | undefined {
+  /**
+   * Uses up a grant for this very call, and tells what was decided on it. The oldest goes first. One that no longer
+   * holds lapses.
+   */
+  use(
+    { toolUseId }: Pick<PermissionAsk, 'toolUseId'>,
+    call: AskedCall,
+    holds: (grant: Grant) => boolean = () => true,
+  ): Decision | undefined {
     this.lapseExpired();
+    this.#lapse((grant) => !holds(grant));
     const input = digestOf(call.input);
     const index = this.#open.findIndex(
       (grant) =>

@@ -3,7 +3,9 @@ import type { Settings } from '../config/load-settings.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { Approvals } from './approvals.ts';
 import { withReason } from './launch-plan.ts';
+import { bringMissing } from './missing-values.ts';
 import type { EngineNotice, NoticeStream } from './notices.ts';
+import type { OpenConnections } from './open-connections.ts';
 import { LOCAL } from './principal.ts';
 import type { Registry } from './registry.ts';
 import type { Rules } from './rules.ts';
@@ -31,6 +33,7 @@ export interface EngineParts {
   readonly stream: NoticeStream<EngineNotice>;
   readonly rules: Rules;
   readonly worktrees: SessionWorktrees;
+  readonly connections: OpenConnections;
   /** There is a session to look after. */
   wake(): void;
   isClosing(): boolean;
@@ -157,7 +160,7 @@ export class SessionHost {
       onRest: (session, turn) => trail.rested(session, turn),
       keepsRequests: archive !== undefined,
       sharedWorkspace: settings.sharedWorkspace,
-      onDecided: (session) => this.#handOver(session),
+      onDecided: (session) => this.handOver(session),
       onGranted: (_session, grant) => archive?.grantAdded(grant),
       onGrantEnded: (session, grant, end) => {
         trail.grantEnded(session, grant, end);
@@ -187,13 +190,15 @@ export class SessionHost {
   }
 
   /** Starts a process for a session whose requests were decided while it had none, as soon as there is a place. */
-  #handOver(session: Session): void {
-    const { registry, services, rules } = this.#parts;
+  handOver(session: Session): void {
+    const { registry, services, rules, connections } = this.#parts;
     const start = async (): Promise<void> => {
+      const brought = connections.rulesFor(session);
+      if (brought) await bringMissing(session, brought, {}, services);
       if (session.missing.length > 0)
         throw new DomainError(
           'UNAVAILABLE',
-          `It needs ${session.missing.join(', ')} again, which nobody has brought since the hub was restarted. What was decided is kept; reply with a client that has it.`,
+          `It needs ${session.missing.join(', ')} again, which nobody has brought since the hub was restarted. What was decided is kept until a client connects that has it.`,
         );
       // The hub may have been given narrower rules since it was started.
       rules.checkMayDrive(session);
@@ -206,7 +211,7 @@ export class SessionHost {
     };
     start().catch((error: unknown) => {
       if (error instanceof DomainError && error.code === 'TOO_MANY_SESSIONS' && !this.#parts.isClosing())
-        services.clock.after(HANDOVER_RETRY_MS, () => this.#handOver(session));
+        services.clock.after(HANDOVER_RETRY_MS, () => this.handOver(session));
       else session.handoverFailed(error);
     });
   }

@@ -1,5 +1,6 @@
 import type { Settings } from '../config/load-settings.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
+import type { ConnectedClient } from './approvals.ts';
 import { Mirrors } from './mirrors.ts';
 import { isThisUser } from './principal.ts';
 import { strictest, type RuleSettings } from './rule-intersection.ts';
@@ -78,6 +79,22 @@ export class SessionRecall {
     return Promise.all(unknown.map((row) => this.#revived({ row, ...nothing })));
   }
 
+  /** What was decided on sessions that lacked their variables, where this connection of their owner brings them. */
+  async handOverWaiting({ principal, rules }: ConnectedClient): Promise<void> {
+    const { services, registry, connections } = this.#parts;
+    if (!services.archive || !rules) return;
+    const own = registry.all.filter(
+      ({ owner, continuity }) => owner.id === principal.id && continuity.handover.length > 0,
+    );
+    const stored = await services.archive.list({ principal: principal.id, limit: MOST_LOOKED_AT });
+    const forgotten = stored.filter(({ id, state }) => !registry.find(id) && hasHandover(state));
+    await Promise.all(forgotten.map(({ id }) => this.recall(id).catch(() => undefined)));
+    // One that runs on another hub is that one's to continue.
+    const recalled = forgotten.flatMap(({ id }) => registry.find(id) ?? []);
+    for (const session of [...own, ...recalled])
+      if (session.atRest && connections.rulesFor(session)) this.#host.handOver(session);
+  }
+
   async #revived(recalled: RecalledSession): Promise<Session> {
     const seed = await this.#seed(recalled);
     const worktree = recalled.row.workspace.type === 'worktree' ? await this.#parts.worktrees.find(seed.id) : undefined;
@@ -97,6 +114,12 @@ export class SessionRecall {
     const rules = new Rules({ settings: { ...own, ...presentRules(own, settings) }, cwd }, services);
     return { ...seed, options: withinCeilings(seed.options, rules.settings), rules };
   }
+}
+
+const MOST_LOOKED_AT = 100;
+
+function hasHandover({ handover }: Readonly<Record<string, unknown>>): boolean {
+  return Array.isArray(handover) && handover.length > 0;
 }
 
 /** The rules it was started under, and those that hold now: the operator may have drawn limits since. */

@@ -8,6 +8,7 @@ import type { ConnectedClient } from './approvals.ts';
 import type { ConversationEvent } from './conversation-types.ts';
 import { Conversation } from './conversation.ts';
 import { deferred } from './deferred.ts';
+import { stillHolds } from './grant-recheck.ts';
 import { handoverText } from './handover.ts';
 import { canMove } from './mobility.ts';
 import { NoticeStream, type SessionNotice } from './notices.ts';
@@ -71,7 +72,12 @@ export class Session extends SessionFacts {
         keepsRequests: services.keepsRequests === true && seed.options.persistSession !== false,
         inherited: seed.inherited,
       },
-      { clock: services.clock, tell: (event) => this.#told(event), debug: (line) => services.debug(line) },
+      {
+        clock: services.clock,
+        tell: (event) => this.#told(event),
+        holds: (grant) => stillHolds(grant, this),
+        debug: (line) => services.debug(line),
+      },
     );
     this.sessionWork =
       services.openWorkspace &&
@@ -177,7 +183,7 @@ export class Session extends SessionFacts {
   /** Starts a process again for a session whose requests were decided while it had none. */
   async handOver(): Promise<void> {
     const { decidedAway, outbox } = this.conversation;
-    if (this.state !== 'running' || decidedAway.lines.length === 0) return;
+    if ((this.state !== 'running' && !this.atRest) || decidedAway.lines.length === 0) return;
     const message = { id: randomUUID(), text: handoverText(decidedAway.lines, outbox.takeUndelivered()) };
     this.conversation.say(message);
     await this.process.settled();

@@ -49,7 +49,8 @@ export class SocketClients {
       baseEnv: request.env,
       warnings: admission.warnings,
     });
-    const factory = serverFactory(engine, identity, principalOf(request), {
+    const principal = principalOf(request);
+    const factory = serverFactory(engine, identity, principal, {
       rules,
       states: this.#states,
       observe,
@@ -59,7 +60,11 @@ export class SocketClients {
       reply: { ok: true, version: identity.version },
       takeOver: (socket) => {
         this.#sockets.add(socket);
-        socket.once('close', () => this.#sockets.delete(socket));
+        const left = engine.connected({ principal, rules, showsForms: false });
+        socket.once('close', () => {
+          this.#sockets.delete(socket);
+          left();
+        });
         serveOver(new FrameTransport(socket, socket), factory, (error) =>
           host.log('debug', `protocol: ${error.message}`),
         );

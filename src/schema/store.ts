@@ -118,6 +118,8 @@ export const StoredGrant = z.object({
   updatedInput: JsonObject.optional(),
   /** Rights for the rest of the session that go with it. */
   updatedPermissions: z.array(z.unknown()).optional(),
+  /** Who allowed it. */
+  source: z.enum(['caller', 'human']).optional(),
   createdAt: Time,
   expiresAt: Time,
   /** Which call used it, or that none did. */

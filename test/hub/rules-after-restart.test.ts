@@ -2,6 +2,7 @@
 
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import type { Answer } from '../../src/engine/answer.ts';
 import type { ConnectedClient } from '../../src/engine/approvals.ts';
 import { LOCAL } from '../../src/engine/principal.ts';
 import type { Session } from '../../src/engine/session.ts';
@@ -34,8 +35,8 @@ async function atRest(options: StartRequest['options'] = {}): Promise<Session> {
   return session;
 }
 
-async function waiting(options: StartRequest['options'] = {}): Promise<Session> {
-  const session = await hub.engine.start({ prompt: 'fix it', options });
+async function waiting(options: StartRequest['options'] = {}, by?: ConnectedClient): Promise<Session> {
+  const session = await hub.engine.start({ prompt: 'fix it', options, ...(by && { by }) });
   void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
   await eventually(() => session.requests.length === 1, { what: 'the request' });
   return session;
@@ -52,10 +53,27 @@ async function reply({ id }: Session, more: Partial<ReplyRequest> = {}): Promise
   return hub.engine.reply({ sessionId: id, prompt: 'go on', disk: { kind: 'open', options: {} }, ...more });
 }
 
-/** A connection of the user with rules of its own. */
-function connection(settings: Partial<HubLife['engine']['settings']>): ConnectedClient {
-  const rules = hub.engine.rulesFor({ settings: { ...hub.engine.settings, ...settings }, cwd: CWD });
+/** A connection of the user with rules and variables of its own. */
+function connection(
+  settings: Partial<HubLife['engine']['settings']>,
+  baseEnv: NodeJS.ProcessEnv = {},
+): ConnectedClient {
+  const rules = hub.engine.rulesFor({ settings: { ...hub.engine.settings, ...settings }, cwd: CWD, baseEnv });
   return { principal: LOCAL, rules, showsForms: false };
+}
+
+const TOKEN = { API_TOKEN: 'secret' };
+
+/** A session that rests with a decision nobody could be told of, because it misses a variable. */
+async function allowedWhileAway(answer: Answer): Promise<Session> {
+  const session = await waiting({}, connection({}, TOKEN));
+  await restart();
+  const after = await recalled(session);
+  hub.engine.respond(session.id, 'r1', answer);
+  await eventually(() => after.atRest, { what: 'nothing is started' });
+  expect(after.result?.text).toContain('API_TOKEN');
+  expect(hub.agents).toEqual([]);
+  return after;
 }
 
 test('the rules of a session are narrowed to those that the hub has now', async () => {
@@ -104,6 +122,87 @@ test('what a session needs again is held to the rules, and nothing else comes in
   expect((await recalled(session)).options).toMatchObject({ env: { API_TOKEN: 'secret' } });
   expect((await recalled(session)).options).not.toHaveProperty('mcpServers');
   expect((await recalled(session)).options.env).not.toHaveProperty('NODE_OPTIONS');
+});
+
+test.each<[string, string[], Answer]>([
+  ['callers no longer decide', ['--approvals', 'human'], { decision: 'allow' }],
+  [
+    'callers may no longer allow tools in advance',
+    ['--deny-options', 'allowedTools'],
+    {
+      decision: 'allow',
+      updatedPermissions: [
+        { type: 'addRules', rules: [{ toolName: 'Bash' }], behavior: 'allow', destination: 'session' },
+      ],
+    },
+  ],
+  [
+    'the directory it grants is no longer allowed',
+    ['--allowed-dirs', CWD],
+    {
+      decision: 'allow',
+      updatedPermissions: [{ type: 'addDirectories', directories: ['/'], destination: 'session' }],
+    },
+  ],
+  [
+    'the place it was changed to is no longer allowed',
+    ['--allowed-dirs', CWD],
+    { decision: 'allow', updatedInput: { command: 'npm test', path: '/elsewhere' } },
+  ],
+])('what was allowed before is asked for again where %s', async (_what, argv, answer) => {
+  const session = await allowedWhileAway(answer);
+  await restart(...argv);
+  const again = await reply(session, { by: connection({}, TOKEN) });
+  const agent = await hub.agent();
+  expect(agent.prompts[0]).toContain('was allowed');
+  void agent.ask('r2', 'Bash', { command: 'npm test' });
+  await eventually(() => again.findRequest('r2'), { what: 'it is asked for again' });
+  await hub.engine.stored();
+  expect(await store.grants(session.id)).toEqual([]);
+});
+
+test('what was allowed before is done after a restart with the same rules', async () => {
+  const session = await allowedWhileAway({ decision: 'allow' });
+  await restart('--max-sessions', '3');
+  await reply(session, { by: connection({}, TOKEN) });
+  const decision = await (await hub.agent()).ask('r2', 'Bash', { command: 'npm test' });
+  expect(decision).toEqual({ behavior: 'allow' });
+});
+
+test('a decision is handed over as soon as a connection of the owner brings what the session needs', async () => {
+  const session = await allowedWhileAway({ decision: 'allow' });
+  const stranger = { ...LOCAL, id: 'token:x', kind: 'token' as const };
+  hub.engine.connected({ ...connection({}, TOKEN), principal: stranger });
+  hub.engine.connected(connection({}));
+  hub.engine.connected(connection({ sandbox: true }, TOKEN));
+  await hub.engine.stored();
+  expect(hub.agents).toEqual([]);
+  hub.engine.connected(connection({}, TOKEN));
+  const agent = await hub.agent();
+  expect(agent.launch.env).toMatchObject(TOKEN);
+  expect(agent.prompts[0]).toContain('was allowed');
+  expect(await agent.ask('r2', 'Bash', { command: 'npm test' })).toEqual({ behavior: 'allow' });
+  agent.answer('All done.');
+  expect(session.result?.text).toBe('All done.');
+});
+
+test('that holds for a session that the hub has forgotten since, and after another restart', async () => {
+  const session = await allowedWhileAway({ decision: 'allow' });
+  await restart();
+  expect(hub.engine.find(session.id)).toBeUndefined();
+  hub.engine.connected(connection({}, TOKEN));
+  expect((await hub.agent()).prompts[0]).toContain('was allowed');
+});
+
+test('a connection that is there already brings what a session needs when the decision comes', async () => {
+  const session = await waiting({}, connection({}, TOKEN));
+  await restart();
+  await recalled(session);
+  const left = hub.engine.connected(connection({}, { API_TOKEN: 'of one that has gone' }));
+  left();
+  hub.engine.connected(connection({}, TOKEN));
+  hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+  expect((await hub.agent()).launch.env).toMatchObject(TOKEN);
 });
 
 test('a queued message starts no process for a session that waits without one', async () => {

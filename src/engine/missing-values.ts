@@ -1,0 +1,49 @@
+import { DomainError } from '../errors/errors.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import { Rules } from './rules.ts';
+import type { EngineServices } from './services.ts';
+import { inCheckout } from './session-worktrees.ts';
+import type { Session } from './session.ts';
+
+/** After a restart a session lacks what is never stored, until a connection brings it: in its environment, or as options. */
+export async function bringMissing(
+  session: Session,
+  { baseEnv, policy }: Rules,
+  given: SessionOptions,
+  services: EngineServices,
+): Promise<void> {
+  if (session.missing.length === 0) return;
+  const brought = missingOf(session.missing, given);
+  const isBrought = (name: string): boolean =>
+    name.startsWith('env.')
+      ? brought.env?.[name.slice('env.'.length)] !== undefined
+      : brought[name as keyof SessionOptions] !== undefined || baseEnv[name] !== undefined;
+  const lacking = session.missing.filter((name) => !isBrought(name));
+  if (lacking.length > 0)
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `Session ${session.id} needs ${lacking.join(', ')} again: secrets are not stored. Bring the options in diskResumeConfig, and variables with a client that has them in its environment.`,
+    );
+  // Held to the same rules as at the start: they need not be what they were then.
+  const { worktree, options, rules } = session;
+  const cwd = worktree ? inCheckout(worktree) : options.cwd;
+  const where = cwd === undefined ? {} : { cwd };
+  await policy.admit(brought, where);
+  const admitted = missingOf(session.missing, await rules.policy.admit(brought, where));
+  const context = { settings: rules.settings, cwd: rules.policy.directories.own, baseEnv };
+  session.adopt(new Rules(context, services), admitted);
+}
+
+/** Those of the options that a session lacks. */
+function missingOf(
+  missing: readonly string[],
+  { env = {}, mcpServers, settings, agents }: SessionOptions,
+): SessionOptions {
+  const variables = Object.entries(env).filter(([name]) => missing.includes(`env.${name}`));
+  return {
+    ...(variables.length > 0 && { env: Object.fromEntries(variables) }),
+    ...(mcpServers && missing.includes('mcpServers') && { mcpServers }),
+    ...(settings !== undefined && missing.includes('settings') && { settings }),
+    ...(agents && missing.includes('agents') && { agents }),
+  };
+}
