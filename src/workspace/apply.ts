@@ -17,7 +17,7 @@ import {
 } from './checkout.ts';
 import { copyIndex } from './copy-index.ts';
 import { commitTree, commitWork, identityOf, nameSome, operationInProgress, refusal } from './commit-work.ts';
-import { GitError, gitIn } from './git.ts';
+import { GitError, gitWithoutHooks } from './git.ts';
 import { mergeTrees } from './merge-trees.ts';
 import { withSparseness } from './pinned-settings.ts';
 import { UnfinishedError, withRefLocked } from './ref-transaction.ts';
@@ -107,7 +107,7 @@ async function carryOut(
     await checkpoint(host, 'apply-ref');
   };
   if (ref === undefined) return update();
-  const git = gitIn(host.git, checkout?.gitDir ?? record.commonDir);
+  const git = await gitWithoutHooks(host.git, checkout?.gitDir ?? record.commonDir);
   const isDone = await withRefLocked(git, { ref, from, to, message: `claude-code-mcp: ${journal.mode}` }, async () => {
     await update();
     return true;

@@ -1,8 +1,9 @@
-import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
+import { lstat, readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import { gitAt, gitIn, GitError, zeroSeparated } from './git.ts';
 import type { GitHost } from './git-process.ts';
+import { readPlainFile } from './plain-file.ts';
 
 /** A working tree and the repository it belongs to. All paths are absolute, links resolved. */
 export interface Checkout {
@@ -176,7 +177,7 @@ export async function operationOnBranch(commonDir: string, branch: string): Prom
   const linked = path.join(commonDir, 'worktrees');
   const entries = (await readdir(linked).catch(() => [])).map((name) => path.join(linked, name));
   for (const gitDir of [commonDir, ...entries]) {
-    const read = (...names: string[]): Promise<string> => readFile(path.join(gitDir, ...names), 'utf8').catch(() => '');
+    const read = (...names: string[]): Promise<string> => readPlainFile(path.join(gitDir, ...names));
     const [merging, applying, others, bisecting] = await Promise.all([
       read('rebase-merge', 'head-name'),
       read('rebase-apply', 'head-name'),

@@ -6,7 +6,7 @@ import { DomainError } from '../errors/errors.ts';
 import type { PinnedSettings, WorktreeRecord } from '../schema/worktree-record.ts';
 import { checkoutOf, readHead, shortBranch } from './checkout.ts';
 import { copyIndex } from './copy-index.ts';
-import { gitIn, zeroSeparated, type Git } from './git.ts';
+import { gitWithoutHooks, zeroSeparated, type Git } from './git.ts';
 import { newFilters } from './pinned-settings.ts';
 import { sealed } from './sealed.ts';
 import { hiddenFiles, readStatus, revealFiles, type StatusEntry } from './snapshot.ts';
@@ -38,10 +38,8 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
     // First the index: a crash after it leaves the work staged, not half undone.
     await rename(temporary, index);
     await checkpoint(host, 'commit-ref');
-    await gitIn(
-      host.git,
-      checkout.gitDir,
-    )(['update-ref', '-m', 'commit: by claude-code-mcp', record.branch, commit, tip]);
+    const git = await gitWithoutHooks(host.git, checkout.gitDir);
+    await git(['update-ref', '-m', 'commit: by claude-code-mcp', record.branch, commit, tip]);
     return commit;
   } finally {
     await rm(temporary, { force: true });
@@ -99,7 +97,7 @@ async function requireKnownFilters(
   const used = fields.filter((value, index) => index % 3 === 2 && unknown.has(value));
   if (used.length === 0) return;
   throw refusal(
-    `The git filter ${[...new Set(used)].join(', ')} was set up or changed after the session began, and its files would be committed through it. Commit them in the worktree yourself, or take the filter away.`,
+    `The git filter ${[...new Set(used)].join(', ')} was set up or changed after the session began, or runs a file of the repository, and files would be committed through it. Commit them in the worktree yourself, or take the filter away.`,
     'PERMISSION_DENIED',
   );
 }

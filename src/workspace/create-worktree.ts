@@ -5,7 +5,7 @@ import { DomainError } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
 import { checkOutFiles, planCheckout } from './check-out-files.ts';
 import { checkoutOf, findCheckout, readHead, resolveCommit, shortBranch, type FoundCheckout } from './checkout.ts';
-import { GitError, gitIn, zeroSeparated } from './git.ts';
+import { GitError, gitIn, gitWithoutHooks, zeroSeparated } from './git.ts';
 import { checkGitVersion } from './git-process.ts';
 import { pinSettings, type PinOptions } from './pinned-settings.ts';
 import { checkpoint, reserveRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
@@ -110,7 +110,7 @@ async function requireShortPaths(
 /** Registers the worktree, without files. Returns the name of its entry. */
 async function addWorktree(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<string> {
   const { branch, commonDir } = record;
-  const git = gitIn(host.git, commonDir);
+  const git = await gitWithoutHooks(host.git, commonDir);
   // Only one can make it: a branch that was there already is somebody else's and stays.
   const message = 'branch: Created by claude-code-mcp';
   await patiently(() => git(['update-ref', '-m', message, branch, commit, '0'.repeat(commit.length)])).catch(

@@ -5,7 +5,7 @@ import type { DiscardJournal, WorktreeRecord } from '../schema/worktree-record.t
 import { settleApply } from './apply.ts';
 import { listGitWorktrees, operationOnBranch, refsHolding, resolveCommit, shortBranch } from './checkout.ts';
 import { commitWork, nameSome, refusal } from './commit-work.ts';
-import { gitIn, zeroSeparated } from './git.ts';
+import { gitWithoutHooks, zeroSeparated } from './git.ts';
 import { sealed } from './sealed.ts';
 import { checkpoint, forgetRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 import { isDone, worktreeState, type WorktreeState } from './worktree-state.ts';
@@ -98,7 +98,9 @@ async function remove(
   await checkpoint(host, 'discard-entry');
   const isThere = (await stat(commonDir).catch(() => undefined)) !== undefined;
   if (isThere && (await listGitWorktrees(host.git, commonDir)).some((listed) => listed.path === record.path))
-    await gitIn(host.git, commonDir)(['worktree', 'remove', '--force', '--force', '--', record.path]);
+    await (
+      await gitWithoutHooks(host.git, commonDir)
+    )(['worktree', 'remove', '--force', '--force', '--', record.path]);
   await checkpoint(host, 'discard-branch');
   const isDeleted = isThere && deleteBranchAt !== undefined && (await deleteBranch(host, record, deleteBranchAt));
   await checkpoint(host, 'discard-record');
@@ -122,7 +124,8 @@ async function deleteBranch({ git }: WorktreeHost, record: WorktreeRecord, tip: 
   for (const { ref, oid } of await refsHolding(git, commonDir, tip)) {
     if (ref === branch) continue;
     const input = `start\nverify ${ref} ${oid}\ndelete ${branch} ${tip}\nprepare\ncommit\n`;
-    const { code } = await gitIn(git, commonDir).bytes(['update-ref', '--stdin'], { input, codes: [0, 128] });
+    const withoutHooks = await gitWithoutHooks(git, commonDir);
+    const { code } = await withoutHooks.bytes(['update-ref', '--stdin'], { input, codes: [0, 128] });
     if (code === 0) return true;
     if ((await resolveCommit(git, commonDir, branch)) !== tip) return false;
   }
@@ -134,7 +137,8 @@ function looseRef({ branch }: WorktreeRecord, commit: string): string {
 }
 
 async function keepLooseHead(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<void> {
-  await gitIn(host.git, record.commonDir)(['update-ref', looseRef(record, commit), commit]);
+  const git = await gitWithoutHooks(host.git, record.commonDir);
+  await git(['update-ref', looseRef(record, commit), commit]);
 }
 
 const MOST_NAMED = 10;

@@ -35,6 +35,7 @@ export class GitError extends DomainError {
  */
 const OVERRIDES = [
   'core.hooksPath=/dev/null',
+  ...['reference-transaction', 'post-checkout', 'post-index-change'].map((event) => `hook.${event}.enabled=false`),
   'core.fsmonitor=false',
   'core.untrackedCache=false',
   'core.pager=cat',
@@ -73,6 +74,28 @@ export function gitAt(host: GitHost, cwd: string): Git {
 /** Git in the repository itself. For a linked worktree give its own entry below `worktrees`. */
 export function gitIn(host: GitHost, gitDir: string): Git {
   return bindGit(host, gitDir, ['--no-pager', ...OVERRIDES], { GIT_DIR: gitDir });
+}
+
+/**
+ * Git for what changes refs. Git 2.54 and later run hooks that stand in the configuration (`hook.<name>.command`), which
+ * `core.hooksPath` has no say in; until they can be turned off for an event, each has to be turned off by its name.
+ */
+export async function gitWithoutHooks(host: GitHost, gitDir: string): Promise<Git> {
+  const git = gitIn(host, gitDir);
+  const keys = zeroSeparated(await git(['config', '--list', '--name-only', '-z']));
+  const names = new Set(keys.flatMap((key) => /^hook\.(.+)\.[^.]+$/.exec(key)?.[1] ?? []));
+  const settings = [...names].map((name) => `hook.${name}.enabled`);
+  // Not as arguments: the name of a hook may have an equals sign in it.
+  const env = {
+    GIT_CONFIG_COUNT: String(settings.length),
+    ...Object.fromEntries(
+      settings.flatMap((key, index) => [
+        [`GIT_CONFIG_KEY_${index}`, key],
+        [`GIT_CONFIG_VALUE_${index}`, 'false'],
+      ]),
+    ),
+  };
+  return bindGit(host, git.cwd, git.prefix, { ...git.env, ...env });
 }
 
 export function bindGit(

@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import type { PinnedSettings } from '../schema/worktree-record.ts';
 import type { Checkout } from './checkout.ts';
 import { gitIn, zeroSeparated } from './git.ts';
 import type { GitHost } from './git-process.ts';
+import { readPlainFile } from './plain-file.ts';
 
 /** What decides how files are read and written, and whose name stands on a commit. None of it runs anything. */
 const COPIED = new Set([
@@ -30,6 +31,7 @@ const COPIED = new Set([
 ]);
 
 const FILTER = /^filter\.(.+)\.(clean|smudge|process|required)$/;
+export const FILTER_COMMAND = /^filter\.(.+)\.(clean|smudge|process)$/;
 
 interface Setting {
   readonly scope: string;
@@ -55,18 +57,40 @@ export async function pinSettings(
     ({ scope, key }) => filters === 'all' || !FILTER.test(key) || scope === 'system' || scope === 'global',
   );
   const last = new Map(settings.map(({ key, value }) => [key, value]));
-  const read = (...names: string[]): Promise<string> => readFile(path.join(...names), 'utf8').catch(() => '');
+  const read = (...names: string[]): Promise<string> => readPlainFile(path.join(...names));
+  const own = await filtersOfTheRepository(last, checkout);
   const [exclude, attributes, sparse] = await Promise.all([
     read(checkout.commonDir, 'info', 'exclude'),
     read(checkout.commonDir, 'info', 'attributes'),
     read(checkout.gitDir, 'info', 'sparse-checkout'),
   ]);
   return {
-    config: [...last].filter(([key]) => COPIED.has(key) || FILTER.test(key)),
+    config: [...last].filter(([key]) => COPIED.has(key) || (FILTER.test(key) && !own.has(FILTER.exec(key)?.[1] ?? ''))),
     exclude,
     attributes,
     sparse,
   };
+}
+
+/** Filters that run a file of the repository: a session can write what they would run. */
+async function filtersOfTheRepository(
+  settings: ReadonlyMap<string, string>,
+  { workTree }: Checkout,
+): Promise<ReadonlySet<string>> {
+  const own = new Set<string>();
+  for (const [key, command] of settings) {
+    const name = FILTER_COMMAND.exec(key)?.[1];
+    if (name === undefined) continue;
+    const [program = '', ...words] = command.match(/[^\s"'`;&|<>(){}$=]+/g) ?? [];
+    // The program is looked for on the PATH unless it is written as a path.
+    const files = [...(/[\\/]/.test(program) ? [program] : []), ...words];
+    const inside = files
+      .map((word) => path.resolve(workTree, word))
+      .filter((file) => file.startsWith(workTree + path.sep));
+    const found = await Promise.all(inside.map((file) => lstat(file).catch(() => undefined)));
+    if (found.some(Boolean) || /rev-parse|GIT_(DIR|WORK_TREE)/.test(command)) own.add(name);
+  }
+  return own;
 }
 
 export function objectFormat({ config }: PinnedSettings): 'sha1' | 'sha256' {
@@ -87,7 +111,7 @@ export async function withSparseness(
     ...now.map(({ key, value }): [string, string] => [key, value]),
   ];
   const file = path.join(checkout.gitDir, 'info', 'sparse-checkout');
-  return { ...pinned, config, sparse: await readFile(file, 'utf8').catch(() => '') };
+  return { ...pinned, config, sparse: await readPlainFile(file) };
 }
 
 /** Filters that were set up or changed since: name and what is different. */

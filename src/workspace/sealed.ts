@@ -1,10 +1,11 @@
-import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { PinnedSettings } from '../schema/worktree-record.ts';
 import type { Checkout } from './checkout.ts';
 import { bindGit, type Git } from './git.ts';
 import type { GitHost } from './git-process.ts';
-import { configText } from './pinned-settings.ts';
+import { configText, FILTER_COMMAND } from './pinned-settings.ts';
+import { copyPlainFile } from './plain-file.ts';
 
 /** Where files are read or written for a session, and what git may know while it does so. */
 export interface Seal {
@@ -48,7 +49,7 @@ export async function sealed<T>(
       writeFile(path.join(directory, 'info', 'exclude'), pinned.exclude),
       writeFile(path.join(directory, 'info', 'attributes'), use.files ? pinned.attributes : ''),
       pinned.sparse === '' ? undefined : writeFile(path.join(directory, 'info', 'sparse-checkout'), pinned.sparse),
-      copyIfThere(path.join(checkout.commonDir, 'shallow'), path.join(directory, 'shallow')),
+      copyPlainFile(path.join(checkout.commonDir, 'shallow'), path.join(directory, 'shallow')),
       use.index === undefined ? undefined : copySharedIndexes(use.index, directory),
     ]);
     const objects = path.join(checkout.commonDir, 'objects');
@@ -60,6 +61,7 @@ export async function sealed<T>(
       GIT_OBJECT_DIRECTORY: isOwn ? ownObjects : objects,
       // Git does not write what an alternate has: the repository would lack it as soon as the session's snapshots are gone.
       ...(isOwn && { GIT_ALTERNATE_OBJECT_DIRECTORIES: `"${objects.replace(/[\\"]/g, '\\$&')}"` }),
+      [NOWHERE]: path.join(directory, 'empty'),
       GIT_CONFIG_NOSYSTEM: '1',
       GIT_CONFIG_GLOBAL: '/dev/null',
     };
@@ -69,13 +71,22 @@ export async function sealed<T>(
   }
 }
 
+/**
+ * Git starts a filter in the working tree, where a script, or a module of Python's, would be found in a file that the
+ * session has written.
+ */
+const NOWHERE = 'CLAUDE_CODE_MCP_NOWHERE';
+const LEAVE = `cd "$${NOWHERE}" || exit; `;
+
 function settingsOf({ config }: PinnedSettings, { commonDir }: Checkout): (readonly [string, string])[] {
   const hasObjectFormat = config.some(([key]) => key === 'extensions.objectformat');
   const hasLfs = config.some(([key]) => key.startsWith('filter.lfs.'));
   return [
     ['core.repositoryformatversion', hasObjectFormat ? '1' : '0'],
     ['core.bare', 'false'],
-    ...config,
+    ...config.map(
+      ([key, value]) => [key, FILTER_COMMAND.test(key) && value !== '' ? `${LEAVE}${value}` : value] as const,
+    ),
     ['core.hookspath', '/dev/null'],
     ['core.fsmonitor', 'false'],
     ['core.untrackedcache', 'false'],
@@ -89,18 +100,10 @@ function settingsOf({ config }: PinnedSettings, { commonDir }: Checkout): (reado
   ];
 }
 
-async function copyIfThere(from: string, to: string): Promise<void> {
-  try {
-    await copyFile(from, to);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
-}
-
 /** A split index names a second file, which git looks for in its git directory. */
 async function copySharedIndexes(index: string, directory: string): Promise<void> {
   const from = path.dirname(index);
   const names = await readdir(from).catch(() => []);
   for (const name of names.filter((name) => name.startsWith('sharedindex.')))
-    await copyIfThere(path.join(from, name), path.join(directory, name));
+    await copyPlainFile(path.join(from, name), path.join(directory, name));
 }

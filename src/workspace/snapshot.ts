@@ -1,10 +1,11 @@
-import { lstat, readFile } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { readHead } from './checkout.ts';
 import { copyIndex } from './copy-index.ts';
 import { GitError, zeroSeparated, type Git } from './git.ts';
 import { readIndex, type StagedFile } from './object-files.ts';
 import { objectFormat } from './pinned-settings.ts';
+import { readPlainFile } from './plain-file.ts';
 import { sealed, type Seal } from './sealed.ts';
 
 export interface FileState {
@@ -61,7 +62,7 @@ const BRANCH = /^ref: (refs\/heads\/.+)\n?$/;
 
 /** Mostly it stands in a file; git is asked only where it does not. Undefined before the first commit. */
 async function headCommit({ host, checkout: { gitDir, commonDir } }: Seal): Promise<string | undefined> {
-  const read = (...names: string[]): Promise<string> => readFile(path.join(...names), 'utf8').catch(() => '');
+  const read = (...names: string[]): Promise<string> => readPlainFile(path.join(...names));
   const head = await read(gitDir, 'HEAD');
   const branch = BRANCH.exec(head)?.[1];
   const found = branch === undefined ? OID.exec(head)?.[1] : await branchTip(branch);

@@ -1,7 +1,8 @@
-import { lstat, readFile } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { readHead } from './checkout.ts';
 import { zeroSeparated } from './git.ts';
+import { readPlainFile } from './plain-file.ts';
 import { sealed, type Seal, type SealedUse } from './sealed.ts';
 import { readStatus } from './snapshot.ts';
 
@@ -49,6 +50,6 @@ async function gitDirOf(workTree: string): Promise<string | undefined> {
   const stats = await lstat(link).catch(() => undefined);
   if (stats?.isDirectory() === true) return link;
   if (stats?.isFile() !== true) return undefined;
-  const target = /^gitdir: (.*)$/m.exec(await readFile(link, 'utf8'))?.[1];
+  const target = /^gitdir: (.*)$/m.exec(await readPlainFile(link))?.[1];
   return target === undefined ? undefined : path.resolve(workTree, target);
 }

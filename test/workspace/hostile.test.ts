@@ -1,11 +1,14 @@
 /** Whatever a session writes into the repository: nothing of it runs when the server looks with git. */
 
+import { execFileSync } from 'node:child_process';
 import { appendFile, chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findCheckout } from '../../src/workspace/checkout.ts';
+import { findCheckout, operationOnBranch } from '../../src/workspace/checkout.ts';
+import { gitWithoutHooks } from '../../src/workspace/git.ts';
 import { findGit, runGit } from '../../src/workspace/git-process.ts';
 import { configText } from '../../src/workspace/pinned-settings.ts';
+import { readPlainFile } from '../../src/workspace/plain-file.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
 import { eventually } from '../harness/eventually.ts';
 import { openScene, type Scene } from './scene.ts';
@@ -51,6 +54,10 @@ async function setTraps(file = path.join(scene.repo, '.git', 'config')): Promise
     ['alias.status', `!${await scene.trap('alias')}`],
     ['submodule.recurse', 'true'],
     ['submodule.sub.update', `!${await scene.trap('submodule-update')}`],
+    ['hook.a=b.event', 'reference-transaction'],
+    ['hook.a=b.event', 'post-checkout'],
+    ['hook.a=b.command', await scene.trap('hook-of-the-configuration')],
+    ['hook.a=b.enabled', 'true'],
     ['commit.gpgSign', 'true'],
     ['log.showSignature', 'true'],
     ['remote.origin.url', `ext::${await scene.trap('remote')}`],
@@ -204,6 +211,54 @@ describe('a repository that the session turned hostile', () => {
     const { diff } = await workspace.diff({ maxBytes: 1000, offset: 0 }, []);
     expect(diff).toContain('+HELLO AGAIN\n');
     expect(await scene.sprung()).toEqual([]);
+  });
+
+  test('leads no filter to a file that the session wrote', async () => {
+    await scene.git('config', 'filter.own.clean', 'sh tools/clean.sh');
+    // Where a script, or a module of Python's, is looked for: in the directory that git starts it in.
+    const trap = await scene.trap('planted');
+    await scene.git('config', 'filter.near.clean', `if test -e planted; then '${trap}'; fi; tr a-z A-Z`);
+    await scene.commit('filtered', {
+      '.gitattributes': '*.own filter=own\n*.near filter=near\n',
+      'tools/clean.sh': 'cat\n',
+      'f.own': 'x\n',
+      'f.near': 'x\n',
+    });
+    const workspace = await spaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
+    await scene.write('tools/clean.sh', `${await scene.trap('rewritten')}\n`, workspace.cwd);
+    await scene.write('planted', '', workspace.cwd);
+    await scene.write('f.near', 'near\n', workspace.cwd);
+    const { diff } = await workspace.diff({ maxBytes: 10_000, offset: 0 }, []);
+    expect(diff).toContain('+NEAR\n');
+    expect(await workspace.apply({ mode: 'squash' })).toMatchObject({ outcome: 'applied' });
+    await scene.write('f.own', 'own\n', workspace.cwd);
+    await lookAtEverything(workspace);
+    await expect(workspace.apply({ mode: 'squash' })).rejects.toThrow(/git filter own .*runs a file of the repository/);
+    expect(await scene.sprung()).toEqual([]);
+  });
+
+  test('has its hooks turned off by name where git knows hooks in the configuration', async () => {
+    await setTraps();
+    const git = await gitWithoutHooks(scene.host, path.join(scene.repo, '.git'));
+    expect((await git(['config', '--get', 'hook.a=b.enabled'])).trim()).toBe('false');
+  });
+
+  test.skipIf(process.platform === 'win32')('holds nobody up with a pipe or a device in place of a file', async () => {
+    const workspace = await spaces.openDirectory('s', scene.repo);
+    const files = ['info/exclude', 'info/attributes', 'packed-refs', 'shallow', 'sharedindex.x', 'BISECT_START'];
+    for (const name of files) {
+      await rm(path.join(scene.repo, '.git', name), { force: true });
+      execFileSync('mkfifo', [path.join(scene.repo, '.git', name)]);
+    }
+    await symlink('/dev/zero', path.join(scene.repo, '.git', 'rebase-apply'));
+    for (const name of files) expect(await readPlainFile(path.join(scene.repo, '.git', name))).toBe('');
+    expect(await readPlainFile('/dev/zero')).toBe('');
+    // These are read by git itself, which is stopped.
+    for (const name of ['packed-refs', 'shallow']) await rm(path.join(scene.repo, '.git', name));
+    await scene.write('a.txt', 'changed\n');
+    expect((await workspace.diff({ maxBytes: 1000, offset: 0 }, [])).filesChanged).toBe(1);
+    await spaces.openDirectory('t', scene.repo);
+    expect(await operationOnBranch(path.join(scene.repo, '.git'), 'refs/heads/main')).toBeUndefined();
   });
 
   test('cannot hide what changed behind attributes, replaced objects or excluded files', async () => {
