@@ -1,7 +1,18 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const globalSetup = ['test/harness/global-setup.ts', 'test/harness/shared-postgres.ts'];
+
+/** Files that start processes come first: a long one that began last would run on alone. */
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isSlow = ({ moduleId }: TestSpecification): boolean =>
+      /[/\\]test[/\\](?:e2e|hub|browser)[/\\]/.test(moduleId);
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -12,10 +23,9 @@ export default defineConfig({
     // Each worker starts real Claude Code processes of about 200 MB. Much of a test is waiting, so that four workers
     // keep two cores busy; more would starve each other.
     maxWorkers: 4,
+    sequence: { sequencer: SlowFirst },
     testTimeout: 60_000,
     hookTimeout: 30_000,
-    // On a shared machine a real process or browser can be starved for seconds. Locally nothing gets a second try.
-    retry: process.env['CI'] === undefined ? 0 : 1,
     globalSetup: globalSetup.filter((file) => existsSync(file)),
     reporters: ['default'],
   },

@@ -54,4 +54,4 @@ export async function connectClient(transport: Transport, setup: ClientSetup): P
   return client;
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 30_000;

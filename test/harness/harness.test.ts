@@ -111,10 +111,10 @@ describe('calls', () => {
 
 describe('clean-up', () => {
   it('fails when a process is left, and kills it', async () => {
-    const h = await open();
+    const h = await open({ graceMs: 1_000 });
     const { pid } = await h.ok('leave_process', {});
     expect((await h.processes()).map((found) => found.pid).sort()).toEqual(expect.arrayContaining([h.server.pid, pid]));
-    await expect(h.close()).rejects.toThrow(new RegExp(`Still alive 5000 ms after[^]*\\n  ${pid} sh -c while`));
+    await expect(h.close()).rejects.toThrow(new RegExp(`Still alive 1000 ms after[^]*\\n  ${pid} sh -c while`));
     expect(await h.processes()).toEqual([]);
   });
 

@@ -4,29 +4,63 @@ import { afterAll, beforeAll, inject, onTestFailed, onTestFinished } from 'vites
 import { openHarness, type Harness, type HarnessOptions } from './open-harness.ts';
 
 /** Longer than what a clean-up takes when it has to kill. */
-const CLEAN_UP_TIMEOUT_MS = 15_000;
+export const CLEAN_UP_TIMEOUT_MS = 40_000;
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const harness = await open(options);
   onTestFinished(() => harness.close(), CLEAN_UP_TIMEOUT_MS);
-  onTestFailed(() => {
-    const stderr = harness.server.stderr();
-    if (stderr !== '') console.error(`stderr of the server:\n${stderr}`);
-  });
+  showStderrOfFailure(harness);
   return harness;
+}
+
+/** What can be told apart as text. */
+export type SharedOptions = Pick<HarnessOptions, 'env' | 'era' | 'git' | 'program' | 'settings' | 'toolset'>;
+
+/** The servers that tests of this file share, by their options. */
+const shared = new Map<string, Promise<Harness>>();
+
+/** One for each set of options, until `closeShared`. */
+export async function sharedHarness(options: SharedOptions): Promise<Harness> {
+  const key = JSON.stringify(options);
+  const opening = shared.get(key) ?? open(options);
+  shared.set(key, opening);
+  const harness = await opening;
+  showStderrOfFailure(harness);
+  return harness;
+}
+
+export async function closeShared(): Promise<void> {
+  const open = [...shared.values()];
+  shared.clear();
+  // One that did not open has failed the tests that wanted it.
+  await Promise.all(
+    open.map((opening) =>
+      opening.then(
+        (harness) => harness.close(),
+        () => undefined,
+      ),
+    ),
+  );
 }
 
 /** One server for all tests of the block, where none of them can tell what the others did. */
 export function shareHarness(options: HarnessOptions = {}): () => Harness {
-  let shared: Harness | undefined;
+  let harness: Harness | undefined;
   beforeAll(async () => {
-    shared = await open(options);
+    harness = await open(options);
   });
-  afterAll(() => shared?.close(), CLEAN_UP_TIMEOUT_MS);
+  afterAll(() => harness?.close(), CLEAN_UP_TIMEOUT_MS);
   return () => {
-    if (shared === undefined) throw new Error('The server was not started');
-    return shared;
+    if (harness === undefined) throw new Error('The server was not started');
+    return harness;
   };
+}
+
+function showStderrOfFailure(harness: Harness): void {
+  onTestFailed(() => {
+    const stderr = harness.server.stderr();
+    if (stderr !== '') console.error(`stderr of the server:\n${stderr}`);
+  });
 }
 
 async function open(options: HarnessOptions): Promise<Harness> {

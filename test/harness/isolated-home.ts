@@ -11,7 +11,7 @@ export interface IsolatedHome {
   readonly project: string;
   readonly configDir: string;
   readonly stateDir: string;
-  /** The variables that point a program here, and the PATH; nothing else from this process's environment. */
+  /** The variables that point a program here, `SHORT_LIFE` and the PATH; nothing else of this process's environment. */
   env(): Record<string, string>;
   remove(): Promise<void>;
 }
@@ -22,6 +22,9 @@ export interface HomeOptions {
   /** The user's settings of Claude Code. */
   readonly settings?: object;
 }
+
+/** Claude Code's engine optimises what runs often. In a process of a few turns that costs a sixth of all it computes. */
+export const SHORT_LIFE = { BUN_JSC_useDFGJIT: '0' };
 
 export async function createHome({ git = false, settings }: HomeOptions = {}): Promise<IsolatedHome> {
   // The real path, as Claude Code reports it; a short one, because sockets are made in it.
@@ -34,6 +37,7 @@ export async function createHome({ git = false, settings }: HomeOptions = {}): P
   for (const directory of [configDir, stateDir, project, temporary]) await mkdir(directory, { recursive: true });
 
   const env = (): Record<string, string> => ({
+    ...SHORT_LIFE,
     ...inherited('PATH', ...(process.platform === 'win32' ? ['SYSTEMROOT', 'COMSPEC', 'PATHEXT'] : [])),
     HOME: home,
     TMPDIR: temporary,

@@ -3,6 +3,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readHubRecord } from '../../src/config/hub-record.ts';
 import type { ErrorCode } from '../../src/errors/errors.ts';
 import {
@@ -35,6 +36,8 @@ export interface HarnessOptions extends ServerStart, HomeOptions, Partial<Client
   /** `false` starts the server without a client, for a start that fails. */
   readonly connect?: boolean;
   readonly tolerate?: Tolerance;
+  /** How long what was started may take to end. */
+  readonly graceMs?: number;
   /** `none` keeps no requests of the model, for runs that would grow without bound. */
   readonly record?: ScriptedModelOptions['record'];
   /** The program that node runs in place of the built server. */
@@ -43,8 +46,8 @@ export interface HarnessOptions extends ServerStart, HomeOptions, Partial<Client
   readonly hub?: ServerStart;
 }
 
-/** What has to be gone by then is the promise of the product. */
-const GRACE_MS = 5_000;
+/** A leak is what never ends. How soon the rest has to is a promise of its own: `resilience-process-trees.test.ts`. */
+const GRACE_MS = 15_000;
 
 export class Harness extends SessionSteps {
   readonly toolset: Toolset;
@@ -170,7 +173,7 @@ export class Harness extends SessionSteps {
     await this.#client?.close();
     this.server.closeStdin();
     const { exited, pid } = this.server;
-    const inTime = await Promise.race([exited, new Promise<void>((late) => setTimeout(late, GRACE_MS).unref())]);
+    const inTime = await Promise.race([exited, sleep(GRACE_MS, undefined, { ref: false })]);
     if (inTime === undefined) throw new Error(`The server (${pid}) runs on ${GRACE_MS} ms after its stdin ended`);
     await this.startServer(start);
   }
@@ -203,18 +206,21 @@ export class Harness extends SessionSteps {
   async #close(): Promise<void> {
     for (const { server } of this.#connections) server.closeStdin();
     for (const hub of this.#hubs) hub.kill();
-    const left = await survivors(this.#marker, GRACE_MS);
-    await killAll(this.#marker);
     const processes = [...this.#connections.map(({ server }) => server), ...this.#hubs];
+    const { graceMs = GRACE_MS, tolerate = {} } = this.#options;
+    const deadline = performance.now() + graceMs;
+    // Looking at every process of the machine is dear: first what is known to be on its way.
+    await Promise.race([Promise.all(processes.map(({ exited }) => exited)), sleep(graceMs, undefined, { ref: false })]);
+    const left = await survivors(this.#marker, deadline - performance.now());
+    await killAll(this.#marker);
     await Promise.all(processes.map(({ drained }) => drained));
     await this.#client?.close();
     await this.model.close();
     await this.#place.remove();
 
-    const { tolerate = {} } = this.#options;
     const stderr = processes.map((one) => one.stderr()).join('');
     const faults = [
-      ...leftoverFault(left, GRACE_MS),
+      ...leftoverFault(left, graceMs),
       ...stdoutFault(this.#connections.flatMap(({ transport }) => transport.foreignOutput())),
       ...(tolerate.stderr ? [] : stderrFault(stderr)),
       ...(tolerate.unexpectedRequests ? [] : modelFault(this.model)),

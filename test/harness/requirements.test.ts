@@ -22,8 +22,9 @@ const { verifies } = defineRequirements({
 });
 
 async function run(name: string, variant: Variant): Promise<void> {
-  const h = await variant.start({ program });
   ran.push(`${name} ${variant.era} ${variant.toolset}`);
+  if (name !== 'both') return;
+  const h = await variant.start({ program });
   expect(await h.ok('era', {})).toEqual({ era: variant.era });
   expect(await h.ok('environment', {})).toMatchObject({ CLAUDE_CODE_MCP_TOOLSET: variant.toolset });
 }
@@ -35,12 +36,26 @@ verifies('stand-in.toolset', (variant) => run('in each', variant));
 verifies('stand-in.engine', (variant) => run('of the engine', variant));
 verifies('stand-in.toolset', { eras: ['legacy'], when: 'in one era' }, (variant) => run('in one era', variant));
 
+const shared = new Map<string, number>();
+
+/** The second of two tests with the same variant finds the server of the first. */
+async function shares({ era, toolset, share }: Variant): Promise<void> {
+  const { server } = await share({ program });
+  const variant = `${era} ${toolset}`;
+  expect(server.pid).toBe(shared.get(variant) ?? server.pid);
+  expect([...shared].filter(([, pid]) => pid === server.pid)).toEqual(
+    shared.has(variant) ? [[variant, server.pid]] : [],
+  );
+  shared.set(variant, server.pid);
+}
+
+verifies('stand-in.toolset', { when: 'on a server of its own kind' }, shares);
+verifies('stand-in.toolset', { when: 'on that server too' }, shares);
+
 afterAll(() => {
   expect(ran).toEqual([
-    'both legacy compact',
     'both modern compact',
     'both legacy explicit',
-    'both modern explicit',
     'shared legacy compact',
     'shared modern compact',
     'narrowed legacy explicit',

@@ -1,8 +1,8 @@
 /** Requirements as data, and tests that say which of them they verify: in each toolset, and in the eras that matter. */
 
-import { test } from 'vitest';
+import { afterAll, test } from 'vitest';
 import { ERAS, type Era } from './connect-client.ts';
-import { startHarness } from './harness.ts';
+import { CLEAN_UP_TIMEOUT_MS, closeShared, sharedHarness, startHarness, type SharedOptions } from './harness.ts';
 import type { Harness, HarnessOptions } from './open-harness.ts';
 import { TOOLSETS, type Toolset } from './toolsets.ts';
 
@@ -17,7 +17,7 @@ type Texts<Id extends string> = Readonly<Record<Id, string>>;
 export interface Variants {
   /** By default every toolset that all the ids apply to. Written out: the coverage test reads it from the source. */
   readonly toolsets?: readonly Toolset[];
-  /** By default every era for requirements that the protocol can change, and otherwise one. */
+  /** By default one for each toolset; both for a requirement that the protocol can change and one toolset has. */
   readonly eras?: readonly Era[];
   /** Tells tests of the same requirement apart. */
   readonly when?: string;
@@ -30,6 +30,11 @@ export interface Variant {
   readonly toolset: Toolset;
   /** `startHarness` with this era and toolset. */
   start(options?: Omit<HarnessOptions, 'era' | 'toolset'>): Promise<Harness>;
+  /**
+   * The same, but one server for all tests of the file that ask for it with these options. For tests that can tell
+   * neither the sessions of the others nor what they left in the project.
+   */
+  share(options?: Omit<SharedOptions, 'era' | 'toolset'>): Promise<Harness>;
 }
 
 /** A different one for each, so that a test in both toolsets is one in both eras too. */
@@ -69,7 +74,8 @@ export function defineRequirements<Both extends string, Compact extends string, 
     const ids = typeof given === 'string' ? [given] : given;
     const applicable = sharedToolsets(requirements, ids);
     const { toolsets = applicable, when, timeout = 120_000 } = variants;
-    const inEveryEra = ids.some((id) => texts.protocol.includes(id));
+    // Two toolsets show both eras between them: how a client speaks and what the tools say do not change each other.
+    const inEveryEra = toolsets.length === 1 && ids.some((id) => texts.protocol.includes(id));
     if (toolsets.length === 0 || toolsets.some((toolset) => !applicable.includes(toolset))) {
       throw new Error(`${ids.join(' + ')} together apply to ${applicable.join(' and ') || 'no toolset'}`);
     }
@@ -78,9 +84,11 @@ export function defineRequirements<Both extends string, Compact extends string, 
     for (const toolset of toolsets) {
       for (const era of variants.eras ?? (inEveryEra ? ERAS : [ERA_OF[toolset]])) {
         const start: Variant['start'] = (options) => startHarness({ ...options, era, toolset });
-        test(`${name} [${era}, ${toolset}]`, { timeout }, () => body({ era, toolset, start }));
+        const share: Variant['share'] = (options) => sharedHarness({ ...options, era, toolset });
+        test(`${name} [${era}, ${toolset}]`, { timeout }, () => body({ era, toolset, start, share }));
       }
     }
+    afterAll(closeShared, CLEAN_UP_TIMEOUT_MS);
   }
 
   return { requirements, verifies };

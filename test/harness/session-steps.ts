@@ -36,6 +36,7 @@ export class SessionSteps {
   /** The calls themselves, for a test that expects them to fail. */
   readonly dialect: Dialect;
   readonly #ok: Ok;
+  #conversation: string | undefined;
 
   constructor(toolset: Toolset, ok: Ok) {
     this.dialect = DIALECTS[toolset];
@@ -46,6 +47,17 @@ export class SessionSteps {
   async begin(prompt: string, options?: StartOptions): Promise<string> {
     const { sessionId } = await this.#ok(...this.dialect.start(prompt, options));
     return sessionId;
+  }
+
+  /**
+   * Says it in the session that the last call of this left at rest, or in a new one. Most of a test is the start of
+   * Claude Code: this is for those that cannot tell what was said before.
+   */
+  async converse(prompt: string): Promise<string> {
+    const last = this.#conversation;
+    if (last !== undefined && (await this.look(last)).status === 'rest') await this.say(last, prompt);
+    else this.#conversation = await this.begin(prompt);
+    return this.#conversation!;
   }
 
   say(sessionId: string, text: string): Promise<Json> {
