@@ -99,22 +99,24 @@ describe('a request that a rule refuses at once', () => {
   });
 });
 
-describe('a decision carries its source', () => {
-  it.each<[string, Record<string, string>, (h: Harness, sessionId: string) => Promise<unknown>]>([
-    ['timeout', { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '200' }, (h, sessionId) => h.waitUntilRest(sessionId)],
-    ['policy', { CLAUDE_CODE_MCP_APPROVALS: 'human' }, (h, sessionId) => h.waitUntilRest(sessionId)],
-    ['caller', {}, (h, sessionId) => h.deny(sessionId, { message: 'the-word-in-the-message' })],
-    ['cancel', {}, (h, sessionId) => cancelWhenAsked(h, sessionId)],
-    ['shutdown', {}, (h, sessionId) => shutDownWhenAsked(h, sessionId)],
-  ])('%s', async (source, env, settle) => {
-    const h = await startHarness({ env });
-    h.model.on('said the-word').reply(touch, text('not made'));
+// That of a time-out, of the caller, of a person and of a rule: `requests` and `forms-human`.
+it('a decision carries its source, be it a cancel or the end of the server', async () => {
+  const h = await startHarness();
+  h.model.on('said the-word').reply(touch).reply(touch);
+  for (const end of [
+    (sessionId: string) => h.ok('claude_code_session', { action: 'cancel', sessionId }),
+    () => (h.server.closeStdin(), h.server.exited),
+  ]) {
     const { sessionId } = await h.ok('claude_code', { prompt: PROMPT });
-    await settle(h, sessionId);
-    const trail = await entries(h, ({ kind }) => kind === 'decision');
-    expect(trail.filter(({ kind }) => kind === 'decision')).toMatchObject([{ who: source, outcome: 'deny' }]);
-    expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
-  });
+    await h.waitForRequest(sessionId);
+    await end(sessionId);
+  }
+  const trail = await entries(h, ({ who }) => who === 'shutdown');
+  expect(trail.filter(({ kind }) => kind === 'decision')).toMatchObject([
+    { who: 'cancel', outcome: 'deny' },
+    { who: 'shutdown', outcome: 'deny' },
+  ]);
+  expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
 });
 
 describe('the audit command', () => {
@@ -142,17 +144,6 @@ describe('the audit command', () => {
     expect(await audit('--last', 'many')).toMatchObject({ code: 2 });
   });
 });
-
-async function cancelWhenAsked(h: Harness, sessionId: string): Promise<void> {
-  await h.waitForRequest(sessionId);
-  await h.ok('claude_code_session', { action: 'cancel', sessionId });
-}
-
-async function shutDownWhenAsked(h: Harness, sessionId: string): Promise<void> {
-  await h.waitForRequest(sessionId);
-  h.server.closeStdin();
-  await h.server.exited;
-}
 
 describe.skipIf(process.platform === 'win32')('a file that was there before', () => {
   const modeOf = async (file: string): Promise<string> => ((await stat(file)).mode & 0o777).toString(8);

@@ -18,7 +18,7 @@ const ask = tool('AskUserQuestion', {
 });
 
 verifies('caller.one-call-per-decision', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model
     .on('paint it')
     .reply(
@@ -92,12 +92,13 @@ verifies('caller.evidence', { eras: ['modern'] }, async (variant) => {
 });
 
 verifies('caller.input-changed', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('make a file').reply(tool('Bash', { command: 'touch asked.txt' }), text('made'));
   const sessionId = await h.begin('make a file');
   await h.allow(sessionId, { updatedInput: { command: 'touch other.txt' } });
   await h.finish(sessionId);
-  const [decision] = await auditedEntries(h, ({ kind }) => kind === 'decision');
+  const isIts = (entry: Json): boolean => entry.kind === 'decision' && entry.session === sessionId;
+  const [decision] = await auditedEntries(h, isIts);
   expect(decision).toMatchObject({ details: { inputChanged: true, ran: expect.stringMatching(/chars, sha256/) } });
   if (variant.toolset === 'explicit') {
     const { toolUseEvents } = await h.ok('claude_get_status', { sessionId });
@@ -113,7 +114,7 @@ verifies('caller.input-changed', { eras: ['modern'] }, async (variant) => {
 });
 
 verifies('caller.decision-aids', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const file = join(h.project, 'code.ts');
   writeFileSync(file, 'one\ntwo\n  three\nfour\nfive\nsix\n');
   h.model
@@ -146,7 +147,7 @@ verifies('caller.decision-aids', { eras: ['modern'] }, async (variant) => {
 });
 
 verifies('start.effective', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('hello').reply(text('hi'));
   const options = { permissionMode: 'acceptEdits', allowedTools: ['Read'], disallowedTools: ['Bash(curl *)'] } as const;
   const { sessionId, effective } = await h.ok(...h.dialect.start('hello', options));
@@ -155,7 +156,7 @@ verifies('start.effective', { eras: ['modern'] }, async (variant) => {
 });
 
 verifies('check.tool-call', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const lines = Array.from({ length: 2_000 }, (_, line) => `line ${String(line)}`).join('\n');
   writeFileSync(join(h.project, 'lines.txt'), lines);
   h.model.on('show it').reply(tool('Bash', { command: 'cat lines.txt' }), text('shown'));
@@ -192,7 +193,7 @@ verifies('check.tool-call', { eras: ['modern'] }, async (variant) => {
 });
 
 verifies('status.since-message', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('first').reply(text('one').tool('Bash', { command: 'echo 1' }), text('two'));
   h.model.on('second').reply(text('three').tool('Bash', { command: 'echo 2' }), text('four'));
   const sessionId = await h.begin('first');

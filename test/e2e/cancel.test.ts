@@ -13,7 +13,7 @@ async function claudeProcesses(h: Harness): Promise<number[]> {
 }
 
 verifies(['session.cancel', 'session.cancel-final'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const sessionId = await startEndless(h);
   expect(await claudeProcesses(h)).not.toEqual([]);
   const answer = await h.ok('claude_code_session', { action: 'cancel', sessionId });
@@ -39,7 +39,7 @@ verifies(['session.cancel', 'session.cancel-final'], async (variant) => {
 });
 
 verifies('session.cancel-final', { when: 'while the answer is on its way' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const late = gate(text('too late'));
   h.model.on('answer me').reply(late);
   const sessionId = await start(h, { prompt: 'answer me' });
@@ -53,7 +53,7 @@ verifies('session.cancel-final', { when: 'while the answer is on its way' }, asy
 });
 
 verifies('session.cancel-request', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('make a file').reply(tool('Bash', { command: 'touch made.txt' }));
   const sessionId = await start(h, { prompt: 'make a file' });
   const { requestId } = await h.waitForRequest(sessionId);
@@ -72,7 +72,7 @@ verifies('session.cancel-request', async (variant) => {
 });
 
 verifies('session.cancel', { when: 'with a background command' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model
     .on('serve')
     .reply(tool('Bash', { command: ENDLESS, description: 'serve', run_in_background: true }), text('it serves'));

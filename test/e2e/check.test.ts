@@ -7,7 +7,7 @@ import { check, pollAll, start } from './steps.ts';
 const echo = (words: string) => tool('Bash', { command: `echo ${words}`, description: `say ${words}` });
 
 verifies(['look.at-once', 'check.poll-interval', 'check.no-events', 'check.activity'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('done'));
   h.model.on('say it').reply(echo('one'), held);
   const sessionId = await start(h, { prompt: 'say it' });
@@ -23,12 +23,9 @@ verifies(['look.at-once', 'check.poll-interval', 'check.no-events', 'check.activ
   expect(waited.nextCursor).toBe(Number(waited.lastEventId) + 1);
   held.release();
   await h.waitUntilRest(sessionId);
-});
 
-verifies('check.activity', { when: 'however long the names are' }, async (variant) => {
-  const h = await variant.start();
-  h.model.on('say it').reply(echo('x'.repeat(500)), text('done'));
-  const { activity } = await h.ok('claude_code', { prompt: 'say it', allowedTools: ['Bash'], waitMs: 40_000 });
+  h.model.on('say more').reply(echo('x'.repeat(500)), text('done'));
+  const { activity } = await h.ok('claude_code_reply', { sessionId, prompt: 'say more', waitMs: 40_000 });
   expect(activity.length).toBeLessThanOrEqual(200);
   expect(activity).not.toContain('\n');
 });
@@ -36,7 +33,7 @@ verifies('check.activity', { when: 'however long the names are' }, async (varian
 verifies(
   ['check.event-ids', 'check.minimal-view', 'check.full-view', 'check.cursor-without-events'],
   async (variant) => {
-    const h = await variant.start();
+    const h = await variant.share();
     h.model
       .on('say it')
       .reply(
@@ -97,7 +94,7 @@ verifies(
 );
 
 verifies(['check.max-events', 'check.max-bytes-moves-on'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('talk').reply(
     echo('first'),
     reply()
@@ -132,7 +129,7 @@ verifies(['check.max-events', 'check.max-bytes-moves-on'], async (variant) => {
 });
 
 verifies('check.long-result', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const long = Array.from({ length: 9_000 }, (_, index) => `line ${String(index)} é😀`).join('\n');
   h.model.on('tell all').reply(text(long));
   const first = await h.ok('claude_code', { prompt: 'tell all', waitMs: 40_000 });
@@ -157,7 +154,7 @@ verifies('check.long-result', async (variant) => {
 });
 
 verifies('check.partial-merged', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const words = Array.from({ length: 300 }, (_, index) => `word${String(index)} `).join('');
   h.model.on('stream it').reply(text(words).chunks(100));
   const options = { prompt: 'stream it', waitMs: 40_000, advanced: { includePartialMessages: true } };
@@ -193,7 +190,7 @@ verifies('check.cursor-reset', async (variant) => {
 });
 
 verifies(['check.include-switches', 'check.available-tools', 'check.result-fields'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('make a file').reply(tool('Bash', { command: 'touch a.txt' }), text('done'));
   const sessionId = await start(h, { prompt: 'make a file' });
   await h.waitForRequest(sessionId);
@@ -246,7 +243,7 @@ verifies(['check.include-switches', 'check.available-tools', 'check.result-field
 });
 
 verifies('check.long-result', { when: 'it is structured output' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const answer = { words: 'word '.repeat(8_000) };
   const schema = { type: 'object', properties: { words: { type: 'string' } }, required: ['words'] };
   h.model.on('tell it').reply(tool('StructuredOutput', answer), text('told'));
@@ -263,7 +260,7 @@ verifies('check.long-result', { when: 'it is structured output' }, async (varian
 });
 
 verifies('wait.session-cancelled', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('done'));
   h.model.on('say it').reply(held);
   const sessionId = await start(h, { prompt: 'say it' });

@@ -1,17 +1,20 @@
 /** One call must not keep the server from answering the others. */
 
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { RawClient } from '../harness/raw-client.ts';
 import { TOOLSETS, type Toolset } from '../harness/toolsets.ts';
+
+const shared = shareHarness();
 
 const START: Readonly<Record<Toolset, string>> = { compact: 'claude_code', explicit: 'claude_create_session' };
 
@@ -54,21 +57,32 @@ test.each(TOOLSETS)('levels without end and __proto__ are refused and recorded: 
 });
 
 test('more rules than can be held against every call are refused', async () => {
-  const h = await startHarness();
+  const h = shared();
   const disallowedTools = Array.from({ length: 5_000 }, (_, at) => `Bash(rule ${at})`);
   await h.fails('claude_code', { prompt: 'x', disallowedTools }, 'INVALID_ARGUMENT');
 });
 
-/** While this goes on, others are answered at once. */
+/** While this goes on, others are answered: the server computes for at most two seconds before it does. */
 async function answersMeanwhile<T>(h: Harness, call: Promise<T>): Promise<T> {
-  const begun = performance.now();
+  const before = computedMs(h.server.pid);
   await h.ok('claude_code_session', { action: 'list' });
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(computedMs(h.server.pid) - before).toBeLessThan(2_000);
   return call;
 }
 
+/** On a busy machine the time of the day tells nothing. */
+function computedMs(pid: number): number {
+  if (process.platform !== 'linux') return performance.now();
+  const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = line
+    .slice(line.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return (Number(user) + Number(system)) * 10;
+}
+
 test('settings that are a pipe or have no end are refused, and hold up nobody', async () => {
-  const h = await startHarness();
+  const h = shared();
   const pipe = join(h.project, 'pipe');
   execFileSync('mkfifo', [pipe]);
   for (const settings of [pipe, '/dev/zero']) {
@@ -77,27 +91,31 @@ test('settings that are a pipe or have no end are refused, and hold up nobody', 
   }
 });
 
-test.each([
-  ['dots', '.'.repeat(200_000)],
-  ['mentions', '@a '.repeat(100_000)],
-])('a prompt of very many %s holds up nobody', async (_, prompt) => {
-  const h = await startHarness({ env: { CLAUDE_CODE_MCP_ALLOWED_DIRS: tmpdir() } });
-  h.model.on(prompt.slice(0, 100)).reply('read');
-  const started = await answersMeanwhile(h, h.ok('claude_code', { prompt, cwd: h.project }));
-  expect(await answersMeanwhile(h, h.waitUntilRest(started.sessionId))).toMatchObject({ result: { result: 'read' } });
+describe('a prompt of very many', () => {
+  const fenced = shareHarness({ env: { CLAUDE_CODE_MCP_ALLOWED_DIRS: tmpdir() } });
+
+  test.each([
+    ['dots', '.'.repeat(200_000)],
+    ['mentions', '@a '.repeat(100_000)],
+  ])('%s holds up nobody', async (_, prompt) => {
+    const h = fenced();
+    h.model.on(prompt.slice(0, 100)).reply('read');
+    const started = await answersMeanwhile(h, h.ok('claude_code', { prompt, cwd: h.project }));
+    expect(await answersMeanwhile(h, h.waitUntilRest(started.sessionId))).toMatchObject({ result: { result: 'read' } });
+  });
 });
 
 /** What Claude Code (2.1.325) takes hours to hold against a command of 80 letters. */
 const ENDLESS = `Bash(true ${'a*'.repeat(30)}b)`;
 
 test('a rule that Claude Code itself would not finish with is refused', async () => {
-  const h = await startHarness();
+  const h = shared();
   for (const name of ['disallowedTools', 'allowedTools'])
     expect(await h.fails('claude_code', { prompt: 'x', [name]: [ENDLESS] }, 'INVALID_ARGUMENT')).toContain('wildcards');
 });
 
 test('a Claude Code that hangs holds up nobody, and can be cancelled', async () => {
-  const h = await startHarness();
+  const h = shared();
   const command = `true ${'a'.repeat(80)}`;
   h.model.on('hang').reply(tool('Bash', { command, description: 'x' }), text('never'));
   const settings = { permissions: { deny: [ENDLESS] } };

@@ -39,7 +39,7 @@ async function startDescription(h: Harness): Promise<string> {
 }
 
 verifies(['tools.few', 'tools.described', 'tools.size'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const tools = await listed(h);
   expect(tools.map(({ name }) => name)).toEqual(Object.keys(TOOLS[variant.toolset]));
   for (const tool of tools) {

@@ -9,10 +9,17 @@ import { DISK_RESUME } from '../harness/toolsets.ts';
 import { writeTranscript } from '../transcripts/written-transcript.ts';
 import { verifies } from './requirements.ts';
 
-const { CLAUDE_CODE_MCP_RESUME_SECRET, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME } = DISK_RESUME;
+const tokenOf = (sessionId: string): string =>
+  createHmac('sha256', DISK_RESUME.CLAUDE_CODE_MCP_RESUME_SECRET).update(sessionId).digest('hex');
+
+interface Left {
+  readonly sessionId: string;
+  readonly resumeToken: string | undefined;
+  readonly cwd: string;
+}
 
 /** A session in a directory of its own, that only the disk remembers. */
-async function leftSession(h: Harness): Promise<{ sessionId: string; resumeToken: string | undefined; cwd: string }> {
+async function leftSession(h: Harness): Promise<Left> {
   const cwd = join(h.project, 'elsewhere');
   mkdirSync(cwd);
   h.model.on('remember seven').reply(text('I do'));
@@ -22,85 +29,84 @@ async function leftSession(h: Harness): Promise<{ sessionId: string; resumeToken
   return { sessionId, resumeToken, cwd };
 }
 
-verifies('disk.resumes', async (variant) => {
+verifies('disk.resumes', { toolsets: ['explicit'] }, async (variant) => {
   const h = await variant.start({ env: DISK_RESUME });
-  const { sessionId, cwd } = await leftSession(h);
+  await expectResumed(h, await leftSession(h));
+});
+
+verifies(
+  ['disk.resumes', 'disk.off', 'disk.no-secret', 'disk.vanished-directory'],
+  { toolsets: ['compact'], when: 'with options and as a fork' },
+  async (variant) => {
+    const h = await variant.start({ env: DISK_RESUME });
+    const left = await leftSession(h);
+    const { sessionId, resumeToken, cwd } = left;
+    expect(resumeToken).toBe(tokenOf(sessionId));
+
+    await h.restartServer({ env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '' } });
+    const off = await h.fails(...h.dialect.resume(sessionId, 'go on'), 'SESSION_NOT_FOUND');
+    expect(off).toContain('CLAUDE_CODE_MCP_ALLOW_DISK_RESUME=1');
+    expect(off).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
+
+    await h.restartServer({ env: { CLAUDE_CODE_MCP_RESUME_SECRET: '' } });
+    const reply = { sessionId, prompt: 'go on' };
+    const noSecret = await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED');
+    expect(noSecret).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
+
+    await h.restartServer();
+    const script = h.model.on('other way').reply(text('well'));
+    const fork = await h.ok('claude_code_reply', {
+      sessionId,
+      prompt: 'other way',
+      resumeToken,
+      forkSession: true,
+      waitMs: 40_000,
+      diskResumeConfig: { model: 'claude-sonnet-5', maxTurns: 4, advanced: { effort: 'low' } },
+    });
+    expect(fork.sessionId).not.toBe(sessionId);
+    expect(h.model.requestsFor(script)[0]).toMatchObject({ model: 'claude-sonnet-5', sessionId: fork.sessionId });
+    const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId: fork.sessionId });
+    expect(sessions[0]).toMatchObject({ maxTurns: 4, effort: 'low' });
+
+    await expectResumed(h, left);
+    await h.restartServer();
+    rmSync(cwd, { recursive: true });
+    const { data, isError } = await h.call(...h.dialect.resume(sessionId, 'go on'));
+    expect(isError).toBe(true);
+    expect(data.error).toContain(cwd);
+    expect(data.error).toContain('does not exist');
+  },
+);
+
+async function expectResumed(h: Harness, { sessionId, cwd }: Left): Promise<void> {
   const recall = h.model.on('what was it').reply(tool('Bash', { command: 'pwd' }), text('seven'));
   expect(await h.resume(sessionId, 'what was it')).toMatchObject({ sessionId, status: 'running' });
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'seven' });
   const requests = h.model.requestsFor(recall);
   expect(requests[0]?.userTexts).toEqual(['remember seven', 'what was it']);
   expect(requests[1]?.toolResults[0]?.text).toBe(cwd);
-});
+}
 
-verifies('disk.unknown', async (variant) => {
-  const h = await variant.start({ env: DISK_RESUME });
+verifies(['disk.unknown', 'disk.no-directory'], async (variant) => {
+  const h = await variant.share({ env: DISK_RESUME });
   for (const sessionId of [randomUUID(), 'nothing', '../../etc/passwd', '*']) {
     await h.fails(...h.dialect.resume(sessionId, 'hello'), 'SESSION_NOT_FOUND');
   }
-});
-
-verifies('disk.vanished-directory', async (variant) => {
-  const h = await variant.start({ env: DISK_RESUME });
-  const { sessionId, cwd } = await leftSession(h);
-  rmSync(cwd, { recursive: true });
-  const { data, isError } = await h.call(...h.dialect.resume(sessionId, 'go on'));
-  expect(isError).toBe(true);
-  expect(data.error).toContain(cwd);
-  expect(data.error).toContain('does not exist');
-});
-
-verifies('disk.no-directory', async (variant) => {
-  const h = await variant.start({ env: DISK_RESUME });
   const line = { type: 'user', message: { role: 'user', content: 'hello' }, uuid: randomUUID() };
   const { sessionId } = await writeTranscript(h.configDir, (id) => `${JSON.stringify({ ...line, sessionId: id })}\n`);
   const message = await h.fails(...h.dialect.resume(sessionId, 'go on'), 'INVALID_ARGUMENT');
   expect(message).toContain('start a new session there');
 });
 
-verifies('disk.off', async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_RESUME_SECRET } });
-  const { sessionId } = await leftSession(h);
-  const message = await h.fails(...h.dialect.resume(sessionId, 'go on'), 'SESSION_NOT_FOUND');
-  expect(message).toContain('CLAUDE_CODE_MCP_ALLOW_DISK_RESUME=1');
-  expect(message).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
-});
-
-verifies('disk.no-secret', async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME } });
-  const { sessionId, resumeToken } = await leftSession(h);
-  expect(resumeToken).toBeUndefined();
-  const message = await h.fails('claude_code_reply', { sessionId, prompt: 'go on' }, 'PERMISSION_DENIED');
-  expect(message).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
-});
-
 verifies('disk.token', async (variant) => {
-  const h = await variant.start({ env: DISK_RESUME });
+  const h = await variant.share({ env: DISK_RESUME });
   const sessionId = randomUUID();
   const prompt = 'what was it';
-  const token = createHmac('sha256', CLAUDE_CODE_MCP_RESUME_SECRET).update(sessionId).digest('hex');
+  const token = tokenOf(sessionId);
   await h.fails('claude_code_reply', { sessionId, prompt }, 'PERMISSION_DENIED');
   for (const resumeToken of ['x', token.slice(1), `${token}0`, token.toUpperCase(), 'é'.repeat(32)]) {
     await h.fails('claude_code_reply', { sessionId, prompt, resumeToken }, 'PERMISSION_DENIED');
   }
   await h.fails('claude_code_reply', { sessionId: 'another', prompt, resumeToken: token }, 'PERMISSION_DENIED');
   await h.fails('claude_code_reply', { sessionId, prompt, resumeToken: token }, 'SESSION_NOT_FOUND');
-});
-
-verifies('disk.resumes', { when: 'with options and as a fork', toolsets: ['compact'] }, async (variant) => {
-  const h = await variant.start({ env: DISK_RESUME });
-  const { sessionId, resumeToken } = await leftSession(h);
-  const script = h.model.on('other way').reply(text('well'));
-  const fork = await h.ok('claude_code_reply', {
-    sessionId,
-    prompt: 'other way',
-    resumeToken,
-    forkSession: true,
-    waitMs: 40_000,
-    diskResumeConfig: { model: 'claude-sonnet-5', maxTurns: 4, advanced: { effort: 'low' } },
-  });
-  expect(fork.sessionId).not.toBe(sessionId);
-  expect(h.model.requestsFor(script)[0]).toMatchObject({ model: 'claude-sonnet-5', sessionId: fork.sessionId });
-  const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId: fork.sessionId });
-  expect(sessions[0]).toMatchObject({ maxTurns: 4, effort: 'low' });
 });

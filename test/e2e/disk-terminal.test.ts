@@ -9,7 +9,7 @@ import { verifies } from './requirements.ts';
 import { openTerminal, runInTerminal } from './terminal-claude.ts';
 
 verifies('message.from-terminal', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const elsewhere = path.join(path.dirname(h.project), 'elsewhere');
   await mkdir(elsewhere);
   h.model.on('remember the word').reply(text('noted'));
@@ -27,7 +27,7 @@ verifies('message.from-terminal', async (variant) => {
 });
 
 verifies('message.together', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('begin').reply(text('begun'));
   const sessionId = await runInTerminal(h, 'begin');
   h.model.on(/message [ab]/).always(text('heard'));
@@ -42,7 +42,7 @@ verifies('message.together', async (variant) => {
 });
 
 verifies('life.held', { when: 'in a terminal', toolsets: ['explicit'] }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('mine').reply(text('yours'));
   h.model.on('let me in').reply(text('come in'));
   const terminal = await openTerminal(h, 'mine');

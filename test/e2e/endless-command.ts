@@ -1,6 +1,6 @@
 /** A session whose command runs until somebody stops it. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -9,8 +9,12 @@ import type { Harness } from '../harness/open-harness.ts';
 /** Tells when it has begun. */
 export const ENDLESS = 'touch begun; until [ -f never ]; do sleep 0.1; done';
 
-export const hasBegun = (h: Harness): Promise<unknown> =>
-  eventually(() => existsSync(join(h.project, 'begun')), { what: 'the command runs' });
+export async function hasBegun(h: Harness): Promise<void> {
+  const begun = join(h.project, 'begun');
+  await eventually(() => existsSync(begun), { what: 'the command runs' });
+  // The next one has to tell it anew.
+  rmSync(begun);
+}
 
 export async function startEndless(h: Harness): Promise<string> {
   h.model.on('run forever').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));

@@ -6,7 +6,7 @@ import { verifies } from './requirements.ts';
 
 const ACCEPTS_EDITS = { permissions: { defaultMode: 'acceptEdits' } };
 
-verifies('create.configured-mode', async (variant) => {
+verifies(['create.configured-mode', 'create.appended-prompt'], async (variant) => {
   const h = await variant.start({ settings: ACCEPTS_EDITS });
   const [first, second] = ['a.txt', 'b.txt'].map((name) => path.join(h.project, name));
   const write = (file: string | undefined) => tool('Write', { file_path: file, content: 'written' });
@@ -14,11 +14,19 @@ verifies('create.configured-mode', async (variant) => {
   expect(await h.finish(await h.begin('write the first'))).toMatchObject({ status: 'rest', answer: 'written' });
   expect(existsSync(first!)).toBe(true);
 
-  h.model.on('write the second').reply(write(second), text('refused'));
-  const asking = await h.begin('write the second', { permissionMode: 'default' });
+  const script = h.model.on('write the second').reply(write(second), text('refused'));
+  const { sessionId: asking } = await h.ok('claude_create_session', {
+    prompt: 'write the second',
+    permissionMode: 'default',
+    systemPrompt: 'Speak like a pirate.',
+    maxBudgetUsd: 5,
+  });
   expect(await h.nextRequest(asking)).toMatchObject({ type: 'permission', toolName: 'Write' });
   await h.deny(asking);
   expect(await h.finish(asking)).toMatchObject({ status: 'rest', answer: 'refused' });
+  const [request] = h.model.requestsFor(script);
+  expect(request?.system).toContain('Speak like a pirate.');
+  expect(request?.system).toMatch(/Claude Code|Claude Agent/);
 });
 
 verifies('create.skip-permissions', async (variant) => {
@@ -33,15 +41,4 @@ verifies('create.skip-permissions', async (variant) => {
   const { sessionId } = await h.ok('claude_create_session', skips);
   expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'made' });
   expect(existsSync(path.join(h.project, 'made.txt'))).toBe(true);
-});
-
-verifies('create.appended-prompt', async (variant) => {
-  const h = await variant.start();
-  const script = h.model.on('go').reply(text('aye'));
-  const call = { prompt: 'go', systemPrompt: 'Speak like a pirate.', maxBudgetUsd: 5 };
-  const { sessionId } = await h.ok('claude_create_session', call);
-  await h.finish(sessionId);
-  const [request] = h.model.requestsFor(script);
-  expect(request?.system).toContain('Speak like a pirate.');
-  expect(request?.system).toMatch(/Claude Code|Claude Agent/);
 });

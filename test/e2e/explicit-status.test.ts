@@ -51,10 +51,10 @@ verifies(['status.whole', 'list.active'], async (variant) => {
 });
 
 verifies('status.output', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('four\n\nsix\n'));
   h.model.on('count').reply(text('one\ntwo\nthree').tool('Bash', { command: 'echo not said', description: 'x' }), held);
-  const sessionId = await h.begin('count');
+  const sessionId = await h.converse('count');
   await held.arrived;
   const output = async (args: object = {}): Promise<unknown> =>
     (await h.ok('claude_get_status', { sessionId, ...args })).recentOutput;
@@ -67,17 +67,17 @@ verifies('status.output', async (variant) => {
 });
 
 verifies('status.long-output', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const long = `${'a'.repeat(5_000)}\n${`${'b'.repeat(1_999)}\n`.repeat(40)}end`;
   h.model.on('much').reply(text(long));
-  const done = await h.waitUntilRest(await h.begin('much'));
+  const done = await h.waitUntilRest(await h.converse('much'));
   expect(done.result).toBe(long);
   expect(done.recentOutput.at(-1)).toBe('end');
   expect(JSON.stringify(done.recentOutput).length).toBeLessThan(26_000);
 });
 
 verifies('status.tool-uses', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model
     .on('use tools')
     .reply(
@@ -85,7 +85,7 @@ verifies('status.tool-uses', async (variant) => {
       tool('Read', { file_path: path.join(h.project, 'missing.txt') }),
       tool('Write', { file_path: 'x.txt', content: 'x' }),
       tool('Bash', { command: 'rm -rf forbidden', description: 'refused by a rule' }),
-      tool('Bash', { command: 'until [ -f go ]; do sleep 0.1; done', description: 'runs' }),
+      tool('Bash', { command: 'until [ -f never ]; do sleep 0.1; done', description: 'runs' }),
       text('done'),
     );
   const sessionId = await h.begin('use tools', { allowedTools: ['Bash'], disallowedTools: ['Bash(rm *)'] });
@@ -102,7 +102,7 @@ verifies('status.tool-uses', async (variant) => {
 });
 
 verifies('status.tool-uses', { when: 'in the background' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('agent done'));
   h.model
     .on('delegate')
@@ -119,7 +119,7 @@ verifies('status.tool-uses', { when: 'in the background' }, async (variant) => {
       tool('Write', { file_path: 'denied.txt', content: 'x' }),
       held,
     );
-  const sessionId = await h.begin('delegate');
+  const sessionId = await h.converse('delegate');
   const toolUses = async (): Promise<unknown[]> => (await h.ok('claude_get_status', { sessionId })).toolUseEvents;
   expect(await h.nextRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
   await h.allow(sessionId);

@@ -4,7 +4,7 @@ import { verifies } from './requirements.ts';
 import { check, start } from './steps.ts';
 
 verifies(['fork.new-session', 'fork.original-untouched'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('remember seven').reply(text('I do'));
   const forked = h.model.on('and eight').reply(text('both'));
   const original = h.model.on('what was it').reply(text('seven'));
@@ -25,7 +25,7 @@ verifies(['fork.new-session', 'fork.original-untouched'], async (variant) => {
 });
 
 verifies('fork.while-running', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('the long answer'));
   h.model.on('hello').reply(text('hi'));
   h.model.on('a long task').reply(held);
@@ -41,7 +41,7 @@ verifies('fork.while-running', async (variant) => {
 });
 
 verifies('fork.while-running', { when: 'in its first turn' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('the long answer'));
   h.model.on('a long task').reply(held);
   h.model.on('by the way').reply(text('an aside'));

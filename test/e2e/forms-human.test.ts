@@ -75,10 +75,14 @@ describe.each(ERAS)('where only a person decides, a %s client', (era) => {
   });
 });
 
-it('keeps a request of a modern client open until a call waits, for only then its user can be asked', async () => {
+it('keeps a request of a modern client open until a call waits, or until it expires', async () => {
   const h = await startHarness({ era: 'modern', env, form: () => allowOnce });
   h.model.on('go').reply(touch, text('done'));
   const sessionId = await start(h, 'go');
+  h.model.on('be quick').reply(touch, text('done'));
+  const expiring = await start(h, 'be quick', { permissionRequestTimeoutMs: 300 });
+  await eventually(async () => (await outcomes(h, expiring)).length, { what: 'the second has its outcome' });
+  expect(await outcomes(h, expiring)).toMatchObject([{ decision: 'deny', source: 'timeout' }]);
   const poll = { action: 'poll', sessionId };
   await eventually(async () => (await h.ok('claude_code_check', poll)).actions?.length, {
     what: 'the request is open',
@@ -87,15 +91,6 @@ it('keeps a request of a modern client open until a call waits, for only then it
   expect(await outcomes(h, sessionId)).toEqual([]);
   expect(await h.ok('claude_code_check', { action: 'wait', sessionId })).toMatchObject({ status: 'idle' });
   expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
-});
-
-it('lets a request of a modern client expire when no call ever waits', async () => {
-  const h = await startHarness({ era: 'modern', env, form: () => allowOnce });
-  h.model.on('go').reply(touch, text('done'));
-  const sessionId = await start(h, 'go', { permissionRequestTimeoutMs: 300 });
-  await eventually(async () => (await outcomes(h, sessionId)).length, { what: 'the request has its outcome' });
-  expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'timeout' }]);
-  expect(h.forms).toEqual([]);
 });
 
 describe('where only a person decides, a caller', () => {
@@ -128,29 +123,7 @@ describe('where only a person decides, a caller', () => {
     { advanced: { projectConfigRoot: '/tmp' } },
     { advanced: { debugFile: '/tmp/debug' } },
   ];
-  const harmless: Record<string, unknown> = {
-    allowedTools: [],
-    disallowedTools: ['WebFetch'],
-    permissionMode: 'default',
-    maxTurns: 5,
-    advanced: {
-      additionalDirectories: [],
-      plugins: [],
-      settingSources: ['user', 'project', 'local'],
-      sandbox: { autoAllowBashIfSandboxed: false },
-      agents: { helper: { ...agent, model: 'haiku', disallowedTools: ['Bash'] } },
-    },
-  };
-
-  it('finds every side door closed', async () => {
-    const h = await startHarness({ env });
-    for (const options of sideDoors) {
-      const message = await h.fails('claude_code', { prompt: 'go', ...options }, 'PERMISSION_DENIED');
-      expect(message).toMatch(/only a person may grant|ALLOW_BYPASS/);
-    }
-    expect(await h.ok('claude_code_session', { action: 'list' })).toMatchObject({ sessions: [] });
-  });
-
+  // Each closed at a start: `operator-permissions`.
   it('finds them closed on a reply too, in memory and from disk', async () => {
     const h = await startHarness({
       env: { ...env, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' },
@@ -166,21 +139,5 @@ describe('where only a person decides, a caller', () => {
       const reply = { sessionId, prompt: 'on', resumeToken, diskResumeConfig };
       await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED');
     }
-  });
-
-  it('may still set what gives no rights', async () => {
-    const h = await startHarness({ env });
-    h.model.on('go').reply(text('hello'));
-    const sessionId = await start(h, 'go', harmless);
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle' });
-  });
-
-  it('finds allowed what the person’s own settings allow', async () => {
-    const h = await startHarness({ env, settings: { permissions: { allow: ['Bash(touch made.txt)'] } } });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
-    await h.waitUntilRest(sessionId);
-    expect(existsSync(`${h.project}/made.txt`)).toBe(true);
-    expect(await outcomes(h, sessionId)).toEqual([]);
   });
 });

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
+import type { FormAnswer } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { allowOnce, cancel, outcomes, SlowPerson, start } from './forms-support.ts';
+import { allowOnce, cancel, outcomes, shareSession, SlowPerson } from './forms-support.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -24,118 +25,80 @@ function leg(h: Harness, params: Record<string, unknown>): Promise<Json> {
 const manual = { era: 'modern', form: () => cancel, clientOptions: { inputRequired: { autoFulfill: false } } } as const;
 
 describe('a waiting call of a 2026-07-28 client', () => {
-  it('that starts a session ends with the form and goes on with the same session', async () => {
-    const h = await startHarness({ era: 'modern', form: () => allowOnce });
-    const script = h.model.on('go').reply(touch('made.txt'), text('made it'));
-    const done = await h.ok(
-      'claude_code',
-      { prompt: 'go', cwd: h.project, waitMs: 60_000, sessionInitTimeoutMs: 50_000 },
-      patient,
-    );
-    expect(done).toMatchObject({ status: 'idle', result: { result: 'made it' } });
-    expect(h.forms).toHaveLength(1);
-    expect(await sessionsOf(h)).toMatchObject([{ sessionId: done.sessionId }]);
-    expect(h.model.requestsFor(script)).toHaveLength(2);
-  });
+  const { ask } = shareSession({ era: 'modern' });
 
-  it('that replies sends the message once', async () => {
-    const h = await startHarness({ era: 'modern', form: () => allowOnce });
-    h.model.on('go').reply(text('hello'));
-    const sessionId = await start(h, 'go');
-    await h.waitUntilRest(sessionId);
-    const script = h.model.on('and now').reply(touch('made.txt'), text('made it'));
-    const done = await h.ok(
-      'claude_code_reply',
-      { sessionId, prompt: 'and now', waitMs: 60_000, sessionInitTimeoutMs: 50_000 },
-      patient,
-    );
-    expect(done).toMatchObject({ sessionId, status: 'idle', result: { result: 'made it' } });
+  it('ends with the form and goes on with the same session, be it a start, a reply or a fork', async () => {
+    let answer: FormAnswer = allowOnce;
+    const h = await startHarness({ era: 'modern', form: () => answer });
+    const made = { status: 'idle', result: { result: 'made it' } };
+    const started = h.model.on('go').reply(touch('made.txt'), text('made it'));
+    const { sessionId, ...done } = await h.ok('claude_code', { prompt: 'go', waitMs: 60_000 }, patient);
+    expect(done).toMatchObject(made);
+    expect(await sessionsOf(h)).toMatchObject([{ sessionId }]);
+    expect(h.model.requestsFor(started)).toHaveLength(2);
     expect(h.forms).toHaveLength(1);
-    expect(
-      h.model
-        .requestsFor(script)
-        .at(-1)!
-        .userTexts.filter((said) => said.includes('and now')),
-    ).toHaveLength(1);
-  });
 
-  it('that forks goes on with the one fork', async () => {
-    const h = await startHarness({ era: 'modern', form: () => allowOnce });
-    h.model.on('go').reply(text('hello'));
-    const sessionId = await start(h, 'go');
-    await h.waitUntilRest(sessionId);
-    h.model.on('and now').reply(touch('made.txt'), text('made it'));
-    const fork = { sessionId, prompt: 'and now', forkSession: true, waitMs: 60_000 };
-    const done = await h.ok('claude_code_reply', fork, patient);
-    expect(done).toMatchObject({ status: 'idle', result: { result: 'made it' } });
-    expect(done.sessionId).not.toBe(sessionId);
+    const replied = h.model.on('and now').reply(touch('more.txt'), text('made it'));
+    const reply = { sessionId, prompt: 'and now', waitMs: 60_000 };
+    expect(await h.ok('claude_code_reply', reply, patient)).toMatchObject({ sessionId, ...made });
+    expect(h.forms).toHaveLength(2);
+    const { userTexts } = h.model.requestsFor(replied).at(-1)!;
+    expect(userTexts.filter((said) => said.includes('and now'))).toHaveLength(1);
+
+    h.model.on('or so').reply(touch('other.txt'), text('made it'));
+    const fork = await h.ok('claude_code_reply', { ...reply, prompt: 'or so', forkSession: true }, patient);
+    expect(fork).toMatchObject(made);
+    expect(fork.sessionId).not.toBe(sessionId);
     expect(await sessionsOf(h)).toHaveLength(2);
-  });
 
-  it('answers with the actions when the user closes the form, and the start is not repeated', async () => {
-    const h = await startHarness({ era: 'modern', form: () => cancel });
-    h.model.on('go').reply(touch('made.txt'), text('made it'));
-    const asked = await h.ok(
-      'claude_code',
-      { prompt: 'go', cwd: h.project, waitMs: 60_000, sessionInitTimeoutMs: 50_000 },
-      patient,
-    );
+    // The person closes the form: the start is not repeated, and its answer has the actions.
+    answer = cancel;
+    h.model.on('at last').reply(touch('last.txt'), text('made it'));
+    const asked = await h.ok('claude_code', { prompt: 'at last', waitMs: 60_000 }, patient);
     expect(asked).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
-    expect(await sessionsOf(h)).toHaveLength(1);
+    expect(await sessionsOf(h)).toHaveLength(3);
     await h.allow(asked.sessionId);
     await h.waitUntilRest(asked.sessionId);
-    expect(h.forms).toHaveLength(1);
+    expect(h.forms).toHaveLength(4);
   });
 
   it('asks no more often than clients go along with; the next call asks on', async () => {
-    const h = await startHarness({ era: 'modern', form: () => allowOnce });
-    const names = Array.from({ length: 12 }, (_, index) => `made-${index}.txt`);
-    h.model.on('go').reply(...names.map(touch), text('made them'));
-    const asked = await h.ok(
-      'claude_code',
-      { prompt: 'go', cwd: h.project, waitMs: 60_000, sessionInitTimeoutMs: 50_000 },
-      patient,
-    );
-    expect(asked).toMatchObject({ status: 'waiting_permission' });
-    const first = h.forms.length;
-    expect(first).toBeLessThanOrEqual(9);
-    const wait = { action: 'wait', sessionId: asked.sessionId, waitMs: 60_000 };
+    const names = Array.from({ length: 12 }, (_, index) => `one-of-many-${index}.txt`);
+    const { h, sessionId, forms } = await ask(() => allowOnce, { replies: names.map(touch) });
+    const wait = { action: 'wait', sessionId, waitMs: 60_000 };
+    expect(await h.ok('claude_code_check', wait, patient)).toMatchObject({ status: 'waiting_permission' });
+    expect(forms().length).toBeLessThanOrEqual(9);
     expect(await h.ok('claude_code_check', wait, patient)).toMatchObject({ status: 'idle' });
     // None was asked twice, and none was passed over.
-    expect(new Set(h.forms.map(({ message }) => /touch (\S+)/.exec(message)?.[1]))).toEqual(new Set(names));
-    expect(h.forms).toHaveLength(names.length);
+    expect(new Set(forms().map(({ message }) => /touch (\S+)/.exec(message)?.[1]))).toEqual(new Set(names));
+    expect(forms()).toHaveLength(names.length);
   });
 
   it('does not ask when it does not wait', async () => {
-    const h = await startHarness({ era: 'modern', form: () => allowOnce });
-    h.model.on('go').reply(touch('made.txt'), text('made it'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, forms } = await ask(() => allowOnce);
     const poll = { action: 'poll', sessionId };
     await eventually(async () => (await h.ok('claude_code_check', poll)).actions?.length, {
       what: 'the request is open',
     });
-    expect(h.forms).toEqual([]);
+    expect(forms()).toEqual([]);
+    await h.waitUntilRest(sessionId);
   });
 
   it('does not ask twice when two calls wait: the other holds too', async () => {
     const person = new SlowPerson();
-    const h = await startHarness({ era: 'modern', form: person.form });
-    h.model.on('go').reply(touch('made.txt'), text('made it'));
-    const sessionId = await start(h, 'go');
+    const { h, sessionId, outcomes } = await ask(person.form);
     const wait = { action: 'wait', sessionId };
     const both = [h.ok('claude_code_check', wait), h.ok('claude_code_check', wait)];
     const { answer } = await person.nextForm();
     answer(allowOnce);
     for (const waiting of both) expect(await waiting).toMatchObject({ status: 'idle' });
     expect(person.shown).toHaveLength(1);
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
   });
 
   it('that is cancelled takes no form with it: the next one asks', async () => {
-    const h = await startHarness({ era: 'modern', form: () => allowOnce });
-    const held = gate(touch('made.txt'));
-    h.model.on('go').reply(held, text('made it'));
-    const sessionId = await start(h, 'go');
+    const held = gate(touch('held.txt'));
+    const { h, sessionId, forms, outcomes } = await ask(() => allowOnce, { replies: [held] });
     await held.arrived;
     const lostInterest = new AbortController();
     const lost = h.call('claude_code_check', { action: 'wait', sessionId }, { signal: lostInterest.signal });
@@ -145,59 +108,42 @@ describe('a waiting call of a 2026-07-28 client', () => {
     await expect(lost).rejects.toThrow();
     held.release();
     await h.waitUntilRest(sessionId);
-    expect(h.forms).toHaveLength(1);
-    expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
+    expect(forms()).toHaveLength(1);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
   });
 });
 
-describe('what a call leaves with the client', () => {
-  const asking = async (h: Harness): Promise<{ call: Record<string, unknown>; asked: Json }> => {
-    h.model.on('go').reply(touch('made.txt'), text('made it'));
-    const call = { name: 'claude_code', arguments: { prompt: 'go', cwd: h.project, waitMs: 60_000 } };
-    const asked = await leg(h, call);
-    expect(asked).toMatchObject({ requestState: expect.any(String) });
-    return { call, asked };
-  };
+it('what a call leaves with the client cannot be changed or used elsewhere, and answers only what was asked', async () => {
+  const h = await startHarness(manual);
+  h.model.on('go').reply(touch('made.txt'), text('made it'));
+  const call = { name: 'claude_code', arguments: { prompt: 'go', cwd: h.project, waitMs: 60_000 } };
+  const asked = await leg(h, call);
+  expect(asked).toMatchObject({ requestState: expect.any(String) });
+  const [{ sessionId }] = await sessionsOf(h);
 
-  it('cannot be changed', async () => {
-    const h = await startHarness(manual);
-    const { call, asked } = await asking(h);
-    const [version, body, mac] = asked.requestState.split('.');
-    const state = JSON.parse(Buffer.from(body, 'base64url').toString());
-    const changed = Buffer.from(JSON.stringify({ ...state, p: { ...state.p, sessionId: 'another' } }));
-    const forged = [version, changed.toString('base64url'), mac].join('.');
-    await expect(leg(h, { ...call, requestState: forged })).rejects.toThrow('requestState');
-    expect(await sessionsOf(h)).toHaveLength(1);
-  });
+  // Changed.
+  const [version, body, mac] = asked.requestState.split('.');
+  const state = JSON.parse(Buffer.from(body, 'base64url').toString());
+  const changed = Buffer.from(JSON.stringify({ ...state, p: { ...state.p, sessionId: 'another' } }));
+  const forged = [version, changed.toString('base64url'), mac].join('.');
+  await expect(leg(h, { ...call, requestState: forged })).rejects.toThrow('requestState');
 
-  it('is of no use to another tool', async () => {
-    const h = await startHarness(manual);
-    const { asked } = await asking(h);
-    const [{ sessionId }] = await sessionsOf(h);
-    const reply = { name: 'claude_code_reply', arguments: { sessionId, prompt: 'on' } };
-    const answer = await leg(h, { ...reply, requestState: asked.requestState });
-    expect(answer).toMatchObject({ isError: true });
-    expect(answer.content[0].text).toContain('INVALID_ARGUMENT');
-  });
+  // Brought to another tool.
+  const reply = { name: 'claude_code_reply', arguments: { sessionId, prompt: 'on' } };
+  const elsewhere = await leg(h, { ...reply, requestState: asked.requestState });
+  expect(elsewhere).toMatchObject({ isError: true });
+  expect(elsewhere.content[0].text).toContain('INVALID_ARGUMENT');
 
-  it('answers nothing that was not asked', async () => {
-    const h = await startHarness(manual);
-    const { asked } = await asking(h);
-    const [{ sessionId }] = await sessionsOf(h);
-    const [id] = Object.keys(asked.inputRequests);
-    const answer = { action: 'accept', content: { decision: 'Allow once' } };
-    // Answers without the state of the call that asked.
-    const unasked = { name: 'claude_code_check', arguments: { action: 'wait', sessionId, waitMs: 200 } };
-    await leg(h, { ...unasked, inputResponses: { [id!]: answer } });
-    expect(await outcomes(h, sessionId)).toEqual([]);
-    expect(existsSync(`${h.project}/made.txt`)).toBe(false);
-  });
+  // An answer without the state of the call that asked.
+  const [id] = Object.keys(asked.inputRequests);
+  const answer = { action: 'accept', content: { decision: 'Allow once' } };
+  const unasked = { name: 'claude_code_check', arguments: { action: 'wait', sessionId, waitMs: 200 } };
+  await leg(h, { ...unasked, inputResponses: { [id!]: answer } });
+  expect(await outcomes(h, sessionId)).toEqual([]);
+  expect(existsSync(`${h.project}/made.txt`)).toBe(false);
 
-  it('counts as a failed form when it comes back without an answer', async () => {
-    const h = await startHarness(manual);
-    const { call, asked } = await asking(h);
-    const again = await leg(h, { ...call, requestState: asked.requestState });
-    expect(again.structuredContent).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
-    expect(await sessionsOf(h)).toHaveLength(1);
-  });
+  // Back without an answer, it counts as a failed form.
+  const again = await leg(h, { ...call, requestState: asked.requestState });
+  expect(again.structuredContent).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
+  expect(await sessionsOf(h)).toHaveLength(1);
 });

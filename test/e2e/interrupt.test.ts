@@ -6,7 +6,7 @@ import { verifies } from './requirements.ts';
 import { pollAll } from './steps.ts';
 
 verifies('session.interrupt', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('what now').reply(text('something else'));
   const sessionId = await startEndless(h);
   expect(await runningCommands(h)).not.toEqual([]);
@@ -20,11 +20,11 @@ verifies('session.interrupt', async (variant) => {
 });
 
 verifies(['session.interrupt', 'session.interrupt-rest'], { when: 'while the model is silent' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const silence = gate(hang());
   h.model.on('think').reply(silence);
   h.model.on('what now').reply(text('awake'));
-  const sessionId = await h.begin('think');
+  const sessionId = await h.converse('think');
   await silence.arrived;
   await h.interrupt(sessionId);
   const stopped = await h.look(sessionId);
@@ -40,9 +40,9 @@ verifies(['session.interrupt', 'session.interrupt-rest'], { when: 'while the mod
 });
 
 verifies('session.interrupt-request', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('make a file').reply(tool('Bash', { command: 'touch made.txt' }));
-  const sessionId = await h.begin('make a file');
+  const sessionId = await h.converse('make a file');
   const { id } = await h.nextRequest(sessionId);
   await h.interrupt(sessionId);
   expect(await h.look(sessionId)).toMatchObject({ status: 'rest', requests: [] });
@@ -50,18 +50,20 @@ verifies('session.interrupt-request', async (variant) => {
 });
 
 verifies(['request.events', 'session.interrupt-rest'], { when: 'of an interrupt' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('make a file').reply(tool('Bash', { command: 'touch made.txt' }));
-  const sessionId = await h.begin('make a file');
+  const sessionId = await h.converse('make a file');
   const { id: requestId } = await h.nextRequest(sessionId);
   expect(await h.interrupt(sessionId)).toMatchObject({ sessions: [{ sessionId, status: 'idle' }] });
-  const outcomes = (await pollAll(h, sessionId)).filter(({ type }) => type === 'permission_result');
-  expect(outcomes).toMatchObject([{ data: { requestId, decision: 'deny', source: 'cancel' } }]);
+  const outcomes = (await pollAll(h, sessionId)).filter(
+    ({ type, data }) => type === 'permission_result' && data.requestId === requestId,
+  );
+  expect(outcomes).toMatchObject([{ data: { decision: 'deny', source: 'cancel' } }]);
   expect(await h.interrupt(sessionId)).toMatchObject({ message: 'Nothing was running.' });
 });
 
 verifies('status.interrupted', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const sessionId = await startEndless(h);
   const status = (): Promise<unknown> => h.ok('claude_get_status', { sessionId });
   expect(await h.interrupt(sessionId)).toEqual({ sessionId, status: 'interrupted' });

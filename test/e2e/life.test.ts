@@ -10,56 +10,51 @@ import { verifies } from './requirements.ts';
 import { check, pollAll } from './steps.ts';
 
 const soon = { CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
-const parksSoon = { ...soon, CLAUDE_CODE_MCP_PARK_AFTER_MS: '50' };
 
 const parked = (h: Harness, sessionId: string): Promise<unknown> =>
   eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
 
-verifies('life.park', async (variant) => {
-  const h = await variant.start({ env: parksSoon });
-  h.model.on('remember seven').reply(text('I do'));
-  const recall = h.model.on('what was it').reply(text('seven'));
-  const sessionId = await h.begin('remember seven', { systemPrompt: 'Be a parrot.' });
-  await h.finish(sessionId);
-  await parked(h, sessionId);
-  expect(await h.look(sessionId)).toMatchObject({ status: 'rest', answer: 'I do' });
-  await h.say(sessionId, 'what was it');
-  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'seven' });
-  const [request] = h.model.requestsFor(recall);
-  expect(request?.userTexts).toEqual(['remember seven', 'what was it']);
-  expect(request?.system).toContain('Be a parrot.');
-});
+verifies(
+  ['life.park-background', 'life.background-wakes', 'check.background-tasks', 'life.not-persistent'],
+  async (variant) => {
+    // Long enough for Claude Code to wake when its background command has ended.
+    const h = await variant.start({ env: { ...soon, CLAUDE_CODE_MCP_PARK_AFTER_MS: '1500' } });
+    const wake = gate(text('It ended.'));
+    const { sessionId, end } = await startBackground(h, wake);
+    h.model.on('keep nothing').reply(text('nothing kept'));
+    h.model.on('still there').reply(text('yes'));
+    const advanced = { persistSession: false };
+    const unkept = await h.ok('claude_code', { prompt: 'keep nothing', waitMs: 40_000, advanced });
+    // A third session shows that parking goes on meanwhile.
+    h.model.on('hello').reply(text('hi'));
+    const other = await h.begin('hello');
+    await h.finish(other);
+    await parked(h, other);
+    expect(await claudePid(h, sessionId)).toBeDefined();
+    expect(await claudePid(h, unkept.sessionId)).toBeDefined();
+    expect(await check(h, { action: 'poll', sessionId })).toMatchObject({
+      status: 'idle',
+      backgroundTasks: 1,
+      result: { result: 'It runs.' },
+    });
 
-verifies(['life.park-background', 'life.background-wakes'], async (variant) => {
-  // Long enough for Claude Code to wake when its background command has ended.
-  const h = await variant.start({ env: { ...soon, CLAUDE_CODE_MCP_PARK_AFTER_MS: '1500' } });
-  const wake = gate(text('It ended.'));
-  const { sessionId, end } = await startBackground(h, wake);
-  // A second session shows that parking goes on meanwhile.
-  h.model.on('hello').reply(text('hi'));
-  const other = await h.begin('hello');
-  await h.finish(other);
-  await parked(h, other);
-  expect(await claudePid(h, sessionId)).toBeDefined();
-  expect(await h.look(sessionId)).toMatchObject({ status: 'rest', answer: 'It runs.' });
+    end();
+    await wake.arrived;
+    expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined });
+    const waiting = check(h, { action: 'wait', sessionId });
+    wake.release();
+    const done = await waiting;
+    expect(done).toMatchObject({
+      status: 'idle',
+      result: { result: 'It ended.', numTurns: 1, sessionTotalTurns: 3 },
+    });
+    expect(done).not.toHaveProperty('backgroundTasks');
 
-  end();
-  await wake.arrived;
-  expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined });
-  const waiting = h.watch(sessionId);
-  wake.release();
-  expect(await waiting).toMatchObject({ status: 'rest', answer: 'It ended.', turns: 3 });
-});
-
-verifies(['check.background-tasks', 'totals.call'], async (variant) => {
-  const h = await variant.start();
-  const { sessionId, end } = await startBackground(h, text('It ended.'));
-  expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'idle', backgroundTasks: 1 });
-  end();
-  const done = await h.waitFor(sessionId, ({ result }) => result?.result === 'It ended.', { what: 'it has woken' });
-  expect(done).toMatchObject({ status: 'idle', result: { numTurns: 1, sessionTotalTurns: 3 } });
-  expect(done).not.toHaveProperty('backgroundTasks');
-});
+    const reply = { sessionId: unkept.sessionId, prompt: 'still there' };
+    expect(await h.ok('claude_code_reply', { ...reply, waitMs: 40_000 })).toMatchObject({ result: { result: 'yes' } });
+    await h.fails('claude_code_reply', { ...reply, forkSession: true }, 'INVALID_ARGUMENT');
+  },
+);
 
 /** A session at rest whose background command runs until it is ended; then Claude says what is given. */
 async function startBackground(h: Harness, afterwards: ReplyLike): Promise<{ sessionId: string; end: () => void }> {
@@ -142,7 +137,7 @@ verifies('life.running-max', async (variant) => {
   expect(await h.say(sessionId, 'go on')).toMatchObject({ sessionId, status: 'running' });
 });
 
-verifies('life.max-sessions-parks', async (variant) => {
+verifies(['life.max-sessions-parks', 'life.max-sessions-busy'], async (variant) => {
   const h = await variant.start({ env: { CLAUDE_CODE_MCP_MAX_SESSIONS: '2' } });
   h.model.on('first').always(text('1'));
   h.model.on('second').reply(text('2'));
@@ -154,42 +149,24 @@ verifies('life.max-sessions-parks', async (variant) => {
   await h.say(first, 'first again');
   await h.finish(first);
   // Now the second one is the longest idle.
-  expect(await h.finish(await h.begin('third'))).toMatchObject({ status: 'rest', answer: '3' });
+  const third = await h.begin('third');
+  expect(await h.finish(third)).toMatchObject({ status: 'rest', answer: '3' });
   expect(await claudePid(h, second)).toBeUndefined();
   expect(await claudePid(h, first)).toBeDefined();
   expect(await h.look(second)).toMatchObject({ status: 'rest', answer: '2' });
-});
 
-verifies('life.max-sessions-busy', async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_MAX_SESSIONS: '1' } });
-  const held = gate(text('done'));
-  h.model.on('work').reply(held);
-  h.model.on('next').reply(text('my turn'));
-  const sessionId = await h.begin('work');
-  await held.arrived;
+  const held = [first, third].map(() => gate(text('done')));
+  for (const [index, sessionId] of [first, third].entries()) {
+    h.model.on(`work ${String(index)}`).reply(held[index]!);
+    await h.say(sessionId, `work ${String(index)}`);
+    await held[index]!.arrived;
+  }
   const message = await h.fails(...h.dialect.start('next'), 'TOO_MANY_SESSIONS');
   expect(message).toContain('CLAUDE_CODE_MCP_MAX_SESSIONS');
-  held.release();
-  await h.finish(sessionId);
+  for (const { release } of held) release();
+  for (const sessionId of [first, third]) await h.finish(sessionId);
+  h.model.on('next').reply(text('my turn'));
   expect(await h.finish(await h.begin('next'))).toMatchObject({ answer: 'my turn' });
-});
-
-verifies('life.not-persistent', async (variant) => {
-  const h = await variant.start({ env: parksSoon });
-  h.model.on('keep nothing').reply(text('nothing kept'));
-  h.model.on('hello').reply(text('hi'));
-  h.model.on('still there').reply(text('yes'));
-  const { sessionId } = await h.ok('claude_code', {
-    prompt: 'keep nothing',
-    waitMs: 40_000,
-    advanced: { persistSession: false },
-  });
-  const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-  await parked(h, other.sessionId);
-  expect(await claudePid(h, sessionId)).toBeDefined();
-  const next = await h.ok('claude_code_reply', { sessionId, prompt: 'still there', waitMs: 40_000 });
-  expect(next).toMatchObject({ result: { result: 'yes' } });
-  await h.fails('claude_code_reply', { sessionId, prompt: 'fork', forkSession: true }, 'INVALID_ARGUMENT');
 });
 
 verifies(['life.crash', 'reply.after-crash'], async (variant) => {

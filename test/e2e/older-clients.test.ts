@@ -92,22 +92,22 @@ test('isActive is true only while there is a process', async () => {
   expect(await listed()).not.toHaveProperty('activeStatus');
 });
 
-describe('a system prompt given when a session is resumed from disk', () => {
-  test.each([
-    ['as a text replaces', 'Speak like a pirate.', /pirate/],
-    ['as an addition is added', { type: 'preset', preset: 'claude_code', append: 'Speak like a pirate.' }, /pirate/],
-    ['is the recorded one where the caller wants that', presetWith({ snapshot: true }), /\bof the first start\b/],
-  ])('%s', async (_what, systemPrompt, expected) => {
-    const h = await startHarness({ env: DISK_RESUME });
-    h.model.on('hello').reply(text('hi'));
-    const first = { prompt: 'hello', systemPrompt: presetWith({ append: 'A word of the first start.' }) };
-    const { sessionId, resumeToken } = await h.ok('claude_code', { ...first, waitMs: 40_000 });
-    await h.restartServer();
+test('a system prompt given when a session is resumed from disk replaces, is added, or is the recorded one', async () => {
+  const h = await startHarness({ env: DISK_RESUME });
+  h.model.on('hello').reply(text('hi'));
+  const first = { prompt: 'hello', systemPrompt: presetWith({ append: 'A word of the first start.' }) };
+  const { sessionId, resumeToken } = await h.ok('claude_code', { ...first, waitMs: 40_000 });
+  await h.restartServer();
+  for (const [systemPrompt, expected] of [
+    ['Speak like a pirate.', /pirate/],
+    [presetWith({ append: 'Speak like a pirate.' }), /pirate/],
+    [presetWith({ snapshot: true }), /\bof the first start\b/],
+  ] as const) {
     const script = h.model.on('go on').reply(text('aye'));
-    const reply = { sessionId, resumeToken, prompt: 'go on', waitMs: 40_000 };
+    const reply = { sessionId, resumeToken, prompt: 'go on', forkSession: true, waitMs: 40_000 };
     await h.ok('claude_code_reply', { ...reply, diskResumeConfig: { systemPrompt } });
     expect(h.model.requestsFor(script)[0]?.system).toMatch(expected);
-  });
+  }
 });
 
 function presetWith(more: object): object {

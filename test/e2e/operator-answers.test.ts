@@ -4,14 +4,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
-import type { Harness, ServerStart } from '../harness/open-harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
 
 const touch = (name: string) => tool('Bash', { command: `touch ${name}`, description: 'make a file' });
 const RULE = { toolName: 'Bash', ruleContent: 'touch second.txt' };
 
-async function asking(start: ServerStart): Promise<{ h: Harness; answer: Record<string, unknown>; sessionId: string }> {
-  const h = await startHarness(start);
+const shared = shareHarness();
+
+async function asking(h: Harness): Promise<{ h: Harness; answer: Record<string, unknown>; sessionId: string }> {
   h.model.on('make both').reply(touch('first.txt'), touch('second.txt'), text('made'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'make both' });
   const { requestId } = await h.waitForRequest(sessionId);
@@ -19,7 +20,7 @@ async function asking(start: ServerStart): Promise<{ h: Harness; answer: Record<
 }
 
 it('rights in an answer hold for the session, whatever destination it names, and it is said', async () => {
-  const { h, answer, sessionId } = await asking({});
+  const { h, answer, sessionId } = await asking(shared());
   const updatedPermissions = ['userSettings', 'projectSettings', 'localSettings'].map((destination) => ({
     type: 'addRules',
     rules: [RULE],
@@ -36,9 +37,11 @@ it('rights in an answer hold for the session, whatever destination it names, and
 });
 
 it('rights in an answer are refused where the option for them is', async () => {
-  const { h, answer, sessionId } = await asking({
-    args: ['--deny-options', 'permissionMode,allowedTools,additionalDirectories,disallowedTools'],
-  });
+  const { h, answer, sessionId } = await asking(
+    await startHarness({
+      args: ['--deny-options', 'permissionMode,allowedTools,additionalDirectories,disallowedTools'],
+    }),
+  );
   const destination = 'session';
   for (const update of [
     { type: 'setMode', mode: 'acceptEdits', destination },
@@ -56,7 +59,7 @@ it('rights in an answer are refused where the option for them is', async () => {
 });
 
 it('always allows the rules that Claude Code suggests, for this session, and no mode', async () => {
-  const h = await startHarness();
+  const h = shared();
   const make = (name: string) => tool('Bash', { command: `npm pack ${name}`, description: 'pack' });
   h.model.on('pack twice').reply(make('--dry-run'), make('--dry-run'), text('packed'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'pack twice' });
@@ -72,9 +75,9 @@ it('always allows the rules that Claude Code suggests, for this session, and no 
 });
 
 it('always with a request for which only a mode is suggested allows once, and says so', async () => {
-  const h = await startHarness();
+  const h = shared();
   const write = (name: string) => tool('Write', { file_path: join(h.project, name), content: 'x' });
-  h.model.on('write two').reply(write('first.txt'), write('second.txt'), text('written'));
+  h.model.on('write two').reply(write('third.txt'), write('fourth.txt'), text('written'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'write two' });
   const { requestId, suggestions } = await h.waitForRequest(sessionId);
   expect(suggestions).toMatchObject([{ type: 'setMode' }]);
@@ -82,5 +85,5 @@ it('always with a request for which only a mode is suggested allows once, and sa
   expect(await h.ok('claude_code_check', answer)).toMatchObject({ warnings: [expect.stringContaining('once')] });
   await h.deny(sessionId);
   await h.waitUntilRest(sessionId);
-  expect(existsSync(join(h.project, 'second.txt'))).toBe(false);
+  expect(existsSync(join(h.project, 'fourth.txt'))).toBe(false);
 });

@@ -2,9 +2,9 @@
 
 import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
 import { recordingClaude } from '../harness/recording-claude.ts';
 
@@ -17,7 +17,10 @@ interface Fence extends Record<'inside' | 'outside' | 'wayOut' | 'wayIn', string
 }
 
 async function fence(options: HarnessOptions = {}): Promise<Fence> {
-  const h = await startHarness({ ...options, env: { ...FENCED, ...options.env } });
+  return fenceIn(await startHarness({ ...options, env: { ...FENCED, ...options.env } }));
+}
+
+async function fenceIn(h: Harness): Promise<Fence> {
   const places = {
     inside: join(h.project, 'inside'),
     outside: join(h.home, 'outside'),
@@ -39,8 +42,14 @@ async function run(h: Harness, options: Record<string, unknown>): Promise<{ sess
 const DENIED = 'PERMISSION_DENIED';
 
 describe('a start', () => {
+  const harness = shareHarness({ env: FENCED });
+  let shared: Fence;
+  beforeAll(async () => {
+    shared = await fenceIn(harness());
+  });
+
   it('outside is refused, however the directory is written', async () => {
-    const { h, outside, wayOut, inside } = await fence();
+    const { h, outside, wayOut, inside } = shared;
     const roundabout = [
       outside,
       wayOut,
@@ -58,12 +67,12 @@ describe('a start', () => {
   });
 
   it('inside goes on, also by a link that leads there or a `..` that stays', async () => {
-    const { h, wayIn, inside } = await fence();
-    await Promise.all([wayIn, `${inside}/../inside`].map((cwd) => run(h, { cwd })));
+    const { h, wayIn } = shared;
+    await run(h, { cwd: `${wayIn}/../way-in` });
   });
 
   it('that opens a directory outside is refused', async () => {
-    const { h, outside, wayOut } = await fence();
+    const { h, outside, wayOut } = shared;
     const settings = join(h.project, 'settings.json');
     await writeFile(settings, JSON.stringify({ permissions: { additionalDirectories: [outside] } }));
     const attempts: Record<string, unknown>[] = [
@@ -120,7 +129,7 @@ describe('a start', () => {
   });
 
   it('may not write through a link that leads nowhere yet', async () => {
-    const { h, outside } = await fence();
+    const { h, outside } = shared;
     await symlink(join(outside, 'new.log'), join(h.project, 'debug.log'));
     await h.fails('claude_code', { prompt: 'never', debugFile: 'debug.log' }, DENIED);
   });
@@ -187,28 +196,4 @@ it('an answer cannot open a directory outside', async () => {
     await h.fails('claude_code_check', allowing([directory]), DENIED);
   await h.ok('claude_code_check', allowing([h.project]));
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle' });
-});
-
-describe('disk resume', () => {
-  it('needs the switch, the secret and the token of this session', async () => {
-    const h = await startHarness({ env: RESUMABLE });
-    const { sessionId, resumeToken } = await run(h, {});
-    const other = await run(h, {});
-    const reply = { sessionId, prompt: 'a small task' };
-
-    await h.restartServer({ env: { ...RESUMABLE, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '0' } });
-    const hint = await h.fails('claude_code_reply', { ...reply, resumeToken }, 'SESSION_NOT_FOUND');
-    expect(hint).toContain('CLAUDE_CODE_MCP_ALLOW_DISK_RESUME');
-
-    await h.restartServer({ env: { ...RESUMABLE, CLAUDE_CODE_MCP_RESUME_SECRET: '' } });
-    const missing = await h.fails('claude_code_reply', { ...reply, resumeToken }, DENIED);
-    expect(missing).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
-
-    await h.restartServer({ args: ['--allow-disk-resume'], env: RESUMABLE });
-    for (const wrong of [undefined, 'x', other.resumeToken]) {
-      await h.fails('claude_code_reply', { ...reply, ...(wrong && { resumeToken: wrong }) }, DENIED);
-    }
-    h.model.on('a small task').reply(text('resumed'));
-    expect(await h.ok('claude_code_reply', { ...reply, resumeToken, waitMs: 15_000 })).toMatchObject({ sessionId });
-  });
 });

@@ -39,28 +39,25 @@ describe('MAX_DEPTH', () => {
     expect(await goDeeper(h, innerServer())).toContain('done inside');
   });
 
-  it('bounds it where the operator says, and says so', { timeout: TIMEOUT }, async () => {
-    const h = await startHarness({ env: { CLAUDE_CODE_MCP_MAX_DEPTH: '1' } });
-    const answer = await goDeeper(h, innerServer());
+  it('bounds it where the operator says, says so, and cannot be raised further in', { timeout: TIMEOUT }, async () => {
+    const h = await startHarness({ args: ['--max-depth', '1'] });
+    const answer = await goDeeper(h, innerServer('--max-depth', '50'));
     expect(answer).toContain('PERMISSION_DENIED');
     expect(answer).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
   });
 
-  it('given as flag holds further in too, and cannot be raised there', { timeout: TIMEOUT }, async () => {
-    const h = await startHarness({ args: ['--max-depth', '1'] });
-    expect(await goDeeper(h, innerServer('--max-depth', '50'))).toContain('PERMISSION_DENIED');
-  });
-
-  it.runIf(process.platform === 'linux').each([
-    ['as it is', {}],
-    ['with a depth of its own', { CLAUDE_CODE_MCP_DEPTH: '0/50', CLAUDE_CODE_MCP_MAX_DEPTH: '50' }],
-  ])('bounds a server that the project configures, %s', { timeout: TIMEOUT }, async (_how, env) => {
-    const h = await startHarness({ env: { CLAUDE_CODE_MCP_MAX_DEPTH: '1' } });
-    const { inner } = innerServer() as { inner: object };
-    await writeFile(join(h.project, '.mcp.json'), JSON.stringify({ mcpServers: { inner: { ...inner, env } } }));
-    await writeFile(join(h.configDir, 'settings.json'), JSON.stringify({ enableAllProjectMcpServers: true }));
-    expect(await goDeeper(h)).toContain('PERMISSION_DENIED');
-  });
+  it.runIf(process.platform === 'linux')(
+    'bounds a server that the project configures with a depth of its own',
+    { timeout: TIMEOUT },
+    async () => {
+      const h = await startHarness({ env: { CLAUDE_CODE_MCP_MAX_DEPTH: '1' } });
+      const { inner } = innerServer() as { inner: object };
+      const env = { CLAUDE_CODE_MCP_DEPTH: '0/50', CLAUDE_CODE_MCP_MAX_DEPTH: '50' };
+      await writeFile(join(h.project, '.mcp.json'), JSON.stringify({ mcpServers: { inner: { ...inner, env } } }));
+      await writeFile(join(h.configDir, 'settings.json'), JSON.stringify({ enableAllProjectMcpServers: true }));
+      expect(await goDeeper(h)).toContain('PERMISSION_DENIED');
+    },
+  );
 
   it('of 0 lets nothing start', async () => {
     const h = await startHarness({ args: ['--max-depth', '0'] });

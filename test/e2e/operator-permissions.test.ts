@@ -26,7 +26,7 @@ describe('without ALLOW_BYPASS', () => {
     h = await openHarness();
     await writeFile(join(h.project, 'bypass.json'), JSON.stringify(bypass));
   });
-  afterAll(() => h.close(), 15_000);
+  afterAll(() => h.close(), 40_000);
 
   it.each<[string, Record<string, unknown>]>([
     ['as permission mode', { permissionMode: 'bypassPermissions' }],
@@ -70,43 +70,27 @@ describe('without ALLOW_BYPASS', () => {
   });
 });
 
-describe('with ALLOW_BYPASS', () => {
-  it('as variable: a start goes without asking', async () => {
-    const h = await startHarness({ env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } });
-    h.model.on('make it').reply(touch, text('made'));
-    const args = { prompt: 'make it', permissionMode: 'bypassPermissions', waitMs: 15_000 };
-    expect(await h.ok('claude_code', args)).toMatchObject({ status: 'idle', result: { result: 'made' } });
-    expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
-  });
+// That a start then asks nothing is shown in `start` and `explicit-create`.
+it('with ALLOW_BYPASS a reply may switch a session to it that was started without, but not while it works', async () => {
+  const h = await startHarness({ args: ['--allow-bypass'] });
+  const held = gate(text('done'));
+  h.model.on('work').reply(held);
+  const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
+  await held.arrived;
+  const bypass = { sessionId, permissionMode: 'bypassPermissions' };
+  const queued = { ...bypass, prompt: 'never', whenBusy: 'queue' };
+  expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('at rest');
+  held.release();
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
 
-  it('as flag: a reply may switch a session to it that was started without', async () => {
-    const h = await startHarness({ args: ['--allow-bypass'] });
-    h.model.on('make it').reply(touch, text('made'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
-    const args = { sessionId, prompt: 'make it', permissionMode: 'bypassPermissions', waitMs: 15_000 };
-    expect(await h.ok('claude_code_reply', args)).toMatchObject({ status: 'idle', result: { result: 'made' } });
-    expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
-  });
-
-  it('a session at work does not switch to it, and says when it can', async () => {
-    const h = await startHarness({ args: ['--allow-bypass'] });
-    const held = gate(text('done'));
-    h.model.on('work').reply(held);
-    const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
-    await held.arrived;
-    const queued = { sessionId, prompt: 'never', whenBusy: 'queue', permissionMode: 'bypassPermissions' };
-    expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('at rest');
-    held.release();
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
-  });
+  h.model.on('make it').reply(touch, text('made'));
+  const switched = await h.ok('claude_code_reply', { ...bypass, prompt: 'make it', waitMs: 15_000 });
+  expect(switched).toMatchObject({ status: 'idle', result: { result: 'made' } });
+  expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
 });
 
 describe('DENY_OPTIONS', () => {
-  it.each([
-    ['as variable', { env: { CLAUDE_CODE_MCP_DENY_OPTIONS: 'env, model,permissionMode,cwd,extraArgs' } }],
-    ['as flag, by nested names', { args: ['--deny-options', 'advanced.env,model,permissionMode,cwd'] }],
-  ])('%s are refused nested and flat, and their defaults still hold', async (_way, start) => {
-    const h = await startHarness(start);
+  async function expectDenied(h: Harness): Promise<void> {
     for (const options of [
       { env: { A: '1' } },
       { advanced: { env: {} } },
@@ -117,22 +101,30 @@ describe('DENY_OPTIONS', () => {
       const message = await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
       expect(message).toContain('CLAUDE_CODE_MCP_DENY_OPTIONS');
     }
-    const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
-    const reply = { sessionId, prompt: 'never' };
-    await h.fails('claude_code_reply', { ...reply, model: 'claude-opus-4-6' }, DENIED);
-    await h.fails('claude_code_reply', { ...reply, permissionMode: 'plan' }, DENIED);
-    await h.fails('claude_code_reply', { ...reply, env: { A: '1' } }, DENIED);
-    await h.fails('claude_code_reply', { ...reply, diskResumeConfig: { model: 'claude-opus-4-6' } }, DENIED);
+  }
+
+  it('as flag, by nested names, are refused nested and flat', async () => {
+    await expectDenied(await startHarness({ args: ['--deny-options', 'advanced.env,model,permissionMode,cwd'] }));
   });
 
-  it('hold for a resume from disk, whose own directory is no wish of the caller', async () => {
+  it('hold for replies and a resume from disk, whose own directory is no wish of the caller', async () => {
     const env = {
-      CLAUDE_CODE_MCP_DENY_OPTIONS: 'env,cwd,permissionMode',
+      CLAUDE_CODE_MCP_DENY_OPTIONS: 'env, model,permissionMode,cwd,extraArgs',
       CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1',
       CLAUDE_CODE_MCP_RESUME_SECRET: 'the secret of the test',
     };
     const h = await startHarness({ env });
+    await expectDenied(h);
+    // The defaults of what is denied still hold.
     const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
+    for (const options of [
+      { model: 'claude-opus-4-6' },
+      { permissionMode: 'plan' },
+      { env: { A: '1' } },
+      { diskResumeConfig: { model: 'claude-opus-4-6' } },
+    ]) {
+      await h.fails('claude_code_reply', { sessionId, prompt: 'never', ...options }, DENIED);
+    }
     await h.restartServer();
     const reply = { sessionId, resumeToken, prompt: 'say hello', ...hello(h) };
     await h.fails('claude_code_reply', { ...reply, diskResumeConfig: { advanced: { env: { A: '1' } } } }, DENIED);
@@ -176,7 +168,7 @@ describe('APPROVALS=human closes the side doors', () => {
     const settings = { permissions: { allow: ['Bash(touch allowed-by-me.txt)'] } };
     h = await openHarness({ env: { CLAUDE_CODE_MCP_APPROVALS: 'human' }, settings });
   });
-  afterAll(() => h.close(), 15_000);
+  afterAll(() => h.close(), 40_000);
 
   it('every option that the table marks has a value here', () => {
     const marked = [...COMMON_OPTION_NAMES, ...ADVANCED_OPTION_NAMES].filter(
@@ -231,15 +223,11 @@ describe('APPROVALS=human closes the side doors', () => {
     });
   });
 
-  it('a reply may not switch to a mode that grants', async () => {
+  it('a reply may not switch to a mode that grants, and an answer of a caller counts neither for nor against', async () => {
     const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
     const reply = { sessionId, prompt: 'say hello', ...hello(h) };
     await h.fails('claude_code_reply', { ...reply, permissionMode: 'acceptEdits' }, DENIED);
     expect(await h.ok('claude_code_reply', { ...reply, permissionMode: 'plan' })).toMatchObject({ status: 'idle' });
-  });
-
-  it('an answer of a caller does not count, nor the rights it would give', async () => {
-    const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
     const answer = { action: 'respond_permission', sessionId, requestId: 'any', decision: 'allow' };
     const updatedPermissions = [{ type: 'setMode', mode: 'default', destination: 'session' }];
     for (const args of [answer, { ...answer, updatedPermissions }, { ...answer, decision: 'deny' }]) {

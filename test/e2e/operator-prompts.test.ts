@@ -56,14 +56,18 @@ function settingsOf(h: Harness): unknown {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
 }
 
-describe.each<[string, HarnessOptions]>([
-  ['human', { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } }],
-  ['ALLOWED_DIRS', { args: ['--allowed-dirs', '.'] }],
-  ['DENY_OPTIONS', { args: ['--deny-options', 'model,effort,permissionMode'] }],
-])('under %s', (_limit, options) => {
+/** One of each sort, for limits that do the same as another. */
+const ofEachSort = (h: Harness): string[] =>
+  ['/', '!', '#', '@'].map((sign) => commands(h).find((command) => command.startsWith(sign)) ?? '');
+
+describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
+  ['human', { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } }, ofEachSort],
+  ['ALLOWED_DIRS', { args: ['--allowed-dirs', '.'] }, commands],
+  ['DENY_OPTIONS', { args: ['--deny-options', 'model,effort,permissionMode'] }, ofEachSort],
+])('under %s', (_limit, options, prompts) => {
   it('slash commands, !, # and @ in a prompt are text', async () => {
     const h = await open(options);
-    const [first = '', ...others] = commands(h);
+    const [first = '', ...others] = prompts(h);
     const { sessionId } = await h.ok('claude_code', { prompt: first, waitMs: 15_000 });
     for (const prompt of others)
       expect(await h.ok('claude_code_reply', { sessionId, prompt, waitMs: 15_000 })).toMatchObject({
@@ -105,14 +109,16 @@ describe('where a limit is set', () => {
     expect(settingsOf(h)).toBeUndefined();
   });
 
-  it.each<[string, Record<string, unknown>]>([
-    ['verbatimPrompts', { verbatimPrompts: false }],
-    ['env', { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '0' } }],
-    ['env in settings', { settings: { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '' } } }],
-    ['the first prompt of an agent', { agents: { a: { description: 'd', prompt: 'p', initialPrompt: '/config' } } }],
-  ])('a caller cannot get round it by %s', async (_way, options) => {
+  it('a caller cannot get round it by an option, a variable, settings or an agent', async () => {
     const h = await startHarness({ args: ['--allowed-dirs', '.'] });
-    await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
+    for (const options of [
+      { verbatimPrompts: false },
+      { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '0' } },
+      { settings: { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '' } } },
+      { agents: { a: { description: 'd', prompt: 'p', initialPrompt: '/config' } } },
+    ]) {
+      await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
+    }
     expect(h.model.requests).toEqual([]);
   });
 

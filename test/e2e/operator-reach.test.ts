@@ -28,7 +28,7 @@ describe('in a session of an allowed directory', () => {
     await symlink(outside, inProject('way-out'));
     await h.restartServer({ args: ['--allowed-dirs', '.,../neighbour', '--allow-bypass'] });
   });
-  afterAll(() => h.close(), 15_000);
+  afterAll(() => h.close(), 40_000);
 
   /** What the tools answered, one after the other, in one session that was asked nothing. */
   async function results(calls: readonly MessageReply[], options: Record<string, unknown>): Promise<ToolResult[]> {

@@ -21,7 +21,7 @@ beforeAll(async () => {
   claude = await recordingClaude(h.home);
 });
 
-afterAll(() => h.close(), 15_000);
+afterAll(() => h.close(), 40_000);
 
 const start = (args: Record<string, unknown>): Record<string, unknown> => ({
   prompt: 'never asked',

@@ -203,7 +203,7 @@ beforeAll(async () => {
   await writeFile(join(plugin, '.claude-plugin', 'plugin.json'), '{"name":"plugged","version":"1.0.0"}');
 });
 
-afterAll(() => h.close(), 15_000);
+afterAll(() => h.close(), 40_000);
 
 describe.each(Object.entries(GROUPS))('%s', (name, group) => {
   it.each(Object.entries(group))('%s reaches Claude Code', async (_option, { check }) => {

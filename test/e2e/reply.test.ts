@@ -11,7 +11,7 @@ const HINT: Readonly<Record<Toolset, string>> = {
 };
 
 verifies(['reply.same-process', 'reply.new-result', 'reply.queue'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('one').reply(text('1'));
   const held = gate(text('2'));
   const second = h.model.on('two').reply(held);
@@ -42,7 +42,7 @@ verifies(['reply.same-process', 'reply.new-result', 'reply.queue'], async (varia
 });
 
 verifies(['reply.wait', 'reply.busy', 'reply.busy-race'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('one').reply(text('1'));
   h.model.on('two').reply(text('2'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
@@ -73,11 +73,11 @@ verifies(['reply.wait', 'reply.busy', 'reply.busy-race'], async (variant) => {
 });
 
 verifies('reply.queue', { toolsets: ['compact'], when: 'while tools run' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(tool('Bash', { command: 'echo worked', description: 'work' }));
   h.model.on('work').reply(held);
   const heard = h.model.on('one more thing').reply(text('with that'));
-  const sessionId = await h.begin('work');
+  const sessionId = await h.converse('work');
   await held.arrived;
   await h.queue(sessionId, 'one more thing');
   held.release();
@@ -86,12 +86,12 @@ verifies('reply.queue', { toolsets: ['compact'], when: 'while tools run' }, asyn
 });
 
 verifies('reply.queue-interrupted', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const silence = gate(hang());
   h.model.on('endless').reply(silence);
   const held = gate(tool('Bash', { command: 'touch done.txt', description: 'do it' }));
   h.model.on('instead').reply(held, text('did that instead'));
-  const sessionId = await h.begin('endless');
+  const sessionId = await h.converse('endless');
   await silence.arrived;
   await h.queue(sessionId, 'instead');
 
@@ -108,9 +108,9 @@ verifies('reply.queue-interrupted', async (variant) => {
 const ROUNDS = [1, 2, 3, 4];
 
 verifies('reply.queue-late', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('hello').reply(text('hello'));
-  const sessionId = await h.begin('hello');
+  const sessionId = await h.converse('hello');
   await h.finish(sessionId);
   for (const round of ROUNDS) {
     const held = gate(text(`turn ${round}`));
@@ -144,7 +144,7 @@ verifies('reply.queue-late', async (variant) => {
 });
 
 verifies('reply.switch', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const first = h.model.on('one').reply(text('1'));
   // Before it changes the model Claude Code tries it.
   h.model.on(/^Hi$/).reply(text('hello'));
@@ -163,7 +163,7 @@ verifies('reply.switch', async (variant) => {
 });
 
 verifies('reply.switch', { when: 'to a model that is refused' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('one').reply(text('1'));
   h.model.on(/^Hi$/).reply(httpError(404, { type: 'not_found_error', message: 'model: claude-no-such-model' }));
   h.model.on('two').reply(text('2'));
@@ -175,7 +175,7 @@ verifies('reply.switch', { when: 'to a model that is refused' }, async (variant)
 });
 
 verifies('reply.unknown-session', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const sessionId = '00000000-0000-4000-8000-000000000000';
   const { say, look, interrupt } = h.dialect;
   expect(await h.fails(...say(sessionId, 'hello'), 'SESSION_NOT_FOUND')).toContain(HINT[variant.toolset]);
@@ -183,7 +183,7 @@ verifies('reply.unknown-session', async (variant) => {
 });
 
 verifies('reply.after-failure', { toolsets: ['compact'], when: 'of the model' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('broken').always(httpError(400, { message: 'the model has had enough' }));
   h.model.on('better').reply(text('fine again'));
   const sessionId = await h.begin('broken');

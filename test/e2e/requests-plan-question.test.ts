@@ -10,7 +10,7 @@ import { verifies } from './requirements.ts';
 const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: `make ${file}` });
 
 verifies(['request.plan', 'request.plan-deny'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const script = h.model
     .on('build it')
     .reply(
@@ -65,7 +65,7 @@ verifies(['request.plan-said', 'request.plan'], { when: 'also when the process i
 verifies(
   ['request.question-map', 'request.question-inside-input', 'request.question-not-approved'],
   async (variant) => {
-    const h = await variant.start();
+    const h = await variant.share();
     const first = h.model.on('ask me').reply(asks(COLOUR), text('thanks'));
     const sessionId = await h.begin('ask me', { allowedTools: ['AskUserQuestion'] });
     const { id, ...asked } = await h.nextRequest(sessionId);
@@ -96,9 +96,9 @@ verifies(
 );
 
 verifies(['request.question-list', 'request.question-needs-answer'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const script = h.model.on('ask me').reply(asks(COLOUR, EXTRAS), text('thanks'));
-  const sessionId = await h.begin('ask me');
+  const sessionId = await h.converse('ask me');
   const { id, shown } = await h.nextRequest(sessionId);
   expect(shown).toBe('Which colour? | Which extras?');
   const tooLittle = [{}, [], ['Blue'], { 'Which colour?': 'Blue' }, { 'Which size?': 'Large' }];

@@ -10,16 +10,21 @@ import { auditedDecisions } from './forms-support.ts';
 import { verifies } from './requirements.ts';
 import { check, pollAll, respond, start } from './steps.ts';
 
+const mkdir = (name: string) => tool('Bash', { command: `mkdir -p ${name}`, description: `make ${name}` });
+
 const firstDecision = (h: Harness): Promise<object> =>
   eventually(() => auditedDecisions(h)[0], { what: 'a decision is in the audit log' });
+
+const SOON = { env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '800' } };
+const MINUTE = { env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '60000' } };
 
 const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: `make ${file}` });
 
 verifies(['request.permission', 'wait.until-request'], async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '60000' } });
+  const h = await variant.share(MINUTE);
   const script = h.model.on('make a file').reply(touch('made.txt'), text('made it'));
   const before = Date.now();
-  const sessionId = await h.begin('make a file');
+  const sessionId = await h.converse('make a file');
 
   const waiting = await h.watch(sessionId);
   expect(waiting).toMatchObject({ status: 'waiting', answer: undefined });
@@ -45,8 +50,8 @@ verifies(['request.permission', 'wait.until-request'], async (variant) => {
   expect(h.model.requestsFor(script)[1]?.toolResults[0]).toMatchObject({ isError: false });
 });
 
-verifies(['check.poll-interval', 'request.events', 'request.permission'], async (variant) => {
-  const h = await variant.start();
+verifies(['check.poll-interval', 'request.events'], async (variant) => {
+  const h = await variant.share(MINUTE);
   h.model.on('make a file').reply(touch('made.txt'), text('made it'));
   const sessionId = await start(h, { prompt: 'make a file', permissionRequestTimeoutMs: 60_000 });
 
@@ -71,16 +76,17 @@ verifies(['check.poll-interval', 'request.events', 'request.permission'], async 
 });
 
 verifies(['request.deny', 'request.once', 'request.deny-default', 'request.updated-input'], async (variant) => {
-  const h = await variant.start();
-  const denied = h.model.on('make a file').reply(touch('made.txt'), text('all right'));
-  const sessionId = await h.begin('make a file');
+  const h = await variant.share(MINUTE);
+  const denied = h.model.on('make a file').reply(touch('denied.txt'), text('all right'));
+  const sessionId = await h.converse('make a file');
   const { id } = await h.nextRequest(sessionId);
+  const before = auditedDecisions(h).length;
   await h.deny(sessionId, { requestId: id, message: 'use another name' });
   for (const answered of [id, 'no-such-request']) {
     await h.fails(...h.dialect.allow(sessionId, answered), 'PERMISSION_REQUEST_NOT_FOUND');
   }
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'all right' });
-  expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
+  expect(existsSync(join(h.project, 'denied.txt'))).toBe(false);
   expect(h.model.requestsFor(denied)[1]?.toolResults.at(-1)).toMatchObject({
     isError: true,
     text: expect.stringContaining('use another name'),
@@ -98,15 +104,17 @@ verifies(['request.deny', 'request.once', 'request.deny-default', 'request.updat
   await h.finish(sessionId);
   expect(existsSync(join(h.project, 'asked.txt'))).toBe(false);
   expect(existsSync(join(h.project, 'other.txt'))).toBe(true);
-  const decisions = auditedDecisions(h).map(({ who, outcome }) => `${who} ${outcome}`);
+  const decisions = auditedDecisions(h)
+    .slice(before)
+    .map(({ who, outcome }) => `${who} ${outcome}`);
   expect(decisions).toEqual(['caller deny', 'caller deny', 'caller allow']);
 });
 
 verifies('request.deny-interrupt', async (variant) => {
-  const h = await variant.start();
-  const script = h.model.on('make a file').reply(touch('made.txt'));
+  const h = await variant.share(MINUTE);
+  const script = h.model.on('make a file').reply(touch('stopped.txt'));
   h.model.on('what now').reply(text('nothing'));
-  const sessionId = await start(h, { prompt: 'make a file' });
+  const sessionId = await h.converse('make a file');
   await h.deny(sessionId, { interrupt: true, message: 'stop it' });
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle' });
   expect(h.model.requestsFor(script)).toHaveLength(1);
@@ -115,7 +123,7 @@ verifies('request.deny-interrupt', async (variant) => {
 });
 
 verifies('request.always-allow', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share(MINUTE);
   const rule = { toolName: 'Bash', ruleContent: 'touch *' };
   h.model.on('two files').reply(touch('one.txt'), touch('two.txt'), text('both'));
   h.model.on('one more').reply(touch('three.txt'), text('three'));
@@ -129,19 +137,17 @@ verifies('request.always-allow', async (variant) => {
   const more = await h.ok('claude_code_reply', { sessionId, prompt: 'one more', waitMs: 40_000 });
   expect(more).toMatchObject({ status: 'idle', result: { result: 'three' } });
   expect(existsSync(join(h.project, 'three.txt'))).toBe(true);
-});
 
-verifies('request.always-allow', { when: 'the suggestion as it came' }, async (variant) => {
-  const h = await variant.start();
-  h.model.on('twice').reply(touch('a.txt'), touch('a.txt'), text('both'));
-  const sessionId = await start(h, { prompt: 'twice' });
-  const { requestId, suggestions } = await h.waitForRequest(sessionId);
-  await h.allow(sessionId, { requestId, updatedPermissions: suggestions });
-  expect(await check(h, { action: 'wait', sessionId })).toMatchObject({ status: 'idle', result: { result: 'both' } });
+  // The suggestion as it came.
+  h.model.on('directories').reply(mkdir('one'), mkdir('one'), text('both again'));
+  await h.say(sessionId, 'directories');
+  const asked = await h.waitForRequest(sessionId);
+  await h.allow(sessionId, { requestId: asked.requestId, updatedPermissions: asked.suggestions });
+  expect(await check(h, { action: 'wait', sessionId })).toMatchObject({ result: { result: 'both again' } });
 });
 
 verifies('request.disallowed-input', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share(MINUTE);
   const script = h.model
     .on('remove it')
     .reply(tool('Bash', { command: 'rm -f x.txt' }), tool('Bash', { command: 'touch y.txt' }), text('well'));
@@ -157,7 +163,7 @@ verifies('request.disallowed-input', async (variant) => {
 });
 
 verifies(['request.time-out', 'request.audited'], async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '800' } });
+  const h = await variant.share(SOON);
   const script = h.model.on('make a file').reply(touch('made.txt'), text('nobody there'));
   const sessionId = await h.begin('make a file');
   const { id } = await h.nextRequest(sessionId);
@@ -170,7 +176,7 @@ verifies(['request.time-out', 'request.audited'], async (variant) => {
 });
 
 verifies(['request.never-expires', 'check.result-fields'], async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '200' } });
+  const h = await variant.share(SOON);
   h.model.on('make a file').reply(touch('made.txt'), text('done'));
   const sessionId = await start(h, { prompt: 'make a file', permissionRequestTimeoutMs: 0 });
   expect(await h.waitForRequest(sessionId)).not.toHaveProperty('expiresAt');
@@ -183,11 +189,11 @@ verifies(['request.never-expires', 'check.result-fields'], async (variant) => {
 });
 
 verifies('request.parallel', async (variant) => {
-  const h = await variant.start();
-  const files = ['one.txt', 'two.txt', 'three.txt'];
+  const h = await variant.share(MINUTE);
+  const files = ['parallel-one.txt', 'parallel-two.txt', 'parallel-three.txt'];
   const together = files.reduce((all, file) => all.tool('Bash', { command: `touch ${file}` }), reply());
   const script = h.model.on('all at once').reply(together, text('all three'));
-  const sessionId = await h.begin('all at once');
+  const sessionId = await h.converse('all at once');
   const answered = new Set<string>();
   // Claude Code may ask one after the other or all at once: whichever it does, each is answered by its id, last first.
   while (answered.size < files.length) {
@@ -195,7 +201,7 @@ verifies('request.parallel', async (variant) => {
     const { id, input } = requests.at(-1)!;
     expect(answered.has(id)).toBe(false);
     answered.add(id);
-    await (input.command === 'touch two.txt'
+    await (input.command === 'touch parallel-two.txt'
       ? h.deny(sessionId, { requestId: id })
       : h.allow(sessionId, { requestId: id }));
   }
@@ -205,8 +211,8 @@ verifies('request.parallel', async (variant) => {
   expect(files.map((file) => existsSync(join(h.project, file)))).toEqual([true, false, true]);
 });
 
-/** Two sub-agents that each want to make a file. */
-function delegatesTwice(h: Harness): void {
+verifies(['request.sub-agents', 'request.agent-id'], async (variant) => {
+  const h = await variant.share(MINUTE);
   const agent = (prompt: string) => ({ description: prompt, prompt, subagent_type: 'general-purpose' });
   h.model
     .on('delegate both')
@@ -214,13 +220,12 @@ function delegatesTwice(h: Harness): void {
     .always(text('they work'));
   h.model.on(/^first errand/).reply(touch('first.txt'), text('first done'));
   h.model.on(/^second errand/).reply(touch('second.txt'), text('second done'));
-}
-
-verifies('request.sub-agents', async (variant) => {
-  const h = await variant.start();
-  delegatesTwice(h);
-  const sessionId = await h.begin('delegate both');
-  const { requests } = await h.until(sessionId, ({ requests }) => requests.length === 2, { what: 'both ask' });
+  const sessionId = await h.converse('delegate both');
+  const { actions } = await h.waitFor(sessionId, ({ actions }) => actions?.length === 2, { what: 'both ask' });
+  const agents: unknown[] = actions.map(({ agentID }: { agentID: unknown }) => agentID);
+  expect(agents).toEqual([expect.any(String), expect.any(String)]);
+  expect(new Set(agents).size).toBe(2);
+  const { requests } = await h.look(sessionId);
   const first = requests.find(({ input }) => input.command === 'touch first.txt');
   const second = requests.find(({ input }) => input.command === 'touch second.txt');
   await h.allow(sessionId, { requestId: first!.id });
@@ -228,17 +233,6 @@ verifies('request.sub-agents', async (variant) => {
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest' });
   expect(existsSync(join(h.project, 'first.txt'))).toBe(true);
   expect(existsSync(join(h.project, 'second.txt'))).toBe(false);
-});
-
-verifies('request.agent-id', async (variant) => {
-  const h = await variant.start();
-  delegatesTwice(h);
-  const sessionId = await h.begin('delegate both');
-  const { actions } = await h.waitFor(sessionId, ({ actions }) => actions?.length === 2, { what: 'both ask' });
-  const agents: unknown[] = actions.map(({ agentID }: { agentID: unknown }) => agentID);
-  expect(agents).toEqual([expect.any(String), expect.any(String)]);
-  expect(new Set(agents).size).toBe(2);
-  await h.interrupt(sessionId);
 });
 
 /** Answers that lack something or carry what does not belong. */
@@ -265,9 +259,9 @@ const BAD: Readonly<Record<Toolset, (sessionId: string, id: string) => ToolCall[
 };
 
 verifies('request.needs-parameters', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share(MINUTE);
   h.model.on('make a file').reply(touch('made.txt'), text('done'));
-  const sessionId = await h.begin('make a file');
+  const sessionId = await h.converse('make a file');
   const { id } = await h.nextRequest(sessionId);
   for (const call of BAD[variant.toolset](sessionId, id)) await h.fails(...call, 'INVALID_ARGUMENT');
   await h.allow(sessionId, { requestId: id });
@@ -275,7 +269,7 @@ verifies('request.needs-parameters', async (variant) => {
 });
 
 verifies(['request.shown-whole', 'request.shortened-input'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share(MINUTE);
   const input = (state: Json): Json => h.dialect.openRequests(state)[0];
   const inputOf = (request: Json): Json => request.input ?? request.toolInput;
   const command = `: ${'x'.repeat(12_000)}; touch tail.txt`;
@@ -283,7 +277,7 @@ verifies(['request.shown-whole', 'request.shortened-input'], async (variant) => 
   h.model
     .on('a long way')
     .reply(tool('Bash', { command }), tool('Write', { file_path: join(h.project, 'long.txt'), content }), text('done'));
-  const sessionId = await h.begin('a long way');
+  const sessionId = await h.converse('a long way');
 
   const bash = await h.waitForRequest(sessionId);
   expect(inputOf(bash)).toMatchObject({ command });

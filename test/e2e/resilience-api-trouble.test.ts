@@ -2,7 +2,7 @@ import type { Progress } from '@modelcontextprotocol/client';
 import { describe, expect, test, vi } from 'vitest';
 import { cut, gate, hang, httpError, text, type ReplyLike } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 
@@ -22,7 +22,7 @@ interface Watched {
 async function watchTrouble(h: Harness, trouble: ReplyLike): Promise<Watched> {
   const first = gate(trouble);
   h.model.on('in trouble').reply(first).always(text('through at last'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'in trouble', cwd: h.project });
+  const sessionId = await h.converse('in trouble');
   const lines: Watched['lines'] = [];
   const onProgress = ({ message }: Progress): void => void lines.push({ text: String(message), at: Date.now() });
   // Answered by the end of the session or of the server, whichever comes first.
@@ -37,10 +37,11 @@ async function watchTrouble(h: Harness, trouble: ReplyLike): Promise<Watched> {
 
 async function eventOf(h: Harness, sessionId: string, responseMode: string, type: string): Promise<Json> {
   const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, responseMode });
-  return events.find(({ type: kind, data }: Json) => kind === type && JSON.stringify(data).includes('attempt'));
+  return events.findLast(({ type: kind, data }: Json) => kind === type && JSON.stringify(data).includes('attempt'));
 }
 
 describe('trouble with the API is told within two seconds', () => {
+  const harness = shareHarness();
   const troubles: [string, ReplyLike, RegExp][] = [
     ['429', httpError(429), /429.*attempt 1 of \d+/],
     ['529', httpError(529), /529.*attempt 1 of \d+/],
@@ -48,7 +49,7 @@ describe('trouble with the API is told within two seconds', () => {
     ['a stream that is cut', cut(text('half of this')), /the connection broke.*attempt 1 of \d+/],
   ];
   test.for(troubles)('%s: in full events, activity and progress', async ([, trouble, words]) => {
-    const h = await startHarness();
+    const h = harness();
     const { sessionId, lines } = await watchTrouble(h, trouble);
     const line = await eventually(() => lines.find((candidate) => words.test(candidate.text)), {
       what: `progress says ${words.source}`,
@@ -64,7 +65,7 @@ describe('trouble with the API is told within two seconds', () => {
   });
 
   test('a refused login is said in plain words at the first retry, also in minimal events', async () => {
-    const h = await startHarness();
+    const h = harness();
     h.model.on('in trouble').always(httpError(401));
     const { sessionId } = await h.ok('claude_code', { prompt: 'in trouble', cwd: h.project });
     const lines: string[] = [];
@@ -86,9 +87,9 @@ describe('trouble with the API is told within two seconds', () => {
   });
 
   test('a request that is refused for good ends the turn with the reason', async () => {
-    const h = await startHarness();
+    const h = harness();
     h.model.on('in trouble').always(httpError(400, { message: 'your credit balance is too low' }));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'in trouble', cwd: h.project });
+    const sessionId = await h.converse('in trouble');
     const done = await h.waitUntilRest(sessionId);
     expect(done).toMatchObject({ status: 'error', result: { isError: true } });
     expect(done.result.result).toContain('redit balance is too low');
@@ -98,11 +99,12 @@ describe('trouble with the API is told within two seconds', () => {
   });
 
   test('a model that never answers can be interrupted, and the session goes on', async () => {
-    const h = await startHarness();
-    h.model.on('in trouble').reply(hang());
+    const h = harness();
+    const silence = gate(hang());
+    h.model.on('in trouble').reply(silence);
     h.model.on('another way').reply(text('that works'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'in trouble', cwd: h.project });
-    await eventually(() => h.model.requests.length > 0, { what: 'the model was asked' });
+    const sessionId = await h.converse('in trouble');
+    await silence.arrived;
     await h.ok('claude_code_session', { action: 'interrupt', sessionId });
     await h.ok('claude_code_reply', { sessionId, prompt: 'another way' });
     expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'that works' } });

@@ -43,8 +43,8 @@ describe('a state directory that cannot be written', () => {
     'a full disk under the audit log is said once, and fails no call',
     async () => {
       const h = await startHarness({ env: { CLAUDE_CODE_MCP_AUDIT_LOG: '/dev/full' } });
-      await answers(h, 'with a full disk');
-      await answers(h, 'with a disk that is still full');
+      const sessionId = await answers(h, 'with a full disk');
+      await h.ok('claude_code_reply', { sessionId, prompt: 'with a full disk', waitMs: 40_000 });
       expect(h.server.stderr()).toMatch(/audit/i);
     },
   );
@@ -63,40 +63,29 @@ describe('a state directory that cannot be written', () => {
   });
 });
 
-describe('transcripts that are damaged', () => {
-  const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' };
-
-  test('a corrupt line in one: it is listed, it resumes, others are not touched', async () => {
-    const h = await startHarness({ env });
-    const damaged = await answers(h, 'the damaged one');
-    const whole = await answers(h, 'the whole one');
-    await eventually(async () => (await h.processes()).length === 1, { what: 'both are parked' });
-    await appendFile(await transcriptOf(h, damaged), '{"type":"user","message":{"ro\n\u0000\u0000not json\n');
-    const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
-    expect(sessions.map(({ sessionId }: Json) => sessionId)).toEqual(expect.arrayContaining([damaged, whole]));
-    for (const sessionId of [damaged, whole]) {
-      h.model.on(`go on, ${sessionId}`).always(text('gone on'));
-      await h.ok('claude_code_reply', { sessionId, prompt: `go on, ${sessionId}` });
-      expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'gone on' } });
-    }
+test('a transcript with a corrupt line resumes; a missing or unreadable one is a clear error; others are not touched', async () => {
+  const h = await startHarness({
+    env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
   });
+  const [corrupt, missing, unreadable, whole] = await Promise.all(
+    ['corrupt', 'missing', 'unreadable', 'whole'].map((name) => answers(h, `the ${name} one`)),
+  );
+  await eventually(async () => (await h.processes()).length === 1, { what: 'all are parked' });
+  await appendFile(await transcriptOf(h, corrupt!), '{"type":"user","message":{"ro\n\u0000\u0000not json\n');
+  for (const sessionId of [missing!, unreadable!]) await rm(await transcriptOf(h, sessionId));
+  // Root reads everything but a directory.
+  await mkdir(await transcriptOf(h, unreadable!));
 
-  test.for(['missing', 'unreadable'])('one that is %s is a clear error; others are not touched', async (damage) => {
-    const h = await startHarness({ env });
-    const damaged = await answers(h, 'the damaged one');
-    const whole = await answers(h, 'the whole one');
-    await eventually(async () => (await h.processes()).length === 1, { what: 'both are parked' });
-    const transcript = await transcriptOf(h, damaged);
-    await rm(transcript);
-    // Root reads everything but a directory.
-    if (damage === 'unreadable') await mkdir(transcript);
-    const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
-    expect(sessions.map(({ sessionId }: Json) => sessionId)).toContain(whole);
-    const { isError, text: said } = await h.call('claude_code_reply', { sessionId: damaged, prompt: 'go on' });
+  const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
+  expect(sessions.map(({ sessionId }: Json) => sessionId)).toEqual(expect.arrayContaining([corrupt, whole]));
+  for (const sessionId of [missing, unreadable]) {
+    const { isError, text: said } = await h.call('claude_code_reply', { sessionId, prompt: 'go on' });
     expect(isError).toBe(true);
     expect(said).toMatch(/did not start: .*(No conversation found|Failed to resume session)/);
-    h.model.on('still whole').always(text('yes'));
-    await h.ok('claude_code_reply', { sessionId: whole, prompt: 'still whole' });
-    expect(await h.waitUntilRest(whole)).toMatchObject({ status: 'idle', result: { result: 'yes' } });
-  });
+  }
+  for (const sessionId of [corrupt, whole]) {
+    h.model.on(`go on, ${sessionId!}`).always(text('gone on'));
+    await h.ok('claude_code_reply', { sessionId, prompt: `go on, ${sessionId!}` });
+    expect(await h.waitUntilRest(sessionId!)).toMatchObject({ status: 'idle', result: { result: 'gone on' } });
+  }
 });

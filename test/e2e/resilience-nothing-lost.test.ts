@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { startRunningCommand } from '../harness/running-command.ts';
@@ -15,9 +15,11 @@ async function ask(h: Harness, sessionId: string, prompt: string, more: object =
   return h.ok('claude_code_reply', { sessionId, prompt, ...more });
 }
 
+const shared = shareHarness();
+
 describe('what finished is there', () => {
   test('a result that nobody waited for, as often as it is asked for', async () => {
-    const h = await startHarness();
+    const h = shared();
     h.model.on('in your own time').reply(text('finished long ago'));
     const { sessionId } = await h.ok('claude_code', { prompt: 'in your own time', cwd: h.project });
     await eventually(
@@ -34,7 +36,7 @@ describe('what finished is there', () => {
   });
 
   test('a wait that was given up loses nothing: result, events and open requests are found again', async () => {
-    const h = await startHarness();
+    const h = shared();
     h.model.on('ask, then answer').reply(tool('Bash', { command: 'touch x', description: 'x' }), text('all done'));
     const { sessionId } = await h.ok('claude_code', { prompt: 'ask, then answer', cwd: h.project });
     const gone = new AbortController();
@@ -71,13 +73,15 @@ describe('what finished is there', () => {
 });
 
 describe('messages in flight are delivered or reported', () => {
+  const parking = shareHarness({
+    env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
+  });
+
   test('queued, then parked, over and over: each is answered', async () => {
-    const h = await startHarness({
-      env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
-    });
+    const h = parking();
     h.model.on(/number \d/).always(({ lastUserText }) => text(`answer to ${lastUserText}`));
     const { sessionId } = await h.ok('claude_code', { prompt: 'number 0', cwd: h.project });
-    for (let count = 1; count <= 4; count++) {
+    for (let count = 1; count <= 2; count++) {
       await h.waitUntilRest(sessionId);
       await ask(h, sessionId, `number ${count}`);
       const { result } = await h.waitUntilRest(sessionId);
@@ -86,7 +90,7 @@ describe('messages in flight are delivered or reported', () => {
   });
 
   test('a queued message when Claude Code is killed is reported', async () => {
-    const h = await startHarness();
+    const h = shared();
     const { sessionId, cli } = await startRunningCommand(h);
     await ask(h, sessionId, 'do not lose me', { whenBusy: 'queue' });
     process.kill(cli.pid, 'SIGKILL');
@@ -96,7 +100,7 @@ describe('messages in flight are delivered or reported', () => {
   });
 
   test('a queued message when the turn is interrupted is answered or reported', async () => {
-    const h = await startHarness();
+    const h = shared();
     const { sessionId } = await startRunningCommand(h);
     const next = h.model.on('do not lose me').always(text('not lost'));
     await ask(h, sessionId, 'do not lose me', { whenBusy: 'queue' });
@@ -110,9 +114,7 @@ describe('messages in flight are delivered or reported', () => {
   });
 
   test('a reply whose start failed is an error of the call, and holds nothing up', async () => {
-    const h = await startHarness({
-      env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
-    });
+    const h = parking();
     h.model.on('first').always(text('one'));
     h.model.on('second').always(text('two'));
     h.model.on('third').always(text('three'));
@@ -125,7 +127,7 @@ describe('messages in flight are delivered or reported', () => {
   });
 
   test('several queued at once are all answered before the session rests', async () => {
-    const h = await startHarness();
+    const h = shared();
     const held = gate(text('the first answer'));
     const script = h.model.on('begin').reply(held);
     const more = h.model.on(/extra \d/).always(text('the extras are done'));

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { parseProcStat } from '../../src/config/proc-stat.ts';
 import { WATCHDOG_NAME } from '../../src/driver/process/markers.ts';
-import { text, tool } from '../../src/scripted-model/reply.ts';
+import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
@@ -103,6 +103,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
   });
 });
 
+// A session that is interrupted, cancelled, parked or forgotten: `interrupt`, `cancel`, `totals`, `life`.
 describe.skipIf(process.platform === 'win32')('nothing is left when a session ends', () => {
   test('SIGKILL of Claude Code: its command goes, the session says why, a reply resumes with the history', async () => {
     const h = await startHarness();
@@ -123,39 +124,6 @@ describe.skipIf(process.platform === 'win32')('nothing is left when a session en
     expect(h.model.requestsFor(again)[0]?.userTexts.join('\n')).toContain('run endless until stopped');
   });
 
-  test('SIGKILL of Claude Code with an open request settles it', async () => {
-    const h = await startHarness();
-    h.model.on('ask first').reply(tool('Bash', { command: 'touch asked.txt', description: 'make it' }));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'ask first', cwd: h.project });
-    const { requestId } = await h.waitForRequest(sessionId);
-    const cli = (await h.processes()).find(({ command }) => command.includes(sessionId));
-    process.kill(cli!.pid, 'SIGKILL');
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error' });
-    await h.fails(
-      'claude_code_check',
-      { action: 'respond_permission', sessionId, requestId, decision: 'allow' },
-      'PERMISSION_REQUEST_NOT_FOUND',
-    );
-    const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId });
-    expect(events.filter(({ type }: { type: string }) => type === 'permission_result')).toHaveLength(1);
-  });
-
-  test.for(['cancel', 'interrupt'])('%s ends the command', async (action) => {
-    const h = await startHarness();
-    const { sessionId, cli, command } = await startRunningCommand(h);
-    const { sessions } = await h.ok('claude_code_session', { action, sessionId });
-    expect(sessions[0].status).toBe(action === 'cancel' ? 'cancelled' : 'idle');
-    // Claude Code calls itself idle a moment before the end of the command that it has stopped.
-    const left = await eventually(
-      async () => {
-        const pids = (await h.processes()).map(({ pid }) => pid);
-        return !pids.includes(command.pid) && pids;
-      },
-      { what: 'the command has gone', within: SHUT_DOWN_MS },
-    );
-    expect(left.includes(cli.pid)).toBe(action === 'interrupt');
-  });
-
   test('a session that works for too long is stopped with all it runs', async () => {
     const h = await startHarness({
       env: { CLAUDE_CODE_MCP_RUNNING_SESSION_MAX_MS: '8000', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' },
@@ -166,25 +134,6 @@ describe.skipIf(process.platform === 'win32')('nothing is left when a session en
       what: 'its processes are gone',
       within: SHUT_DOWN_MS,
     });
-  });
-
-  test('parked and forgotten sessions keep no process', async () => {
-    const h = await startHarness({
-      env: {
-        CLAUDE_CODE_MCP_PARK_AFTER_MS: '300',
-        CLAUDE_CODE_MCP_SESSION_TTL_MS: '2500',
-        CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50',
-      },
-    });
-    h.model.on('be brief').reply(text('brief'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'be brief', cwd: h.project });
-    const onlyServer = { what: 'only the server is left', within: SHUT_DOWN_MS };
-    await eventually(async () => (await h.processes()).length === 1, onlyServer);
-    await eventually(async () => (await h.call('claude_code_check', { action: 'poll', sessionId })).isError, {
-      what: 'the session is forgotten',
-    });
-    await h.fails('claude_code_check', { action: 'poll', sessionId }, 'SESSION_NOT_FOUND');
-    await eventually(async () => (await h.processes()).length === 1, onlyServer);
   });
 });
 

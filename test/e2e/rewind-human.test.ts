@@ -33,14 +33,19 @@ async function changedFile(options: HarnessOptions) {
 }
 
 describe.each(ERAS)('a rewind asked for by a %s client', (era) => {
-  it('asks the person, who sees which files, and is done when they allow it', async () => {
+  it('asks the person, who sees which files: declined it changes nothing, allowed it is done', async () => {
     const person = new SlowPerson();
     const { h, file, sessionId, rewind, content } = await changedFile({ era, form: person.form });
     expect(await h.ok('claude_code_session', { ...rewind, dryRun: true })).toMatchObject({
       sessions: [{ status: 'idle' }],
     });
+    const refused = h.fails('claude_code_session', rewind, 'PERMISSION_DENIED');
+    (await person.nextForm()).answer(decline);
+    expect(await refused).toContain('The user refused this');
+    expect(await content()).toBe('after\n');
+
     const rewinding = h.ok('claude_code_session', rewind);
-    const { request, answer } = await person.nextForm();
+    const { request, answer } = await person.nextForm(1);
     expect(request.message).toContain('The caller wants to rewind 1 file(s)');
     expect(request.message).toContain(file);
     const { status, actions } = await h.ok('claude_code_check', { action: 'poll', sessionId });
@@ -54,17 +59,17 @@ describe.each(ERAS)('a rewind asked for by a %s client', (era) => {
     });
     expect(await content()).toBe('before\n');
     const decisions = await auditedEntries(h, ({ kind }) => kind === 'decision');
-    expect(decisions).toMatchObject([{ who: 'human', what: 'Rewind', outcome: 'allow' }]);
-    expect(person.shown).toHaveLength(1);
+    expect(decisions).toMatchObject([
+      { who: 'human', what: 'Rewind', outcome: 'deny' },
+      { who: 'human', what: 'Rewind', outcome: 'allow' },
+    ]);
+    expect(person.shown).toHaveLength(2);
   });
 });
 
-it.each([
-  ['the person declines', { form: () => decline }, 'The user refused this'],
-  ['nobody can be asked', {}, 'cannot show a form'],
-])('a rewind changes nothing and says why when %s', async (_, options, why) => {
-  const { h, rewind, content } = await changedFile(options);
-  expect(await h.fails('claude_code_session', rewind, 'PERMISSION_DENIED')).toContain(why);
+it('a rewind changes nothing and says why when nobody can be asked', async () => {
+  const { h, rewind, content } = await changedFile({});
+  expect(await h.fails('claude_code_session', rewind, 'PERMISSION_DENIED')).toContain('cannot show a form');
   expect(await content()).toBe('after\n');
   h.model.on('go on').reply('still here');
   const reply = { sessionId: rewind.sessionId, prompt: 'go on', waitMs: 40_000 };

@@ -8,11 +8,14 @@ verifies(['session.list', 'session.sensitive'], async (variant) => {
   const h = await variant.start();
   h.model.on('hello').always(text('hi'));
   expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
+  const agents = { helper: { description: 'helps', prompt: 'help' } };
   const { sessionId } = await h.ok('claude_code', {
     prompt: 'hello',
     allowedTools: ['Read'],
     disallowedTools: ['WebFetch'],
     systemPrompt: 'You are a parrot.',
+    agents,
+    strictMcpConfig: false,
     waitMs: 40_000,
     advanced: {
       env: { MY_VALUE: HIDDEN },
@@ -31,19 +34,21 @@ verifies(['session.list', 'session.sensitive'], async (variant) => {
     permissionMode: 'default',
     allowedTools: ['Read'],
     disallowedTools: ['WebFetch'],
+    strictMcpConfig: false,
   });
   expect(Date.parse(sessions[0].createdAt)).toBeLessThanOrEqual(Date.parse(sessions[0].lastActiveAt));
-  expect(sessions[0]).not.toHaveProperty('cwd');
-  expect(sessions[0]).not.toHaveProperty('systemPrompt');
+  for (const name of ['cwd', 'systemPrompt', 'agents']) expect(sessions[0]).not.toHaveProperty(name);
   expect(await h.ok('claude_code_session', { action: 'get', sessionId })).toEqual({ sessions });
 
   const shown = await h.ok('claude_code_session', { action: 'get', sessionId, includeSensitive: true });
-  expect(shown.sessions[0]).toMatchObject({ cwd: h.project, systemPrompt: 'You are a parrot.' });
+  expect(shown.sessions[0]).toMatchObject({ cwd: h.project, systemPrompt: 'You are a parrot.', agents });
   for (const name of ['env', 'mcpServers', 'settings']) expect(shown.sessions[0]).not.toHaveProperty(name);
   expect(JSON.stringify([sessions, shown])).not.toContain(HIDDEN);
 });
 
 verifies('session.sensitive', { when: 'switched off by the operator' }, async (variant) => {
   const h = await variant.start({ env: { CLAUDE_CODE_MCP_ALLOW_SENSITIVE_SESSION_DETAILS: '0' } });
-  await h.fails('claude_code_session', { action: 'list', includeSensitive: true }, 'PERMISSION_DENIED');
+  const args = { action: 'list', includeSensitive: true };
+  expect(await h.fails('claude_code_session', args, 'PERMISSION_DENIED')).toContain('includeSensitive');
+  await h.ok('claude_code_session', { action: 'list' });
 });

@@ -25,7 +25,7 @@ async function expectNoSession(h: Harness): Promise<void> {
 }
 
 verifies(['start.returns-at-once', 'start.one-required-parameter', 'start.default-directory'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('done'));
   h.model.on('--version and more').reply(tool('Bash', { command: 'pwd' }), held);
   const answer = await h.ok(...h.dialect.start('--version and more'));
@@ -38,7 +38,7 @@ verifies(['start.returns-at-once', 'start.one-required-parameter', 'start.defaul
 });
 
 verifies('start.returns-at-once', { toolsets: ['compact'], when: 'several at once' }, async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const names = ['north', 'south', 'east'];
   for (const name of names) h.model.on(`go ${name}`).reply(text(`went ${name}`));
   const ids = await Promise.all(names.map((name) => h.begin(`go ${name}`)));
@@ -49,7 +49,7 @@ verifies('start.returns-at-once', { toolsets: ['compact'], when: 'several at onc
 });
 
 verifies('start.wait', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('hello').reply(text('hi'));
   h.model.on('make a file').reply(touch('a.txt'), text('done'));
   const done = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
@@ -71,7 +71,7 @@ verifies('start.blank-prompt', async (variant) => {
 });
 
 verifies(['start.options', 'reply.after-failure'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const cwd = join(h.project, 'elsewhere');
   await mkdir(cwd);
   const script = h.model.on('go').reply(touch('here.txt'), touch('there.txt'));
@@ -95,7 +95,7 @@ verifies(['start.options', 'reply.after-failure'], async (variant) => {
 });
 
 verifies(['start.allowed-tools', 'start.disallowed-wins'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('make files').reply(touch('a.txt'), tool('Bash', { command: 'mkdir sub' }), text('done'));
   const allowedTools = ['Bash(touch *)', 'Bash(mkdir *)'];
   const sessionId = await h.begin('make files', { allowedTools, disallowedTools: ['Bash(mkdir *)'] });
@@ -130,7 +130,7 @@ verifies('start.resume-token', async (variant) => {
 });
 
 verifies('start.structured-output', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   h.model.on('how many').reply(tool('StructuredOutput', { count: 3 }), text('three'));
   const schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
   const done = await h.ok('claude_code', {

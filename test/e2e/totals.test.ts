@@ -61,48 +61,29 @@ async function sayAndFinish(h: Harness, sessionId: string, prompt: string): Prom
   return h.finish(sessionId);
 }
 
-verifies('totals.hot-replies', async (variant) => {
-  const h = await variant.start();
-  h.model.on('one').reply(step(300), priced('1', 500));
-  h.model.on('two').reply(priced('2', 900));
-  h.model.on('three').reply(step(50), step(70), priced('3', 110));
-  const sessionId = await h.begin('one');
-  expectSums(await h.finish(sessionId), 2, h.model.chargedUsd());
-  expectSums(await sayAndFinish(h, sessionId, 'two'), 3, h.model.chargedUsd());
-  expectSums(await sayAndFinish(h, sessionId, 'three'), 6, h.model.chargedUsd());
-});
-
-verifies('totals.parked', async (variant) => {
+verifies(['totals.parked', 'life.park'], async (variant) => {
   const h = await variant.start({
     env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '100', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' },
   });
   h.model.on('one').reply(priced('1', 500));
   h.model.on('two').reply(step(20), priced('2', 900));
-  h.model.on('three').reply(priced('3', 70));
-  const sessionId = await h.begin('one');
+  const last = h.model.on('three').reply(priced('3', 70));
+  const sessionId = await h.begin('one', { systemPrompt: 'Be a parrot.' });
   expectSums(await h.finish(sessionId), 1, h.model.chargedUsd());
   for (const [prompt, turns] of [
     ['two', 3],
     ['three', 4],
   ] as const) {
     await eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
+    expect(await h.look(sessionId)).toMatchObject({ status: 'rest', turns: turns - (prompt === 'two' ? 2 : 1) });
     expectSums(await sayAndFinish(h, sessionId, prompt), turns, h.model.chargedUsd());
   }
+  const [request] = h.model.requestsFor(last);
+  expect(request?.userTexts).toEqual(['one', 'two', 'three']);
+  expect(request?.system).toContain('Be a parrot.');
 });
 
-verifies('totals.killed', async (variant) => {
-  const h = await variant.start();
-  h.model.on('one').reply(priced('1', 500));
-  h.model.on('two').reply(priced('2', 900));
-  h.model.on('three').reply(priced('3', 70));
-  const sessionId = await h.begin('one');
-  await h.finish(sessionId);
-  await sayAndFinish(h, sessionId, 'two');
-  await killClaude(h, sessionId);
-  expectSums(await sayAndFinish(h, sessionId, 'three'), 3, h.model.chargedUsd());
-});
-
-verifies('totals.call', async (variant) => {
+verifies(['totals.call', 'totals.hot-replies', 'totals.killed'], async (variant) => {
   const h = await variant.start();
   h.model.on('one').reply(step(300), priced('1', 500));
   h.model.on('two').reply(priced('2', 900));

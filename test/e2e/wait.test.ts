@@ -6,10 +6,10 @@ import { verifies } from './requirements.ts';
 const LONG_MS = 45_000;
 
 verifies(['look.at-once', 'wait.time-up', 'wait.until-rest', 'wait.two-at-once'], async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('done'));
   h.model.on('say it').reply(held);
-  const sessionId = await h.begin('say it');
+  const sessionId = await h.converse('say it');
   await held.arrived;
   expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined, requests: [] });
   expect(await h.watch(sessionId, 50)).toMatchObject({ status: 'running', answer: undefined });
@@ -23,10 +23,10 @@ verifies(['look.at-once', 'wait.time-up', 'wait.until-rest', 'wait.two-at-once']
 
 // That it comes every 5 s though nothing changes is shown by a clock of its own, in test/mcp/progress.test.ts.
 verifies('wait.progress', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const [first, last] = [gate(tool('Bash', { command: 'echo one', description: 'say one' })), gate(text('done'))];
   h.model.on('say it').reply(first, last);
-  const sessionId = await h.begin('say it');
+  const sessionId = await h.converse('say it');
   await first.arrived;
   const seen: { progress: number; message?: string | undefined }[] = [];
   const waiting = h.ok(...h.dialect.watch(sessionId, LONG_MS), {
@@ -45,10 +45,10 @@ verifies('wait.progress', async (variant) => {
 });
 
 verifies('wait.client-cancels', async (variant) => {
-  const h = await variant.start();
+  const h = await variant.share();
   const held = gate(text('done'));
   h.model.on('say it').reply(held);
-  const sessionId = await h.begin('say it');
+  const sessionId = await h.converse('say it');
   await held.arrived;
   const interest = new AbortController();
   const waiting = h.call(...h.dialect.watch(sessionId, LONG_MS), {

@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import { auditedEntries } from './forms-support.ts';
 import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
@@ -46,8 +46,10 @@ verifies('work.report', { eras: ['modern'] }, async (variant) => {
   expect(readdirSync(snapshots)).toEqual([]);
 });
 
+const shared = shareHarness({ git: true });
+
 it('counts for each call what this call changed, and lists everything when asked', async () => {
-  const h = await startHarness({ git: true });
+  const h = shared();
   const names = Array.from({ length: 30 }, (_, index) => `file-with-a-long-name-${String(index)}.txt`);
   h.model.on('many').reply(bash(`for f in ${names.join(' ')}; do echo x > $f; done`), text('made'));
   h.model.on('one more').reply(bash(`rm ${names[0]} && echo y >> ${names[1]}`), text('done'));
@@ -74,7 +76,7 @@ it('counts for each call what this call changed, and lists everything when asked
 });
 
 it('says that another session worked in the checkout meanwhile', async () => {
-  const h = await startHarness({ git: true });
+  const h = shared();
   mkdirSync(join(h.project, 'sub'));
   const held = gate(text('slow is done'));
   h.model.on('slow').reply(bash('echo slow > slow.txt'), held);

@@ -17,6 +17,7 @@ import {
   type ScriptedModel,
   type ScriptedModelOptions,
 } from '../../src/scripted-model/scripted-model.ts';
+import { SHORT_LIFE } from '../harness/isolated-home.ts';
 
 export interface Bench {
   readonly model: ScriptedModel;
@@ -55,6 +56,7 @@ export async function openBench(modelOptions: ScriptedModelOptions = {}): Promis
           HOME: home,
           CLAUDE_CONFIG_DIR: join(home, '.claude'),
           ...model.env(),
+          ...SHORT_LIFE,
           ...options.env,
         },
       },

@@ -120,7 +120,8 @@ describe('a server that is killed', () => {
 
   const MODES: ApplyMode[] = ['merge', 'squash', 'patch'];
   const STEPS = ['commit-index', 'commit-ref', 'apply-journal', 'apply-files', 'apply-ref', 'apply-done'];
-  test.each(MODES.flatMap((mode) => STEPS.map((step) => [mode, step] as const)))(
+  // Every step with a process that is really killed; merge and patch are cut off at each in `apply.test.ts`.
+  test.each(STEPS.map((step, index) => [MODES[index % MODES.length]!, step] as const))(
     'in a %s before %s leaves a sound repository, and the next one goes on',
     async (mode, killAt) => {
       await begin();
