@@ -63,6 +63,7 @@ describe('the world of the server', () => {
         'CLAUDE_CONFIG_DIR',
         'CLAUDE_CODE_MCP_TEST',
         'CLAUDE_CODE_MCP_START_TIMEOUT_MS',
+        'BUN_JSC_useDFGJIT',
         'GIVEN',
       ]
         .concat(Object.keys(h.model.env()))
