@@ -16,6 +16,13 @@ export interface AgentLaunch extends SpareTemplate {
     | { kind: 'new' }
     | { kind: 'resume'; at?: string | undefined }
     | { kind: 'fork'; of: string; at?: string | undefined };
+  /** Of a session that another hub takes over when this one falls silent. */
+  lease?: LaunchLease | undefined;
+}
+
+export interface LaunchLease {
+  /** Throws when somebody else may have the session by now. Called in the instant before its process starts. */
+  check(): void;
 }
 
 export interface AgentListener {
@@ -52,6 +59,7 @@ export class AgentProcess {
   readonly #query: Query;
   /** Settles when the exit has been reported to the listener. */
   readonly gone: Promise<void>;
+  readonly #unlend: () => void;
   #stopping: Promise<void> | undefined;
   #ended = false;
 
@@ -59,6 +67,11 @@ export class AgentProcess {
     this.#listener = listener;
     this.#child = claimed?.child ?? new AgentChild(owner);
     this.#input = claimed?.input ?? new InputQueue();
+    if (launch.lease) {
+      launch.lease.check();
+      owner.lend(this.#child.runId);
+    }
+    this.#unlend = () => owner.unlend(this.#child.runId);
     claimed?.askWith(this.#canUseTool);
     this.#query = claimed?.query ?? sdk.query({ prompt: this.#input, options: this.#options(launch) });
     this.gone = this.#consume();
@@ -71,6 +84,11 @@ export class AgentProcess {
   /** Whether it accepts messages. An exit is reported to the listener only when the whole process tree is gone. */
   get alive(): boolean {
     return !this.#ended && this.#child.alive;
+  }
+
+  /** Its session stays with this machine from now on, whoever hears of it. */
+  keep(): void {
+    this.#unlend();
   }
 
   send(text: string, messageId: string): void {

@@ -51,6 +51,7 @@ export class Driver {
     try {
       return new AgentProcess(sdk, this.#owner, launch, listener, claimed);
     } catch (error) {
+      await claimed?.child.stop();
       throw withoutProgram(launch) ? new DomainError('INTERNAL', NO_CLAUDE_CODE, { cause: error }) : error;
     }
   }

@@ -27,6 +27,9 @@ export class ProcessOwner {
   readonly #roots = new Map<string, Promise<ProcessId | undefined>>();
   readonly #groups: RunGroups;
   #watchdog: Watchdog | undefined;
+  /** Runs that must not go on once this server has been silent for too long. */
+  readonly #lent = new Set<string>();
+  #lentUntil = 0;
   #recorded: Promise<void> = Promise.resolve();
   #told: string | undefined;
 
@@ -51,6 +54,27 @@ export class ProcessOwner {
     return markerEnv(this.id, runId);
   }
 
+  /** The run may go on only until `extend` says: then its session may run elsewhere. Call before its process starts. */
+  lend(runId: string): void {
+    this.#lent.add(runId);
+    this.#watch();
+  }
+
+  /** It may go on for as long as this server lives, or has ended. */
+  unlend(runId: string): void {
+    if (this.#lent.delete(runId)) this.#watch();
+  }
+
+  /** Whoever hangs does not call this; the watchdog then ends what was lent. */
+  extend(ms: number): void {
+    this.#lentUntil = performance.now() + ms;
+    this.#watch();
+  }
+
+  #watch(): void {
+    this.#watchdog?.watch((this.#lentUntil - performance.now()) / 1000, [...this.#lent]);
+  }
+
   /** The process that a run begins with. */
   spawned(runId: string, pid: number): void {
     this.#groups.enter(runId, pid);
@@ -73,6 +97,7 @@ export class ProcessOwner {
     );
     // After the tree, which may end in order; what is left has hidden from every search.
     await this.#groups.end(runId);
+    this.unlend(runId);
     if (this.#roots.delete(runId)) this.#record();
     if (left > 0) this.#warn(`${String(left)} process(es) of a session could not be ended.`);
   }

@@ -146,6 +146,29 @@ describe('watchdog', () => {
     await watchdog.stop();
   });
 
+  it('ends the runs it was told to watch once it is told no more, and no others', async () => {
+    const [owner, lent, own] = [newOwner(), randomUUID(), randomUUID()];
+    for (const run of [lent, own]) await startTree(owner, run);
+    const watchdog = startWatchdog({ ownerId: owner });
+    onCleanup(() => watchdog.stop());
+    const left = async (run: string): Promise<number> => (await findMarked({ owner, run })).length;
+    watchdog.watch(60, [lent, own]);
+    watchdog.watch(1, [lent]);
+    await until('the lent run is gone', async () => (await left(lent)) === 0);
+    expect(await left(own)).toBe(TREE_SIZE);
+    // Told in time that nothing is lent any more, it ends nothing.
+    watchdog.watch(1, [own]);
+    watchdog.watch(1, []);
+    const again = randomUUID();
+    await startTree(owner, again);
+    watchdog.watch(1, [again]);
+    await until('the next one is gone', async () => (await left(again)) === 0);
+    expect(await left(own)).toBe(TREE_SIZE);
+    const pid = Number(watchdog.pid);
+    await watchdog.stop();
+    expect(await alive(pid)).toBe(false);
+  });
+
   it('refuses an id that a script could misread', () => {
     expect(() => startWatchdog({ ownerId: 'a\nb; reboot' })).toThrow(TypeError);
   });

@@ -1,10 +1,12 @@
 import { listCommand } from './windows-processes.ts';
 import { groupName } from './run-groups.ts';
-import { OWNER_MARKER, WATCHDOG_NAME } from './markers.ts';
+import { OWNER_MARKER, RUN_MARKER, WATCHDOG_NAME } from './markers.ts';
 
 /*
  * The watchdog reads three lines, the owner, the start time of the server and the directory of its cgroups (empty where there
- * are none), then waits: a fourth line means a clean end, the end of the input means that the server died. The owner is not an argument, so that no `ps` shows it as one.
+ * are none), then waits for more. `watch 6 a b` ends the runs a and b in 6 s unless it is told so again before that: they belong to
+ * sessions that another hub takes over when this one hangs. Any other line means a clean end, the end of the input that the
+ * server died. The owner is not an argument, so that no `ps` shows it as one.
  */
 
 /**
@@ -23,27 +25,65 @@ tell() {
     born $pid && [ "$pid@$start" = "$found" ] && kill -$1 $pid
   done
 }
-begin=$(date +%s) round=0 empty=0 asked=' '
-while [ $round -lt 100 ] && [ $empty -lt 2 ]; do
-  passed=$(($(date +%s) - begin))
-  [ $passed -lt 20 ] || break
-  empty=$((empty + 1)) round=$((round + 1))
-  if [ $passed -ge 3 ] || [ $round -gt 15 ]; then
-    hold
-    tell KILL
-  else
-    tell TERM
-  fi
-  [ $empty -ge 2 ] || sleep 0.2 || sleep 1
-done
+finish() {
+  begin=$(date +%s) round=0 empty=0 asked=' '
+  while [ $round -lt 100 ] && [ $empty -lt 2 ]; do
+    passed=$(($(date +%s) - begin))
+    [ $passed -lt 20 ] || break
+    empty=$((empty + 1)) round=$((round + 1))
+    if [ $passed -ge 3 ] || [ $round -gt 15 ]; then
+      hold
+      tell KILL
+    else
+      tell TERM
+    fi
+    [ $empty -ge 2 ] || sleep 0.2 || sleep 1
+  done
+}
 `;
 
-const SHELL_WAIT = `
+const SHELL_BEGIN = `
 trap '' HUP INT QUIT TERM PIPE TSTP
 exec 2>/dev/null
 IFS= read -r owner && IFS= read -r since && IFS= read -r groups || exit 0
-IFS= read -r word && exit 0
+`;
+
+/**
+ * A timer is a process of its own, since not every `sh` can read with a time limit. It is replaced as often as the server
+ * renews its lease; once it has begun to end runs it is left to it.
+ */
+const SHELL_WAIT = `
+timer=
+disarm() {
+  [ -z "$timer" ] || kill -USR1 $timer
+}
+arm() {
+  disarm
+  [ -z "$timer" ] || wait $timer
+  timer= limit=$1
+  shift
+  [ $# -gt 0 ] || return 0
+  (
+    trap 'kill -KILL $pause; exit 0' USR1
+    sleep $limit &
+    pause=$!
+    wait $pause
+    trap '' USR1
+    for run in "$@"; do
+      ( mark=${RUN_MARKER}=$run; finish; drop "${groupName('$owner', '$run')}" ) &
+    done
+    wait
+  ) &
+  timer=$!
+}
+while read -r word rest; do
+  [ "$word" = watch ] || { disarm; exit 0; }
+  arm $rest
+done
+disarm
 mark=${OWNER_MARKER}=$owner
+finish
+drop "${groupName('$owner', '')}"
 `;
 
 /** One grep over all of /proc; without -z, as in some busybox, two processes for each pid that is young enough. */
@@ -72,20 +112,23 @@ scan() { for file in $(marked); do young $file && echo "$pid@$start"; done; }
 
 /** What hid from every scan is still in the cgroup of its session. */
 const LINUX_GROUPS = `
-[ -n "$groups" ] || exit 0
-for group in "$groups/${groupName('$owner', '')}"*; do
-  tries=0
-  while [ -d "$group" ] && [ $tries -lt 20 ]; do
-    echo 1 >"$group/cgroup.kill"
-    find "$group" -depth -type d -exec rmdir {} \\; || rmdir "$group"
-    [ ! -d "$group" ] || sleep 0.1 || sleep 1
-    tries=$((tries + 1))
+drop() {
+  [ -n "$groups" ] || return 0
+  for group in "$groups/$1"*; do
+    tries=0
+    while [ -d "$group" ] && [ $tries -lt 20 ]; do
+      echo 1 >"$group/cgroup.kill"
+      find "$group" -depth -type d -exec rmdir {} \\; || rmdir "$group"
+      [ ! -d "$group" ] || sleep 0.1 || sleep 1
+      tries=$((tries + 1))
+    done
   done
-done
+}
 `;
 
 /** See darwin-processes.ts: two listings, and descendants too. What was found once stays ours while it lives. */
 const DARWIN_SCAN = `
+drop() { :; }
 hold() { tell STOP; }
 born() { start=$(ps -p $1 -o lstart= | tr -d ' '); }
 list() { ps -A -ww "$@" -o pid=,ppid=,stat=,lstart=,command=; }
@@ -155,6 +198,6 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK']) { try { proces
 
 export function watchdogCommand(platform: NodeJS.Platform): { file: string; args: string[] } {
   if (platform === 'win32') return { file: process.execPath, args: ['-e', WINDOWS_SCRIPT, WATCHDOG_NAME] };
-  const script = platform === 'linux' ? LINUX_SCAN + SHELL_LOOP + LINUX_GROUPS : DARWIN_SCAN + SHELL_LOOP;
-  return { file: '/bin/sh', args: ['-c', SHELL_WAIT + script, WATCHDOG_NAME] };
+  const parts = platform === 'linux' ? LINUX_SCAN + LINUX_GROUPS : DARWIN_SCAN;
+  return { file: '/bin/sh', args: ['-c', SHELL_BEGIN + parts + SHELL_LOOP + SHELL_WAIT, WATCHDOG_NAME] };
 }

@@ -8,6 +8,8 @@ import { watchdogCommand } from './watchdog-script.ts';
 export interface Watchdog {
   /** Undefined when it could not be started. */
   readonly pid: number | undefined;
+  /** Ends these runs in so many seconds, whatever has become of the server then, unless it is called again before. */
+  watch(seconds: number, runIds: readonly string[]): void;
   /** A clean end: the watchdog leaves without looking for anything. Never rejects. */
   stop(): Promise<void>;
 }
@@ -32,6 +34,7 @@ export function startWatchdog({ ownerId, groups = '', system = thisSystem, onPro
   let stopping: Promise<void> | undefined;
   let starts = 0;
   let child: ChildProcess | undefined;
+  let watched = false;
 
   function start(): void {
     starts++;
@@ -55,6 +58,12 @@ export function startWatchdog({ ownerId, groups = '', system = thisSystem, onPro
   return {
     get pid() {
       return child?.pid;
+    },
+    watch(seconds, runIds) {
+      // Elsewhere a run cannot be told from others without a search that takes longer than there is time.
+      if (system.platform === 'win32' || stopping || (!watched && runIds.length === 0)) return;
+      watched = runIds.length > 0;
+      child?.stdin?.write(`watch ${String(Math.max(1, Math.ceil(seconds)))} ${runIds.join(' ')}\n`);
     },
     stop: () => (stopping ??= child ? stopChild(child) : Promise.resolve()),
   };
