@@ -59,7 +59,7 @@ export class AgentProcess {
   readonly #query: Query;
   /** Settles when the exit has been reported to the listener. */
   readonly gone: Promise<void>;
-  readonly #unlend: () => void;
+  readonly #owner: ProcessOwner;
   #stopping: Promise<void> | undefined;
   #ended = false;
 
@@ -67,11 +67,11 @@ export class AgentProcess {
     this.#listener = listener;
     this.#child = claimed?.child ?? new AgentChild(owner);
     this.#input = claimed?.input ?? new InputQueue();
+    this.#owner = owner;
     if (launch.lease) {
       launch.lease.check();
-      owner.lend(this.#child.runId);
+      this.setLent(true);
     }
-    this.#unlend = () => owner.unlend(this.#child.runId);
     claimed?.askWith(this.#canUseTool);
     this.#query = claimed?.query ?? sdk.query({ prompt: this.#input, options: this.#options(launch) });
     this.gone = this.#consume();
@@ -86,9 +86,10 @@ export class AgentProcess {
     return !this.#ended && this.#child.alive;
   }
 
-  /** Its session stays with this machine from now on, whoever hears of it. */
-  keep(): void {
-    this.#unlend();
+  /** Whether it has to end when this server falls silent, since its session then runs elsewhere. */
+  setLent(lent: boolean): void {
+    if (lent) this.#owner.lend(this.#child.runId);
+    else this.#owner.unlend(this.#child.runId);
   }
 
   send(text: string, messageId: string): void {

@@ -109,7 +109,7 @@ export class Conversation {
       if (own) this.requests.settle(id, { behavior: 'deny', message: HUB_STOPPED, interrupt: true }, 'shutdown');
     if (this.atRest || this.requests.size > 0) return;
     if (this.decidedAway.lines.length > 0) return this.#services.tell({ kind: 'decided' });
-    this.#fail(hubStopped(undelivered.map(({ text }) => text)));
+    this.fail(hubStopped(undelivered.map(({ text }) => text)));
   }
 
   /** Everything that is alive waits for answers. */
@@ -325,7 +325,7 @@ export class Conversation {
   startFailed(error: unknown, reported: boolean): void {
     const undelivered = this.outbox.takeUndelivered();
     const result = startFailed(messageOf(error), reported ? [] : undelivered);
-    this.#fail(result);
+    this.fail(result);
   }
 
   /** The process has ended by itself. What it never read is for the next one, if it can have one. */
@@ -339,7 +339,7 @@ export class Conversation {
     const { untouched } = this.outbox;
     if (canRedeliver && this.times.heardNothing && untouched.length > 0) return untouched;
     const result = lostProcess(exit, this.outbox.takeUndelivered());
-    this.#fail(result, exit);
+    this.fail(result, exit);
     return [];
   }
 
@@ -365,7 +365,8 @@ export class Conversation {
     this.#reports.processGone();
   }
 
-  #fail(result: TurnResult, exit?: AgentExit): void {
+  /** The turn has nobody who could continue it. */
+  fail(result: TurnResult, exit?: AgentExit): void {
     this.#reports.processGone();
     this.#end(failed(result, exit));
   }

@@ -14,7 +14,7 @@ import { SystemClock } from './clock.ts';
 import type { OtherHubs } from './elsewhere.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './kept-files.ts';
-import type { EngineServices, SessionArchive } from './services.ts';
+import type { EngineServices, FleetLease, SessionArchive } from './services.ts';
 import { startWarnings } from './start-warnings.ts';
 
 /** What an engine takes from the program it lives in. Sessions work in `cwd` when nobody names a directory. */
@@ -24,6 +24,8 @@ export interface HostContext extends Host {
   readonly archive?: SessionArchive | undefined;
   /** Other hubs on the same store, where there may be any. */
   readonly others?: OtherHubs | undefined;
+  /** Where others share the archive. */
+  readonly lease?: FleetLease | undefined;
 }
 
 export interface HostedEngine {
@@ -31,12 +33,14 @@ export interface HostedEngine {
   readonly engine: Engine;
   /** Ends what an earlier engine left behind when it was killed. Resolves when its processes are gone; never rejects. */
   sweep(): Promise<void>;
+  /** Processes of sessions that others could take over may go on for so long; called again and again while they may. */
+  extendLease(ms: number): void;
   /** Loads the Agent SDK, and warms a spare where that is wanted, before the first session needs it. */
   preload(): void;
 }
 
 /** An engine with the services of this machine: real processes, real transcripts, an audit log. */
-export function hostEngine(settings: Settings, { log, archive, others, ...host }: HostContext): HostedEngine {
+export function hostEngine(settings: Settings, { log, archive, others, lease, ...host }: HostContext): HostedEngine {
   const configDir = claudeConfigDir(host);
   const warn = (line: string): void => log('warn', line);
   const audit = openAudit({ path: settings.auditLog, warn });
@@ -54,6 +58,7 @@ export function hostEngine(settings: Settings, { log, archive, others, ...host }
     audit,
     ...(archive && { archive }),
     ...(others && { others }),
+    ...(lease && { lease }),
     configDir,
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
     findGitBash: () => findGitBash(host, settings.gitBashPath),
@@ -86,6 +91,7 @@ export function hostEngine(settings: Settings, { log, archive, others, ...host }
       );
       await owner.sweep().catch((error: unknown) => warn(String(error)));
     },
+    extendLease: (ms) => owner.extend(ms),
     preload() {
       driver.preload().catch((error: unknown) => log('debug', `preload: ${String(error)}`));
       if (settings.prewarm) {

@@ -7,6 +7,7 @@ import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { DiskResumes } from './disk-resumes.ts';
 import type { DrivenSession, Order, OrderedBy, OrderOutcomes } from './elsewhere.ts';
+import { FleetMember } from './fleet-member.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { rewindCopiesDir } from './kept-files.ts';
 import { bringMissing } from './missing-values.ts';
@@ -47,6 +48,8 @@ export class Engine {
   readonly #worktrees: SessionWorktrees;
   /** What can be done with the work of a session. */
   readonly work: WorkspaceActions;
+  /** What it does as one of several that share a store. */
+  readonly fleet: FleetMember;
   readonly #host: SessionHost;
   readonly #recall: SessionRecall;
   readonly #diskResumes: DiskResumes;
@@ -80,6 +83,7 @@ export class Engine {
     };
     this.#host = new SessionHost(parts);
     this.#recall = new SessionRecall(parts, this.#host);
+    this.fleet = new FleetMember(this.#registry, this.#recall);
     this.#diskResumes = new DiskResumes(parts, this.#host);
     this.work = new WorkspaceActions({
       worktrees: this.#worktrees,

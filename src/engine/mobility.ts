@@ -1,5 +1,6 @@
 import type { SessionOptions } from '../schema/session-options.ts';
 import { liesIn } from './directories.ts';
+import { runsElsewhere } from './session-errors.ts';
 import type { SessionSeed } from './session-types.ts';
 
 /** The options whose values are never stored: whoever continues the session in another process has to bring them again. */
@@ -32,4 +33,39 @@ export function canMove(
     restored?.movable !== false &&
     liesIn([sharedWorkspace], rules.policy.directories.realPath(cwd))
   );
+}
+
+/** Whether a session may go to another hub, and whether it has. */
+export class Mobility {
+  readonly #sharedWorkspace: string | undefined;
+  #movable: boolean;
+  /** Another hub has it; what is here is only a copy. */
+  hasLeft = false;
+
+  constructor(seed: Portable, sharedWorkspace: string | undefined) {
+    this.#sharedWorkspace = sharedWorkspace;
+    this.#movable = canMove(seed, sharedWorkspace);
+  }
+
+  get movable(): boolean {
+    return this.#movable;
+  }
+
+  /** Returns whether that is new. */
+  stays(): boolean {
+    const changes = this.#movable;
+    this.#movable = false;
+    return changes;
+  }
+
+  /** Returns whether that changes anything. */
+  mayMoveAgain({ options, rules, worktree }: Omit<Portable, 'restored'>): boolean {
+    if (this.#movable) return false;
+    this.#movable = canMove({ options, rules, worktree }, this.#sharedWorkspace);
+    return this.#movable;
+  }
+
+  checkOwned(sessionId: string): void {
+    if (this.hasLeft) throw runsElsewhere(sessionId);
+  }
 }

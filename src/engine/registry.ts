@@ -6,6 +6,12 @@ export interface Place {
   session: Session | undefined;
 }
 
+export interface Places {
+  /** Also those that a session at rest would hand over. */
+  readonly free: number;
+  readonly max: number;
+}
+
 interface Leaving {
   readonly session: Session;
   vacate(): Promise<void>;
@@ -80,6 +86,12 @@ export class Registry {
       this.#places.delete(place);
       if (leaving) this.#handingOver.delete(leaving.session);
     }
+  }
+
+  get places(): Places {
+    const max = this.#maxProcesses;
+    const handedOver = this.#withProcess().filter((one) => one.parkable && !this.#handingOver.has(one)).length;
+    return { free: Math.max(0, max - this.#occupied() + handedOver), max };
   }
 
   #take(place: Place): Leaving | undefined {

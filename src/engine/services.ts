@@ -25,6 +25,8 @@ export interface EngineServices {
   archive?: SessionArchive;
   /** Other hubs on the same store, where there may be any. */
   others?: OtherHubs;
+  /** Where others share the archive. */
+  lease?: FleetLease;
   /** Where Claude Code keeps what it knows of this user. */
   configDir: string;
   /** Whether a person has trusted this very project in Claude Code. */
@@ -40,6 +42,12 @@ export interface EngineServices {
   log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;
   /** Ends the services themselves, when the last session has gone. */
   release?: () => Promise<void>;
+}
+
+/** The right to run sessions that another process takes over once this one has been silent for too long. */
+export interface FleetLease {
+  /** Renewed so recently that nobody else can have taken one. */
+  readonly held: boolean;
 }
 
 export interface SessionArchive {

@@ -34,6 +34,21 @@ export function heldElsewhere(
   );
 }
 
+/** Another hub may have taken it over, and would run it too. */
+export function outOfTouch(sessionId: string): DomainError {
+  return new DomainError(
+    'UNAVAILABLE',
+    `This hub has lost touch with the store that it shares: session ${sessionId} may run on another one by now. Try again.`,
+  );
+}
+
+export function runsElsewhere(sessionId: string): DomainError {
+  return new DomainError(
+    'UNAVAILABLE',
+    `Session ${sessionId} was taken over by another hub. Try again; what you sent last may not have arrived.`,
+  );
+}
+
 export function cannotSwitch(session: Session, mode: PermissionMode): DomainError {
   return new DomainError(
     'SESSION_BUSY',

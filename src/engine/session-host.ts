@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
+import type { LaunchLease } from '../driver/agent-process.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import type { Approvals } from './approvals.ts';
 import { withReason } from './launch-plan.ts';
@@ -11,6 +12,7 @@ import type { Registry } from './registry.ts';
 import type { Rules } from './rules.ts';
 import type { EngineServices } from './services.ts';
 import { SessionElsewhere, withoutTimers, type SendAnswer } from './session-elsewhere.ts';
+import { outOfTouch } from './session-errors.ts';
 import { withPartialMessages } from './session-setup.ts';
 import type { SessionTrail } from './session-trail.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
@@ -144,10 +146,12 @@ export class SessionHost {
       launch: async (asked, listener) => {
         const session = registry.find(asked.sessionId);
         const { launches } = session?.rules ?? rules;
+        const lease = session?.movable === true ? launchLease(session, services) : undefined;
+        lease?.check();
         launches.checkSandbox();
         const { launch, warnings } = await launches.plan(asked.options, session?.worktree);
         session?.warnings.push(...warnings);
-        return driver.launch({ ...asked, ...launch }, listener);
+        return driver.launch({ ...asked, ...launch, lease }, listener);
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       lockTranscript: (id) => this.transcripts.lock(id),
@@ -223,4 +227,12 @@ export class SessionHost {
     this.#tools = known;
     this.#parts.stream.tell({ kind: 'tools', tools: known });
   }
+}
+
+function launchLease({ id }: Session, { lease }: EngineServices): LaunchLease {
+  return {
+    check: () => {
+      if (lease?.held === false) throw outOfTouch(id);
+    },
+  };
 }

@@ -1,5 +1,7 @@
 import type { Settings } from '../config/load-settings.ts';
+import { DomainError } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
+import type { StoredSession } from '../schema/store.ts';
 import type { ConnectedClient } from './approvals.ts';
 import { Mirrors } from './mirrors.ts';
 import { isThisUser } from './principal.ts';
@@ -10,6 +12,8 @@ import type { RecalledSession, SessionArchive } from './services.ts';
 import type { EngineParts, SessionHost } from './session-host.ts';
 import type { SessionSeed } from './session-types.ts';
 import type { Session } from './session.ts';
+
+const NOTHING = { events: [], lastEventId: 0, droppedThrough: 0, requests: [], messages: [], grants: [] };
 
 /** Sessions that only the store remembers: brought back when somebody asks for one. */
 export class SessionRecall {
@@ -75,8 +79,16 @@ export class SessionRecall {
     const { services, registry } = this.#parts;
     const rows = await services.archive?.list({ limit, ...(principal !== undefined && { principal }) });
     const unknown = (rows ?? []).filter(({ id }) => !registry.find(id));
-    const nothing = { events: [], lastEventId: 0, droppedThrough: 0, requests: [], messages: [], grants: [] };
-    return Promise.all(unknown.map((row) => this.#revived({ row, ...nothing })));
+    return Promise.all(unknown.map((row) => this.#revived({ row, ...NOTHING })));
+  }
+
+  /** Throws if a session of another hub could not be continued here, or may not be by the rules of this one. */
+  async checkCanRun(row: StoredSession): Promise<void> {
+    const session = await this.#revived({ row, ...NOTHING });
+    this.#parts.rules.checkMayDrive(session);
+    this.#host.checkDirectory(session);
+    if (!session.movable)
+      throw new DomainError('UNAVAILABLE', `Session ${row.id} works in a directory that this hub does not share.`);
   }
 
   /** What was decided on sessions that lacked their variables, where this connection of their owner brings them. */

@@ -10,7 +10,7 @@ import { Conversation } from './conversation.ts';
 import { deferred } from './deferred.ts';
 import { stillHolds } from './grant-recheck.ts';
 import { handoverText } from './handover.ts';
-import { canMove } from './mobility.ts';
+import { Mobility } from './mobility.ts';
 import { NoticeStream, type SessionNotice } from './notices.ts';
 import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
@@ -19,12 +19,13 @@ import type { ProcessHolder } from './process-holder.ts';
 import { ownAsk, type OpenRequest, type Source } from './requests.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
 import type { Rules } from './rules.ts';
-import { cannotSwitch } from './session-errors.ts';
+import { cannotSwitch, outOfTouch, runsElsewhere } from './session-errors.ts';
 import { SessionFacts } from './session-facts.ts';
 import { SessionProcess, type Occasion } from './session-process.ts';
 import { SessionRewinds } from './session-rewinds.ts';
 import type { RestoredSession, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
 import { SessionWork, withoutWorkspaces } from './session-work.ts';
+import { lostTouch } from './turn-result.ts';
 import { workOf } from './work.ts';
 
 /** How long an interrupt may take before the process is ended instead. */
@@ -51,8 +52,7 @@ export class Session extends SessionFacts {
   readonly #sessionProcess: SessionProcess;
   readonly #rewinds: SessionRewinds;
   #rules: Rules;
-  #movable: boolean;
-  #hasLeft = false;
+  readonly #mobility: Mobility;
   #lastReply: Promise<unknown> = Promise.resolve();
 
   constructor(seed: SessionSeed, services: SessionServices) {
@@ -64,7 +64,7 @@ export class Session extends SessionFacts {
     this.restored = seed.restored;
     this.missing = seed.restored?.missing ?? [];
     this.services = services;
-    this.#movable = canMove(seed, services.sharedWorkspace);
+    this.#mobility = new Mobility(seed, services.sharedWorkspace);
     this.conversation = new Conversation(
       {
         ...seed,
@@ -90,7 +90,10 @@ export class Session extends SessionFacts {
         },
         seed.worktree,
       );
-    if (services.onNotice) this.notices.subscribe((notice) => services.onNotice?.(this, notice));
+    if (services.onNotice)
+      this.notices.subscribe((notice) => {
+        if (!this.hasLeft) services.onNotice?.(this, notice);
+      });
     const process = {
       ...seed,
       streamsText: seed.streamsText === true,
@@ -122,33 +125,48 @@ export class Session extends SessionFacts {
 
   /** Another hub may take it over when this one is gone. */
   get movable(): boolean {
-    return this.#movable;
+    return this.#mobility.movable;
   }
 
   /** Another hub could not continue it from here on: it stays with this machine. */
   stays(reason: string): void {
-    if (!this.#movable) return;
-    this.#movable = false;
+    if (!this.#mobility.stays()) return;
     this.services.debug(`session ${this.id} stays with this machine: ${reason}`);
+    this.process.live?.setLent(false);
     this.notices.tell({ kind: 'changed' });
   }
 
   /** What made it stay is repaired. */
   mayMoveAgain(): void {
-    const { options, rules, worktree, missing } = this;
-    if (this.#movable || missing.length > 0) return;
-    this.#movable = canMove({ options, rules, worktree }, this.services.sharedWorkspace);
+    if (this.missing.length > 0 || !this.#mobility.mayMoveAgain(this)) return;
+    this.process.live?.setLent(true);
     this.notices.tell({ kind: 'changed' });
   }
 
   /** It runs elsewhere than it did: whoever waits for it has to look for it again. */
   get hasLeft(): boolean {
-    return this.#hasLeft;
+    return this.#mobility.hasLeft;
   }
 
   leave(): void {
-    this.#hasLeft = true;
+    this.#mobility.hasLeft = true;
     this.notices.tell({ kind: 'changed' });
+  }
+
+  /** This hub may no longer run it. Requests stay open; a turn at work rests, and says why. */
+  async loseTouch(): Promise<void> {
+    if (!this.holdsPlace) return;
+    if (this.keepsRequests && this.state === 'waiting') this.conversation.detach();
+    else if (!this.conversation.atRest) this.conversation.fail(lostTouch(this.conversation.outbox.takeUndelivered()));
+    this.process.abortStart(outOfTouch(this.id));
+    await this.dispose();
+  }
+
+  /** Another hub has it: from here on nothing that happens to this copy is told to anybody. */
+  async disown(): Promise<void> {
+    this.leave();
+    this.process.abortStart(runsElsewhere(this.id));
+    await this.suspend();
   }
 
   /** A process that may be closed without losing anything. */
@@ -160,6 +178,7 @@ export class Session extends SessionFacts {
 
   /** Hands a message over. Resolves when a live process has it, or a new one has reported its start. */
   async prompt(text: string): Promise<void> {
+    this.#mobility.checkOwned(this.id);
     const { lines } = this.conversation.decidedAway;
     const message = {
       id: randomUUID(),
@@ -182,6 +201,7 @@ export class Session extends SessionFacts {
 
   /** Starts a process again for a session whose requests were decided while it had none. */
   async handOver(): Promise<void> {
+    this.#mobility.checkOwned(this.id);
     const { decidedAway, outbox } = this.conversation;
     if ((this.state !== 'running' && !this.atRest) || decidedAway.lines.length === 0) return;
     const message = { id: randomUUID(), text: handoverText(decidedAway.lines, outbox.takeUndelivered()) };
@@ -274,6 +294,7 @@ export class Session extends SessionFacts {
 
   /** As `respond`, with a decision already made. Throws if the request had its outcome. */
   decide(requestId: string, decision: Decision, source: Source, by?: Principal): void {
+    this.#mobility.checkOwned(this.id);
     this.conversation.decide(requestId, decision, source, by?.id);
   }
 
@@ -286,6 +307,7 @@ export class Session extends SessionFacts {
 
   /** Escape: the turn stops, the session stays. Resolves when it has stopped; a message that waited is taken up then. */
   async interrupt(): Promise<boolean> {
+    this.#mobility.checkOwned(this.id);
     if (!this.conversation.interrupt()) return false;
     // A turn that has not begun cannot be stopped.
     await this.process.startSettled();
@@ -307,6 +329,7 @@ export class Session extends SessionFacts {
 
   /** Final. Resolves when the process and all it started are gone. */
   async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
+    this.#mobility.checkOwned(this.id);
     if (!this.conversation.cancel(reason, source, settledAs)) return false;
     this.process.abortStart(new DomainError('CANCELLED', `The session was cancelled: ${reason}`));
     await this.dispose();
@@ -362,6 +385,7 @@ export class Session extends SessionFacts {
   }
 
   #told(event: ConversationEvent): void {
+    if (this.hasLeft) return;
     switch (event.kind) {
       case 'changed':
         return this.notices.tell({ kind: 'changed' });

@@ -42,6 +42,11 @@ export function hubStopped(undelivered: string[]): TurnResult {
   return failed(`${HUB_STOPPED}${sendAgain(undelivered)}`, 'hub_stopped');
 }
 
+export function lostTouch(undelivered: string[]): TurnResult {
+  const text = `the hub lost touch with the store while it worked; reply to continue${sendAgain(undelivered)}`;
+  return failed(text, 'hub_stopped');
+}
+
 /** There was no process to stop: it had been given back while the session waited. */
 export function interruptedWaiting(undelivered: string[]): TurnResult {
   const text = `The turn was interrupted while it waited for an answer.${sendAgain(undelivered)}`;

@@ -62,6 +62,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
 
     const memory = await openMemory({
       settings,
+      version,
       now: Date.now,
       log: host.log,
       onFenced: () => {
@@ -73,12 +74,17 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     const stateKey = await stateKeyIn(memory.store);
 
     const fleet = await joinFleet(memory);
-    const hosted = hostEngine(settings, { ...host, archive: memory.journal, others: fleet?.others });
+    const hosted = hostEngine(settings, {
+      ...host,
+      archive: memory.journal,
+      lease: memory.lease,
+      others: fleet?.others,
+    });
     const { engine } = hosted;
     undo.push(() => engine.close());
     // A session that is taken up must not find its own process of the life before in its way.
     await hosted.sweep();
-    await memory.restore(engine);
+    await memory.restore(hosted);
     const runner = fleet?.runOrders(engine, host.log);
     undo.push(async () => runner?.close());
 

@@ -3,13 +3,16 @@ import type { Engine } from '../engine/engine.ts';
 import type { Grant, GrantEnd } from '../engine/grants.ts';
 import type { EngineNotice } from '../engine/notices.ts';
 import type { RecalledSession, SessionArchive } from '../engine/services.ts';
+import { runsElsewhere } from '../engine/session-errors.ts';
 import type { Session } from '../engine/session.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
 import type { Change, HubRef, StoredEvent, StoredSession } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
+import { sessionOf } from '../store/plan.ts';
 import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
 import { storedEvents } from './stored-events.ts';
+import { hostOf, unfinishedOn } from './take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
 /** What nobody waits for is gathered for this long: each write costs a flush of the disk. */
@@ -51,6 +54,7 @@ export class Journal implements SessionArchive {
   /** A request that a rule refused at once was never opened for anybody. */
   readonly #openRequests = new Set<string>();
   readonly #messages = new Set<string>();
+  #engine: Engine | undefined;
   #noticed = 0;
   #written = 0;
   #waiting: Waiting[] = [];
@@ -68,6 +72,7 @@ export class Journal implements SessionArchive {
 
   /** From now on everything that happens in the engine is written. */
   follow(engine: Engine): void {
+    this.#engine = engine;
     engine.stream.subscribe((notice) => this.#note(notice));
   }
 
@@ -94,10 +99,7 @@ export class Journal implements SessionArchive {
     const { store, by } = this.#options;
     const known = await store.session(sessionId);
     if (!known) return undefined;
-    const isOurs = known.runsOn.hub === by.hub && known.runsOn.fence === by.fence;
-    const row = isOurs ? known : (await store.claimSessions(by, [sessionId]))[0];
-    if (!row)
-      throw new DomainError('UNAVAILABLE', `Session ${sessionId} runs on the hub ${known.runsOn.hub}; ask there.`);
+    const row = isSameLife(known.runsOn, by) ? known : await this.#claim(known);
     const requests = await store.inbox({ sessionId, limit: 1_000 });
     const messages = await store.messages(sessionId);
     const { events, lastId, droppedThrough } = await storedEvents(store, sessionId);
@@ -114,6 +116,24 @@ export class Journal implements SessionArchive {
     };
   }
 
+  /** Of an earlier life of this hub, or of a hub that is gone; throws where it is not ours to have. */
+  async #claim(known: StoredSession): Promise<StoredSession> {
+    const { store, by } = this.#options;
+    const { id, runsOn, movable } = known;
+    if (runsOn.hub !== by.hub) {
+      const lease = (await store.leases()).find(({ hub }) => hub === runsOn.hub);
+      const host = hostOf(lease?.info, runsOn.hub);
+      if (lease?.expired === false)
+        throw new DomainError('UNAVAILABLE', `Session ${id} runs on another hub (${host}); ask there.`);
+      if (movable !== true)
+        throw new DomainError('UNAVAILABLE', `Session ${id} stays with the machine ${host}, which is away.`);
+      await this.#engine?.fleet.checkCanRun(known);
+    }
+    const [row] = await store.claimSessions(by, [id]);
+    if (row) return row;
+    throw new DomainError('UNAVAILABLE', `Session ${id} is being taken over by another hub. Try again.`);
+  }
+
   async ownerOf(sessionId: string): Promise<string | undefined> {
     return (await this.#options.store.session(sessionId))?.principal;
   }
@@ -124,16 +144,7 @@ export class Journal implements SessionArchive {
 
   /** Ids of sessions that were at work or waited when this hub last stopped. */
   async unfinished(): Promise<string[]> {
-    const { store, by } = this.#options;
-    const tags = ['starting', 'running', 'waiting', 'interrupting'] as const;
-    const ids: string[] = [];
-    let after: string | undefined;
-    do {
-      const page = await store.sessions({ tags, hub: by.hub, limit: 200, ...(after !== undefined && { after }) });
-      ids.push(...page.items.map(({ id }) => id));
-      after = page.next;
-    } while (after !== undefined);
-    return ids;
+    return (await unfinishedOn(this.#options.store, this.#options.by.hub)).map(({ id }) => id);
   }
 
   grantAdded(grant: Grant): void {
@@ -259,27 +270,67 @@ export class Journal implements SessionArchive {
         this.#failure = undefined;
         return;
       } catch (error) {
-        if (error instanceof StoreConflict) return this.#writeEach(changes, error);
-        this.#fail(unavailable(messageOf(error)));
+        if (!(error instanceof StoreConflict)) this.#fail(unavailable(messageOf(error)));
+        else if (error.conflict !== 'fenced') return this.#writeEach(changes);
+        else if (error.stored === undefined) return this.#end(error);
+        else {
+          const left = await this.#withoutTaken(changes).catch(() => changes);
+          if (left.length === 0) return;
+          const isLess = left.length < changes.length;
+          changes = left;
+          if (isLess) continue;
+        }
         await this.#pause(pause);
       }
     }
   }
 
   /** One change that the store refuses must not keep the others from being stored. */
-  async #writeEach(changes: readonly Change[], conflict: StoreConflict): Promise<void> {
-    const { store, by, log, onFenced } = this.#options;
-    if (conflict.conflict === 'fenced') {
-      this.#fail(unavailable(conflict.message));
-      onFenced();
-      this.#closed = true;
-      return;
-    }
+  async #writeEach(changes: readonly Change[]): Promise<void> {
+    const { store, by, log } = this.#options;
     for (const change of changes) {
       await store.write([change], by).catch((error: unknown) => {
         log('error', `not stored (${change.type}): ${messageOf(error)}`);
       });
     }
+  }
+
+  /** This life of the hub is over. */
+  #end(conflict: StoreConflict): void {
+    this.#fail(unavailable(conflict.message));
+    this.#options.onFenced();
+    this.#closed = true;
+  }
+
+  /** Gives up the sessions that another hub has taken over, and returns the changes to all others. */
+  async #withoutTaken(changes: readonly Change[]): Promise<readonly Change[]> {
+    const taken = new Set<string>();
+    for (const id of new Set(changes.map(sessionOf))) {
+      if (id !== undefined && (await this.#isTaken(id))) taken.add(id);
+    }
+    for (const id of taken) this.#giveUp(id);
+    return changes.filter((change) => !taken.has(sessionOf(change) ?? ''));
+  }
+
+  /** Gives up those of the sessions that another hub has taken over. */
+  async checkOwned(sessions: readonly Session[]): Promise<void> {
+    for (const { id } of sessions) if (await this.#isTaken(id)) this.#giveUp(id);
+  }
+
+  async #isTaken(sessionId: string): Promise<boolean> {
+    const row = await this.#options.store.session(sessionId);
+    return row !== undefined && !isSameLife(row.runsOn, this.#options.by);
+  }
+
+  /** Whoever waits for it to be stored waits in vain. That may not be all who wait; the others look again. */
+  #giveUp(sessionId: string): void {
+    const session = this.#engine?.find(sessionId);
+    if (!session) return;
+    this.#touched.delete(session);
+    this.#engine?.fleet.disown(session).catch((error: unknown) => this.#options.log('warn', messageOf(error)));
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { reject } of waiting) reject(runsElsewhere(sessionId));
   }
 
   #release(): void {
@@ -305,6 +356,10 @@ export class Journal implements SessionArchive {
       };
     });
   }
+}
+
+function isSameLife(a: HubRef, b: HubRef): boolean {
+  return a.hub === b.hub && a.fence === b.fence;
 }
 
 function eventRow(sessionId: string, { id, type, at, body, original }: SessionEvent): StoredEvent {

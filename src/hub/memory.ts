@@ -2,16 +2,17 @@ import { createHash } from 'node:crypto';
 import os from 'node:os';
 import { removeOldAudit } from '../audit/retention.ts';
 import type { Settings } from '../config/load-settings.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { HostedEngine } from '../engine/engine-host.ts';
 import { eventLimits } from '../engine/event-log.ts';
+import type { Places } from '../engine/registry.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { openStore } from '../store/open-store.ts';
 import { Journal } from './journal.ts';
+import { Lease, LEASE_TIMES, uptime } from './lease.ts';
+import { TakeOver } from './take-over.ts';
 
-const LEASE_MS = 15_000;
-const RENEW_MS = 2_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_AT_ONCE = 200;
 const DAY_MS = 86_400_000;
@@ -23,17 +24,29 @@ export interface HubMemory {
   /** This life of this hub. */
   readonly by: HubRef;
   readonly journal: Journal;
+  readonly lease: Lease;
   /** Takes up where the last life of this hub stopped. From now on all that happens is stored. */
-  restore(engine: Engine): Promise<void>;
+  restore(hosted: Pick<HostedEngine, 'engine' | 'extendLease'>): Promise<void>;
   /** After the engine is closed. */
   close(): Promise<void>;
+}
+
+/** What hubs on one store know of each other. */
+export interface HubInfo {
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly places: Places;
+  /** Sessions in it can be taken over by this hub. */
+  readonly sharedWorkspace?: string;
 }
 
 export interface MemoryOptions {
   readonly settings: Pick<
     Settings,
-    'stateDir' | 'store' | 'retainDays' | 'retainAuditDays' | 'auditLog' | 'eventBufferSize'
+    'stateDir' | 'store' | 'sharedWorkspace' | 'retainDays' | 'retainAuditDays' | 'auditLog' | 'eventBufferSize'
   >;
+  readonly version: string;
   readonly now: () => number;
   readonly log: (level: 'debug' | 'warn' | 'error', line: string) => void;
   /** Another life of this hub has begun: this one has to end. */
@@ -41,25 +54,31 @@ export interface MemoryOptions {
 }
 
 /** What the hub remembers: the store, its right to write, and what is written. */
-export async function openMemory({ settings, now, log, onFenced }: MemoryOptions): Promise<HubMemory> {
+export async function openMemory({ settings, version, now, log, onFenced }: MemoryOptions): Promise<HubMemory> {
   const store = await openStore({
     url: settings.store,
     stateDir: settings.stateDir,
     warn: (line) => log('warn', line),
     bounds: eventLimits(settings),
   });
-  const info = { host: os.hostname(), pid: process.pid };
-  const { hub, fence } = await store.acquireLease(hubId(settings), LEASE_MS, info).catch(async (error: unknown) => {
+  let placesOf = (): Places => ({ free: 0, max: 0 });
+  const { sharedWorkspace } = settings;
+  const info = (): HubInfo => ({
+    ...{ host: os.hostname(), pid: process.pid, version, places: placesOf() },
+    ...(sharedWorkspace !== undefined && { sharedWorkspace }),
+  });
+  const since = uptime();
+  const acquired = store.acquireLease(hubId(settings), LEASE_TIMES.ttlMs, { ...info() });
+  const { hub, fence } = await acquired.catch(async (error: unknown) => {
     await store.close();
     throw error;
   });
   const by: HubRef = { hub, fence };
+  const isShared = sharedWorkspace !== undefined;
+  const lease = new Lease({ store, by, info: () => ({ ...info() }), isShared, log, onFenced }, since);
   const journal = new Journal({ store, by, now, log, onFenced });
   const timers: NodeJS.Timeout[] = [];
 
-  const renew = (): void => {
-    store.renewLease(by, LEASE_MS, info).catch((error: unknown) => log('debug', `lease: ${messageOf(error)}`));
-  };
   const forget = async (): Promise<void> => {
     const before = Math.trunc(now() - settings.retainDays * DAY_MS);
     while ((await store.forget({ before, limit: FORGET_AT_ONCE })).more);
@@ -73,17 +92,31 @@ export async function openMemory({ settings, now, log, onFenced }: MemoryOptions
     store,
     by,
     journal,
-    async restore(engine) {
+    lease,
+    async restore({ engine, extendLease }) {
       journal.follow(engine);
       for (const id of await journal.unfinished()) {
         await engine.recall(id).catch((error: unknown) => log('error', `session ${id}: ${messageOf(error)}`));
       }
-      timers.push(setInterval(renew, RENEW_MS).unref(), setInterval(forgetQuietly, FORGET_EVERY_MS).unref());
+      placesOf = () => engine.fleet.places;
+      const takeOver = new TakeOver({ store, by, engine, log });
+      lease.listen({
+        onRenewed(heldForMs) {
+          extendLease(heldForMs);
+          if (isShared) void takeOver.look();
+        },
+        onLost() {
+          engine.fleet.loseTouch().catch((error: unknown) => log('error', messageOf(error)));
+        },
+        onRegained: () => journal.checkOwned(engine.fleet.movable),
+      });
+      timers.push(setInterval(forgetQuietly, FORGET_EVERY_MS).unref());
       forgetQuietly();
     },
     async close() {
       for (const timer of timers) clearInterval(timer);
       await journal.close(LAST_WRITE_MS);
+      await lease.close();
       await store.releaseLease(by).catch(() => undefined);
       await store.close();
     },

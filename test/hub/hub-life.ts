@@ -4,9 +4,10 @@ import type { AgentLaunch, AgentListener, AgentProcess } from '../../src/driver/
 import type { Decision } from '../../src/driver/permission-ask.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import type { AuditRecord } from '../../src/engine/services.ts';
+import type { AuditRecord, FleetLease } from '../../src/engine/services.ts';
 import { joinFleet } from '../../src/hub/fleet/fleet.ts';
 import { Journal } from '../../src/hub/journal.ts';
+import type { HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { permissionAsk } from '../forms/open-request.ts';
 import { heardAs, IDLE, resultEvent, RUNNING, STARTED, textEvent, type Said } from '../harness/agent-messages.ts';
@@ -53,6 +54,8 @@ export class FakeAgent {
     this.#listener.onExit({ code: null, signal: 'SIGKILL', stderr: '', error: undefined });
   }
 
+  setLent(): void {}
+
   stop(): Promise<void> {
     this.alive = false;
     return Promise.resolve();
@@ -62,6 +65,7 @@ export class FakeAgent {
 export interface HubLife {
   readonly engine: Engine;
   readonly journal: Journal;
+  readonly by: HubRef;
   readonly clock: ManualClock;
   readonly agents: FakeAgent[];
   readonly audit: AuditRecord[];
@@ -87,6 +91,7 @@ export interface FleetPlace {
   readonly places?: { free: number; max: number };
   /** Whether it knows the others. */
   readonly isFleet?: boolean;
+  readonly lease?: FleetLease;
 }
 
 /** Called around every write of the journal. */
@@ -97,7 +102,7 @@ export async function beginLife(
   argv: readonly string[] = [],
   watch: WriteWatcher = () => undefined,
   warn: (line: string) => void = unexpected,
-  { hub: name = 'hub', sharedWorkspace, places = { free: 10, max: 10 }, isFleet = false }: FleetPlace = {},
+  { hub: name = 'hub', sharedWorkspace, places = { free: 10, max: 10 }, isFleet = false, lease }: FleetPlace = {},
 ): Promise<HubLife> {
   const clock = new ManualClock();
   clock.setWallTime(Date.now());
@@ -144,6 +149,7 @@ export async function beginLife(
     audit: { record: (entry) => void audit.push(entry) },
     archive: journal,
     ...(fleet && { others: fleet.others }),
+    ...(lease && { lease }),
     configDir: '',
     isTrusted: () => Promise.resolve(true),
     baseEnv: {},
@@ -153,6 +159,7 @@ export async function beginLife(
     fenced: false,
     engine,
     journal,
+    by: { hub, fence },
     clock,
     agents,
     audit,

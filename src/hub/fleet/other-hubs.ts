@@ -136,7 +136,7 @@ export class StoreFleet implements OtherHubs {
 
   /** Its hub is away, and it may run here as well. */
   async #canTakeOver(hub: string, movable: boolean): Promise<boolean> {
-    return movable && (await this.#findHub(hub)).isAway;
+    return movable && (await this.#findHub(hub)).isAway && (await this.#findHub(this.#by.hub)).sharesWorkspace;
   }
 
   async #findHub(id: string): Promise<Hub> {

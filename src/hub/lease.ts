@@ -1,0 +1,150 @@
+import os from 'node:os';
+import type { FleetLease } from '../engine/services.ts';
+import { messageOf } from '../errors/errors.ts';
+import type { HubRef } from '../schema/store.ts';
+import { StoreConflict, type StoreLeases } from '../store/contract.ts';
+
+export interface LeaseTimes {
+  /** After which others take over, by the store's clock. */
+  readonly ttlMs: number;
+  readonly renewMs: number;
+  /** For how long it counts as held after the last renewal. What runs has ended before anybody else may start it. */
+  readonly heldMs: number;
+}
+
+export const LEASE_TIMES: LeaseTimes = { ttlMs: 15_000, renewMs: 2_000, heldMs: 6_000 };
+
+export interface LeaseOptions {
+  readonly store: Pick<StoreLeases, 'renewLease'>;
+  readonly by: HubRef;
+  /** What other hubs need to know of this one. */
+  readonly info: () => Record<string, unknown>;
+  /** Whether any session could be taken over. */
+  readonly isShared: boolean;
+  readonly log: (level: 'debug' | 'warn', line: string) => void;
+  /** Another life of this hub has begun. */
+  readonly onFenced: () => void;
+  readonly times?: LeaseTimes | undefined;
+  /** Milliseconds that also pass while the machine sleeps or the process is stopped. */
+  readonly elapsed?: () => number;
+}
+
+export interface LeaseListener {
+  /** It is held for so long from now on. */
+  onRenewed(heldForMs: number): void;
+  /** Others may take over what can move. */
+  onLost(): void;
+  /** Renewed after it was lost: find out what others have taken in the meantime, before anything is started again. */
+  onRegained(): Promise<void>;
+}
+
+/** Node's own monotonic clock stands still while a machine sleeps; other hubs do not wait for that. */
+export const uptime = (): number => os.uptime() * 1000;
+
+/**
+ * This hub's right to the sessions that others could take over. It is renewed apart from all other work, and counts from
+ * the beginning of the last renewal that succeeded: later than that the store may have taken it back.
+ */
+export class Lease implements FleetLease {
+  readonly #options: LeaseOptions;
+  readonly #times: LeaseTimes;
+  readonly #elapsed: () => number;
+  #renewedAt: number;
+  #listener: LeaseListener | undefined;
+  #isLost = false;
+  #renewing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #lossTimer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** Just after it was acquired; `since` is when that began, by `elapsed`. */
+  constructor(options: LeaseOptions, since: number) {
+    this.#options = options;
+    this.#times = options.times ?? LEASE_TIMES;
+    this.#elapsed = options.elapsed ?? uptime;
+    this.#renewedAt = since;
+    this.#watchForLoss();
+    this.#schedule(this.#times.renewMs);
+  }
+
+  get held(): boolean {
+    return !this.#options.isShared || (!this.#isLost && this.#heldForMs > 0);
+  }
+
+  listen(listener: LeaseListener): void {
+    this.#listener = listener;
+    if (this.#isLost) listener.onLost();
+    // There is more to tell the others from here on.
+    if (this.#renewing) return;
+    clearTimeout(this.#timer);
+    this.#schedule(0);
+  }
+
+  /** No more renewals from here on; resolves when none is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#lossTimer);
+    await this.#renewing;
+  }
+
+  get #heldForMs(): number {
+    return this.#renewedAt + this.#times.heldMs - this.#elapsed();
+  }
+
+  #schedule(ms: number): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => {
+      const begun = this.#elapsed();
+      this.#renewing = this.#renew(begun).finally(() => {
+        this.#renewing = undefined;
+        this.#schedule(Math.max(0, begun + this.#times.renewMs - this.#elapsed()));
+      });
+    }, ms).unref();
+  }
+
+  async #renew(begun: number): Promise<void> {
+    const { store, by, info, log, onFenced } = this.#options;
+    // A process that was stopped for a while wakes here as well as anywhere else.
+    if (!this.held) this.#lost();
+    try {
+      await store.renewLease(by, this.#times.ttlMs, info());
+      if (this.#isLost) await this.#listener?.onRegained();
+    } catch (error) {
+      log('debug', `lease: ${messageOf(error)}`);
+      if (error instanceof StoreConflict && !this.#closed) {
+        this.#closed = true;
+        onFenced();
+      }
+      return;
+    }
+    if (this.#closed) return;
+    this.#renewedAt = begun;
+    if (this.#isLost) log('warn', 'in touch with the store again');
+    this.#isLost = false;
+    this.#watchForLoss();
+    if (this.held) this.#listener?.onRenewed(this.#heldForMs);
+  }
+
+  #watchForLoss(): void {
+    clearTimeout(this.#lossTimer);
+    if (!this.#options.isShared || this.#closed) return;
+    this.#lossTimer = setTimeout(
+      () => {
+        if (this.#heldForMs > 0) this.#watchForLoss();
+        else this.#lost();
+      },
+      Math.max(1, this.#heldForMs),
+    ).unref();
+  }
+
+  #lost(): void {
+    if (this.#isLost || this.#closed) return;
+    this.#isLost = true;
+    this.#options.log(
+      'warn',
+      'the store that other hubs share was not reached in time; sessions that can move are stopped',
+    );
+    this.#listener?.onLost();
+  }
+}

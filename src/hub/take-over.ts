@@ -1,0 +1,86 @@
+import type { Engine } from '../engine/engine.ts';
+import { messageOf } from '../errors/errors.ts';
+import type { HubRef, StoredLease, StoredSession } from '../schema/store.ts';
+import type { Store } from '../store/contract.ts';
+
+export interface TakeOverOptions {
+  readonly store: Store;
+  readonly by: HubRef;
+  readonly engine: Engine;
+  readonly log: (level: 'debug' | 'warn', line: string) => void;
+}
+
+const AT_WORK = ['starting', 'running', 'waiting', 'interrupting'] as const;
+
+/** Sessions of a hub that were at work or waiting when it was last heard of. */
+export async function unfinishedOn(store: Store, hub: string): Promise<StoredSession[]> {
+  const sessions: StoredSession[] = [];
+  let after: string | undefined;
+  do {
+    const page = await store.sessions({ tags: AT_WORK, hub, limit: 200, ...(after !== undefined && { after }) });
+    sessions.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return sessions;
+}
+
+/**
+ * Takes up what hubs that are gone left unfinished. What was at rest stays where it is until somebody asks for it. Each
+ * hub tries; the store gives a session to one of them.
+ */
+export class TakeOver {
+  readonly #options: TakeOverOptions;
+  /** Nothing is left there for this hub, until the hub in question has been heard of again. */
+  readonly #done = new Set<string>();
+  #running: Promise<void> | undefined;
+
+  constructor(options: TakeOverOptions) {
+    this.#options = options;
+  }
+
+  /** One look at all hubs; calls that come while it goes on join it. Never rejects. */
+  look(): Promise<void> {
+    this.#running ??= this.#look()
+      .catch((error: unknown) => this.#options.log('debug', `take-over: ${messageOf(error)}`))
+      .finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  async #look(): Promise<void> {
+    const { store, by } = this.#options;
+    for (const lease of await store.leases()) {
+      const key = `${lease.hub} ${lease.fence} ${lease.expiresAt}`;
+      if (lease.hub === by.hub || !lease.expired || this.#done.has(key)) continue;
+      if (await this.#takeOver(lease)) this.#done.add(key);
+    }
+  }
+
+  /** Whether nothing is left that another look could change. */
+  async #takeOver({ hub, info }: StoredLease): Promise<boolean> {
+    const { store, engine, log } = this.#options;
+    let isDone = true;
+    for (const row of await unfinishedOn(store, hub)) {
+      if (row.movable !== true) continue;
+      try {
+        await engine.fleet.checkCanRun(row);
+      } catch (error) {
+        log('debug', `session ${row.id} is not taken over from ${hub}: ${messageOf(error)}`);
+        continue;
+      }
+      try {
+        await engine.recall(row.id);
+        log('warn', `session ${row.id} was taken over from ${hostOf(info, hub)}, which has not been heard of`);
+      } catch (error) {
+        // Another hub was faster, or the store is away: whichever it was, the next look shows it.
+        log('debug', `session ${row.id}: ${messageOf(error)}`);
+        isDone = false;
+      }
+    }
+    return isDone;
+  }
+}
+
+/** The name of a hub's machine, where it is known. */
+export function hostOf(info: Readonly<Record<string, unknown>> | undefined, hub: string): string {
+  return typeof info?.['host'] === 'string' ? info['host'] : hub;
+}

@@ -1,0 +1,185 @@
+/** Hubs on one store: who has a session, and what becomes of it when its hub is gone. */
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Session } from '../../src/engine/session.ts';
+import { TakeOver } from '../../src/hub/take-over.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { eventually } from '../harness/eventually.ts';
+import { manualNow } from '../store/manual-now.ts';
+import { STORES } from '../store/stores.ts';
+import { beginLife, type FleetPlace, type HubLife } from './hub-life.ts';
+
+const CWD = process.cwd();
+
+let store: Store;
+let clock: ReturnType<typeof manualNow>;
+
+async function hubNamed(hub: string, more: FleetPlace & { argv?: string[] } = {}): Promise<HubLife> {
+  const { argv = [], ...place } = more;
+  return beginLife(store, argv, undefined, () => undefined, { hub, sharedWorkspace: CWD, ...place });
+}
+
+const takeOver = ({ engine, by }: HubLife): Promise<void> =>
+  new TakeOver({ store, by, engine, log: () => undefined }).look();
+
+const reply = ({ engine }: HubLife, { id }: Pick<Session, 'id'>): Promise<Session> =>
+  engine.reply({ sessionId: id, prompt: 'go on', disk: { kind: 'open', options: {} } });
+
+async function startOn(hub: HubLife, options = {}): Promise<Session> {
+  const session = await hub.engine.start({ prompt: 'go', options });
+  await hub.engine.stored();
+  return session;
+}
+
+const alive = (...hubs: HubLife[]): number => hubs.flatMap(({ agents }) => agents).filter((one) => one.alive).length;
+
+describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
+  beforeEach(async () => {
+    clock = manualNow();
+    store = await STORES[kind]({ now: clock.now });
+  });
+
+  test('what was at work or waiting is taken over once the lease has expired, and what cannot move is not', async () => {
+    const [a, b] = [await hubNamed('a'), await hubNamed('b')];
+    const [atWork, waiting, stays] = [await startOn(a), await startOn(a), await startOn(a)];
+    void a.agents[1]?.ask('r1', 'Bash', { command: 'npm test' });
+    await eventually(() => waiting.requests.length === 1, { what: 'the request' });
+    stays.stays('for this test');
+    await a.engine.stored();
+    a.kill();
+    await takeOver(b);
+    expect(b.engine.sessions).toEqual([]);
+    clock.advance(15_001);
+    await store.renewLease(b.by, 15_000, {});
+    await takeOver(b);
+    await b.engine.stored();
+    expect(b.engine.sessions.map(({ id }) => id).sort()).toEqual([atWork.id, waiting.id].sort());
+    expect(b.engine.session(atWork.id)).toMatchObject({ state: 'error' });
+    expect(b.engine.session(atWork.id).result?.text).toContain('the hub stopped while it worked; reply to continue');
+    expect(b.engine.session(waiting.id).requests).toMatchObject([{ id: 'r1' }]);
+    expect(await store.session(stays.id)).toMatchObject({ runsOn: a.by, state: { tag: 'running' } });
+    await reply(b, atWork);
+    expect((await b.agent()).launch.history).toEqual({ kind: 'resume' });
+    // Its own hub has it back after a restart.
+    const again = await hubNamed('a');
+    expect(again.engine.sessions.map(({ id }) => id)).toEqual([stays.id]);
+  });
+
+  test('a hub that wakes finds its session gone: it writes nothing more for it, and its others go on', async () => {
+    const [a, b] = [await hubNamed('a'), await hubNamed('b')];
+    const [moved, kept] = [await startOn(a), await startOn(a)];
+    kept.stays('for this test');
+    await a.engine.stored();
+    const forgotten: string[] = [];
+    a.engine.stream.subscribe((notice) => {
+      if (notice.kind === 'forgotten') forgotten.push(notice.session.id);
+    });
+    clock.advance(15_001);
+    await store.renewLease(b.by, 15_000, {});
+    await takeOver(b);
+    await b.engine.stored();
+    const before = await store.events(moved.id, { limit: 1_000 });
+    await store.renewLease(a.by, 15_000, {});
+    a.agents[0]?.answer('too late');
+    await expect(a.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /another hub/ });
+    expect(forgotten).toEqual([moved.id]);
+    expect(a.agents.map((agent) => agent.alive)).toEqual([false, true]);
+    expect(() => moved.decide('r1', { behavior: 'allow' }, 'human')).toThrow(/another hub/);
+    a.agents[1]?.answer('in time');
+    await eventually(
+      () =>
+        a.engine.stored()?.then(
+          () => true,
+          () => false,
+        ),
+      { what: 'the rest is stored' },
+    );
+    expect(await store.session(kept.id)).toMatchObject({ state: { tag: 'idle' }, runsOn: a.by });
+    expect(await store.events(moved.id, { limit: 1_000 })).toEqual(before);
+    expect(a.fenced).toBe(false);
+    // The woken hub does not get it back while the other is there.
+    await expect(a.engine.recall(moved.id)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  });
+
+  test('of hubs that race for a session one gets it, and one process starts', async () => {
+    const hubs = await Promise.all(['b', 'c', 'd'].map((name) => hubNamed(name)));
+    const a = await hubNamed('a');
+    const session = await startOn(a);
+    void a.agents[0]?.ask('r1', 'Bash', { command: 'npm test' });
+    await eventually(() => session.requests.length === 1, { what: 'the request' });
+    await a.engine.stored();
+    a.kill();
+    await store.releaseLease(a.by);
+    await Promise.all(hubs.map(takeOver));
+    const owners = hubs.filter(({ engine }) => engine.find(session.id));
+    expect(owners).toHaveLength(1);
+    owners[0]?.engine.respond(session.id, 'r1', { decision: 'allow' });
+    await owners[0]?.agent();
+    await Promise.allSettled(hubs.map(async (hub) => hub.engine.recall(session.id)));
+    expect(alive(...hubs)).toBe(1);
+  });
+});
+
+describe('memory only', () => {
+  beforeEach(() => {
+    clock = manualNow();
+    store = openMemoryStore({ now: clock.now });
+  });
+
+  test('a session at rest goes to the hub that is asked for it; one that stays names its machine', async () => {
+    const [a, b] = [await hubNamed('a'), await hubNamed('b')];
+    const [moves, stays] = [await startOn(a), await startOn(a, { env: { API_TOKEN: 'x' } })];
+    for (const agent of a.agents) agent.answer('done');
+    await a.engine.stored();
+    await expect(b.engine.recall(moves.id)).rejects.toMatchObject({ message: /runs on another hub/ });
+    a.kill();
+    await store.renewLease(a.by, 0, { host: 'machine-a' });
+    await takeOver(b);
+    expect(b.engine.sessions).toEqual([]);
+    expect(await b.engine.recall(moves.id)).toMatchObject({ state: 'idle' });
+    await expect(b.engine.recall(stays.id)).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: /stays with the machine machine-a, which is away/,
+    });
+  });
+
+  test('a hub claims nothing that it could not run, or may not by its own rules', async () => {
+    const a = await hubNamed('a');
+    const session = await startOn(a, { systemPrompt: 'Be brief.' });
+    a.kill();
+    await store.releaseLease(a.by);
+    const others = [
+      await hubNamed('elsewhere', { argv: ['--allowed-dirs', '/usr'] }),
+      await hubNamed('strict', { argv: ['--deny-options', 'systemPrompt'] }),
+      await beginLife(store, [], undefined, undefined, { hub: 'alone' }),
+    ];
+    for (const hub of others) {
+      await takeOver(hub);
+      await expect(hub.engine.recall(session.id)).rejects.toBeInstanceOf(Error);
+    }
+    expect(await store.session(session.id)).toMatchObject({ runsOn: a.by });
+  });
+
+  test('out of touch, what can move rests and says why, its requests stay open, and it does not start until that is over', async () => {
+    const lease = { held: true };
+    const a = await hubNamed('a', { lease });
+    const [atWork, waiting, stays] = [await startOn(a), await startOn(a), await startOn(a)];
+    stays.stays('for this test');
+    void a.agents[1]?.ask('r1', 'Bash', { command: 'npm test' });
+    await eventually(() => waiting.requests.length === 1, { what: 'the request' });
+    lease.held = false;
+    await a.engine.fleet.loseTouch();
+    expect(a.agents.map((agent) => agent.alive)).toEqual([false, false, true]);
+    expect(atWork.state).toBe('error');
+    expect(atWork.result?.text).toContain('the hub lost touch with the store while it worked; reply to continue');
+    expect({ state: waiting.state, requests: waiting.requests.length }).toEqual({ state: 'waiting', requests: 1 });
+    expect(stays.state).toBe('running');
+    await expect(reply(a, atWork)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(a.agents).toHaveLength(3);
+    lease.held = true;
+    await reply(a, atWork);
+    expect(alive(a)).toBe(2);
+    expect(a.engine.fleet.places).toEqual({ free: 8, max: 10 });
+  });
+});
