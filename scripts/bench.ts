@@ -23,6 +23,7 @@ import { prewarmRow } from './bench/prewarm-row.ts';
 import type { Machine, Peer, Results, Row } from './bench/row.ts';
 import { parallelRow, sessionRows } from './bench/session-rows.ts';
 import { startRows } from './bench/start-rows.ts';
+import { fleetRows } from './bench/fleet-rows.ts';
 import { storeRows } from './bench/store-rows.ts';
 import { benchmarkTable, bytesTable, peersTable } from './bench/table.ts';
 import { workspaceRows } from './bench/workspace-rows.ts';
@@ -72,6 +73,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   memory: async () => void rows.push(...(await memoryRows())),
   store: async () => void rows.push(...(await storeRows())),
   listing: async () => void rows.push(await listingRow(rounds)),
+  fleet: async () => void rows.push(...(await fleetRows())),
   dashboard: async () => void rows.push(...(await dashboardRows(rounds))),
   workspace: async () => void rows.push(...(await workspaceRows(rounds))),
   bytes: () =>

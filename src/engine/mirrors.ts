@@ -28,9 +28,9 @@ export interface MirrorServices {
   readonly clock: Clock;
   readonly others: OtherHubs;
   readonly approvals: Pick<Approvals, 'requested' | 'answerLost'>;
-  make(seen: RecalledSession, sendAnswer: SendAnswer): Promise<SessionElsewhere>;
-  restored(seen: RecalledSession): Promise<RestoredSession>;
-  debug(line: string): void;
+  readonly make: (seen: RecalledSession, sendAnswer: SendAnswer) => Promise<SessionElsewhere>;
+  readonly restored: (seen: RecalledSession) => Promise<RestoredSession>;
+  readonly debug: (line: string) => void;
 }
 
 /** Sessions that run elsewhere and somebody here asks for: kept as they are stored, as long as somebody does. */
@@ -109,7 +109,7 @@ export class Mirrors {
     if (this.#mirrors.get(session.id) !== mirror) return false;
     const seen = await this.#services.others.see(session.id, knownOf(mirror));
     if (seen === 'unchanged') return true;
-    if (seen === undefined || seen.row.runsOn.hub !== session.elsewhere) {
+    if (seen?.row.runsOn.hub !== session.elsewhere) {
       this.#drop(mirror);
       return false;
     }
@@ -151,7 +151,8 @@ export class Mirrors {
     }
     const known = new Map([...this.#mirrors].map(([id, mirror]) => [id, knownOf(mirror)]));
     const changed = await this.#services.others.changed(known);
-    await Promise.all(changed.map((id) => this.#mirrors.get(id)).map((mirror) => mirror && this.#look(mirror)));
+    const mirrors = changed.flatMap((id) => this.#mirrors.get(id) ?? []);
+    await Promise.all(mirrors.map((mirror) => this.#look(mirror)));
   }
 
   #sendAnswer(session: Session, requestId: string, answer: Answer, principal: Principal): void {

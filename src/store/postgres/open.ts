@@ -48,6 +48,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const settings: pg.ClientConfig = {
     connectionString: url,
     application_name: 'claude-code-mcp',
+    options: `-c search_path="${schema}"`,
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
     keepAlive: true,
@@ -59,7 +60,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   pool.on('connect', (client) => {
     // Nor is one that is lost in a transaction, between two statements: the next statement fails.
     client.on('error', () => {});
-    client.query(`SET search_path TO "${schema}"`).catch(() => {});
   });
   try {
     await prepareSchema(pool, schema, options.migrations ?? MIGRATIONS);

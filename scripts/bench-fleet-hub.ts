@@ -1,0 +1,104 @@
+/** One hub of the fleet bench: the real engine, journal and fleet on Postgres, with agents that say what Claude Code says. */
+
+import { EngineClient } from '../src/engine/engine-client.ts';
+import { LOCAL } from '../src/engine/principal.ts';
+import { joinFleet } from '../src/hub/fleet/fleet.ts';
+import { Journal } from '../src/hub/journal.ts';
+import { openPostgresStore } from '../src/store/postgres/open.ts';
+import { syntheticEngine } from './bench/synthetic-agent.ts';
+import type { HubJob, HubJobDone } from './bench/fleet-rows.ts';
+
+const [url = '', name = ''] = process.argv.slice(2);
+const store = await openPostgresStore({ url });
+const lease = await store.acquireLease(name, 600_000, { host: name, places: { free: 1000, max: 1000 } });
+const by = { hub: lease.hub, fence: lease.fence };
+const onFenced = (): void => process.exit(1);
+const journal = new Journal({ store, by, now: Date.now, log: (_level, line) => console.error(line), onFenced });
+const fleet = joinFleet({ store, by });
+const engine = syntheticEngine({ steps: 5, partials: 0 }, ['--max-sessions', '1000'], {
+  archive: journal,
+  others: fleet.others,
+});
+journal.follow(engine);
+const runner = fleet.runOrders(engine, (_level, line) => console.error(line));
+const client = new EngineClient(engine, { principal: LOCAL, showsForms: false });
+const DISK = { kind: 'token', token: undefined, options: {} } as const;
+
+async function rested(sessionId: string): Promise<void> {
+  const session = await client.session(sessionId);
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      if (!session.atRest) return;
+      unsubscribe();
+      resolve();
+    };
+    const unsubscribe = session.notices.subscribe(look);
+    look();
+  });
+  await client.stored();
+}
+
+async function start(): Promise<string> {
+  const { id } = await client.start({ prompt: 'go', options: { cwd: process.cwd() } });
+  await rested(id);
+  return id;
+}
+
+async function reply(sessionId: string): Promise<void> {
+  await client.reply({ sessionId, prompt: 'again', disk: DISK });
+  await client.stored();
+}
+
+async function times(rounds: number, work: () => Promise<unknown>): Promise<number[]> {
+  const each: number[] = [];
+  for (let n = 0; n < rounds; n++) {
+    const begin = performance.now();
+    await work();
+    each.push(performance.now() - begin);
+  }
+  return each;
+}
+
+async function run(job: HubJob): Promise<HubJobDone> {
+  const cpu = process.cpuUsage();
+  let ids: string[] = [];
+  let ms: number[] = [];
+  if (job.kind === 'start') ids = await Promise.all(Array.from({ length: job.count }, start));
+  else if (job.kind === 'turns')
+    await Promise.all(
+      job.ids.map(async (id) => {
+        await reply(id);
+        await rested(id);
+      }),
+    );
+  else if (job.kind === 'poll') {
+    const session = await client.session(job.id);
+    ms = await times(job.rounds, async () => (await client.session(job.id)).log.from(session.log.nextId - 5));
+  } else {
+    for (let n = 0; n < job.rounds; n++) {
+      ms.push(...(await times(1, () => reply(job.id))));
+      await rested(job.id);
+    }
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  return { ids, ms, cpuMs: (user + system) / 1000 };
+}
+
+process.on('message', (job: HubJob) => {
+  run(job).then(
+    (done) => process.send?.(done),
+    (error: unknown) => {
+      console.error(error);
+      process.exit(1);
+    },
+  );
+});
+process.on('disconnect', () => {
+  void runner
+    .close()
+    .then(() => engine.close())
+    .then(() => journal.close(1_000))
+    .then(() => store.close())
+    .then(() => process.exit(0));
+});
+process.send?.({ ids: [], ms: [], cpuMs: 0 });
