@@ -4,6 +4,7 @@ import { stream } from './model/hub.ts';
 import { now } from './model/clock.ts';
 import { openCount } from './model/inbox.ts';
 import { go, links, page, type Page } from './model/router.ts';
+import { keysShown } from './model/settings.ts';
 import { exchange, signOut } from './model/sign-in-flow.ts';
 import { AuditPage } from './pages/audit.tsx';
 import { InboxPage } from './pages/inbox.tsx';
@@ -154,6 +155,9 @@ function Who() {
       <p>
         {signed.principal.name} <span class="quiet">· {signed.principal.role}</span>
       </p>
+      <button type="button" class="link" onClick={() => (keysShown.value = true)}>
+        Keyboard
+      </button>
     </div>
   );
 }

@@ -13,8 +13,9 @@ import type {
   DiffAnswer,
   StreamMessages,
 } from '../../src/schema/api.ts';
+import { builtServer } from '../harness/built-server.ts';
 
-export const BUILT = path.resolve(import.meta.dirname, '../../dist/dashboard');
+export const BUILT = path.join(path.dirname(builtServer()), 'dashboard');
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',

@@ -112,7 +112,11 @@ function refusal(status: number, answer: unknown): CallFailure {
   if (status === 401 && signIn.value.state === 'in') signedOut('Your sign-in has ended: it expired or was revoked.');
   if (error) return new CallFailure(error.code, error.message, status, outcome);
   const away = status === 502 || status === 503 || status === 504;
-  return new CallFailure(away ? 'UNAVAILABLE' : 'INTERNAL', `The hub answered ${status}.`, status);
+  return new CallFailure(
+    away ? 'UNAVAILABLE' : 'INTERNAL',
+    away ? `The hub is not available right now (${status}).` : `The hub answered ${status}.`,
+    status,
+  );
 }
 
 const of = (sessionId: string) => `sessions/${encodeURIComponent(sessionId)}`;

@@ -1,4 +1,4 @@
-import { batch, signal } from '@preact/signals';
+import { batch, signal, type Signal } from '@preact/signals';
 import type { ApiEvent, ApiSession, ApiSessionDetail } from '../../../src/schema/api.ts';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { Timeline, type ToolCall } from '../timeline/timeline.ts';
@@ -27,6 +27,7 @@ export class SessionView {
   #readAgain = false;
   #readsBack = false;
   readonly #folded = new Map<string, boolean>();
+  readonly #unfolded = new Map<string, Signal<boolean>>();
 
   constructor(id: string) {
     this.id = id;
@@ -125,6 +126,13 @@ export class SessionView {
   fold(call: ToolCall, folded: boolean): void {
     this.#folded.set(call.id, folded);
     this.revision.value++;
+  }
+
+  /** Whether a row shows all it has. */
+  unfolded(key: string): Signal<boolean> {
+    const known = this.#unfolded.get(key) ?? signal(false);
+    this.#unfolded.set(key, known);
+    return known;
   }
 
   async #readOn(): Promise<void> {

@@ -13,6 +13,9 @@ function read(): boolean {
 /** Single keys can be switched off by those whom they surprise. */
 export const shortcutsOn = signal(read());
 
+/** Whether the list of keys is on the screen. */
+export const keysShown = signal(false);
+
 export function setShortcuts(on: boolean): void {
   shortcutsOn.value = on;
   try {

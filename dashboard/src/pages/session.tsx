@@ -7,6 +7,7 @@ import type { SessionView } from '../model/session-view.ts';
 import { Composer } from '../parts/composer.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
+import { CancelIcon, PauseIcon } from '../parts/icons.tsx';
 import { Visible } from '../parts/plain-text.tsx';
 import { SessionDetails } from '../parts/session-details.tsx';
 import { Status } from '../parts/status.tsx';
@@ -103,48 +104,54 @@ function Stops({ detail }: { detail: ApiSessionDetail }) {
   const { may, sessionId, state } = detail;
   const works = AT_WORK.includes(state);
   return (
-    <div class="buttons">
+    <>
       {problem.value !== '' && (
-        <span class="problem" role="alert">
+        <p class="problem" role="alert">
           {problem.value}
-        </span>
+        </p>
       )}
-      {may.includes('interrupt') && (
-        <button
-          type="button"
-          class="button small"
-          disabled={!works || state === 'interrupting' || busy.value}
-          onClick={() => run(() => api.interrupt(sessionId))}
-        >
-          Interrupt
-        </button>
-      )}
-      {may.includes('cancel') && (
-        <button
-          type="button"
-          class="button small danger"
-          disabled={state === 'cancelled' || busy.value}
-          onClick={() => (asking.value = true)}
-        >
-          Cancel session
-        </button>
-      )}
-      {asking.value && (
-        <Dialog title="Cancel this session for good?" onClose={() => (asking.value = false)}>
-          <p>
-            Claude Code and everything it started is stopped, open requests are denied, and the session takes no more
-            messages. To only stop what it does now, interrupt it instead.
-          </p>
-          <form method="dialog" class="buttons">
-            <button type="submit" class="button danger" onClick={() => run(() => api.cancel(sessionId))}>
-              Yes, cancel it
-            </button>
-            <button type="submit" class="button" autoFocus>
-              Keep it
-            </button>
-          </form>
-        </Dialog>
-      )}
-    </div>
+      <div class="buttons stops">
+        {may.includes('interrupt') && (
+          <button
+            type="button"
+            class="button small"
+            disabled={!works || state === 'interrupting' || busy.value}
+            title="Stops what it does now; the session can go on afterwards"
+            onClick={() => run(() => api.interrupt(sessionId))}
+          >
+            <PauseIcon />
+            <span>Interrupt</span>
+          </button>
+        )}
+        {may.includes('cancel') && (
+          <button
+            type="button"
+            class="button small danger"
+            disabled={state === 'cancelled' || busy.value}
+            title="Ends the session for good"
+            onClick={() => (asking.value = true)}
+          >
+            <CancelIcon />
+            <span>Cancel session</span>
+          </button>
+        )}
+        {asking.value && (
+          <Dialog title="Cancel this session for good?" onClose={() => (asking.value = false)}>
+            <p>
+              Claude Code and everything it started is stopped, open requests are denied, and the session takes no more
+              messages. To only stop what it does now, interrupt it instead.
+            </p>
+            <form method="dialog" class="buttons">
+              <button type="submit" class="button danger" onClick={() => run(() => api.cancel(sessionId))}>
+                Yes, cancel it
+              </button>
+              <button type="submit" class="button" autoFocus>
+                Keep it
+              </button>
+            </form>
+          </Dialog>
+        )}
+      </div>
+    </>
   );
 }

@@ -206,11 +206,10 @@ function NewToken({ onCreated }: { onCreated: () => void }) {
           <span>Role</span>
           <select value={role.value} onChange={({ currentTarget }) => changed(role, currentTarget.value as ApiRole)}>
             {(Object.keys(ROLES) as ApiRole[]).map((one) => (
-              <option value={one}>
-                {one}: {ROLES[one]}
-              </option>
+              <option value={one}>{one}</option>
             ))}
           </select>
+          <span>{ROLES[role.value]}</span>
         </label>
         <label class="field">
           <span>Lifetime</span>

@@ -81,7 +81,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
         <textarea
           ref={field}
           rows={Math.min(MOST_ROWS, words.value.split('\n').length)}
-          placeholder={works ? 'Message to Claude, queued while it works' : 'Message to Claude'}
+          placeholder={works ? 'Message, queued while it works' : 'Message to Claude'}
           value={words.value}
           data-slash
           onInput={({ currentTarget }) => {

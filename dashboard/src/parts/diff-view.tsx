@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { lineDiff, type DiffLine } from '../text/line-diff.ts';
 import { parseUnifiedDiff, type FileDiff } from '../text/unified-diff.ts';
 import { plural } from '../text/words.ts';
+import { ChevronIcon } from './icons.tsx';
 import { Visible } from './plain-text.tsx';
 
 const SHOWN_LINES = 400;
@@ -58,6 +59,7 @@ function FileView({ file, startOpen }: { file: FileDiff; startOpen: boolean }) {
   return (
     <details class="file" open={open.value} onToggle={({ currentTarget }) => (open.value = currentTarget.open)}>
       <summary>
+        <ChevronIcon />
         <span class="path">
           {file.oldPath !== undefined && file.oldPath !== file.path && (
             <>
@@ -73,8 +75,8 @@ function FileView({ file, startOpen }: { file: FileDiff; startOpen: boolean }) {
       {open.value && (
         <>
           {file.notes.map((note) => (
-            <p class="quiet mono">
-              <Visible text={note} />
+            <p class="quiet">
+              <Visible text={noteWords(note)} />
             </p>
           ))}
           {file.hunks.map(({ header, lines }) => (
@@ -128,6 +130,14 @@ function LineWords({ line: { text, changed } }: { line: DiffLine }) {
       <Visible text={text.slice(to)} />
     </>
   );
+}
+
+/** What git says about a file, as far as there is a plainer word for it. */
+function noteWords(note: string): string {
+  const [, what, mode] = /^(new|deleted) file mode (\d+)$/.exec(note) ?? [];
+  if (what === undefined) return note;
+  const kind = mode === '100755' ? ', executable' : mode === '120000' ? ', a link' : '';
+  return `${what === 'new' ? 'New file' : 'Deleted'}${kind}`;
 }
 
 function countLines({ hunks }: FileDiff): { added: number; removed: number; all: number } {

@@ -38,3 +38,13 @@ export const ChevronIcon = () => (
     <path d="m7.5 5 5 5-5 5" />
   </Icon>
 );
+export const PauseIcon = () => (
+  <Icon>
+    <path d="M7 5v10M13 5v10" />
+  </Icon>
+);
+export const CancelIcon = () => (
+  <Icon>
+    <path d="M10 3a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM7.5 7.5l5 5M12.5 7.5l-5 5" />
+  </Icon>
+);

@@ -192,7 +192,7 @@ function Decision({ request, state, send }: DecisionProps) {
         <span class="visually-hidden">Message to Claude</span>
         <textarea
           rows={1}
-          placeholder={isQuestion ? 'Words to Claude, if you decline' : 'Words to Claude, if you deny'}
+          placeholder={isQuestion ? 'If you deny: why' : 'If you deny: what to do instead'}
           value={message.value}
           disabled={busy}
           data-control="message"

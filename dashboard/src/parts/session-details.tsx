@@ -17,7 +17,7 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
           {me.value?.may.readAudit === true && (
             <>
               {' '}
-              <a href={links.auditOf(detail.sessionId)}>What was recorded of it</a>
+              <a href={links.auditOf(detail.sessionId)}>Audit trail of this session</a>
             </>
           )}
         </Fact>

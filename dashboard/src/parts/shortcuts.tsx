@@ -1,8 +1,7 @@
-import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { me } from '../api/sign-in.ts';
 import { go, links } from '../model/router.ts';
-import { setShortcuts, shortcutsOn } from '../model/settings.ts';
+import { keysShown, setShortcuts, shortcutsOn } from '../model/settings.ts';
 import { Dialog } from './dialog.tsx';
 
 const KEYS: readonly (readonly [string, string])[] = [
@@ -22,7 +21,6 @@ const KEYS: readonly (readonly [string, string])[] = [
 const TYPING = 'input, textarea, select, [contenteditable]';
 
 export function Shortcuts() {
-  const shown = useSignal(false);
   useEffect(() => {
     let afterG = false;
     const onKey = (event: KeyboardEvent) => {
@@ -30,7 +28,7 @@ export function Shortcuts() {
       if (event.target instanceof Element && event.target.closest(TYPING)) return;
       if (document.querySelector('dialog[open]')) return;
       if (event.key === '?') {
-        shown.value = true;
+        keysShown.value = true;
         return;
       }
       if (!shortcutsOn.value) return;
@@ -50,9 +48,9 @@ export function Shortcuts() {
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
-  if (!shown.value) return null;
+  if (!keysShown.value) return null;
   return (
-    <Dialog title="Keyboard" onClose={() => (shown.value = false)}>
+    <Dialog title="Keyboard" onClose={() => (keysShown.value = false)}>
       <dl class="keys">
         {KEYS.map(([keys, what]) => (
           <div>
@@ -69,7 +67,9 @@ export function Shortcuts() {
           checked={shortcutsOn.value}
           onChange={({ currentTarget }) => setShortcuts(currentTarget.checked)}
         />{' '}
-        Single keys
+        <span>
+          Single keys <span class="quiet">Switch them off if they get in your way</span>
+        </span>
       </label>
       <form method="dialog" class="buttons">
         <button type="submit" class="button">

@@ -1,6 +1,8 @@
-import { useSignal } from '@preact/signals';
+import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import { answerState } from '../model/answers.ts';
+import { request } from '../model/inbox.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { duration, plural } from '../text/words.ts';
 import type { AgentResult } from '../../../src/schema/events.ts';
@@ -8,6 +10,7 @@ import type { AskedRequest, Row, ToolCall } from '../timeline/timeline.ts';
 import { toolSummary } from '../timeline/tool-summary.ts';
 import { ChevronIcon } from './icons.tsx';
 import { Code, Visible } from './plain-text.tsx';
+import { OutcomeWords } from './request-card.tsx';
 import { RewindButton } from './rewind.tsx';
 import { Markdown } from './rich.tsx';
 import { Time } from './time.tsx';
@@ -47,7 +50,11 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
       );
     case 'thinking':
       return (
-        <Folding class={`${level} thinking`} summary={<span class="quiet">Thinking</span>}>
+        <Folding
+          class={`${level} thinking`}
+          open={shown.unfolded(item.key)}
+          summary={<span class="quiet">Thinking</span>}
+        >
           <div class="prompt-text quiet">
             <Visible text={item.text} />
           </div>
@@ -57,8 +64,12 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
       return <ToolRow level={level} call={item.call} shown={shown} cwd={detail.cwd} />;
     case 'request':
       return (
-        <div class={`${level} note`}>
-          <Visible text={item.request.toolName} /> · {requestWords(item.request)}
+        <div class={level}>
+          <p class="note">
+            <Visible text={item.request.toolName} />
+            {!item.request.outcome && <span class="quiet"> · waiting for an answer</span>}
+          </p>
+          <Decided asked={item.request} />
         </div>
       );
     case 'result':
@@ -72,8 +83,15 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
   }
 }
 
-function Folding(props: { class: string; summary: ComponentChildren; children: ComponentChildren }) {
-  const open = useSignal(false);
+interface FoldingProps {
+  class: string;
+  /** Whether it is open. Kept with the session: the row itself goes when it is scrolled away. */
+  open: Signal<boolean>;
+  summary: ComponentChildren;
+  children: ComponentChildren;
+}
+
+function Folding({ open, ...props }: FoldingProps) {
   return (
     <details class={props.class} open={open.value} onToggle={({ currentTarget }) => (open.value = currentTarget.open)}>
       <summary>
@@ -109,6 +127,7 @@ function ToolRow({ level, call, shown, cwd }: { level: string; call: ToolCall; s
     <div class={`${level} tool tool-${progress}`}>
       <Folding
         class="tool-fold"
+        open={shown.unfolded(call.id)}
         summary={
           <>
             <span class="mark" title={word} role="img" aria-label={word}>
@@ -125,11 +144,11 @@ function ToolRow({ level, call, shown, cwd }: { level: string; call: ToolCall; s
         }
       >
         <ToolInput toolName={call.name} input={call.input} cwd={cwd} />
-        {call.request && <p class="quiet">{requestWords(call.request)}</p>}
         {call.output !== undefined && call.output !== '' && (
           <Code text={call.output} label="Result" tone={call.failed === true ? 'problem' : 'output'} />
         )}
       </Folding>
+      {call.request && <Decided asked={call.request} />}
       {call.steps.length > 0 && (
         <button
           type="button"
@@ -144,11 +163,44 @@ function ToolRow({ level, call, shown, cwd }: { level: string; call: ToolCall; s
   );
 }
 
-function requestWords({ outcome }: AskedRequest): string {
-  if (!outcome) return 'Waiting for an answer';
-  const words = outcome.decision === 'allow' ? 'Allowed' : 'Denied';
-  const message = outcome.message === undefined || outcome.message === '' ? '' : `: ${outcome.message}`;
-  return `${words} by ${outcome.source}${outcome.changed ? ', with changes' : ''}${message}`;
+const SOURCES: Readonly<Record<string, string>> = {
+  human: 'by a person',
+  caller: 'by the caller',
+  policy: 'by a rule',
+  timeout: 'because nobody answered in time',
+  cancel: 'because the turn was stopped',
+  shutdown: 'because the hub stopped',
+};
+
+/** What became of a request: by name where this page has heard of it, otherwise what the session's own log says. */
+function Decided({ asked }: { asked: AskedRequest }) {
+  const answer = answerState(asked.id).value;
+  const known = request(asked.id)?.outcome ?? (answer.step === 'late' ? answer.outcome : undefined);
+  const { outcome } = asked;
+  if (!known && !outcome) return null;
+  return (
+    <p class="note quiet decided">
+      {answer.step === 'late' && <strong>Too late. </strong>}
+      {known ? (
+        <OutcomeWords outcome={known} mine={answer.step === 'confirmed'} />
+      ) : (
+        outcome && (
+          <>
+            {outcome.decision === 'allow' ? 'Allowed' : 'Denied'} {SOURCES[outcome.source] ?? `by ${outcome.source}`}
+            {outcome.changed && ', with changes'}
+            {outcome.message !== undefined && outcome.message !== '' && (
+              <>
+                {': '}
+                <q>
+                  <Visible text={outcome.message} />
+                </q>
+              </>
+            )}
+          </>
+        )
+      )}
+    </p>
+  );
 }
 
 function ResultRow({ level, result, at }: { level: string; result: AgentResult; at: number }) {

@@ -52,7 +52,20 @@ function mainPart(toolName: string, input: Fields, cwd: string, place: Props['pl
   const content = text(input['content']);
   const plan = text(input['plan']);
   if (toolName === 'Bash' && command !== undefined) {
-    return { shown: <Code text={command} label="Command" tone="command" longest={Infinity} />, used: ['command'] };
+    const description = text(input['description']);
+    return {
+      shown: (
+        <>
+          <Code text={command} label="Command" tone="command" longest={Infinity} />
+          {description !== undefined && (
+            <p class="quiet">
+              <Visible text={description} />
+            </p>
+          )}
+        </>
+      ),
+      used: description === undefined ? ['command'] : ['command', 'description'],
+    };
   }
   if (toolName === 'Edit' && filePath !== undefined && before !== undefined && after !== undefined) {
     return {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ago, request } from '../fixture-data.ts';
-import { button, card, show } from '../page-world.ts';
+import { ago, calls, event, request } from '../fixture-data.ts';
+import { button, card, SESSION, SESSION_ID, show } from '../page-world.ts';
 
 export function answers(): void {
   test('two clicks are one answer, shown as confirmed with who gave it', async () => {
@@ -45,6 +45,34 @@ export function answers(): void {
     await told.getByText('Too late.').waitFor();
     expect(await told.innerText()).toContain('Denied by Ben');
     expect(await told.innerText()).toContain('Use the other script');
+  });
+
+  test('on the page of the session too, where the decision stays with the call it was about', async () => {
+    const { page, hub } = await show(undefined, {}, SESSION);
+    const settled = (id: number, requestId: string, toolUseId: string, decision: 'allow' | 'deny') =>
+      event(id, 'permission_result', {
+        kind: 'permission_result',
+        ...{ requestId, toolUseId, toolName: 'Bash', decision, source: 'human' },
+      });
+    await button(page, 'req-bash', 'Allow').click();
+    await expect.poll(() => card(page, 'req-bash').count()).toBe(0);
+    const asked = hub.data.requests.find(({ requestId }) => requestId === 'req-edit')!;
+    const outcome = { decision: 'deny' as const, by: 'Ben', source: 'human', at: ago(0), message: 'Not that file' };
+    hub.overrides.set('POST requests/req-edit/answer', () => ({
+      status: 409,
+      json: { error: { code: 'PERMISSION_REQUEST_NOT_FOUND', message: 'Settled.' }, outcome },
+    }));
+    await button(page, 'req-edit', 'Allow').click();
+    hub.tell('request', { ...asked, status: 'settled', mayAnswer: false, outcome });
+    await expect.poll(() => card(page, 'req-edit').count()).toBe(0);
+    for (const one of [
+      settled(15, 'req-edit', 'tool4', 'deny'),
+      calls(16, 'tool5', 'Bash', { command: 'npm test' }),
+      settled(17, 'req-bash', 'tool5', 'allow'),
+    ])
+      hub.tell('event', { sessionId: SESSION_ID, ...one });
+    await page.locator('.decided').getByText('Too late. Denied by Ben').waitFor();
+    await page.locator('.decided').getByText('Allowed by you (Anna)').waitFor();
   });
 
   test('a request that somebody else settles stays in its place, and a new one comes below', async () => {
