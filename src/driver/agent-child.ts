@@ -15,11 +15,15 @@ export class AgentChild {
   readonly runId = randomUUID();
   readonly #owner: ProcessOwner;
   readonly #stderr = new StderrTail();
+  /** Resolves when there is a process. */
+  readonly spawned: Promise<void>;
+  #markSpawned: () => void = () => undefined;
   #child: ChildProcess | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(owner: ProcessOwner) {
     this.#owner = owner;
+    this.spawned = new Promise((resolve) => (this.#markSpawned = resolve));
   }
 
   get pid(): number | undefined {
@@ -47,6 +51,7 @@ export class AgentChild {
   spawn({ command, args, cwd, env }: SpawnOptions): SpawnedProcess {
     const child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
     this.#child = child;
+    this.#markSpawned();
     if (child.pid !== undefined) this.#owner.spawned(this.runId, child.pid);
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       this.#stderr.add(chunk);

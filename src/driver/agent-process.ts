@@ -1,4 +1,4 @@
-import type { CanUseTool, Options, Query } from '@anthropic-ai/claude-agent-sdk';
+import type { CanUseTool, Options, Query, SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode } from '../schema/session-options.ts';
 import { AgentChild } from './agent-child.ts';
@@ -8,6 +8,7 @@ import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './
 import type { ProcessOwner } from './process-owner.ts';
 import { launchOptions } from './sdk-options.ts';
 import type { ClaimedSpare, SpareTemplate } from './spare-agent.ts';
+import { mirrorOptions, type TranscriptMirror } from './transcript-mirror.ts';
 import { translate } from './translate.ts';
 
 export interface AgentLaunch extends SpareTemplate {
@@ -18,6 +19,8 @@ export interface AgentLaunch extends SpareTemplate {
     | { kind: 'fork'; of: string; at?: string | undefined };
   /** Of a session that another hub takes over when this one falls silent. */
   lease?: LaunchLease | undefined;
+  /** Of a session that another machine may have to continue. */
+  mirror?: TranscriptMirror | undefined;
 }
 
 export interface LaunchLease {
@@ -57,6 +60,9 @@ export class AgentProcess {
   readonly #child: AgentChild;
   readonly #input: InputQueue;
   readonly #query: Query;
+  readonly #mirror: TranscriptMirror | undefined;
+  /** Settles when there is a process, or will be none. */
+  readonly spawned: Promise<void>;
   /** Settles when the exit has been reported to the listener. */
   readonly gone: Promise<void>;
   readonly #owner: ProcessOwner;
@@ -65,6 +71,7 @@ export class AgentProcess {
 
   constructor(sdk: Sdk, owner: ProcessOwner, launch: AgentLaunch, listener: AgentListener, claimed?: ClaimedSpare) {
     this.#listener = listener;
+    this.#mirror = launch.mirror;
     this.#child = claimed?.child ?? new AgentChild(owner);
     this.#input = claimed?.input ?? new InputQueue();
     this.#owner = owner;
@@ -75,6 +82,7 @@ export class AgentProcess {
     claimed?.askWith(this.#canUseTool);
     this.#query = claimed?.query ?? sdk.query({ prompt: this.#input, options: this.#options(launch) });
     this.gone = this.#consume();
+    this.spawned = Promise.race([this.#child.spawned, this.gone]);
   }
 
   get pid(): number | undefined {
@@ -126,18 +134,23 @@ export class AgentProcess {
     this.#query.close();
   }
 
-  #options({ sessionId, history, options, env, managedSettings }: AgentLaunch): Options {
+  #options({ sessionId, history, options, env, managedSettings, lease, mirror }: AgentLaunch): Options {
     const at = history.kind === 'new' ? undefined : history.at;
-    return {
+    const plain: Options = {
       ...launchOptions(options, managedSettings),
       ...(history.kind !== 'resume' && { sessionId }),
       ...(history.kind === 'resume' && { resume: sessionId }),
       ...(history.kind === 'fork' && { resume: history.of, forkSession: true }),
       ...(at !== undefined && { resumeSessionAt: at }),
       env: this.#child.environment(env, sessionId),
-      spawnClaudeCodeProcess: (spawnOptions) => this.#child.spawn(spawnOptions),
+      spawnClaudeCodeProcess: (spawnOptions) => {
+        // With a mirror the SDK puts the start of a resumed process off.
+        lease?.check();
+        return this.#child.spawn(spawnOptions);
+      },
       canUseTool: this.#canUseTool,
     };
+    return mirror ? mirrorOptions(mirror, plain) : plain;
   }
 
   readonly #canUseTool: CanUseTool = async (toolName, input, askOptions) => {
@@ -149,10 +162,20 @@ export class AgentProcess {
     return toPermissionResult(ask, decision);
   };
 
+  /** A result is passed on when another machine could continue from it. */
+  async #mirrored(mirror: TranscriptMirror, message: SDKMessage): Promise<void> {
+    if (message.type === 'system' && message.subtype === 'mirror_error')
+      mirror.gaveUp(message.key.subpath, message.error);
+    else if (message.type === 'result') await mirror.settled();
+  }
+
   async #consume(): Promise<void> {
     let error: string | undefined;
     try {
-      for await (const message of this.#query) this.#listener.onMessage(translate(message));
+      for await (const message of this.#query) {
+        if (this.#mirror) await this.#mirrored(this.#mirror, message);
+        this.#listener.onMessage(translate(message));
+      }
     } catch (thrown) {
       error = messageOf(thrown);
     }

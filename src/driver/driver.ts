@@ -47,9 +47,12 @@ export class Driver {
     const { pathToClaudeCodeExecutable: program, verbatimPrompts } = launch.options;
     if (verbatimPrompts === true && program !== undefined) await checkTakesPromptsVerbatim(program, launch.env);
     const sdk = await this.#load();
-    const claimed = await this.#keeper?.claim(launch);
+    // A spare was started without a mirror.
+    const claimed = launch.mirror ? undefined : await this.#keeper?.claim(launch);
     try {
-      return new AgentProcess(sdk, this.#owner, launch, listener, claimed);
+      const process = new AgentProcess(sdk, this.#owner, launch, listener, claimed);
+      if (launch.mirror) await process.spawned;
+      return process;
     } catch (error) {
       await claimed?.child.stop();
       throw withoutProgram(launch) ? new DomainError('INTERNAL', NO_CLAUDE_CODE, { cause: error }) : error;

@@ -14,7 +14,7 @@ import { SystemClock } from './clock.ts';
 import type { OtherHubs } from './elsewhere.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './kept-files.ts';
-import type { EngineServices, FleetLease, SessionArchive } from './services.ts';
+import type { EngineServices, FleetLease, SessionArchive, TranscriptMirrors } from './services.ts';
 import { startWarnings } from './start-warnings.ts';
 
 /** What an engine takes from the program it lives in. Sessions work in `cwd` when nobody names a directory. */
@@ -26,6 +26,7 @@ export interface HostContext extends Host {
   readonly others?: OtherHubs | undefined;
   /** Where others share the archive. */
   readonly lease?: FleetLease | undefined;
+  readonly transcriptMirrors?: TranscriptMirrors | undefined;
 }
 
 export interface HostedEngine {
@@ -40,7 +41,10 @@ export interface HostedEngine {
 }
 
 /** An engine with the services of this machine: real processes, real transcripts, an audit log. */
-export function hostEngine(settings: Settings, { log, archive, others, lease, ...host }: HostContext): HostedEngine {
+export function hostEngine(
+  settings: Settings,
+  { log, archive, others, lease, transcriptMirrors, ...host }: HostContext,
+): HostedEngine {
   const configDir = claudeConfigDir(host);
   const warn = (line: string): void => log('warn', line);
   const audit = openAudit({ path: settings.auditLog, warn });
@@ -59,6 +63,7 @@ export function hostEngine(settings: Settings, { log, archive, others, lease, ..
     ...(archive && { archive }),
     ...(others && { others }),
     ...(lease && { lease }),
+    ...(transcriptMirrors && { transcriptMirrors }),
     configDir,
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
     findGitBash: () => findGitBash(host, settings.gitBashPath),

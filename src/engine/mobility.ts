@@ -13,7 +13,7 @@ export function secretNamesOf({ env, mcpServers, settings, agents }: SessionOpti
   ];
 }
 
-interface Portable extends Pick<SessionSeed, 'options' | 'rules' | 'restored'> {
+interface Portable extends Pick<SessionSeed, 'options' | 'rules'>, Partial<Pick<SessionSeed, 'restored'>> {
   readonly worktree?: unknown;
 }
 
@@ -59,10 +59,15 @@ export class Mobility {
   }
 
   /** Returns whether that changes anything. */
-  mayMoveAgain({ options, rules, worktree }: Omit<Portable, 'restored'>): boolean {
+  mayMoveAgain(session: Omit<Portable, 'restored'>): boolean {
     if (this.#movable) return false;
-    this.#movable = canMove({ options, rules, worktree }, this.#sharedWorkspace);
+    this.#movable = this.isPortable(session);
     return this.#movable;
+  }
+
+  /** Whatever made it stay, if anything did. */
+  isPortable({ options, rules, worktree }: Omit<Portable, 'restored'>): boolean {
+    return canMove({ options, rules, worktree }, this.#sharedWorkspace);
   }
 
   checkOwned(sessionId: string): void {

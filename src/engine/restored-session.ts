@@ -43,6 +43,7 @@ export function revive(recalled: RecalledSession, env: NodeJS.ProcessEnv): Reviv
     hasAnswered: state.hasAnswered,
     work: state.work,
     movable: row.movable === true,
+    arrivedAt: state.arrivedAt,
     missing: [...row.secretNames, ...state.environment.filter((name) => env[name] === undefined)],
   };
   return {

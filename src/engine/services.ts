@@ -1,6 +1,7 @@
 import type { GitBash } from '../config/git-bash.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
+import type { TranscriptMirror } from '../driver/transcript-mirror.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { Workspaces } from '../workspace/workspace.ts';
 import type { StoredRequest, StoredSession } from '../schema/store.ts';
@@ -27,6 +28,8 @@ export interface EngineServices {
   others?: OtherHubs;
   /** Where others share the archive. */
   lease?: FleetLease;
+  /** Where sessions can move to other machines: their transcripts are found there too. */
+  transcriptMirrors?: TranscriptMirrors;
   /** Where Claude Code keeps what it knows of this user. */
   configDir: string;
   /** Whether a person has trusted this very project in Claude Code. */
@@ -63,6 +66,27 @@ export interface SessionArchive {
   list(query: { readonly principal?: string; readonly limit: number }): Promise<StoredSession[]>;
   grantAdded(grant: Grant): void;
   grantClosed(grant: Grant, end: GrantEnd): void;
+}
+
+export interface TranscriptMirrors {
+  /**
+   * Before a process resumes a session that was brought back: makes the transcript on this machine the one that all
+   * share, unless it has all of that. Tells whether it had to.
+   */
+  fetch(session: MirroredSession, cwd: string): Promise<boolean>;
+  /** For a process that is about to be started. */
+  open(session: MirroredSession, listener: MirrorListener): TranscriptMirror;
+}
+
+/** What was found of its transcript is remembered by this object. */
+export interface MirroredSession {
+  readonly id: string;
+}
+
+export interface MirrorListener {
+  /** Until it is repaired, another machine could not continue the session. */
+  onBroken(reason: string): void;
+  onWhole(): void;
 }
 
 /** All that is stored of a session. */

@@ -5,6 +5,7 @@ import { DomainError, formatError } from '../errors/errors.ts';
 import type { Approvals } from './approvals.ts';
 import { withReason } from './launch-plan.ts';
 import { bringMissing } from './missing-values.ts';
+import { canMove } from './mobility.ts';
 import type { EngineNotice, NoticeStream } from './notices.ts';
 import type { OpenConnections } from './open-connections.ts';
 import { LOCAL } from './principal.ts';
@@ -57,7 +58,7 @@ export class SessionHost {
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
-    this.transcripts = new TranscriptAccess(parts.services.transcripts, parts.registry);
+    this.transcripts = new TranscriptAccess(parts.services, parts.registry);
   }
 
   /** The tools that sessions reported at their start, once there was one. */
@@ -92,12 +93,14 @@ export class SessionHost {
       const launched = seed.streamsText === true ? withPartialMessages(options) : options;
       const { launches, settings } = seed.rules;
       const { launch } = await launches.plan(launched, worktree?.workspace);
+      // A spare process has no mirror of its transcript.
+      const movable = canMove({ ...seed, options, worktree }, this.#parts.settings.sharedWorkspace);
       const session = this.create({
         ...seed,
         options,
         worktree,
         owner: seed.client?.principal ?? LOCAL,
-        id: own ?? seed.id ?? services.driver.newSessionId?.(launch) ?? randomUUID(),
+        id: own ?? seed.id ?? (movable ? undefined : services.driver.newSessionId?.(launch)) ?? randomUUID(),
         permissionTimeoutMs: options.permissionRequestTimeoutMs ?? settings.permissionTimeoutMs,
         initTimeoutMs: options.sessionInitTimeoutMs ?? settings.startTimeoutMs,
       });
@@ -151,9 +154,12 @@ export class SessionHost {
         launches.checkSandbox();
         const { launch, warnings } = await launches.plan(asked.options, session?.worktree);
         session?.warnings.push(...warnings);
-        return driver.launch({ ...asked, ...launch, lease }, listener);
+        const mirror = session && this.transcripts.mirrorOf(session);
+        return driver.launch({ ...asked, ...launch, lease, ...(mirror && { mirror }) }, listener);
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
+      ...(archive && { stored: () => archive.stored() }),
+      fetchTranscript: (id) => this.transcripts.fetch(id),
       lockTranscript: (id) => this.transcripts.lock(id),
       salvageTranscript: (id) => transcripts.salvage(id),
       onOpened: (session, request) => trail.requested(session, request),

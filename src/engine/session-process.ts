@@ -18,6 +18,7 @@ export interface SessionProcessSeed {
   readonly streamsText: boolean;
   /** Claude Code has answered before, so there is a transcript. */
   readonly hasAnswered: boolean;
+  readonly arrivedAt: number | undefined;
 }
 
 /** The process of one session: how it is launched, and the lock on the transcript while there is one. */
@@ -30,6 +31,7 @@ export class SessionProcess {
   readonly #services: SessionServices;
   #initTimeoutMs: number;
   #hasAnswered: boolean;
+  #arrivedAt: number | undefined;
   /** Held while there is a process on a transcript that other servers could reach for. */
   #lock: TranscriptLock | undefined;
   /** The next lock is taken only when the last one is gone: it would look like somebody else's. */
@@ -46,6 +48,7 @@ export class SessionProcess {
     this.#initTimeoutMs = seed.initTimeoutMs;
     this.streamsText = seed.streamsText;
     this.#hasAnswered = seed.hasAnswered;
+    this.#arrivedAt = seed.arrivedAt;
     this.#conversation = conversation;
     this.#services = services;
     this.holder = new ProcessHolder(services.clock, {
@@ -67,6 +70,11 @@ export class SessionProcess {
 
   get hasAnswered(): boolean {
     return this.#hasAnswered;
+  }
+
+  /** The first event since it came from another machine, if it did. */
+  get arrivedAt(): number | undefined {
+    return this.#arrivedAt;
   }
 
   setInitTimeout(ms: number): void {
@@ -135,6 +143,7 @@ export class SessionProcess {
     listener: AgentListener,
   ): Promise<Launched> {
     const { totals, outbox } = this.#conversation;
+    await this.#fetchTranscript(occasion);
     const history = occasion === 'first' ? this.#origin : await this.#history();
     const counted = history.kind === 'fork' ? history.of : this.#id;
     totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
@@ -143,6 +152,13 @@ export class SessionProcess {
     const process = await this.#services.launch({ sessionId: this.#id, history, options }, listener);
     const beginsAgain = occasion !== 'first' && history.kind !== 'resume';
     return { process, first: first && beginsAgain ? { ...first, text: outbox.unanswered } : first };
+  }
+
+  /** Everything that is asked of a transcript is asked of the file on this machine: it has to be the right one. */
+  async #fetchTranscript(occasion: Occasion): Promise<void> {
+    const isOwn = occasion !== 'first' || this.#origin.kind === 'resume';
+    if (isOwn && (await this.#services.fetchTranscript?.(this.#id))) this.#arrivedAt = this.#conversation.log.nextId;
+    if (this.#origin.kind === 'fork') await this.#services.fetchTranscript?.(this.#origin.of);
   }
 
   /**

@@ -12,6 +12,8 @@ export interface RewindProcess {
   /** Starts one unless there is one. */
   bringUp(): Promise<void>;
   readonly holder: ProcessHolder;
+  /** The first event since it came from another machine, if it did. */
+  arrivedAt(): number | undefined;
 }
 
 /** The rewinds of one session. They need its process although the conversation is at rest. */
@@ -55,10 +57,24 @@ export class SessionRewinds {
     this.#conversation.times.active();
     try {
       await this.#process.bringUp();
+      this.#checkIsHere(order.toUserMessage);
       return await rewind(this.#scene(), order);
     } finally {
       this.#underWay--;
     }
+  }
+
+  #checkIsHere(toUserMessage: string): void {
+    const arrivedAt = this.#process.arrivedAt();
+    if (arrivedAt === undefined) return;
+    const isHere = this.#session.log
+      .from(arrivedAt)
+      .events.some(({ body }) => body.kind === 'prompt' && body.messageId === toUserMessage);
+    if (isHere) return;
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      'Checkpoints do not move: this session came from another machine, and only what it did here can be rewound.',
+    );
   }
 
   #scene(): RewindScene {

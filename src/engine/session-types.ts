@@ -27,6 +27,10 @@ export interface SessionServices {
   ): Promise<AgentProcess>;
   /** What a resumed or forked process takes for the cost so far. */
   recordedCostUsd(sessionId: string): Promise<number>;
+  /** Resolves when everything that has happened so far is stored, where there is a store. */
+  stored?(): Promise<void>;
+  /** Before a transcript is resumed or forked. Tells whether it had to be fetched from where other machines wrote it. */
+  fetchTranscript?(sessionId: string): Promise<boolean>;
   /** Keeps other servers from a transcript; refused when another process has it open or is about to. */
   lockTranscript(sessionId: string): Promise<TranscriptLock>;
   /** Whether a process that was killed left a conversation to resume; if not, its id can be begun with again. */
@@ -93,6 +97,7 @@ export interface RestoredSession extends RestoredConversation {
   readonly hasAnswered: boolean;
   readonly work: Work | undefined;
   readonly movable: boolean;
+  readonly arrivedAt: number | undefined;
   /** What somebody has to bring again before it can run: variables, and options that are never stored. */
   readonly missing: readonly string[];
 }

@@ -98,6 +98,7 @@ export class Session extends SessionFacts {
       ...seed,
       streamsText: seed.streamsText === true,
       hasAnswered: seed.restored?.hasAnswered ?? false,
+      arrivedAt: seed.restored?.arrivedAt,
     };
     this.#sessionProcess = new SessionProcess(process, this.conversation, services, {
       onMessage: (translation) => {
@@ -112,6 +113,7 @@ export class Session extends SessionFacts {
     this.process = this.#sessionProcess.holder;
     this.#rewinds = new SessionRewinds(this, this.conversation, {
       holder: this.process,
+      arrivedAt: () => this.#sessionProcess.arrivedAt,
       bringUp: async () => {
         await this.process.settled();
         if (!this.hasProcess) await this.#launch(undefined, 'again');
@@ -128,12 +130,26 @@ export class Session extends SessionFacts {
     return this.#mobility.movable;
   }
 
+  /** It works where other hubs can, and has nothing that only this one knows. */
+  get portable(): boolean {
+    return this.#mobility.isPortable(this);
+  }
+
+  /** Where it works; none only in a session that no client named a directory for. */
+  get directory(): string | undefined {
+    return this.options.cwd ?? this.#rules.policy.directories.own;
+  }
+
   /** Another hub could not continue it from here on: it stays with this machine. */
   stays(reason: string): void {
     if (!this.#mobility.stays()) return;
     this.services.debug(`session ${this.id} stays with this machine: ${reason}`);
-    this.process.live?.setLent(false);
     this.notices.tell({ kind: 'changed' });
+    // Until others can read that it stays, they may take it over: until then its process ends with the lease.
+    this.services.stored?.().then(
+      () => this.process.live?.setLent(this.movable),
+      () => undefined,
+    );
   }
 
   /** What made it stay is repaired. */
@@ -232,13 +248,14 @@ export class Session extends SessionFacts {
   /** What it takes to continue it in another process. */
   get continuity(): Pick<
     SessionState,
-    'permissionTimeoutMs' | 'startTimeoutMs' | 'streamsText' | 'hasAnswered' | 'handover'
+    'permissionTimeoutMs' | 'startTimeoutMs' | 'streamsText' | 'hasAnswered' | 'handover' | 'arrivedAt'
   > {
     return {
       permissionTimeoutMs: this.conversation.permissionTimeoutMs,
       startTimeoutMs: this.#sessionProcess.initTimeoutMs,
       streamsText: this.#sessionProcess.streamsText,
       hasAnswered: this.#sessionProcess.hasAnswered,
+      arrivedAt: this.#sessionProcess.arrivedAt,
       handover: [...this.conversation.decidedAway.lines],
     };
   }

@@ -1,27 +1,31 @@
+import type { TranscriptMirror } from '../driver/transcript-mirror.ts';
 import type { Registry } from './registry.ts';
 import type { EngineServices } from './services.ts';
 import { heldElsewhere } from './session-errors.ts';
 import type { TranscriptLock } from './session-types.ts';
+import type { Session } from './session.ts';
 
-/** Keeps two processes from writing to one transcript, whichever server or terminal they belong to. */
+/** Transcripts as several processes and machines reach for them: two must not write one, and none may continue an old one. */
 export class TranscriptAccess {
-  readonly #transcripts: EngineServices['transcripts'];
+  readonly #services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors'>;
   readonly #registry: Registry;
+  /** Sessions that no other machine has continued since this one wrote their transcript last. */
+  readonly #current = new WeakSet<Session>();
 
-  constructor(transcripts: EngineServices['transcripts'], registry: Registry) {
-    this.#transcripts = transcripts;
+  constructor(services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors'>, registry: Registry) {
+    this.#services = services;
     this.#registry = registry;
   }
 
   /** Throws if a process that is not ours has the session open. */
   async checkNotHeld(sessionId: string): Promise<void> {
-    const holder = await this.#transcripts.findHolder(sessionId, (pid) => this.#registry.hasProcess(pid));
+    const holder = await this.#services.transcripts.findHolder(sessionId, (pid) => this.#registry.hasProcess(pid));
     if (holder) throw heldElsewhere(sessionId, holder.pid);
   }
 
   /** Holders are checked again under the lock: what was free a moment ago need not be any more. */
   async lock(sessionId: string): Promise<TranscriptLock> {
-    const lock = await this.#transcripts.lock(sessionId);
+    const lock = await this.#services.transcripts.lock(sessionId);
     if ('pid' in lock) throw heldElsewhere(sessionId, lock.pid, 'server');
     try {
       await this.checkNotHeld(sessionId);
@@ -30,5 +34,26 @@ export class TranscriptAccess {
       await lock.release();
       throw error;
     }
+  }
+
+  /** Where sessions move, one that was brought back may have been continued elsewhere. Tells whether it was. */
+  async fetch(sessionId: string): Promise<boolean> {
+    const { transcriptMirrors: mirrors } = this.#services;
+    const session = this.#registry.find(sessionId);
+    if (!mirrors || !session?.portable || this.#current.has(session)) return false;
+    const fetched = await mirrors.fetch(session, session.directory ?? '');
+    this.#current.add(session);
+    return fetched;
+  }
+
+  /** For the next process of this session. */
+  mirrorOf(session: Session): TranscriptMirror | undefined {
+    const { transcriptMirrors: mirrors } = this.#services;
+    if (!mirrors || !session.portable) return undefined;
+    this.#current.add(session);
+    return mirrors.open(session, {
+      onBroken: (reason) => session.stays(reason),
+      onWhole: () => session.mayMoveAgain(),
+    });
   }
 }

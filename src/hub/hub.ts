@@ -1,7 +1,9 @@
 import os from 'node:os';
+import { claudeConfigDir } from '../config/host.ts';
 import { SERVICE_VARIABLE } from '../config/hub-record.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
+import type { TranscriptMirrors } from '../engine/services.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
 import { asPeer } from './admission.ts';
 import { refusedBelowSession } from './below-session.ts';
@@ -79,6 +81,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       archive: memory.journal,
       lease: memory.lease,
       others: fleet?.others,
+      transcriptMirrors: await openMirrors(settings, host, memory),
     });
     const { engine } = hosted;
     undo.push(() => engine.close());
@@ -172,6 +175,18 @@ async function joinFleet({ store, by }: HubMemory): Promise<Fleet | undefined> {
   if (store.kind !== 'postgres') return undefined;
   const { joinFleet: join } = await import('./fleet/fleet.ts');
   return join({ store, by });
+}
+
+/** Only where sessions can move are their transcripts mirrored. */
+async function openMirrors(
+  { sharedWorkspace }: Settings,
+  host: HostContext,
+  { store, by, journal }: HubMemory,
+): Promise<TranscriptMirrors | undefined> {
+  if (sharedWorkspace === undefined) return undefined;
+  const { StoredTranscripts } = await import('./transcript-mirrors.ts');
+  const { log } = host;
+  return new StoredTranscripts({ store, by, configDir: claudeConfigDir(host), stored: () => journal.stored(), log });
 }
 
 async function startNotifier(

@@ -51,6 +51,8 @@ export const sessionState = z.object({
   handover: z.array(z.string()),
   /** Claude Code has answered, so there is a transcript to resume. */
   hasAnswered: z.boolean(),
+  /** The first event since it came from another machine: what was before has no checkpoints here. */
+  arrivedAt: z.int().positive().optional(),
   /** The operator's rules that it was started under. */
   rules: z.record(z.string(), z.unknown()),
   /** Names of the variables that the connection brought it was started on. Their values are never stored. */

@@ -1,0 +1,170 @@
+import type { MirroredEntry, MirroredPart, TranscriptMirror } from '../driver/transcript-mirror.ts';
+import type { MirroredSession, MirrorListener, TranscriptMirrors } from '../engine/services.ts';
+import { messageOf } from '../errors/errors.ts';
+import type { HubRef } from '../schema/store.ts';
+import { StoreConflict, type StoreTranscripts } from '../store/contract.ts';
+import {
+  partFiles,
+  readLines,
+  readPart,
+  writeParts,
+  type PartFile,
+  type TranscriptLine,
+} from '../transcripts/transcript-parts.ts';
+
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 30_000;
+
+export interface MirrorsOptions {
+  readonly store: StoreTranscripts;
+  /** This life of this hub. */
+  readonly by: HubRef;
+  readonly configDir: string;
+  /** Resolves when the rows of all sessions are stored: without its row, nothing of a session is. */
+  readonly stored: () => Promise<void>;
+  readonly log: (level: 'debug' | 'warn', line: string) => void;
+}
+
+/** Transcripts of sessions that can move, in the store that all hubs share. */
+export class StoredTranscripts implements TranscriptMirrors {
+  readonly #options: MirrorsOptions;
+  /** How far the files of a session are known to be in the store. */
+  readonly #progress = new WeakMap<MirroredSession, Progress>();
+
+  constructor(options: MirrorsOptions) {
+    this.#options = options;
+  }
+
+  async fetch({ id }: MirroredSession, cwd: string): Promise<boolean> {
+    const { store, configDir, log } = this.#options;
+    const shared = await store.transcript({ sessionId: id });
+    // Nothing was ever mirrored: whatever there is, is here.
+    if (!shared) return false;
+    const [conversation] = await partFiles(configDir, id);
+    const own = new Set((conversation ? await readPart(conversation) : []).map(({ uuid }) => uuid));
+    if (shared.every(({ uuid }) => uuid === undefined || own.has(uuid))) return false;
+    const parts = new Map<string | undefined, readonly TranscriptLine[]>([[undefined, shared]]);
+    for (const subpath of await store.transcriptSubpaths(id)) {
+      parts.set(subpath, (await store.transcript({ sessionId: id, subpath })) ?? []);
+    }
+    await writeParts(configDir, { sessionId: id, cwd }, parts);
+    log('debug', `session ${id}: its transcript was fetched from the store`);
+    return true;
+  }
+
+  open(session: MirroredSession, listener: MirrorListener): TranscriptMirror {
+    const progress = this.#progress.get(session) ?? new Progress();
+    this.#progress.set(session, progress);
+    return new StoreMirror(session.id, progress, listener, this.#options);
+  }
+}
+
+/** Of one session, whichever process writes it. */
+class Progress {
+  /** By subpath: up to here each line that has a uuid is stored. */
+  readonly checked = new Map<string | undefined, number>();
+  /** Those stored since. */
+  readonly fresh = new Map<string | undefined, Set<string>>();
+  /** Parts of which the SDK has dropped something. Lines without a uuid are not missed by comparing. */
+  readonly suspect = new Set<string | undefined>();
+}
+
+class StoreMirror implements TranscriptMirror {
+  readonly #sessionId: string;
+  readonly #progress: Progress;
+  readonly #listener: MirrorListener;
+  readonly #options: MirrorsOptions;
+  #settling: Promise<void> | undefined;
+  #isWhole = false;
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(sessionId: string, progress: Progress, listener: MirrorListener, options: MirrorsOptions) {
+    this.#sessionId = sessionId;
+    this.#progress = progress;
+    this.#listener = listener;
+    this.#options = options;
+  }
+
+  async append(part: MirroredPart, entries: readonly MirroredEntry[]): Promise<void> {
+    const { store, by, stored } = this.#options;
+    // What follows a gap is of no use: the part is stored from the file again, which has these entries as well.
+    if (this.#progress.suspect.has(part.subpath)) return this.#repair(part.subpath);
+    const lines = [...entries];
+    try {
+      await store.appendTranscript(by, part, lines);
+    } catch (error) {
+      if (!(error instanceof StoreConflict) || error.conflict !== 'unknownSession') throw error;
+      await stored();
+      await store.appendTranscript(by, part, lines);
+    }
+    const fresh = this.#progress.fresh.get(part.subpath) ?? new Set();
+    for (const { uuid } of entries) if (uuid !== undefined) fresh.add(uuid);
+    this.#progress.fresh.set(part.subpath, fresh);
+  }
+
+  async #repair(subpath: string | undefined): Promise<void> {
+    const files = await partFiles(this.#options.configDir, this.#sessionId);
+    for (const file of files) if (file.subpath === subpath) await this.#complete(file);
+  }
+
+  gaveUp(subpath: string | undefined, reason: string): void {
+    this.#progress.suspect.add(subpath);
+    this.#broken(reason);
+    this.#tryAgain(FIRST_RETRY_MS);
+  }
+
+  settled(): Promise<void> {
+    return (this.#settling ??= this.#settle(FIRST_RETRY_MS).finally(() => (this.#settling = undefined)));
+  }
+
+  async #settle(retryMs: number): Promise<void> {
+    clearTimeout(this.#retry);
+    try {
+      for (const part of await partFiles(this.#options.configDir, this.#sessionId)) await this.#complete(part);
+      if (!this.#isWhole) this.#listener.onWhole();
+      this.#isWhole = true;
+    } catch (error) {
+      this.#broken(messageOf(error));
+      // Whoever has the session now has its transcript as well.
+      if (!(error instanceof StoreConflict)) this.#tryAgain(retryMs);
+    }
+  }
+
+  /** Stores what the file has and the store has not. */
+  async #complete(part: PartFile): Promise<void> {
+    const { checked, fresh, suspect } = this.#progress;
+    const { file, subpath } = part;
+    const { lines, end } = await readLines(file, checked.get(subpath));
+    const known = fresh.get(subpath) ?? new Set();
+    const areStored = lines.every(({ uuid }) => uuid === undefined || known.has(uuid));
+    if (suspect.has(subpath) || (!areStored && !(await this.#hasAll(subpath, lines)))) {
+      const { store, by, log } = this.#options;
+      await store.replaceTranscript(by, { sessionId: this.#sessionId, ...named(subpath) }, await readPart(part));
+      log('debug', `session ${this.#sessionId}: its transcript in the store was repaired from ${file}`);
+      suspect.delete(subpath);
+    }
+    checked.set(subpath, end);
+    fresh.delete(subpath);
+  }
+
+  async #hasAll(subpath: string | undefined, lines: readonly TranscriptLine[]): Promise<boolean> {
+    const shared = await this.#options.store.transcript({ sessionId: this.#sessionId, ...named(subpath) });
+    const uuids = new Set(shared?.map(({ uuid }) => uuid));
+    return lines.every(({ uuid }) => uuid === undefined || uuids.has(uuid));
+  }
+
+  #broken(reason: string): void {
+    this.#isWhole = false;
+    this.#listener.onBroken(`its transcript is not in the store: ${reason}`);
+  }
+
+  #tryAgain(afterMs: number): void {
+    clearTimeout(this.#retry);
+    const longer = Math.min(2 * afterMs, LONGEST_RETRY_MS);
+    this.#retry = setTimeout(() => void (this.#settling ?? this.#settle(longer)), afterMs).unref();
+  }
+}
+
+function named(subpath: string | undefined): { subpath?: string } {
+  return subpath === undefined ? {} : { subpath };
+}

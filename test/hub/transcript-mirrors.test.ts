@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { appendFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { StoredTranscripts } from '../../src/hub/transcript-mirrors.ts';
+import type { TranscriptMirror } from '../../src/driver/transcript-mirror.ts';
+import { DomainError } from '../../src/errors/errors.ts';
+import type { HubRef } from '../../src/schema/store.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { partFiles, writeParts } from '../../src/transcripts/transcript-parts.ts';
+import { put, session } from '../store/rows.ts';
+import { temporaryDirectory } from '../store/stores.ts';
+
+const said = (uuid: string) => ({ type: 'user', uuid, message: uuid });
+const title = (text: string) => ({ type: 'custom-title', text });
+const away = new DomainError('UNAVAILABLE', 'Postgres is away');
+
+let store: Store;
+let by: HubRef;
+let cwd: string;
+let configDir: string;
+let file: string;
+let id: string;
+let mirrors: StoredTranscripts;
+let mirror: TranscriptMirror;
+let told: string[];
+
+beforeEach(async () => {
+  cwd = await realpath(await temporaryDirectory());
+  configDir = path.join(cwd, 'config');
+  id = randomUUID();
+  store = openMemoryStore();
+  const { hub, fence } = await store.acquireLease('hub-a', 15_000, {});
+  by = { hub, fence };
+  await store.write([put(session(id, by))], by);
+  mirrors = new StoredTranscripts({ store, by, configDir, stored: async () => undefined, log: () => undefined });
+  told = [];
+  mirror = mirrors.open(
+    { id },
+    { onBroken: (reason) => told.push(`broken: ${reason}`), onWhole: () => told.push('whole') },
+  );
+  file = path.join(configDir, 'projects', cwd.replaceAll(/[^A-Za-z0-9]/g, '-'), `${id}.jsonl`);
+  await mkdir(path.dirname(file), { recursive: true });
+});
+
+const write = (...lines: object[]): Promise<void> =>
+  appendFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+const uuids = async (): Promise<(string | undefined)[]> =>
+  ((await store.transcript({ sessionId: id })) ?? []).map(({ uuid }) => uuid);
+const local = async (): Promise<unknown[]> =>
+  (await readFile(file, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+
+describe('while a process writes', () => {
+  test('what was appended is complete, whatever else Claude Code keeps for itself', async () => {
+    await write({ type: 'api-request' }, said('u1'), title('A'));
+    await mirror.append({ sessionId: id }, [said('u1'), title('A')]);
+    await mirror.settled();
+    expect(told).toEqual(['whole']);
+    expect(await store.transcript({ sessionId: id })).toEqual([said('u1'), title('A')]);
+  });
+
+  test('what the file has beyond it is stored, of a sub-agent too', async () => {
+    await write(said('u1'), said('u2'));
+    const agent = path.join(file.slice(0, -'.jsonl'.length), 'subagents', 'agent-a1.jsonl');
+    await mkdir(path.dirname(agent), { recursive: true });
+    await writeFile(agent, `${JSON.stringify(said('a1'))}\n{"type":"half`);
+    await writeFile(agent.replace('.jsonl', '.meta.json'), '{"agentType":"Explore"}');
+    await mirror.append({ sessionId: id }, [said('u1')]);
+    await mirror.settled();
+    expect(await uuids()).toEqual(['u1', 'u2']);
+    expect(await store.transcript({ sessionId: id, subpath: 'subagents/agent-a1' })).toEqual([
+      said('a1'),
+      { type: 'agent_metadata', agentType: 'Explore' },
+    ]);
+    expect(told).toEqual(['whole']);
+  });
+
+  test('what the SDK gave up on is replaced from the file, with what has no uuid', async () => {
+    await write(said('u1'), title('A'), said('u2'));
+    await mirror.append({ sessionId: id }, [said('u1')]);
+    mirror.gaveUp(undefined, 'Postgres is away');
+    expect(told).toEqual(['broken: its transcript is not in the store: Postgres is away']);
+    await mirror.append({ sessionId: id }, [said('u2')]);
+    await mirror.settled();
+    expect(told.at(-1)).toBe('whole');
+    expect(await store.transcript({ sessionId: id })).toEqual([said('u1'), title('A'), said('u2')]);
+  });
+
+  test('a repair that fails is tried again until it is done', async () => {
+    await write(said('u1'));
+    const { replaceTranscript } = store;
+    store.replaceTranscript = () => Promise.reject(away);
+    await mirror.settled();
+    expect(told).toEqual(['broken: its transcript is not in the store: Postgres is away']);
+    store.replaceTranscript = replaceTranscript;
+    await expect.poll(() => told.at(-1), { timeout: 10_000 }).toBe('whole');
+    expect(await uuids()).toEqual(['u1']);
+  });
+
+  test('a hub that has lost the session writes nothing, and stops trying', async () => {
+    await write(said('u1'));
+    await store.acquireLease(by.hub, 15_000, {});
+    await expect(mirror.append({ sessionId: id }, [said('u1')])).rejects.toMatchObject({ conflict: 'fenced' });
+    await mirror.settled();
+    expect(told).toEqual([expect.stringContaining('broken')]);
+    expect(await uuids()).toEqual([]);
+  });
+
+  test('what comes before the row of its session waits for it', async () => {
+    id = randomUUID();
+    const stored = (): Promise<void> => store.write([put(session(id, by))], by);
+    const early = new StoredTranscripts({ store, by, configDir, stored, log: () => undefined });
+    const nothing = { onBroken: () => undefined, onWhole: () => undefined };
+    await early.open({ id }, nothing).append({ sessionId: id }, [said('u1')]);
+    expect(await uuids()).toEqual(['u1']);
+  });
+});
+
+describe('before a session is resumed', () => {
+  const fetch = (): Promise<boolean> => mirrors.fetch({ id }, cwd);
+  const mirrored = (...lines: { type: string }[]): Promise<void> =>
+    store.appendTranscript(by, { sessionId: id }, lines);
+
+  test('one that was never mirrored is left alone', async () => {
+    await write(said('u1'));
+    expect(await fetch()).toBe(false);
+    expect(await local()).toEqual([said('u1')]);
+  });
+
+  test.each([
+    ['missing', []],
+    ['older', [said('u1')]],
+    ['older, with an end that nobody else saw', [said('u1'), said('lost')]],
+  ])('a file that is %s is replaced', async (_what, lines) => {
+    if (lines.length > 0) await write(...lines);
+    await mirrored(title('A'), said('u1'), said('u2'));
+    expect(await fetch()).toBe(true);
+    expect(await local()).toEqual([title('A'), said('u1'), said('u2')]);
+    expect(await fetch()).toBe(false);
+  });
+
+  test('a file that has more is kept', async () => {
+    await write(said('u1'), { type: 'api-request' }, said('u2'));
+    await mirrored(said('u1'));
+    expect(await fetch()).toBe(false);
+    expect(await local()).toHaveLength(3);
+  });
+
+  test('sub-agents come along, and none leads out of the session’s folder', async () => {
+    const parts = new Map([
+      [undefined, [said('u1')]],
+      ['subagents/agent-a1', [said('a1'), { type: 'agent_metadata', agentType: 'Explore' }]],
+    ]);
+    await writeParts(configDir, { sessionId: id, cwd }, parts);
+    expect((await partFiles(configDir, id)).map(({ subpath }) => subpath)).toEqual([undefined, 'subagents/agent-a1']);
+    for (const subpath of ['../other', '/etc/passwd', 'a//b', 'a\\b'])
+      await expect(writeParts(configDir, { sessionId: id, cwd }, new Map([[subpath, []]]))).rejects.toThrow();
+  });
+});
