@@ -1,7 +1,8 @@
 /**
  * `npm run bench`: measures what the product promises, everything it is compared with in the same run, and writes
  * bench/results.json. Options: --peers (other servers too), --rounds <n>, --only <words of a part, comma between>,
- * --check (measures nothing and writes nothing; prints the table of the last results).
+ * --check (measures nothing and writes nothing; prints the table of the last results), --against <directory of another
+ * build> (measures both in turn and prints what each row costs compared with it; writes nothing).
  */
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -11,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createHome } from '../test/harness/isolated-home.ts';
 import { openHarness, type Harness } from '../test/harness/open-harness.ts';
+import { compareBuilds, comparisonTable, MOST } from './bench/against.ts';
 import type { Place } from './bench/bare-sdk.ts';
 import { callerBytes } from './bench/caller-bytes.ts';
 import { dashboardRows } from './bench/dashboard-rows.ts';
@@ -34,6 +36,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '5' },
     only: { type: 'string' },
     check: { type: 'boolean', default: false },
+    against: { type: 'string' },
   },
 });
 const rounds = Math.max(1, Number(options.rounds));
@@ -46,6 +49,9 @@ const machine: Machine = {
   platform: `${process.platform} ${process.arch}`,
   load: Number((os.loadavg()[0] ?? 0).toFixed(1)),
 };
+
+/** What every build so far has a benchmark of. */
+const SHARED_PARTS = ['start', 'sessions', 'prewarm', 'poll', 'events', 'memory', 'listing', 'bytes', 'parallel'];
 
 const rows: Row[] = [];
 let bytes: Record<string, number> = {};
@@ -140,13 +146,22 @@ async function versions(): Promise<Record<string, string>> {
   };
 }
 
-const wanted = options.only?.split(',').map((word) => word.trim());
-const file = path.join(root, 'bench', 'results.json');
-const results = options.check ? (JSON.parse(await readFile(file, 'utf8')) as Results) : await measureAll();
-console.log(benchmarkTable(results));
-if (Object.keys(results.bytes).length > 0) console.log(`\n${bytesTable(results)}`);
-if (results.peers) console.log(`\n${peersTable(results.peers)}`);
-if (!wanted && !options.check) {
+async function report(): Promise<void> {
+  const file = path.join(root, 'bench', 'results.json');
+  const results = options.check ? (JSON.parse(await readFile(file, 'utf8')) as Results) : await measureAll();
+  console.log(benchmarkTable(results));
+  if (Object.keys(results.bytes).length > 0) console.log(`\n${bytesTable(results)}`);
+  if (results.peers) console.log(`\n${peersTable(results.peers)}`);
+  if (wanted || options.check) return;
   await mkdir(path.dirname(file), { recursive: true });
   await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
 }
+
+async function reportAgainst(theirs: string): Promise<void> {
+  const compared = await compareBuilds({ ours: root, theirs: path.resolve(theirs) }, wanted ?? SHARED_PARTS, rounds);
+  console.log(comparisonTable(compared));
+  if (compared.some(({ ratio }) => ratio > MOST)) process.exitCode = 1;
+}
+
+const wanted = options.only?.split(',').map((word) => word.trim());
+await (options.against === undefined ? report() : reportAgainst(options.against));

@@ -13,7 +13,8 @@ type Result = Extract<SDKMessage, { type: 'result' }>;
 
 /** The one place where a message of Claude Code becomes an event and signals. An unknown message is a notice. */
 export function translate(message: SDKMessage): Translation {
-  const body = bodyOf(message);
+  // Most messages are pieces of text, when they are asked for.
+  const body = message.type === 'stream_event' ? undefined : bodyOf(message);
   return { event: body && { body, original: { message: shownMessage(message) } }, signals: signalsOf(message) };
 }
 

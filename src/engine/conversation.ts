@@ -215,9 +215,13 @@ export class Conversation {
   heard({ event, signals }: Translation): void {
     this.times.heard(this);
     if (event) this.#take(event.body);
-    for (const signal of signals) this.#react(signal);
+    let becameIdle = false;
+    for (const signal of signals) {
+      this.#react(signal);
+      becameIdle ||= signal.kind === 'state' && signal.state === 'idle';
+    }
     if (event) this.#append(event.body, event.original);
-    if (signals.some((signal) => signal.kind === 'state' && signal.state === 'idle')) this.#becameIdle();
+    if (becameIdle) this.#becameIdle();
   }
 
   async asked(ask: PermissionAsk): Promise<Decision> {

@@ -203,7 +203,7 @@ export class ProcessHolder {
     return {
       onMessage: (translation) => {
         if (!this.#holds(start)) return;
-        this.#noteStart(start, translation);
+        if (!start.hasReported) this.#noteStart(start, translation);
         const complete = idle.completed(translation);
         this.#listener.onMessage(start.hasReported ? complete : withoutIdle(complete));
       },
@@ -247,8 +247,9 @@ class IdleReports {
   #arrive = false;
 
   completed(translation: Translation): Translation {
+    if (this.#arrive) return translation;
     const { event, signals } = translation;
-    if (signals.some(({ kind }) => kind === 'state')) this.#arrive = true;
+    this.#arrive = signals.some(({ kind }) => kind === 'state');
     if (this.#arrive || event?.body.kind !== 'result') return translation;
     return { ...translation, signals: [...signals, { kind: 'state', state: 'idle' }] };
   }

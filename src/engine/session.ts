@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
+import type { EventBody } from '../schema/events.ts';
 import type { SessionState } from '../schema/records.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { Answer } from './answer.ts';
@@ -102,9 +103,7 @@ export class Session extends SessionFacts {
     };
     this.#sessionProcess = new SessionProcess(process, this.conversation, services, {
       onMessage: (translation) => {
-        const body = translation.event?.body;
-        if (body?.kind === 'message' && body.blocks.some(({ kind }) => kind === 'tool_call'))
-          this.sessionWork?.toolUsed();
+        if (this.sessionWork && callsTool(translation.event?.body)) this.sessionWork.toolUsed();
         this.conversation.heard(translation);
       },
       onRequest: (ask) => this.conversation.asked(ask),
@@ -457,4 +456,8 @@ export class Session extends SessionFacts {
     await stopped.promise;
     unsubscribe();
   }
+}
+
+function callsTool(body: EventBody | undefined): boolean {
+  return body?.kind === 'message' && body.blocks.some(({ kind }) => kind === 'tool_call');
 }

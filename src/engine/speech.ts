@@ -3,8 +3,10 @@ import type { EventBody } from '../schema/events.ts';
 /** What Claude said in a message, if it said anything. */
 export function assistantText(body: EventBody): string | undefined {
   if (body.kind !== 'message' || body.role !== 'assistant') return undefined;
-  const texts = body.blocks.flatMap((block) => (block.kind === 'text' ? block.text : []));
-  return texts.length === 0 ? undefined : texts.join('\n');
+  let said: string | undefined;
+  for (const block of body.blocks)
+    if (block.kind === 'text') said = said === undefined ? block.text : `${said}\n${block.text}`;
+  return said;
 }
 
 /** What Claude said last in this turn, and what it is writing. */
