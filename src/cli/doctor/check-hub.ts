@@ -2,19 +2,25 @@ import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { hubRecordFile, hubSecretFile } from '../../config/hub-record.ts';
-import { loadSettings, type SettingsSource } from '../../config/load-settings.ts';
+import { loadSettings, type Settings, type SettingsSource } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { hubState } from '../hub/running-hub.ts';
+import { CLIENTS, type InstallClient } from '../install/clients.ts';
+import { hasToken } from '../install/server-entry.ts';
 import { ok, problem, skipped, type Finding } from './finding.ts';
+import { probeHub } from './probe-hub.ts';
 
-const ANSWER_WITHIN_MS = 3_000;
 const MOST_SKEW_MS = 60_000;
 const SOON_MS = 14 * 86_400_000;
 const OTHERS = 0o077;
 
 /** Whether the hub of this user runs, can be reached, and keeps its files to itself. One finding, or one per problem. */
-export async function* checkHub(source: SettingsSource, version: string): AsyncGenerator<Finding> {
+export async function* checkHub(
+  source: SettingsSource,
+  version: string,
+  now: () => number = Date.now,
+): AsyncGenerator<Finding> {
   const check = 'Hub';
   let settings;
   try {
@@ -24,8 +30,8 @@ export async function* checkHub(source: SettingsSource, version: string): AsyncG
     yield problem(check, error.message, 'Correct it where the hub is started.');
     return;
   }
-  yield* checkFiles(settings.stateDir, source.platform);
-  if (settings.tlsCert !== undefined) yield await checkCertificate(settings.tlsCert);
+  yield* checkFiles(settings, source);
+  if (settings.tlsCert !== undefined) yield await checkCertificateFile(settings.tlsCert, now());
   const state = await hubState(settings.stateDir);
   switch (state.kind) {
     case 'stopped':
@@ -37,47 +43,85 @@ export async function* checkHub(source: SettingsSource, version: string): AsyncG
     case 'running': {
       const { url, version: running, pid } = state.status;
       const other = running === version ? '' : `; this is ${version}, "hub restart" brings them together`;
-      const answer = await askHealth(url);
-      yield answer ?? ok(check, `${running} at ${url} (pid ${String(pid)})${other}`);
+      const wrong = await checkAnswer(url, now(), settings.tlsCert !== undefined);
+      if (wrong.length > 0) yield* wrong;
+      else yield ok(check, `${running} at ${url} (pid ${String(pid)})${other}`);
     }
   }
 }
 
 /** What only its user may read: whoever reads these can act for the user. */
-async function* checkFiles(stateDir: string, platform: NodeJS.Platform): AsyncGenerator<Finding> {
-  if (platform === 'win32') return;
-  for (const file of [hubRecordFile(stateDir), hubSecretFile(stateDir), path.join(stateDir, 'hub.db')]) {
-    const found = await stat(file).catch(() => undefined);
-    if (found && (found.mode & OTHERS) !== 0)
+async function* checkFiles({ stateDir, tlsKey }: Settings, source: SettingsSource): AsyncGenerator<Finding> {
+  if (source.platform === 'win32') return;
+  const own = ['hub.db', 'hub.db-wal', 'hub.log'].map((name) => path.join(stateDir, name));
+  for (const file of [
+    hubRecordFile(stateDir),
+    hubSecretFile(stateDir),
+    ...own,
+    ...(tlsKey === undefined ? [] : [tlsKey]),
+  ])
+    if (await isOpenToOthers(file))
       yield problem('Hub files', `${file} can be read by others`, `Close it to them: chmod 600 ${file}`);
+  for (const client of Object.values(CLIENTS) as InstallClient[]) {
+    const file = client.file(source);
+    if ((await isOpenToOthers(file)) && hasToken(await readFile(file, 'utf8').catch(() => '')))
+      yield problem(
+        'Tokens',
+        `${file}, with a token of the hub for ${client.title}, can be read by others`,
+        `Close it to them: chmod 600 ${file}`,
+      );
   }
 }
 
-/** Undefined if the hub answers over HTTP and agrees on the time of day. */
-async function askHealth(url: string): Promise<Finding | undefined> {
+async function isOpenToOthers(file: string): Promise<boolean> {
+  const found = await stat(file).catch(() => undefined);
+  return found !== undefined && (found.mode & OTHERS) !== 0;
+}
+
+/** What is wrong with how the hub answers over HTTP. */
+export async function checkAnswer(url: string, now: number, knowsCertificate = false): Promise<Finding[]> {
   const check = 'Hub over HTTP';
   try {
-    const response = await fetch(new URL('/healthz', url), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-    if (!response.ok)
-      return problem(check, `${url} answers ${String(response.status)}`, 'Look at: claude-code-mcp hub logs');
-    const skew = Math.abs(Date.parse(response.headers.get('date') ?? '') - Date.now());
-    return skew > MOST_SKEW_MS
-      ? problem(check, `its clock is ${String(Math.round(skew / 1000))} s off`, 'Set the clock: tokens expire by it.')
-      : undefined;
+    const { status, date, certificate } = await probeHub(url);
+    if (status !== 200)
+      return [problem(check, `${url} answers ${String(status)}`, 'Look at: claude-code-mcp hub logs')];
+    const skew = Math.abs(date - now);
+    return [
+      ...(skew > MOST_SKEW_MS
+        ? [
+            problem(
+              check,
+              `its clock is ${String(Math.round(skew / 1000))} s off`,
+              'Set the clock: tokens expire by it.',
+            ),
+          ]
+        : []),
+      ...(certificate && !knowsCertificate
+        ? [certificateFinding(certificate, url, now)].filter(({ status: found }) => found === 'problem')
+        : []),
+    ];
   } catch (error) {
-    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-    return problem(check, `${url} cannot be reached: ${messageOf(cause)}`, 'Look at: claude-code-mcp hub logs');
+    return [problem(check, `${url} cannot be reached: ${messageOf(error)}`, 'Look at: claude-code-mcp hub logs')];
   }
 }
 
-async function checkCertificate(file: string): Promise<Finding> {
-  const check = 'TLS certificate';
+async function checkCertificateFile(file: string, now: number): Promise<Finding> {
   try {
-    const { validTo, subject } = new X509Certificate(await readFile(file));
-    const left = Date.parse(validTo) - Date.now();
-    if (left > SOON_MS) return ok(check, `${subject.replaceAll('\n', ', ')}, valid until ${validTo}`);
-    return problem(check, `${file} ${left < 0 ? 'expired' : 'expires'} on ${validTo}`, 'Renew it.');
+    return certificateFinding(new X509Certificate(await readFile(file)), file, now);
   } catch (error) {
-    return problem(check, `${file}: ${messageOf(error)}`, 'Give --tls-cert a PEM file that can be read.');
+    return problem('TLS certificate', `${file}: ${messageOf(error)}`, 'Give --tls-cert a PEM file that can be read.');
   }
+}
+
+function certificateFinding({ validFrom, validTo, subject }: X509Certificate, where: string, now: number): Finding {
+  const check = 'TLS certificate';
+  if (Date.parse(validFrom) > now)
+    return problem(check, `${where}: not valid before ${validFrom}`, 'Set the clock, or wait.');
+  const left = Date.parse(validTo) - now;
+  if (left > SOON_MS) return ok(check, `${subject.replaceAll('\n', ', ')}, valid until ${validTo}`);
+  return problem(
+    check,
+    `${where}: ${left < 0 ? 'expired' : 'expires'} on ${validTo}`,
+    'Renew it, then: claude-code-mcp hub restart',
+  );
 }

@@ -43,7 +43,13 @@ export function tokenIn(header: unknown): string | undefined {
   return typeof header === 'string' ? BEARER.exec(header)?.[1] : undefined;
 }
 
+const ANY_TOKEN = /ccmcp_[\w-]{43}/g;
+
+export function hasToken(text: string): boolean {
+  return text.search(ANY_TOKEN) >= 0;
+}
+
 /** For a screen, which keeps what it showed. */
 export function maskTokens(text: string): string {
-  return text.replaceAll(/ccmcp_[\w-]{43}/g, 'ccmcp_…');
+  return text.replaceAll(ANY_TOKEN, 'ccmcp_…');
 }

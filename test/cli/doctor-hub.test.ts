@@ -1,0 +1,128 @@
+/** What `doctor` finds out about the hub of this user, with the built hub. */
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmod, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { checkAnswer, checkHub } from '../../src/cli/doctor/check-hub.ts';
+import type { Finding } from '../../src/cli/doctor/finding.ts';
+import { readHubRecord } from '../../src/config/hub-record.ts';
+import { isAlive } from '../../src/transcripts/recorded-process.ts';
+import { eventually } from '../harness/eventually.ts';
+import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
+import { runCommand } from './run-command.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let place: IsolatedHome;
+let stateDir: string;
+beforeEach(async () => {
+  place = await createHome();
+  stateDir = path.join(place.stateDir, 'claude-code-mcp');
+});
+afterEach(async () => {
+  await runCommand(['hub', 'stop'], { env: place.env() });
+  await place.remove();
+});
+
+async function findings({ argv = [], later = 0 }: { argv?: string[]; later?: number } = {}): Promise<Finding[]> {
+  const source = { argv: ['doctor', ...argv], env: place.env(), cwd: place.project, homedir: place.home };
+  const found: Finding[] = [];
+  for await (const one of checkHub({ ...source, platform: process.platform }, '0.0.0', () => Date.now() + later))
+    found.push(one);
+  return found;
+}
+
+async function startHub(...flags: string[]): Promise<{ pid: number; url: string }> {
+  const started = await runCommand(['hub', 'start', '--listen', '127.0.0.1:0', ...flags], { env: place.env() });
+  expect(started).toMatchObject({ code: 0 });
+  return readHubRecord(stateDir)!;
+}
+
+test('a hub that runs, its clock, its files, and its end', async () => {
+  expect(await findings()).toEqual([{ check: 'Hub', status: 'skipped', found: expect.stringContaining('none runs') }]);
+  const { pid, url } = await startHub();
+  expect(await findings()).toEqual([
+    { check: 'Hub', status: 'ok', found: expect.stringContaining(`at ${url} (pid ${pid})`) },
+  ]);
+  expect(await findings({ later: 120_000 })).toMatchObject([
+    { check: 'Hub over HTTP', status: 'problem', found: expect.stringMatching(/^its clock is 1[12]\d s off$/) },
+  ]);
+
+  if (process.platform !== 'win32') {
+    const client = path.join(place.configDir, '.claude.json');
+    const open = [...['hub.db', 'hub.json', 'hub.secret'].map((name) => path.join(stateDir, name)), client];
+    await writeFile(
+      client,
+      JSON.stringify({ mcpServers: { x: { headers: { Authorization: `Bearer ccmcp_${'a'.repeat(43)}` } } } }),
+    );
+    for (const file of open) await chmod(file, 0o640);
+    const found = (await findings()).filter(({ status }) => status === 'problem');
+    expect(found.map(({ remedy }) => remedy).sort()).toEqual(
+      open.map((file) => `Close it to them: chmod 600 ${file}`).sort(),
+    );
+    for (const file of open) await chmod(file, 0o600);
+    expect((await findings()).map(({ status }) => status)).toEqual(['ok']);
+    // A file of a client that has no token in it is the client's own business.
+    await writeFile(client, '{}');
+    await chmod(client, 0o644);
+    expect((await findings()).map(({ status }) => status)).toEqual(['ok']);
+  }
+
+  expect(await checkAnswer('http://127.0.0.1:1', Date.now())).toMatchObject([
+    { status: 'problem', found: expect.stringMatching(/cannot be reached: .*ECONNREFUSED/) },
+  ]);
+  process.kill(pid, 'SIGKILL');
+  await eventually(() => !isAlive(pid), { what: 'the hub has gone' });
+  expect(await findings()).toMatchObject([
+    { check: 'Hub', status: 'problem', remedy: expect.stringContaining('hub start') },
+  ]);
+});
+
+test.runIf(spawnSync('openssl', ['version']).status === 0)(
+  'TLS: a certificate that ends soon, and a key for everybody',
+  async () => {
+    const [key, cert] = [path.join(place.home, 'key.pem'), path.join(place.home, 'cert.pem')];
+    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '20'];
+    execFileSync(
+      'openssl',
+      [...args, '-subj', '/CN=hub.test', '-addext', 'subjectAltName=DNS:hub.test', '-keyout', key, '-out', cert],
+      { stdio: 'ignore' },
+    );
+    await chmod(key, 0o600);
+    const { url } = await startHub('--tls-cert', cert, '--tls-key', key);
+    expect(url).toMatch(/^https:/);
+    // Where the doctor is not told of the files, it looks at what the hub shows.
+    expect((await findings()).map(({ check, status }) => [check, status])).toEqual([['Hub', 'ok']]);
+    const known = { argv: ['--tls-cert', cert, '--tls-key', key] };
+    expect((await findings(known)).map(({ check, status }) => [check, status])).toEqual([
+      ['TLS certificate', 'ok'],
+      ['Hub', 'ok'],
+    ]);
+    const inTenDays = 10 * 86_400_000;
+    expect((await findings({ later: inTenDays })).find(({ check }) => check === 'TLS certificate')).toMatchObject({
+      status: 'problem',
+      found: expect.stringContaining('expires on'),
+    });
+    expect((await findings({ ...known, later: 3 * inTenDays }))[0]).toMatchObject({
+      status: 'problem',
+      found: expect.stringContaining('expired on'),
+    });
+    await chmod(key, 0o644);
+    if (process.platform !== 'win32')
+      expect((await findings(known))[0]).toMatchObject({
+        status: 'problem',
+        remedy: `Close it to them: chmod 600 ${key}`,
+      });
+    await writeFile(cert, 'no certificate');
+    expect((await findings(known)).find(({ check }) => check === 'TLS certificate')).toMatchObject({
+      status: 'problem',
+    });
+  },
+);
+
+test('a setting that no hub would start with', async () => {
+  expect(await findings({ argv: ['--listen', 'nowhere'] })).toMatchObject([
+    { check: 'Hub', status: 'problem', found: expect.stringContaining('--listen') },
+  ]);
+});
