@@ -1,0 +1,87 @@
+/** `hub restart` as its user types it, while clients of every kind wait for an answer. */
+
+import type { Client } from '@modelcontextprotocol/client';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { createServer, type AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { ENDLESS, startEndless } from '../e2e/endless-command.ts';
+import { connectClient, type Era } from '../harness/connect-client.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
+import { runCommandIn } from '../harness/run-command.ts';
+import { callTool, expectError, expectOk, type CallOptions } from '../harness/tool-call.ts';
+
+/** A client keeps the address, so the next hub has to have it too. */
+async function freeAddress(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `127.0.0.1:${port}`;
+}
+
+test('a call under way ends with an error, and its client continues with the next', { timeout: 120_000 }, async () => {
+  const address = await freeAddress();
+  const h = await startHarness({ hub: { args: ['--listen', address] } });
+  const place = { project: h.project, env: () => h.environment() };
+  const command = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await runCommandIn(place, { args });
+    expect([code, stderr]).toEqual([0, '']);
+    return stdout;
+  };
+  const { token } = JSON.parse(await command('token', 'create', 'program', '--role', 'caller', '--json')) as {
+    token: string;
+  };
+  const connect = (era: Era): Promise<Client> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const url = new URL(`http://${address}/mcp`);
+    return connectClient(new StreamableHTTPClientTransport(url, { requestInit: { headers } }), { era });
+  };
+  const first = await connect('legacy');
+  const programs = [
+    { era: 'legacy', client: first },
+    { era: 'modern', client: await connect('modern') },
+  ];
+  onTestFinished(async () => {
+    for (const { client } of programs) await client.close();
+  });
+  h.model.on('work over http').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
+  h.model.on('hello').reply(text('hello again'));
+  h.model.on('go on').reply(text('gone on'));
+
+  const attached = await startEndless(h);
+  const started = { prompt: 'work over http', cwd: h.project, allowedTools: ['Bash'] };
+  const { sessionId } = expectOk('claude_code', await callTool(first, 'claude_code', started));
+  const over = async (client: Client, name: string, args: object): Promise<Json> =>
+    expectOk(name, await callTool(client, name, { sessionId, ...args }));
+  // Each says that it has reached the hub by its first progress.
+  const heard = new Set<string>();
+  const wait = { action: 'wait', waitMs: 49_000, sessionId };
+  const toldTo = (who: string): CallOptions => ({ onProgress: () => heard.add(who) });
+  const cutAttached = h.call('claude_code_check', { ...wait, sessionId: attached }, toldTo('attached'));
+  const cut = programs.map(({ era, client }) =>
+    callTool(client, 'claude_code_check', wait, toldTo(era)).then(
+      ({ text: answer }) => `answered ${answer}`,
+      (error: unknown) => String(error),
+    ),
+  );
+  await eventually(() => heard.size === 3, { what: 'all three calls are under way' });
+
+  expect(await command('hub', 'restart')).toContain(`The hub runs: http://${address}`);
+  onTestFinished(() => command('hub', 'stop').then(() => undefined));
+  expect(expectError('claude_code_check', await cutAttached, 'UNAVAILABLE')).toContain('Look before you repeat it');
+  for (const said of await Promise.all(cut)) expect(said).toContain('The hub is stopping');
+
+  expect(await h.finish(await h.begin('hello'))).toMatchObject({ answer: 'hello again' });
+  for (const { client } of programs)
+    expect(await over(client, 'claude_code_check', { action: 'poll' })).toMatchObject({
+      status: 'error',
+      result: { result: expect.stringContaining('the hub stopped while it worked') },
+    });
+  expect(await over(first, 'claude_code_reply', { prompt: 'go on', waitMs: 45_000 })).toMatchObject({
+    status: 'idle',
+    result: { result: 'gone on' },
+  });
+});
