@@ -1,0 +1,43 @@
+/** Resources and prompts over HTTP: what clients of both eras read, and what they are told of. */
+
+import type { Client } from '@modelcontextprotocol/client';
+import { expect, test } from 'vitest';
+import { text } from '../../src/scripted-model/reply.ts';
+import { sessionUri } from '../../src/mcp/resources/uris.ts';
+import type { Era } from '../harness/connect-client.ts';
+import { openEngineHub } from './http-hub.ts';
+
+const LIST = 'claude-code://sessions';
+
+test('clients of both eras are told of a change to what they subscribed to, and of nothing that is not theirs', async () => {
+  const hub = await openEngineHub();
+  hub.world.model.on('make it').reply(text('It is made.'));
+  const token = await hub.token('caller', { name: 'owner' });
+  const told = new Map<string, string[]>();
+  const subscribed = async (who: string, era: Era, bearer: string): Promise<Client> => {
+    const client = await hub.connect({ era, token: bearer });
+    const updates: string[] = [];
+    told.set(who, updates);
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) => void updates.push(params.uri));
+    if (era === 'legacy') await client.subscribeResource({ uri: LIST });
+    else await client.listen({ resourceSubscriptions: [LIST] });
+    return client;
+  };
+  const [older, newer] = [await subscribed('older', 'legacy', token), await subscribed('newer', 'modern', token)];
+  const stranger = await subscribed('stranger', 'modern', await hub.token('caller', { name: 'stranger' }));
+
+  const { structuredContent } = await newer.callTool(
+    { name: 'claude_code', arguments: { prompt: 'make it', cwd: hub.world.place.project, waitMs: 40_000 } },
+    { timeout: 50_000 },
+  );
+  const { sessionId } = structuredContent as { sessionId: string };
+  for (const who of ['older', 'newer']) await expect.poll(() => told.get(who), { timeout: 10_000 }).toContain(LIST);
+  expect(told.get('stranger')).toEqual([]);
+  for (const client of [older, newer]) {
+    const { contents } = await client.readResource({ uri: sessionUri(sessionId, 'transcript') });
+    expect(contents).toMatchObject([{ text: expect.stringContaining('It is made.') }]);
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['delegate', 'parallel', 'review']);
+  }
+  await expect(stranger.readResource({ uri: sessionUri(sessionId) })).rejects.toThrow('There is no resource');
+  for (const client of [older, newer, stranger]) await client.close();
+});
