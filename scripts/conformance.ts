@@ -20,6 +20,8 @@ const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 /** The suite does not run on Node 20. */
 const NODE = 'node@22.23.3';
 const EXPECTED_FAILURES = fileURLToPath(new URL('../scripts/conformance/expected-failures.yaml', import.meta.url));
+/** Exit code where the suite could not be installed, so that nothing was checked. */
+const NOT_RUN = 3;
 const REVISIONS = ['2025-11-25', '2026-07-28'];
 
 const { values } = parseArgs({
@@ -32,12 +34,18 @@ const { values } = parseArgs({
 });
 const place = fileURLToPath(new URL('conformance-suite', import.meta.url));
 const packages = path.join(place, 'node_modules');
-if (!values.check && !existsSync(path.join(packages, 'node'))) {
+const suite = path.join(packages, '@modelcontextprotocol', 'conformance', 'dist', 'index.js');
+const node = path.join(packages, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+if (!values.check && !(existsSync(suite) && existsSync(node))) {
   mkdirSync(place, { recursive: true });
   // It runs on the Node that is installed beside it, not on this one.
   const anyEngine = '--engine-strict=false';
-  if ((await run('npm', ['install', '--no-audit', '--no-fund', anyEngine, '--prefix', place, SUITE, NODE])) !== 0)
-    process.exit(1);
+  const soon = ['--fetch-retries=1', '--fetch-timeout=60000'];
+  const args = ['install', '--no-audit', '--no-fund', anyEngine, ...soon, '--prefix', place, SUITE, NODE];
+  if ((await run('npm', args)) !== 0) {
+    console.error(`The conformance suite was not run: ${SUITE} could not be installed.`);
+    process.exit(NOT_RUN);
+  }
 }
 
 const store = openMemoryStore();
@@ -72,10 +80,9 @@ try {
   if (values.check) await checkEndpoint(`${proxy.url}/mcp`);
   const wanted = values.check ? [] : REVISIONS.filter((one) => values.only === undefined || one === values.only);
   for (const revision of wanted) {
-    const suite = path.join(packages, '@modelcontextprotocol', 'conformance', 'dist', 'index.js');
     const known = revision === '2026-07-28' ? ['--expected-failures', EXPECTED_FAILURES] : [];
     const args = [suite, 'server', '--url', `${proxy.url}/mcp`, '--requirements', revision, ...known];
-    if ((await run(path.join(packages, 'node', 'bin', 'node'), args)) !== 0) failures++;
+    if ((await run(node, args)) !== 0) failures++;
   }
 } finally {
   proxy.close();
