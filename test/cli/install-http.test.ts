@@ -5,7 +5,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CLIENTS, type ClientName } from '../../src/cli/install/clients.ts';
 import { readMember } from '../../src/cli/install/edit-json.ts';
 import { HubAccess } from '../../src/cli/install/hub-access.ts';
@@ -274,17 +274,16 @@ test(
   async () => {
     const env = place.env();
     expect(await runCommand(['hub', 'start', '--listen', '127.0.0.1:0'], { env })).toMatchObject({ code: 0 });
-    onTestFinished(async () => {
-      await runCommand(['hub', 'stop'], { env });
-    });
-    expect(await runCommand(['install', 'claude-code', '--http', '--yes'], { env })).toMatchObject({ code: 0 });
-    const claude = bundledClaudeCode(process.platform, process.arch)!.executable!;
-    const connected = async (): Promise<string> =>
-      (await promisify(execFile)(claude, ['mcp', 'get', 'claude-code'], { env, cwd: place.project })).stdout;
-    expect(await connected()).toMatch(/Connected[^]*Type: http/);
-    const token = tokenIn(path.join(place.configDir, '.claude.json'));
-    expect((await runCommand(['uninstall', 'claude-code', '--yes'], { env })).stdout).toContain('revoked');
-    expect((await runCommand(['token', 'list'], { env })).stdout).toMatch(/claude-code \(installed\).*revoked/);
-    expect(token).not.toBe('');
+    try {
+      expect(await runCommand(['install', 'claude-code', '--http', '--yes'], { env })).toMatchObject({ code: 0 });
+      const claude = bundledClaudeCode(process.platform, process.arch)!.executable!;
+      const get = promisify(execFile)(claude, ['mcp', 'get', 'claude-code'], { env, cwd: place.project });
+      expect((await get).stdout).toMatch(/Connected[^]*Type: http/);
+      expect((await runCommand(['uninstall', 'claude-code', '--yes'], { env })).stdout).toContain('revoked');
+      expect((await runCommand(['token', 'list'], { env })).stdout).toMatch(/claude-code \(installed\).*revoked/);
+    } finally {
+      // Before its home is removed, after which it could not be found.
+      expect(await runCommand(['hub', 'stop'], { env })).toMatchObject({ code: 0 });
+    }
   },
 );
