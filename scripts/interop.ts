@@ -1,12 +1,12 @@
-import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startScriptedModel, type ScriptedModel } from '../src/scripted-model/scripted-model.ts';
-import { CLIENTS, NODE_24, type Client, type Command, type Place } from './interop/clients.ts';
+import { CLIENTS, type Client, type Command, type Place } from './interop/clients.ts';
 import { describeForms, readDeciders, readFormRecord, type FormRecord } from './interop/form-record.ts';
+import { tryOverHttp, type HttpOutcome } from './interop/over-http.ts';
+import { Installations, runProgram } from './interop/programs.ts';
 import {
   APPROVAL_PROMPT,
   OUTER_TEXT,
@@ -43,9 +43,8 @@ interface Seen {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const TIMEOUT_MS = 90_000;
-
 const base = mkdtempSync(path.join(os.tmpdir(), 'interop-'));
+const installations = new Installations(base, root);
 
 /** A client that declines forms without asking anyone is run again, with answers by tool call only. */
 async function tryClient(client: Client): Promise<Outcome> {
@@ -80,7 +79,7 @@ async function attempt(
   const deciders = readDeciders(path.join(home, 'audit.jsonl'));
   const outcome: Outcome = {
     client: client.name,
-    version: client.package?.slice(client.package.lastIndexOf('@') + 1) ?? bundledVersion(),
+    version: installations.versionOf(client),
     works,
     calls: seen.calls ?? 0,
     approval: seen.approval ?? deciders.approval,
@@ -102,7 +101,7 @@ interface Room {
 async function drive(client: Client, model: ScriptedModel, { home, project, log, settings }: Room): Promise<Seen> {
   const wire = path.join(root, 'scripts/interop/clients/wire.mjs');
   const place: Place = {
-    install: await install(client),
+    install: await installations.of(client),
     home,
     project,
     server: {
@@ -125,23 +124,12 @@ async function drive(client: Client, model: ScriptedModel, { home, project, log,
   return client.drive.kind === 'library' ? driveLibrary(client, place) : driveModel(client.drive.command, place, model);
 }
 
-function bundledVersion(): string {
-  const sdk = createRequire(path.join(root, 'package.json')).resolve('@anthropic-ai/claude-agent-sdk');
-  const { claudeCodeVersion = '' } = JSON.parse(readFileSync(path.join(path.dirname(sdk), 'package.json'), 'utf8')) as {
-    claudeCodeVersion?: string;
-  };
-  return claudeCodeVersion;
-}
-
-async function driveLibrary({ drive, node }: Client, place: Place): Promise<Seen> {
+async function driveLibrary(client: Client, place: Place): Promise<Seen> {
+  const { drive } = client;
   if (drive.kind !== 'library') return {};
   cpSync(path.join(root, 'scripts/interop/clients'), place.install, { recursive: true });
-  const runtime =
-    node === undefined
-      ? process.execPath
-      : path.join(await installPackage(`node@${NODE_24}`), 'node_modules/node/bin/node');
   const { output } = await runProgram({
-    file: runtime,
+    file: await installations.nodeFor(client),
     args: [drive.program],
     cwd: place.install,
     env: {
@@ -197,63 +185,6 @@ async function driveAgent(
   return { run, output };
 }
 
-function install(client: Client): Promise<string> {
-  if (client.package !== undefined) return installPackage(client.package);
-  const sdk = createRequire(path.join(root, 'package.json')).resolve('@anthropic-ai/claude-agent-sdk');
-  const binary = path.join(
-    path.dirname(sdk),
-    '..',
-    `claude-agent-sdk-${process.platform}-${process.arch}`,
-    process.platform === 'win32' ? 'claude.exe' : 'claude',
-  );
-  return Promise.resolve(binary);
-}
-
-async function installPackage(name: string): Promise<string> {
-  const dir = path.join(base, name.replaceAll(/[^a-z0-9.]/gi, '_'));
-  if (existsSync(dir)) return dir;
-  mkdirSync(dir);
-  writeFileSync(path.join(dir, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
-  const { code, output } = await runProgram({
-    file: 'npm',
-    args: ['install', '--no-audit', '--no-fund', '--save-exact', name],
-    cwd: dir,
-    env: { PATH: process.env['PATH'] ?? '', HOME: os.homedir() },
-    timeoutMs: 300_000,
-  });
-  if (code !== 0) throw new Error(`npm install ${name}: ${output.slice(-300)}`);
-  return dir;
-}
-
-interface Program {
-  file: string;
-  args: string[];
-  cwd: string;
-  env: Record<string, string>;
-  timeoutMs?: number;
-}
-
-function runProgram({
-  file,
-  args,
-  cwd,
-  env,
-  timeoutMs = TIMEOUT_MS,
-}: Program): Promise<{ code: number | null; output: string }> {
-  return new Promise((resolve) => {
-    const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
-    child.on('error', (error) => (output += error.message));
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      resolve({ code, output });
-    });
-  });
-}
-
 const LIMITS = [
   '- A client that claims to support forms but declines them on its own, as Copilot CLI does with `-p`, refuses in the name of a user',
   '  whom nobody asked; the server cannot tell the two apart. Set `CLAUDE_CODE_MCP_APPROVALS=caller` for it.',
@@ -263,32 +194,85 @@ const LIMITS = [
   '- Not driven at all: Claude Desktop, Cursor, VS Code and Gemini CLI. For these there is only the configuration.',
 ];
 
-function page(all: Outcome[]): string {
+/** Kept in the page between these, so that a run over one transport leaves the other's results alone. */
+const PARTS = { stdio: 'interop:stdio', http: 'interop:http' } as const;
+
+function part(name: keyof typeof PARTS, lines: readonly string[]): string {
+  return [`<!-- ${PARTS[name]} -->`, '', ...lines, '', `<!-- /${PARTS[name]} -->`].join('\n');
+}
+
+function replacePart(text: string, name: keyof typeof PARTS, lines: readonly string[]): string {
+  const [begin, end] = [`<!-- ${PARTS[name]} -->`, `<!-- /${PARTS[name]} -->`];
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`docs/interop.md has no part ${begin}`);
+  return text.slice(0, from) + part(name, lines) + text.slice(to + end.length);
+}
+
+function httpRow({ client, version, works, approval, question, cutOff, extras, note }: HttpOutcome): string {
+  return `| ${client} | ${version} | ${works ? 'yes' : 'no'} | ${approval} | ${question} | ${cutOff} | ${extras} | ${note.replaceAll('|', '/')} |`;
+}
+
+/** The page with new rows for these clients, where they have one. */
+function withHttpRows(text: string, all: HttpOutcome[]): string {
+  const at = text.indexOf(`<!-- ${PARTS.http} -->`);
+  const lines = text.slice(at).split('\n');
+  const rows = lines.map((line) => {
+    const outcome = all.find(({ client }) => line.startsWith(`| ${client} |`));
+    return outcome ? httpRow(outcome) : line;
+  });
+  return text.slice(0, at) + rows.join('\n');
+}
+
+function httpPart(all: HttpOutcome[]): string[] {
+  return [
+    '## Over HTTP',
+    '',
+    'The same clients at a hub of their own, each with a token. Clients that `install --http` knows use the entry that it writes. The task has three turns in',
+    'one session: an approval; a turn during which `hub restart` is run, while the client waits for it; and a question in the session that',
+    'the new hub has remembered. The client is not restarted. “Cut off” is what it makes of the call that was under way.',
+    '',
+    '| client | version | works | approval by | question by | cut off | prompts and resources | note |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- |',
+    ...all.map(httpRow),
+  ];
+}
+
+function stdioPart(all: Outcome[]): string[] {
   const rows = all.map(
     ({ client, version, works, calls, approval, question, forms, note }) =>
       `| ${client} | ${version} | ${works ? 'yes' : 'no'} | ${String(calls)} | ${approval} | ${question} | ${forms} | ${note.replaceAll('|', '/')} |`,
   );
   return [
-    '# Clients that were driven through a whole task',
-    '',
-    'Written by `npm run interop`, which installs each client at the version shown and drives one task through it:',
-    'start, wait, an approval, a question, the result. Models are scripted, on both sides; no key and no login is used.',
-    'Who decided is read from the audit log: “tool” is a tool call of the caller, “form” a form that the client showed its user. What',
+    'The task: start, wait, an approval, a question, the result. Who decided is read from the audit log: “tool” is a tool call of the caller, “form” a form that the client showed its user. What',
     'clients do with forms is read off the wire between client and server; the person who answers them is scripted too.',
     '',
     '| client | version | works | tool calls | approval by | question by | forms | note |',
     '| --- | --- | --- | --- | --- | --- | --- | --- |',
     ...rows,
     '',
-    '## What does not work',
-    '',
-    ...LIMITS,
-    '',
     '## What a caller needs for a task with one approval',
     '',
     'The calls of agents whose scripted model follows only the server’s instructions and tool descriptions.',
     '',
     ...all.filter(({ transcript }) => transcript.length > 0).flatMap(transcriptOf),
+  ];
+}
+
+function newPage(): string {
+  return [
+    '# Clients that were driven through a whole task',
+    '',
+    'Written by `npm run interop`, which installs each client at the version shown and drives one task through it. Models are scripted, on both',
+    'sides; no key and no login is used. `npm run interop -- stdio` and `-- http` do one half.',
+    '',
+    part('stdio', []),
+    '',
+    part('http', []),
+    '',
+    '## What does not work',
+    '',
+    ...LIMITS,
+    '',
   ].join('\n');
 }
 
@@ -300,7 +284,7 @@ function anonymous(call: string): string {
   return call.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…').replaceAll(/"cwd":"[^"]*"/g, '"cwd":"…"');
 }
 
-const SAMPLE: Outcome = {
+const SAMPLE = {
   client: 'a client',
   version: '1.0.0',
   works: true,
@@ -308,29 +292,70 @@ const SAMPLE: Outcome = {
   approval: 'tool',
   question: 'form',
   forms: 'shown',
+  cutOff: 'an error',
+  extras: '',
   note: '',
   transcript: ['claude_code {"prompt":"…"}'],
 };
 
+const HALVES = ['stdio', 'http'] as const;
+
 async function run(words: readonly string[]): Promise<void> {
-  const outcomes: Outcome[] = [];
-  for (const client of CLIENTS) {
-    if (words.length > 0 && !words.some((word) => client.name.toLowerCase().includes(word))) continue;
-    const outcome = await tryClient(client);
-    outcomes.push(outcome);
-    const { works, client: name, version, calls, approval, question, forms, note } = outcome;
-    console.error(
-      `${works ? 'works ' : 'FAILED'} ${name} ${version}: ${calls} calls, approval by ${approval}, question by ${question}, forms: ${forms}${note === '' ? '' : ` (${note})`}`,
-    );
+  const names = words.filter((word) => !HALVES.some((half) => half === word));
+  const halves = HALVES.filter(
+    (half) => words.includes(half) || !words.some((word) => HALVES.some((one) => one === word)),
+  );
+  const clients = CLIENTS.filter(
+    ({ name }) => names.length === 0 || names.some((word) => name.toLowerCase().includes(word)),
+  );
+  const file = path.join(root, 'docs/interop.md');
+  const record = (half: (typeof HALVES)[number], lines: readonly string[]): void => {
+    if (names.length === 0) writeFileSync(file, replacePart(readPage(file), half, lines));
+  };
+  let works = true;
+  if (halves.includes('stdio')) {
+    const outcomes: Outcome[] = [];
+    for (const client of clients) {
+      const outcome = await tryClient(client);
+      outcomes.push(outcome);
+      tell(outcome, [`${String(outcome.calls)} calls`, `forms: ${outcome.forms}`]);
+    }
+    works &&= outcomes.every((outcome) => outcome.works);
+    record('stdio', stdioPart(outcomes));
   }
-  if (words.length === 0) writeFileSync(path.join(root, 'docs/interop.md'), page(outcomes));
-  process.exitCode = outcomes.every(({ works }) => works) ? 0 : 1;
+  if (halves.includes('http')) {
+    const outcomes: HttpOutcome[] = [];
+    for (const client of clients.filter(({ http }) => http !== undefined)) {
+      const outcome = await tryOverHttp(client, { base, root, installations });
+      outcomes.push(outcome);
+      tell(outcome, ['over HTTP', `cut off: ${outcome.cutOff}`, outcome.extras]);
+    }
+    const isLimited = (name: string): boolean =>
+      clients.some((one) => one.name === name && one.httpLimit !== undefined);
+    works &&= outcomes.every((outcome) => outcome.works || isLimited(outcome.client));
+    if (names.length > 0) writeFileSync(file, withHttpRows(readPage(file), outcomes));
+    record('http', httpPart(outcomes));
+  }
+  process.exitCode = works ? 0 : 1;
+}
+
+function readPage(file: string): string {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return Object.values(PARTS).every((name) => text.includes(`<!-- ${name} -->`)) ? text : newPage();
+}
+
+function tell({ works, client, version, approval, question, note }: Outcome | HttpOutcome, more: string[]): void {
+  const facts = [...more, `approval by ${approval}`, `question by ${question}`].filter((fact) => fact !== '');
+  console.error(
+    `${works ? 'works ' : 'FAILED'} ${client} ${version}: ${facts.join(', ')}${note === '' ? '' : ` (${note})`}`,
+  );
 }
 
 // At the end of the file, when everything above is initialised. `--check` runs no client and writes nothing.
 const wanted = process.argv.slice(2).map((name) => name.toLowerCase());
 try {
-  if (wanted.includes('--check')) page([SAMPLE]);
+  if (wanted.includes('--check'))
+    replacePart(replacePart(newPage(), 'stdio', stdioPart([SAMPLE])), 'http', httpPart([SAMPLE]));
   else await run(wanted);
 } finally {
   rmSync(base, { recursive: true, force: true });

@@ -5,6 +5,12 @@ export interface Client {
   /** Major version of Node the client asks for, if it is not the one that runs this. */
   node?: string;
   drive: LibraryDrive | ModelDrive;
+  /** The name that `install --http` knows it by; a library is given the address and the token. */
+  http?: 'library' | 'claude-code' | 'codex' | 'copilot' | 'opencode';
+  /** Settings that the hub needs for it. */
+  hubEnv?: Record<string, string>;
+  /** Why it is known not to finish the task over HTTP. */
+  httpLimit?: string;
 }
 
 /** The client is a library or has an interface of its own for calling tools: a small program of ours calls them. */
@@ -19,11 +25,19 @@ export interface ModelDrive {
   command: (place: Place) => Command;
 }
 
+/** Where a server is started by its client. */
+export interface StdioServer {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
 export interface Place {
   install: string;
   home: string;
   project: string;
-  server: { command: string; args: string[]; env: Record<string, string> };
+  /** Undefined for a client that has an entry for the hub in its own configuration. */
+  server: StdioServer | undefined;
   model: { url: string; env: Record<string, string> };
   prompt: string;
 }
@@ -38,32 +52,60 @@ export interface Command {
 export const NODE_24 = '24.21.0';
 
 export const CLIENTS: readonly Client[] = [
-  { name: 'Claude Code', package: undefined, drive: { kind: 'model', command: claudeCode } },
-  { name: 'Codex (app-server)', package: '@openai/codex@0.166.0', drive: { kind: 'library', program: 'codex.mjs' } },
-  { name: 'Copilot CLI', package: '@github/copilot@1.0.102', drive: { kind: 'model', command: copilot } },
-  { name: 'opencode', package: 'opencode-ai@1.18.33', drive: { kind: 'model', command: opencode } },
+  { name: 'Claude Code', package: undefined, drive: { kind: 'model', command: claudeCode }, http: 'claude-code' },
+  {
+    name: 'Codex (app-server)',
+    package: '@openai/codex@0.166.0',
+    drive: { kind: 'library', program: 'codex.mjs' },
+    http: 'codex',
+  },
+  {
+    name: 'Copilot CLI',
+    package: '@github/copilot@1.0.102',
+    drive: { kind: 'model', command: copilot },
+    http: 'copilot',
+    hubEnv: { CLAUDE_CODE_MCP_APPROVALS: 'caller' },
+    httpLimit: 'after the call that was cut off its model has none of the tools any more, until it is started again',
+  },
+  { name: 'opencode', package: 'opencode-ai@1.18.33', drive: { kind: 'model', command: opencode }, http: 'opencode' },
   {
     name: 'OpenAI Agents SDK',
     package: '@openai/agents@0.20.0',
     drive: { kind: 'library', program: 'openai-agents.mjs' },
+    http: 'library',
   },
   {
     name: 'MCP TypeScript SDK 1',
     package: '@modelcontextprotocol/sdk@1.32.2',
     drive: { kind: 'library', program: 'typescript-sdk.mjs' },
+    http: 'library',
   },
   {
     name: 'MCP TypeScript SDK 2',
     package: '@modelcontextprotocol/client@2.4.0',
     drive: { kind: 'library', program: 'typescript-sdk-2.mjs' },
+    http: 'library',
   },
-  { name: 'AI SDK', package: '@ai-sdk/mcp@2.0.93', node: NODE_24, drive: { kind: 'library', program: 'ai-sdk.mjs' } },
+  {
+    name: 'AI SDK',
+    package: '@ai-sdk/mcp@2.0.93',
+    node: NODE_24,
+    drive: { kind: 'library', program: 'ai-sdk.mjs' },
+    http: 'library',
+  },
   {
     name: 'LangChain adapters',
     package: '@langchain/mcp-adapters@1.1.4',
     drive: { kind: 'library', program: 'langchain.mjs' },
+    http: 'library',
   },
-  { name: 'mcporter', package: 'mcporter@0.12.3', node: NODE_24, drive: { kind: 'library', program: 'mcporter.mjs' } },
+  {
+    name: 'mcporter',
+    package: 'mcporter@0.12.3',
+    node: NODE_24,
+    drive: { kind: 'library', program: 'mcporter.mjs' },
+    http: 'library',
+  },
   {
     name: 'MCP Inspector (command line)',
     package: '@modelcontextprotocol/inspector@2.12.0',
@@ -74,9 +116,11 @@ export const CLIENTS: readonly Client[] = [
 
 function claudeCode({ install, server, model, prompt }: Place): Command {
   const config = JSON.stringify({ mcpServers: { 'claude-code': server } });
+  const given = server ? ['--mcp-config', config, '--strict-mcp-config'] : [];
+  const resources = ['ListMcpResourcesTool', 'ReadMcpResourceTool'];
   return {
     file: install,
-    args: ['-p', prompt, '--mcp-config', config, '--strict-mcp-config', '--allowedTools', 'mcp__claude-code'],
+    args: ['-p', prompt, ...given, '--allowedTools', 'mcp__claude-code', ...(server ? [] : resources)],
     env: model.env,
   };
 }
@@ -93,24 +137,25 @@ function copilot({ install, home, server, model, prompt }: Place): Command {
       COPILOT_MODEL: 'claude-sonnet-4',
       COPILOT_AUTO_UPDATE: 'false',
     },
-    files: { [`${home}/.copilot/mcp-config.json`]: JSON.stringify(config) },
+    ...(server && { files: { [`${home}/.copilot/mcp-config.json`]: JSON.stringify(config) } }),
   };
 }
 
 function opencode({ install, home, server, model, prompt }: Place): Command {
+  const mcp = server && {
+    'claude-code': {
+      type: 'local',
+      command: [server.command, ...server.args],
+      environment: server.env,
+      timeout: 60_000,
+    },
+  };
   const config = {
     autoupdate: false,
     model: 'anthropic/claude-sonnet-4-5',
     small_model: 'anthropic/claude-sonnet-4-5',
     provider: { anthropic: { options: { baseURL: `${model.url}/v1`, apiKey: 'scripted' } } },
-    mcp: {
-      'claude-code': {
-        type: 'local',
-        command: [server.command, ...server.args],
-        environment: server.env,
-        timeout: 60_000,
-      },
-    },
+    ...(mcp && { mcp }),
     permission: { '*': 'allow' },
   };
   return {

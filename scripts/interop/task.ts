@@ -43,7 +43,7 @@ export function scriptApprovalTask(model: ScriptedModel): void {
     );
 }
 
-interface State {
+export interface State {
   sessionId?: string;
   status?: string;
   actions?: { type: string; requestId: string; questions?: { question: string; options: { label: string }[] }[] }[];
@@ -105,7 +105,7 @@ export function scriptOuterCaller(model: ScriptedModel, project: string, task: s
 }
 
 /** The JSON object in a tool result, whatever the client put around it. */
-function stateIn(result: string): State {
+export function stateIn(result: string): State {
   const begin = result.indexOf('{');
   const end = result.lastIndexOf('}');
   return begin < 0 ? {} : (JSON.parse(result.slice(begin, end + 1)) as State);

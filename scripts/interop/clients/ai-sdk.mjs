@@ -1,10 +1,10 @@
 import { createMCPClient, ElicitationRequestSchema } from '@ai-sdk/mcp';
 import { StdioMCPTransport } from '@ai-sdk/mcp/mcp-stdio';
 import { answerForm } from './forms.mjs';
-import { objectOf, runTask, server } from './task.mjs';
+import { http, objectOf, runTask, server } from './task.mjs';
 
 const client = await createMCPClient({
-  transport: new StdioMCPTransport(server),
+  transport: http ? { type: 'http', ...http } : new StdioMCPTransport(server),
   capabilities: { elicitation: {} },
 });
 client.onElicitationRequest(ElicitationRequestSchema, ({ params }) => answerForm(params));

@@ -7,12 +7,14 @@ import { objectOf, report, runTask, server } from './task.mjs';
 
 const home = `${process.env.HOME}/.codex`;
 mkdirSync(home, { recursive: true });
-const toml = (value) => JSON.stringify(value);
-const env = Object.entries(server.env).map(([name, value]) => `${toml(name)} = ${toml(value)}`);
-writeFileSync(
-  `${home}/config.toml`,
-  `[mcp_servers.claude-code]\ncommand = ${toml(server.command)}\nargs = ${toml(server.args)}\ntool_timeout_sec = 60\nenv = { ${env.join(', ')} }\n`,
-);
+if (server) {
+  const toml = (value) => JSON.stringify(value);
+  const env = Object.entries(server.env).map(([name, value]) => `${toml(name)} = ${toml(value)}`);
+  writeFileSync(
+    `${home}/config.toml`,
+    `[mcp_servers.claude-code]\ncommand = ${toml(server.command)}\nargs = ${toml(server.args)}\ntool_timeout_sec = 60\nenv = { ${env.join(', ')} }\n`,
+  );
+}
 const codex = spawn('node_modules/.bin/codex', ['app-server'], {
   stdio: ['pipe', 'pipe', 'inherit'],
   env: { ...process.env, CODEX_HOME: home },

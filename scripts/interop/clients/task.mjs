@@ -2,29 +2,54 @@
 // Reads its configuration from INTEROP, writes one line of JSON with the results.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export const { server, project, prompt } = JSON.parse(process.env.INTEROP);
+// `http`: the address of the hub and the headers that carry the token, for a client that is given no server to start.
+export const { server, http, project, prompt } = JSON.parse(process.env.INTEROP);
+
+// Also in `../http-task.ts`, for clients whose model is scripted.
+const TURNS = ['interop first turn', 'interop cut off turn', 'interop last turn'];
 
 /**
  * @param call (toolName, args) => the tool's JSON object
  * @param isPersonThere the client shows forms and a person answers them: the caller leaves requests to them
+ * @param extras what else is to be reported at the end
  */
-export async function runTask(call, isPersonThere = false) {
+export async function runTask(call, isPersonThere = false, extras = () => ({})) {
   const seen = { calls: 0 };
   const told = async (tool, args) => {
     seen.calls++;
     return call(tool, args);
   };
-  let state = await told('claude_code', { prompt, cwd: project, waitMs: 20_000 });
-  const { sessionId } = state;
-  for (let round = 0; round < 20 && !['idle', 'error', 'cancelled'].includes(state.status); round++) {
-    const [action] = state.actions ?? [];
-    if (action && isPersonThere) await sleep(state.pollInterval);
-    state =
-      action && !isPersonThere
-        ? await answer(told, sessionId, action)
-        : await told('claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 });
+  const finish = async (begun) => {
+    let state = begun;
+    for (let round = 0; round < 20 && !['idle', 'error', 'cancelled'].includes(state.status); round++) {
+      const [action] = state.actions ?? [];
+      if (action && isPersonThere) await sleep(state.pollInterval);
+      state =
+        action && !isPersonThere
+          ? await answer(told, state.sessionId, action)
+          : await told('claude_code_check', { action: 'wait', sessionId: state.sessionId, waitMs: 20_000 });
+    }
+    return state;
+  };
+  const task = http ? TURNS[0] : prompt;
+  let state = await finish(await told('claude_code', { prompt: task, cwd: project, waitMs: 20_000 }));
+  if (http) {
+    const { sessionId } = state;
+    const began = Date.now();
+    seen.told = await told('claude_code_reply', { sessionId, prompt: TURNS[1], waitMs: 40_000 }).then(
+      (answered) => answered.error ?? `not cut off: ${JSON.stringify(answered)}`,
+      (error) => String(error?.message ?? error),
+    );
+    seen.cutMs = Date.now() - began;
+    // Nobody answers while the old hub has gone and the new one has not come.
+    let looked;
+    while (looked === undefined && Date.now() - began < 60_000) {
+      looked = await told('claude_code_check', { action: 'poll', sessionId }).catch(() => sleep(250));
+    }
+    seen.afterwards = looked?.status;
+    state = await finish(await told('claude_code_reply', { sessionId, prompt: TURNS[2], waitMs: 20_000 }));
   }
-  report({ ...seen, status: state.status, result: state.result?.result });
+  report({ ...seen, status: state.status, result: state.result?.result, ...extras() });
 }
 
 async function answer(told, sessionId, action) {
