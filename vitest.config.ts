@@ -24,8 +24,9 @@ export default defineConfig({
     // keep two cores busy; more would starve each other.
     maxWorkers: 4,
     sequence: { sequencer: SlowFirst },
-    testTimeout: 60_000,
-    hookTimeout: 30_000,
+    // For what hangs. On a busy machine a start of Claude Code alone may take half a minute.
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
     globalSetup: globalSetup.filter((file) => existsSync(file)),
     reporters: ['default'],
   },

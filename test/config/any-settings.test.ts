@@ -80,3 +80,34 @@ it('never tells a secret', () => {
     }),
   );
 });
+
+/** A value that no setting of this sort takes; settings that take any text are left out, and what only a start can tell. */
+const BAD: Partial<Record<SettingKey, string>> = {
+  toolset: 'huge',
+  approvals: 'nobody',
+  permissionTimeoutMs: 'soon',
+  allowBypass: 'perhaps',
+  allowedDirs: '/no/such/directory',
+  sandbox: 'strict',
+  sandboxNetwork: 'https://example.org',
+  allowSensitiveSessionDetails: '2',
+  allowDiskResume: 'maybe',
+  resumeSecret: ' ',
+  maxSessions: '0',
+  maxBudgetUsd: '-1',
+  maxTurns: '1.5',
+  maxDepth: 'deep',
+  eventBufferSize: '0',
+  parkAfterMs: '-1',
+  sessionTtlMs: 'x',
+  runningSessionMaxMs: '0',
+  cleanupIntervalMs: '1',
+  prewarm: 'hot',
+  auditLog: 'on',
+  logLevel: 'loud',
+};
+
+it.each(Object.entries(BAD) as [SettingKey, string][])('refuses a bad value of %s by its name', (key, value) => {
+  expect(complaint({ [variableOf(key)]: value })).toContain(variableOf(key));
+  expect(complaint({}, [`${flagOf(key)}=${value}`])).toContain(flagOf(key));
+});

@@ -28,7 +28,7 @@ test('every field of a real answer of the compact set is described', async () =>
   const [start, , check, manage] = TOOLSETS.compact;
   h.model.on('make it').reply(tool('Bash', { command: 'echo hi > made.txt', description: 'make' }), text('made'));
 
-  const asking = await h.ok('claude_code', { prompt: 'make it', cwd: h.project, waitMs: 20_000 });
+  const asking = await h.ok('claude_code', { prompt: 'make it', cwd: h.project, waitMs: 40_000 });
   expect(asking.actions).toHaveLength(1);
   expect(undescribed(start, asking)).toEqual([]);
 
@@ -52,7 +52,7 @@ test('every field of a real answer of the explicit set is described', async () =
   const created = await h.ok('claude_create_session', { prompt: 'make it' });
   expect(undescribed(create, created)).toEqual([]);
   const { sessionId } = created;
-  const asking = await h.ok('claude_get_status', { sessionId, waitMs: 20_000 });
+  const asking = await h.ok('claude_get_status', { sessionId, waitMs: 40_000 });
   expect(asking.pendingInputs).toMatchObject([{ expiresAt: expect.any(String) }]);
   expect(undescribed(getStatus, asking)).toEqual([]);
 

@@ -123,8 +123,8 @@ describe('the audit command', () => {
   it('prints the last entries, filtered by session, also as JSON', async () => {
     const h = await startHarness();
     h.model.on('hello').always(text('hello'));
-    const one = await h.ok('claude_code', { prompt: 'hello', waitMs: 15_000 });
-    const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 15_000 });
+    const one = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
+    const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
     await entries(h, ({ kind, session }) => kind === 'tool_call' && session === other.sessionId);
 
     const audit = (...args: string[]): ReturnType<typeof runCommandIn> =>

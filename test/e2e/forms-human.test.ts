@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -14,8 +14,6 @@ import {
   SlowPerson,
   start,
 } from './forms-support.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const touch = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
 const env = { CLAUDE_CODE_MCP_APPROVALS: 'human' };

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { reply, text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -15,8 +15,6 @@ import {
   shareSession,
   start,
 } from './forms-support.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const touch = (name: string): ReturnType<typeof tool> =>
   tool('Bash', { command: `touch ${name}`, description: 'make a file' });

@@ -1,10 +1,8 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { reply } from '../../src/scripted-model/reply.ts';
 import { ERAS, type FormAnswer } from '../harness/connect-client.ts';
 import { asks, COLOUR, EXTRAS } from './asked-of-people.ts';
 import { accept, cancel, choicesOf, decline, shareSession, type Asked } from './forms-support.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const PLAN = '# The plan\n1. Look\n2. Leap';
 

@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { reply, text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -15,8 +15,6 @@ import {
   start,
   type OutcomeEvent,
 } from './forms-support.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const touch = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
 

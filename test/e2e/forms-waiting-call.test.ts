@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
 import type { FormAnswer } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -7,8 +7,6 @@ import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { allowOnce, cancel, outcomes, shareSession, SlowPerson } from './forms-support.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const patient = { timeout: 60_000 };
 

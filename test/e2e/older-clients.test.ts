@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { gate, stall, text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import { DISK_RESUME, TOOLSETS, type Toolset } from '../harness/toolsets.ts';
 
 /** A call about a session that fails, and the status it has to carry. */
@@ -26,8 +26,10 @@ const STATUSES = {
 } as const;
 
 describe.each(TOOLSETS)('%s', (toolset) => {
+  const harness = shareHarness({ toolset });
+
   test('an error of a call about a known session carries its status', async () => {
-    const h = await startHarness({ toolset });
+    const h = harness();
     const held = gate(text('done'));
     h.model.on('work').reply(held);
     const sessionId = await h.begin('work');
@@ -47,9 +49,9 @@ describe.each(TOOLSETS)('%s', (toolset) => {
   });
 
   test('an empty reason is none', async () => {
-    const h = await startHarness({ toolset });
+    const h = harness();
     const script = h.model.on('touch').reply(tool('Bash', { command: 'touch a', description: 'x' }), text('well'));
-    const sessionId = await h.begin('touch');
+    const sessionId = await h.converse('touch');
     await h.deny(sessionId, { message: '' });
     await h.finish(sessionId);
     expect(h.model.requestsFor(script)[1]?.toolResults[0]?.text).toContain('Permission denied by caller');

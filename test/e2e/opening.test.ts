@@ -71,7 +71,7 @@ test('a request behind the opening is answered, and nothing is answered twice', 
 test.each(['legacy', 'modern'] as const)('a session runs on a connection opened early (%s)', async (era) => {
   const harness = await startHarness({ era });
   harness.model.on('Say hello').reply('Hello.');
-  const { status, result } = await harness.ok('claude_code', { prompt: 'Say hello', waitMs: 20_000 });
+  const { status, result } = await harness.ok('claude_code', { prompt: 'Say hello', waitMs: 40_000 });
   expect(status).toBe('idle');
   expect(result.result).toBe('Hello.');
 });

@@ -36,7 +36,7 @@ async function fenceIn(h: Harness): Promise<Fence> {
 
 async function run(h: Harness, options: Record<string, unknown>): Promise<{ sessionId: string; resumeToken?: string }> {
   h.model.on('a small task').always(text('done'));
-  return h.ok('claude_code', { prompt: 'a small task', waitMs: 15_000, ...options });
+  return h.ok('claude_code', { prompt: 'a small task', waitMs: 40_000, ...options });
 }
 
 const DENIED = 'PERMISSION_DENIED';
@@ -105,7 +105,7 @@ describe('a start', () => {
     // Takes the only place, so that the first session has no process any more.
     await run(h, {});
     h.model.on('go on').reply(text('done'));
-    await h.ok('claude_code_reply', { sessionId, prompt: 'go on', waitMs: 15_000 });
+    await h.ok('claude_code_reply', { sessionId, prompt: 'go on', waitMs: 40_000 });
     const given = claude
       .starts()
       .map(({ argv }) => argv[argv.indexOf('--settings') + 1] ?? '')

@@ -11,7 +11,7 @@ describe('EXECUTABLE', () => {
     const h = await startHarness({ args: ['--executable=./recording-claude.mjs'] });
     const claude = await recordingClaude(h.project);
     h.model.on('hello').reply(text('hello'));
-    await h.ok('claude_code', { prompt: 'hello', waitMs: 15_000 });
+    await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
     expect(claude.starts()).toHaveLength(1);
   });
 
@@ -19,7 +19,7 @@ describe('EXECUTABLE', () => {
     const h = await startHarness({ env: { CLAUDE_CODE_MCP_EXECUTABLE: '/no/such/claude' } });
     const claude = await recordingClaude(h.project);
     h.model.on('hello').reply(text('hello'));
-    await h.ok('claude_code', { prompt: 'hello', pathToClaudeCodeExecutable: claude.path, waitMs: 15_000 });
+    await h.ok('claude_code', { prompt: 'hello', pathToClaudeCodeExecutable: claude.path, waitMs: 40_000 });
     expect(claude.starts()).toHaveLength(1);
     const message = await h.fails('claude_code', { prompt: 'hello' }, 'INTERNAL');
     expect(message).toContain('CLAUDE_CODE_MCP_EXECUTABLE');
@@ -67,7 +67,7 @@ async function withRecorder(
 
 async function run(h: Harness, options: Record<string, unknown>): Promise<string> {
   h.model.on('a small task').reply(text('done'));
-  const { sessionId, status } = await h.ok('claude_code', { prompt: 'a small task', waitMs: 15_000, ...options });
+  const { sessionId, status } = await h.ok('claude_code', { prompt: 'a small task', waitMs: 40_000, ...options });
   expect(status).toBe('idle');
   return sessionId;
 }

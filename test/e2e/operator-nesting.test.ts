@@ -82,7 +82,7 @@ describe('the environment of a session', () => {
     });
     const claude = await recordingClaude(h.project);
     const printed = h.model.on('print it').reply(tool('Bash', { command: 'env', description: 'print' }), text('ok'));
-    await h.ok('claude_code', { prompt: 'print it', allowedTools: ['Bash'], waitMs: 20_000 });
+    await h.ok('claude_code', { prompt: 'print it', allowedTools: ['Bash'], waitMs: 40_000 });
 
     const [start] = claude.starts();
     for (const name of Object.keys(OUTER)) expect(start?.env).not.toHaveProperty(name);
@@ -102,7 +102,7 @@ describe('the environment of a session', () => {
     });
     const claude = await recordingClaude(h.project);
     h.model.on('hello').reply(text('hello'));
-    await h.ok('claude_code', { prompt: 'hello', waitMs: 20_000 });
+    await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
     const [start] = claude.starts();
     expect(JSON.stringify(start)).not.toContain(SECRET);
     expect(start?.env).toMatchObject({

@@ -84,7 +84,7 @@ it('with ALLOW_BYPASS a reply may switch a session to it that was started withou
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
 
   h.model.on('make it').reply(touch, text('made'));
-  const switched = await h.ok('claude_code_reply', { ...bypass, prompt: 'make it', waitMs: 15_000 });
+  const switched = await h.ok('claude_code_reply', { ...bypass, prompt: 'make it', waitMs: 40_000 });
   expect(switched).toMatchObject({ status: 'idle', result: { result: 'made' } });
   expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
 });
@@ -213,7 +213,7 @@ describe('APPROVALS=human closes the side doors', () => {
   it('what the person’s own settings allow runs, everything else is denied with the reason', async () => {
     const allowed = tool('Bash', { command: 'touch allowed-by-me.txt', description: 'make a file' });
     const script = h.model.on('make both').reply(allowed, touch, text('made one'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'make both', waitMs: 15_000 });
+    const { sessionId } = await h.ok('claude_code', { prompt: 'make both', waitMs: 40_000 });
     await h.waitUntilRest(sessionId);
     expect(existsSync(join(h.project, 'allowed-by-me.txt'))).toBe(true);
     expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
@@ -276,5 +276,5 @@ describe('the repository that a session reads', () => {
 
 function hello(h: Harness): { waitMs: number } {
   h.model.on('say hello').reply(text('hello'));
-  return { waitMs: 15_000 };
+  return { waitMs: 40_000 };
 }

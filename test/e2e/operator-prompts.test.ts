@@ -68,9 +68,9 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
   it('slash commands, !, # and @ in a prompt are text', async () => {
     const h = await open(options);
     const [first = '', ...others] = prompts(h);
-    const { sessionId } = await h.ok('claude_code', { prompt: first, waitMs: 15_000 });
+    const { sessionId } = await h.ok('claude_code', { prompt: first, waitMs: 40_000 });
     for (const prompt of others)
-      expect(await h.ok('claude_code_reply', { sessionId, prompt, waitMs: 15_000 })).toMatchObject({
+      expect(await h.ok('claude_code_reply', { sessionId, prompt, waitMs: 40_000 })).toMatchObject({
         result: { result: 'read as text' },
       });
     const asked = h.model.requests.filter(({ purpose }) => purpose === 'conversation');
@@ -96,8 +96,8 @@ describe('where a limit is set', () => {
     await h.ok('claude_code_reply', { sessionId, prompt: command, whenBusy: 'queue' });
     held.release();
     await h.waitUntilRest(sessionId);
-    await h.ok('claude_code_reply', { sessionId, prompt: command, waitMs: 15_000 });
-    await h.ok('claude_code_reply', { sessionId, prompt: command, waitMs: 15_000, forkSession: true });
+    await h.ok('claude_code_reply', { sessionId, prompt: command, waitMs: 40_000 });
+    await h.ok('claude_code_reply', { sessionId, prompt: command, waitMs: 40_000, forkSession: true });
     expect(settingsOf(h)).toBeUndefined();
     expect(h.model.requests.filter(({ lastUserText }) => lastUserText === command).length).toBeGreaterThanOrEqual(3);
   });
@@ -105,7 +105,7 @@ describe('where a limit is set', () => {
   it('a spare process takes prompts as text too', async () => {
     const h = await open({ args: ['--allowed-dirs', '.', '--prewarm'] });
     for (const prompt of ['/config permissionMode=acceptEdits', '/settings permissionMode=auto'])
-      await h.ok('claude_code', { prompt, waitMs: 15_000 });
+      await h.ok('claude_code', { prompt, waitMs: 40_000 });
     expect(settingsOf(h)).toBeUndefined();
   });
 
@@ -173,11 +173,11 @@ describe('where a limit is set', () => {
 it('without a limit prompts work as in the terminal', async () => {
   const h = await open({});
   const prompt = `look at @${join(h.home, 'outside', 'secret.txt')}`;
-  const { sessionId } = await h.ok('claude_code', { prompt, waitMs: 15_000 });
+  const { sessionId } = await h.ok('claude_code', { prompt, waitMs: 40_000 });
   expect(h.model.requests.some((request) => says(request, SECRET))).toBe(true);
-  const { result } = await h.ok('claude_code_reply', { sessionId, prompt: '/help', waitMs: 15_000 });
+  const { result } = await h.ok('claude_code_reply', { sessionId, prompt: '/help', waitMs: 40_000 });
   expect(result.result).not.toBe('read as text');
-  await h.ok('claude_code_reply', { sessionId, prompt: '/config permissionMode=acceptEdits', waitMs: 15_000 });
+  await h.ok('claude_code_reply', { sessionId, prompt: '/config permissionMode=acceptEdits', waitMs: 40_000 });
   expect(settingsOf(h)).toBeDefined();
 });
 

@@ -44,7 +44,7 @@ describe('an option that is not given', () => {
   it('is not passed', async () => {
     h.model.on('a bare start').reply(text('done'));
     const before = claude.starts().length;
-    await h.ok('claude_code', start({ prompt: 'a bare start', waitMs: 15_000 }));
+    await h.ok('claude_code', start({ prompt: 'a bare start', waitMs: 40_000 }));
     const [bare] = claude.starts().slice(before);
     expect(bare?.argv).toEqual([
       '--output-format',
@@ -67,7 +67,7 @@ describe('the nested and the flat form', () => {
     await h.ok('claude_code', {
       prompt: 'two forms',
       cwd: h.project,
-      waitMs: 15_000,
+      waitMs: 40_000,
       effort: 'low',
       title: 'the same twice',
       advanced: { pathToClaudeCodeExecutable: claude.path, maxBudgetUsd: 2, title: 'the same twice' },

@@ -234,7 +234,7 @@ async function startWith(prompt: string, group: Group): Promise<Seen> {
     prompt,
     cwd: h.project,
     pathToClaudeCodeExecutable: claude.path,
-    waitMs: 15_000,
+    waitMs: 40_000,
     ...options,
   });
   // Its version may have been asked for first.

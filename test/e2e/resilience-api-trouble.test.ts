@@ -1,13 +1,10 @@
 import type { Progress } from '@modelcontextprotocol/client';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cut, gate, hang, httpError, text, type ReplyLike } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { shareHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-
-// Several starts of Claude Code each, which a busy machine stretches to seconds.
-vi.setConfig({ testTimeout: 90_000 });
 
 /** The promise of the product, from when Claude Code reports the trouble. */
 const TOLD_WITHIN_MS = 2_000;

@@ -1,15 +1,12 @@
 import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { startRunningCommand } from '../harness/running-command.ts';
-
-// Several starts of Claude Code each, which a busy machine stretches to seconds.
-vi.setConfig({ testTimeout: 90_000 });
 
 async function answers(h: Harness, prompt: string): Promise<string> {
   h.model.on(prompt).always(text(`answer to ${prompt}`));

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
@@ -12,8 +12,6 @@ import { endlessCommand } from '../harness/running-command.ts';
  */
 
 // Listing processes takes a second on Windows, and each test does it again and again.
-vi.setConfig({ testTimeout: 120_000 });
-
 const SHUT_DOWN_MS = 5_000;
 const WATCHDOG_MS = 10_000;
 

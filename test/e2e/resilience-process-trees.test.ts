@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseProcStat } from '../../src/config/proc-stat.ts';
 import { WATCHDOG_NAME } from '../../src/driver/process/markers.ts';
 import { text } from '../../src/scripted-model/reply.ts';
@@ -7,9 +7,6 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { startRunningCommand } from '../harness/running-command.ts';
-
-// Several starts of Claude Code each, which a busy machine stretches to seconds.
-vi.setConfig({ testTimeout: 90_000 });
 
 /** The promises of the product. */
 const SHUT_DOWN_MS = 5_000;

@@ -2,15 +2,13 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { HarnessOptions } from '../harness/open-harness.ts';
 import { allowOnce, auditedEntries, decline, SlowPerson, start } from './forms-support.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const env = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
 /** What Claude writes needs no form, so that only the rewind does. */

@@ -17,7 +17,7 @@ type Falsy = false | 0 | '' | null | undefined;
 /** Looks until it sees something truthy, and returns it. A look that throws (an assertion) counts as "not yet". */
 export async function eventually<T>(
   look: () => T | Promise<T>,
-  { within = 20_000, every = 20, what }: Patience,
+  { within = 40_000, every = 20, what }: Patience,
 ): Promise<Exclude<T, Falsy>> {
   const deadline = performance.now() + within;
   // A look that hangs must not outlive the deadline.

@@ -19,7 +19,7 @@ export interface CallResult {
   readonly raw: CallToolResult;
 }
 
-const CALL_TIMEOUT_MS = 50_000;
+const CALL_TIMEOUT_MS = 100_000;
 const ERROR_TEXT = /^Error \[([A-Z_]+)\]: (.+)$/s;
 
 export async function callTool(

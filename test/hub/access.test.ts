@@ -1,11 +1,9 @@
 /** Who gets what: every route and every tool, for everybody who may come and for those who may not. */
 
 import type { Client } from '@modelcontextprotocol/client';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { TOOL_LISTING } from '../../src/mcp/tool-listing.ts';
 import { openAccessWorld, PEOPLE, type AccessWorld, type Made, type Person } from './access-world.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** What somebody gets: what there is, nothing for its role, or nothing that it could know of. */
 type Verdict = 'may' | 'role' | 'unseen';

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { startEndless } from '../e2e/endless-command.ts';
 import { allowOnce } from '../e2e/forms-support.ts';
@@ -11,8 +11,6 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { expectError } from '../harness/tool-call.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const state = (h: Harness, file: string): string => join(h.stateDir, 'claude-code-mcp', file);
 const hubPid = (h: Harness): number => JSON.parse(readFileSync(state(h, 'hub.json'), 'utf8')).pid;

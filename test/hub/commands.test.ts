@@ -5,12 +5,10 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { builtServer } from '../harness/built-server.ts';
 import { startHarness } from '../harness/harness.ts';
 import { createHome } from '../harness/isolated-home.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 interface Outcome {
   readonly code: number;

@@ -2,13 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { command, description: 'a command' });
 

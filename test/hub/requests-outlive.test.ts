@@ -2,14 +2,12 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { runCommandIn } from '../harness/run-command.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const COMMAND = { command: 'touch made.txt', description: 'make a file' };
 

@@ -65,7 +65,7 @@ test('a client in this process uses the tools, and closing the server ends every
 
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name)).toContain('claude_code');
-  const answer = await client.callTool({ name: 'claude_code', arguments: { prompt: 'say hello', waitMs: 20_000 } });
+  const answer = await client.callTool({ name: 'claude_code', arguments: { prompt: 'say hello', waitMs: 40_000 } });
   expect(answer.structuredContent).toMatchObject({ status: 'idle', result: { result: 'hello' } });
 
   await server.close();
@@ -92,7 +92,7 @@ test.each(ERAS)(
       (await client.callTool({ name, arguments: args })).structuredContent;
 
     const { sessionId } = await call(owner, 'claude_code', { prompt: 'make it' });
-    const waiting = call(owner, 'claude_code_check', { action: 'wait', sessionId, waitMs: 20_000 });
+    const waiting = call(owner, 'claude_code_check', { action: 'wait', sessionId, waitMs: 40_000 });
     // The other client calls last, and finds nothing: the session is not its own.
     const look = await call(other, 'claude_code_check', { action: 'poll', sessionId });
     expect(look.error).toContain('SESSION_NOT_FOUND');
