@@ -69,9 +69,9 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
         </p>
       </header>
       {request.said !== undefined && request.said !== '' && (
-        <p class="said">
-          <Visible text={request.said} />
-        </p>
+        <div class="said">
+          <Markdown text={request.said} />
+        </div>
       )}
       <Body request={request} disabled={!isOpen || state.step === 'sent' || !request.mayAnswer} onAnswer={send} />
       {request.decisionReason !== undefined && (
