@@ -45,7 +45,7 @@ export function outOfTouch(sessionId: string): DomainError {
 export function runsElsewhere(sessionId: string): DomainError {
   return new DomainError(
     'UNAVAILABLE',
-    `Session ${sessionId} was taken over by another hub. Try again; what you sent last may not have arrived.`,
+    `Another hub has taken over session ${sessionId}. Try again; if it was this session, see first whether what you sent has arrived.`,
   );
 }
 

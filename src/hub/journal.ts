@@ -322,7 +322,7 @@ export class Journal implements SessionArchive {
     return row !== undefined && !isSameLife(row.runsOn, this.#options.by);
   }
 
-  /** Whoever waits for it to be stored waits in vain. That may not be all who wait; the others look again. */
+  /** Who waits for it to be stored waits in vain. Nobody knows who of those who wait that is: all have to look again. */
   #giveUp(sessionId: string): void {
     const session = this.#engine?.find(sessionId);
     if (!session) return;

@@ -82,10 +82,10 @@ describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
     const before = await store.events(moved.id, { limit: 1_000 });
     await store.renewLease(a.by, 15_000, {});
     a.agents[0]?.answer('too late');
-    await expect(a.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /another hub/ });
+    await expect(a.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /nother hub/ });
     expect(forgotten).toEqual([moved.id]);
     expect(a.agents.map((agent) => agent.alive)).toEqual([false, true]);
-    expect(() => moved.decide('r1', { behavior: 'allow' }, 'human')).toThrow(/another hub/);
+    expect(() => moved.decide('r1', { behavior: 'allow' }, 'human')).toThrow(/nother hub/);
     a.agents[1]?.answer('in time');
     await eventually(
       () =>
