@@ -75,6 +75,7 @@ test('whoever may not here may not there either', async () => {
     code: 'PERMISSION_DENIED',
   });
   void (await a.agent()).ask('r1', 'Write', { file_path: 'x', content: 'y' });
+  await eventually(() => a.engine.session(id).requests.length === 1, { what: 'the request' });
   await a.engine.stored();
   await clientOf(b, EVE).respond(id, 'r1', { decision: 'deny', message: 'no' });
   expect((await store.request('r1'))?.outcome).toMatchObject({ decision: 'deny', by: EVE.id, source: 'human' });
