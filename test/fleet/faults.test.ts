@@ -1,0 +1,133 @@
+/** What several hubs do when one of them, or Postgres, is gone: real processes, the real Claude Code, a real Postgres. */
+
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
+import { startPostgres, type Postgres } from '../harness/postgres.ts';
+import { eventually } from '../harness/eventually.ts';
+import { Fleet, type FleetHub } from './fleet.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
+
+let postgres: Postgres;
+let fleet: Fleet;
+
+beforeAll(async () => {
+  postgres = await startPostgres(['-c', 'fsync=off']);
+  // At once, on an empty store, with clocks that are ten minutes apart. New sessions go to the first.
+  const clocks = [0, 300_000, -300_000];
+  fleet = await Fleet.open({ postgresUrl: postgres.url, hubs: 3, clocks, places: [40, 10, 10] });
+});
+
+afterAll(async () => {
+  await fleet.close();
+  await postgres.remove();
+});
+
+test('a hub is killed: its sessions rest or wait elsewhere, and go on there with all they know', async () => {
+  const { model } = fleet;
+  const cwd = await fleet.directory('killed');
+  const COMMAND = { command: 'touch made.txt', description: 'make a file' };
+  model.on('remember the word heron').reply(text('I will.'));
+  model.on('work for long').reply(gate(text('never said')));
+  model.on('make a file').reply(tool('Bash', COMMAND), text('nobody answered'));
+  model.on('was allowed').reply(tool('Bash', COMMAND), text('made it'));
+  const [owner, next, last] = fleet.hubs as [FleetHub, FleetHub, FleetHub];
+  const resting = await fleet.start(next, 'remember the word heron', cwd);
+  await fleet.reaches(last, resting, 'idle');
+  const working = await fleet.start(next, 'work for long', cwd);
+  const waiting = await fleet.start(last, 'make a file', cwd);
+  for (const id of [resting, working, waiting]) expect(await fleet.ownerOf(id)).toBe(owner);
+  const { requests } = await fleet.reaches(next, waiting, 'waiting_permission');
+  const requestId = requests[0]?.requestId ?? '';
+
+  await owner.stop('SIGKILL');
+  const stopped = await fleet.reaches(next, working, 'error', 60_000);
+  expect(stopped.result?.result).toContain('reply to continue');
+  expect((await fleet.session(last, waiting)).requests.map((one) => one.requestId)).toEqual([requestId]);
+
+  model.on('which word').reply(text('heron'));
+  const sent = await fleet.api(last, 'POST', `/sessions/${resting}/messages`, { body: { prompt: 'which word?' } });
+  expect(sent.status).toBe(200);
+  expect((await fleet.reaches(next, resting, 'idle')).result?.result).toBe('heron');
+  expect(JSON.stringify(model.requests.at(-1)?.body)).toContain('remember the word heron');
+
+  const answered = await fleet.api(last, 'POST', `/requests/${requestId}/answer`, {
+    body: { decision: 'allow' },
+    role: 'approver',
+  });
+  expect(answered.status).toBe(200);
+  expect((await fleet.reaches(next, waiting, 'idle')).result?.result).toBe('made it');
+  expect(existsSync(path.join(cwd, 'made.txt'))).toBe(true);
+  for (const id of [resting, working, waiting]) expect((await fleet.claudesOf(id)).length).toBeLessThan(2);
+  await owner.start();
+  expect((await fleet.session(owner, waiting)).status).toBe('idle');
+});
+
+test('Postgres is away for one hub: that one says so, the others work, and it catches up', async () => {
+  const { model } = fleet;
+  const cwd = await fleet.directory('cut');
+  model.on('stay where you are').reply(text('done'));
+  const [alone, other] = fleet.hubs as [FleetHub, FleetHub];
+  const staying = await fleet.start(alone, 'stay where you are', cwd, { advanced: { env: { TOKEN: 'x' } } });
+  await fleet.reaches(other, staying, 'idle');
+  alone.proxy.set('refused');
+  const [answer] = await Promise.all([
+    fleet.api(alone, 'POST', `/sessions/${staying}/messages`, { body: { prompt: 'lost?' } }),
+  ]);
+  expect(answer).toMatchObject({ status: 503, json: { error: { code: 'UNAVAILABLE' } } });
+  expect((await fleet.session(other, staying)).result?.result).toBe('done');
+  alone.proxy.set('open');
+  model.on('and again').reply(text('here I am'));
+  await eventually(
+    async () =>
+      (await fleet.api(other, 'POST', `/sessions/${staying}/messages`, { body: { prompt: 'and again' } })).status ===
+      200,
+    { what: 'the hub takes orders again', within: 30_000, every: 500 },
+  );
+  expect((await fleet.reaches(other, staying, 'idle')).result?.result).toBe('here I am');
+  expect(model.requests.filter(({ body }) => JSON.stringify(body).includes('lost?'))).toEqual([]);
+});
+
+test('Postgres is restarted: calls fail meanwhile, and nothing that was told is lost', async () => {
+  const { model } = fleet;
+  const cwd = await fleet.directory('restart');
+  model.on('before').reply(text('told'));
+  const [hub, other] = fleet.hubs as [FleetHub, FleetHub];
+  const id = await fleet.start(hub, 'before', cwd);
+  await fleet.reaches(other, id, 'idle');
+  await postgres.stop();
+  const meanwhile = await fleet.api(hub, 'POST', '/sessions', { body: { prompt: 'x', cwd } });
+  expect(meanwhile.status).toBe(503);
+  await postgres.start();
+  expect((await fleet.reaches(other, id, 'idle')).result?.result).toBe('told');
+  model.on('after').reply(text('still here'));
+  await eventually(
+    async () =>
+      (await fleet.api(other, 'POST', `/sessions/${id}/messages`, { body: { prompt: 'after' } })).status === 200,
+    { what: 'messages are taken again', within: 30_000, every: 500 },
+  );
+  expect((await fleet.reaches(hub, id, 'idle')).result?.result).toBe('still here');
+});
+
+test('every hub is restarted in turn while a session is used', async () => {
+  const { model } = fleet;
+  const cwd = await fleet.directory('rolling');
+  model.on('round').reply(text('0'), text('1'), text('2'), text('3'));
+  const id = await fleet.start(fleet.hubs[0]!, 'round', cwd);
+  await fleet.reaches(fleet.hubs[1]!, id, 'idle');
+  for (const [index, hub] of fleet.hubs.entries()) {
+    await hub.stop();
+    const front = fleet.hubs.find((one) => one !== hub)!;
+    await eventually(
+      async () =>
+        (await fleet.api(front, 'POST', `/sessions/${id}/messages`, { body: { prompt: 'round' } })).status === 200,
+      { what: `a message while ${hub.name} is down`, within: 30_000, every: 250 },
+    );
+    const { result } = await fleet.reaches(front, id, 'idle');
+    expect(result?.result).toBe(String(index + 1));
+    await hub.start();
+  }
+  expect((await fleet.claudesOf(id)).length).toBeLessThan(2);
+});

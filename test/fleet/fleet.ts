@@ -1,0 +1,254 @@
+/** Several hubs, each a process with its own home and state directory, on one Postgres: as on several machines. */
+
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { readHubRecord } from '../../src/config/hub-record.ts';
+import { Tokens } from '../../src/hub/tokens.ts';
+import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
+import type { ApiSessionDetail } from '../../src/schema/api.ts';
+import type { Role } from '../../src/engine/principal.ts';
+import { openPostgresStore } from '../../src/store/postgres/open.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { builtServer } from '../harness/built-server.ts';
+import { eventually } from '../harness/eventually.ts';
+import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
+import { killAll, markedProcesses, survivors, TEST_MARKER, type MarkedProcess } from '../harness/marked-processes.ts';
+import { ServerProcess } from '../harness/server-process.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
+
+export interface ApiReply {
+  readonly status: number;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever the API answers, as tests look into it
+  readonly json: any;
+}
+
+export class FleetHub {
+  readonly name: string;
+  readonly proxy: TcpProxy;
+  readonly #place: IsolatedHome;
+  readonly #start: () => Promise<ServerProcess>;
+  #process: ServerProcess | undefined;
+
+  constructor(name: string, proxy: TcpProxy, place: IsolatedHome, start: () => Promise<ServerProcess>) {
+    this.name = name;
+    this.proxy = proxy;
+    this.#place = place;
+    this.#start = start;
+  }
+
+  get process(): ServerProcess {
+    if (!this.#process) throw new Error(`Hub ${this.name} does not run`);
+    return this.#process;
+  }
+
+  get url(): string {
+    return readHubRecord(path.join(this.#place.stateDir, 'claude-code-mcp'))?.url ?? 'http://127.0.0.1:1';
+  }
+
+  async start(): Promise<void> {
+    const hub = await this.#start();
+    this.#process = hub;
+    const isUp = (): boolean => readHubRecord(path.join(this.#place.stateDir, 'claude-code-mcp'))?.pid === hub.pid;
+    await Promise.race([
+      eventually(isUp, { what: `hub ${this.name} runs`, within: 30_000 }),
+      hub.drained.then(() => {
+        throw new Error(`Hub ${this.name} did not start. Its stderr:\n${hub.stderr()}`);
+      }),
+    ]);
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    this.process.kill(signal);
+    await this.process.exited;
+  }
+}
+
+export interface FleetOptions {
+  readonly postgresUrl: string;
+  readonly hubs: number;
+  /** Milliseconds by which the clock of each hub is wrong. */
+  readonly clocks?: readonly number[];
+  /** How many sessions each may run; new ones go where most places are free. */
+  readonly places?: readonly number[];
+}
+
+export class Fleet {
+  readonly hubs: FleetHub[] = [];
+  readonly model: ScriptedModel;
+  /** The directory that all hubs share. */
+  readonly shared: string;
+  readonly store: Store;
+  readonly #marker: string;
+  readonly #undo: (() => Promise<unknown>)[];
+  readonly #tokens = new Map<string, Promise<string>>();
+
+  private constructor(
+    model: ScriptedModel,
+    shared: string,
+    store: Store,
+    marker: string,
+    undo: (() => Promise<unknown>)[],
+  ) {
+    this.model = model;
+    this.shared = shared;
+    this.store = store;
+    this.#marker = marker;
+    this.#undo = undo;
+  }
+
+  /** On an empty database of its own. All hubs are started at once. */
+  static async open({ postgresUrl, hubs, clocks = [], places: maxSessions = [] }: FleetOptions): Promise<Fleet> {
+    const marker = randomUUID();
+    const undo: (() => Promise<unknown>)[] = [];
+    const root = await realpath(await mkdtemp(path.join(tmpdir(), 'ccm-fleet-')));
+    undo.push(() => rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
+    const shared = path.join(root, 'shared');
+    await mkdir(shared);
+    const model = await startScriptedModel();
+    undo.push(() => model.close());
+    const places: FleetHub[] = [];
+    for (let index = 0; index < hubs; index++) {
+      const name = `hub-${String(index)}`;
+      const place = await createHome();
+      undo.push(() => place.remove());
+      const { hostname, port } = new URL(postgresUrl);
+      const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+      undo.push(() => proxy.close());
+      const url = new URL(postgresUrl);
+      url.port = String(proxy.port);
+      const clock = clocks[index] ?? 0;
+      const shift = path.join(place.home, 'clock.cjs');
+      await writeFile(shift, clockScript(clock));
+      const env = {
+        ...place.env(),
+        ...model.env(),
+        CLAUDE_CODE_MCP_START_TIMEOUT_MS: '60000',
+        [TEST_MARKER]: marker,
+        ...(clock !== 0 && { NODE_OPTIONS: `--require ${shift}` }),
+      };
+      const start = (): Promise<ServerProcess> =>
+        ServerProcess.start({
+          args: [
+            builtServer(),
+            ...['hub', '--listen', '127.0.0.1:0', '--store', url.href, '--shared-workspace', shared],
+            ...['--max-sessions', String(maxSessions[index] ?? 10)],
+          ],
+          cwd: place.home,
+          env,
+        });
+      places.push(new FleetHub(name, proxy, place, start));
+    }
+    const killed = async (): Promise<void> => {
+      await killAll(marker);
+    };
+    undo.push(killed);
+    try {
+      await Promise.all(places.map((hub) => hub.start()));
+      const store = await openPostgresStore({ url: postgresUrl });
+      undo.push(() => store.close());
+      const fleet = new Fleet(model, shared, store, marker, undo);
+      fleet.hubs.push(...places);
+      return fleet;
+    } catch (error) {
+      for (const step of undo.reverse()) await step();
+      throw error;
+    }
+  }
+
+  async directory(name: string): Promise<string> {
+    const directory = path.join(this.shared, name);
+    await mkdir(directory, { recursive: true });
+    return directory;
+  }
+
+  /** One principal for each role. */
+  token(role: Role = 'caller'): Promise<string> {
+    const known = this.#tokens.get(role);
+    if (known) return known;
+    const made = new Tokens(this.store).create({ name: role, role, attended: false }).then(({ token }) => token);
+    this.#tokens.set(role, made);
+    return made;
+  }
+
+  async api(
+    hub: FleetHub,
+    method: string,
+    where: string,
+    { body, role, key }: { body?: object; role?: Role; key?: string } = {},
+  ): Promise<ApiReply> {
+    const response = await fetch(`${hub.url}/api/v1${where}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${await this.token(role)}`,
+        ...(body && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { 'idempotency-key': key }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(60_000),
+    });
+    return { status: response.status, json: await response.json() };
+  }
+
+  async start(hub: FleetHub, prompt: string, cwd: string, more: object = {}): Promise<string> {
+    const { status, json } = await this.api(hub, 'POST', '/sessions', { body: { prompt, cwd, ...more } });
+    if (status !== 201) throw new Error(`A start was answered ${String(status)}: ${JSON.stringify(json)}`);
+    return json.session.sessionId;
+  }
+
+  async session(hub: FleetHub, id: string): Promise<ApiSessionDetail> {
+    const { status, json } = await this.api(hub, 'GET', `/sessions/${id}`);
+    if (status !== 200) throw new Error(`A session was answered ${String(status)}: ${JSON.stringify(json)}`);
+    return json;
+  }
+
+  /** As soon as a hub shows it in this state. */
+  async reaches(hub: FleetHub, id: string, statuses: string, withinMs = 45_000): Promise<ApiSessionDetail> {
+    return eventually(
+      async () => {
+        const session = await this.session(hub, id).catch(() => undefined);
+        return session !== undefined && statuses.split('|').includes(session.status) ? session : undefined;
+      },
+      { what: `session ${id} is ${statuses} at ${hub.name}`, within: withinMs },
+    );
+  }
+
+  /** The hub that a session runs on. */
+  async ownerOf(id: string): Promise<FleetHub> {
+    const row = await this.store.session(id);
+    const lease = (await this.store.leases()).find(({ hub }) => hub === row?.runsOn.hub);
+    const pid = lease?.info['pid'];
+    const hub = this.hubs.find((one) => one.process.pid === pid);
+    if (!hub) throw new Error(`Nobody runs session ${id}`);
+    return hub;
+  }
+
+  /** Processes of Claude Code with this session, whoever started them. */
+  async claudesOf(id: string): Promise<MarkedProcess[]> {
+    return (await markedProcesses(this.#marker)).filter(
+      ({ command }) => command.includes(id) && command.includes('claude-agent-sdk'),
+    );
+  }
+
+  async close(): Promise<void> {
+    for (const { process, proxy } of this.hubs) {
+      proxy.set('open');
+      process.kill('SIGCONT');
+      process.kill();
+    }
+    const left = await survivors(this.#marker, 10_000);
+    for (const step of this.#undo.splice(0).reverse()) await step();
+    if (left.length > 0) throw new Error(`Left running: ${left.map(({ command }) => command).join('\n')}`);
+  }
+}
+
+function clockScript(shiftMs: number): string {
+  return `
+    const { now } = Date;
+    const RealDate = Date;
+    globalThis.Date = class extends RealDate {
+      constructor(...args) { args.length === 0 ? super(now() + ${String(shiftMs)}) : super(...args); }
+      static now() { return now() + ${String(shiftMs)}; }
+    };`;
+}

@@ -1,0 +1,61 @@
+/** Between a program and its server: can cut the line, refuse new ones, or swallow what is sent. */
+
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** `silent`: connections stay open, and nothing gets through. */
+export type Line = 'open' | 'refused' | 'silent';
+
+export interface TcpProxy {
+  readonly port: number;
+  /** Cutting ends what is open; a silent line keeps it. */
+  set(line: Line): void;
+  /** Everything takes this much longer. */
+  delay(ms: number): void;
+  close(): Promise<void>;
+}
+
+export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+  const pairs = new Set<[Socket, Socket]>();
+  let line: Line = 'open';
+  let delayMs = 0;
+  const pass = (from: Socket, to: Socket): void => {
+    from.on('data', (piece) => {
+      if (line === 'silent') return;
+      if (delayMs === 0) to.write(piece);
+      else setTimeout(() => to.write(piece), delayMs);
+    });
+    from.on('error', () => to.destroy());
+    from.on('close', () => to.destroy());
+  };
+  const server = createServer((near) => {
+    if (line === 'refused') {
+      near.destroy();
+      return;
+    }
+    const far = connect(target);
+    const pair: [Socket, Socket] = [near, far];
+    pairs.add(pair);
+    near.once('close', () => pairs.delete(pair));
+    pass(near, far);
+    pass(far, near);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = (): void => {
+    for (const sockets of pairs) for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    set(next) {
+      // What a silent line has swallowed is missing from the middle of a stream: such a connection is of no use again.
+      if (next === 'refused' || (line === 'silent' && next === 'open')) cut();
+      line = next;
+    },
+    delay(ms) {
+      delayMs = ms;
+    },
+    close: async () => {
+      cut();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
