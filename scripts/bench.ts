@@ -19,6 +19,7 @@ import { dashboardRows } from './bench/dashboard-rows.ts';
 import { pollRow, throughputRow } from './bench/engine-rows.ts';
 import { hubRows } from './bench/hub-rows.ts';
 import { listingRow } from './bench/listing-row.ts';
+import { loadRows } from './bench/load-rows.ts';
 import { memoryRows } from './bench/memory-row.ts';
 import { installPeers, type Peers } from './bench/peers.ts';
 import { prewarmRow } from './bench/prewarm-row.ts';
@@ -73,6 +74,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   },
   sessions: () => withServer(async (harness, place) => void rows.push(...(await sessionRows(rounds, harness, place)))),
   hub: async () => void rows.push(...(await hubRows(rounds))),
+  load: async () => void rows.push(...(await loadRows(rounds))),
   prewarm: async () => void rows.push(await prewarmRow(rounds)),
   poll: async () => void rows.push(await pollRow()),
   events: async () => void rows.push(await throughputRow()),

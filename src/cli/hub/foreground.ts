@@ -2,6 +2,7 @@ import path from 'node:path';
 import { misspeltVariables } from '../../config/misspelt-variables.ts';
 import { startHub } from '../../hub/hub.ts';
 import { HubRunsAlready } from '../../hub/instance.ts';
+import { keepHeapSmall } from '../../hub/small-heap.ts';
 import { createLog } from '../serve/log.ts';
 import type { HubCommandContext } from './run-hub.ts';
 
@@ -14,6 +15,7 @@ const START_AGAIN = 75;
 
 /** `claude-code-mcp hub`: runs until a signal, or until somebody stops it. */
 export async function runInForeground({ settings, version, program, ...host }: HubCommandContext): Promise<number> {
+  keepHeapSmall();
   process.removeAllListeners('warning');
   process.on('warning', () => undefined);
   const log = createLog(settings.logLevel, (text) => process.stderr.write(text));

@@ -1,6 +1,7 @@
 import type { StreamMessages } from '../../schema/api.ts';
 import type { FeedEntry, StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
+import { frameOf } from '../http/respond.ts';
 import type { EventStream } from '../http/route.ts';
 import type { FeedTail } from './feed-tail.ts';
 import { sees } from './rights.ts';
@@ -12,6 +13,7 @@ const FURTHEST_BEHIND = 10_000;
 /** Positions of others' rows after which a reader is told where it stands, so that it can read on from there. */
 const SILENT_POSITIONS = 1_000;
 const MOST_SESSIONS = 2_000;
+const MOST_VIEWS = 4;
 
 export interface StreamRequest {
   readonly view: ViewContext;
@@ -25,11 +27,18 @@ export interface StreamRequest {
 export interface StreamSource {
   readonly tail: FeedTail;
   readonly sessions: KnownSessions;
+  readonly frames: SentFrames;
   /** Names this memory: another one has other positions. */
   storeId(): Promise<string>;
 }
 
 type Message = { [Name in keyof StreamMessages]: { event: Name; data: StreamMessages[Name] } }[keyof StreamMessages];
+
+type Sent = Message & { readonly frame?: Uint8Array };
+
+function seenBy({ principal: { id, role } }: ViewContext): string {
+  return `${role} ${id}`;
+}
 
 /** Tells one reader everything it may see, from where it left off, at the pace at which it reads. */
 export async function streamFeed(source: StreamSource, request: StreamRequest, stream: EventStream): Promise<void> {
@@ -39,9 +48,9 @@ export async function streamFeed(source: StreamSource, request: StreamRequest, s
     const from = position(request.lastEventId, newest);
     let at = 'reset' in from ? newest : from.position;
     let told = at;
-    const send = async ({ event, data }: Message, id: number): Promise<void> => {
+    const send = async ({ event, data, frame }: Sent, id: number): Promise<void> => {
       told = id;
-      await stream.send({ id: String(id), event, data });
+      await stream.send({ id: String(id), event, data, frame });
     };
     if ('reset' in from) await send({ event: 'reset', data: { reason: from.reset, position: newest } }, newest);
     const store = await source.storeId();
@@ -49,7 +58,7 @@ export async function streamFeed(source: StreamSource, request: StreamRequest, s
     while (!stream.closed.aborted) {
       const { entries, last } = await tail.read(at, PAGE);
       for (const entry of entries) {
-        const message = await messageOf(entry, source.sessions, request);
+        const message = await messageOf(entry, source, request);
         if (message) await send(message, entry.seq);
         if (stream.closed.aborted) return;
       }
@@ -75,9 +84,9 @@ function position(given: string | undefined, newest: number): { position: number
 
 async function messageOf(
   entry: FeedEntry,
-  sessions: KnownSessions,
+  { sessions, frames }: StreamSource,
   { view, session: only, events, eventsOf }: StreamRequest,
-): Promise<Message | undefined> {
+): Promise<Sent | undefined> {
   if (entry.kind === 'command') return undefined;
   if (entry.kind === 'event' && (!events || entry.row.sessionId !== (eventsOf ?? entry.row.sessionId)))
     return undefined;
@@ -92,11 +101,31 @@ async function messageOf(
   if (!session || !sees(view.principal, session)) return undefined;
   switch (entry.kind) {
     case 'session':
-      return { event: 'session', data: await sessionView(entry.row, view) };
+      return frames.of(entry, seenBy(view), async () => ({
+        event: 'session',
+        data: await sessionView(entry.row, view),
+      }));
     case 'request':
       return { event: 'request', data: await requestView(entry.row, session, view) };
     case 'event':
-      return { event: 'event', data: { sessionId, ...eventView(entry.row) } };
+      return frames.of(entry, '', () => ({ event: 'event', data: { sessionId, ...eventView(entry.row) } }));
+  }
+}
+
+/** Rows as they are sent: made once for all who see the same, while the tail has them. */
+export class SentFrames {
+  readonly #made = new WeakMap<FeedEntry, Map<string, Sent>>();
+
+  /** `seenBy`: tells apart those to whom it looks different. */
+  async of(entry: FeedEntry, seenBy: string, make: () => Message | Promise<Message>): Promise<Sent> {
+    const made = this.#made.get(entry) ?? new Map<string, Sent>();
+    const known = made.get(seenBy);
+    if (known) return known;
+    const message = await make();
+    const sent = { ...message, frame: Buffer.from(frameOf({ id: String(entry.seq), ...message })) };
+    // Each takes memory: where readers differ, each has its own made.
+    if (made.size < MOST_VIEWS) this.#made.set(entry, made.set(seenBy, sent));
+    return sent;
   }
 }
 

@@ -62,11 +62,24 @@ export class FeedTail {
   /** What comes after a position; no entries when there is nothing yet. */
   async read(after: number, limit: number): Promise<FeedPage> {
     if (after < this.#from) return this.#store.feed({ after, limit });
-    const entries = this.#held.filter(({ entry }) => entry.seq > after).slice(0, limit);
+    const first = this.#indexAfter(after);
+    const entries = this.#held.slice(first, first + limit);
     return {
       entries: entries.map(({ entry }) => entry),
       last: entries.at(-1)?.entry.seq ?? Math.max(after, this.#last),
     };
+  }
+
+  /** Of the first entry after this position; they are in order. */
+  #indexAfter(position: number): number {
+    let low = 0;
+    let high = this.#held.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#held[middle]?.entry.seq ?? 0) <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** Resolves when there may be something after this position, or on the signal. */

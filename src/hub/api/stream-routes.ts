@@ -3,7 +3,7 @@ import { streamQuery } from '../../schema/api.ts';
 import type { Principal } from '../../engine/principal.ts';
 import type { ApiContext } from './context.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
-import { KnownSessions, streamFeed, type StreamSource } from './event-stream.ts';
+import { SentFrames, KnownSessions, streamFeed, type StreamSource } from './event-stream.ts';
 import { FeedTail } from './feed-tail.ts';
 import { EVERY_ROLE, visibleSession } from './rights.ts';
 import type { ViewContext } from './views.ts';
@@ -45,6 +45,7 @@ function sourceOf(context: ApiContext): StreamSource {
   return {
     tail: new FeedTail(store, (error) => context.report(error)),
     sessions: new KnownSessions(store),
+    frames: new SentFrames(),
     storeId: () =>
       (storeId ??= store.ensureSetting('store.id', randomUUID()).catch((error: unknown) => {
         storeId = undefined;

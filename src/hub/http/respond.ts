@@ -88,7 +88,7 @@ export async function sendEvents(
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain && !response.writableEnded) response.write(': keep-alive\n\n');
   }, KEEP_ALIVE_MS).unref();
-  const stream: EventStream = { closed: writer.closed, send: (event) => writer.write(frameOf(event)) };
+  const stream: EventStream = { closed: writer.closed, send: (event) => writer.write(event.frame ?? frameOf(event)) };
   try {
     await events(stream);
   } finally {
@@ -97,7 +97,7 @@ export async function sendEvents(
   }
 }
 
-function frameOf({ id, event, data }: ServerSentEvent): string {
+export function frameOf({ id, event, data }: ServerSentEvent): string {
   const lines = [
     ...(id === undefined ? [] : [`id: ${oneLine(id)}`]),
     ...(event === undefined ? [] : [`event: ${oneLine(event)}`]),

@@ -64,4 +64,6 @@ export interface ServerSentEvent {
   readonly event?: string;
   /** Sent as JSON. */
   readonly data: unknown;
+  /** All of it as it is sent, where that was made for another reader already. */
+  readonly frame?: Uint8Array | undefined;
 }
