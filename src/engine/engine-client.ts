@@ -74,7 +74,7 @@ export class EngineClient {
 
   /** Those that this process has at hand. */
   get sessions(): Session[] {
-    return [...this.#engine.sessions, ...this.#engine.elsewhere].filter((session) => this.sees(session));
+    return [...this.#engine.sessions, ...this.#engine.fleet.elsewhere].filter((session) => this.sees(session));
   }
 
   /** Also those that only the store remembers. */
@@ -99,7 +99,7 @@ export class EngineClient {
     else this.#checkSeesDisk(() => unknownSession(request.sessionId));
     if (known?.elsewhere !== undefined) {
       const { sessionId, ...order } = request;
-      return this.#engine.driven(await this.#there(sessionId, { kind: 'reply', request: order }));
+      return this.#engine.fleet.driven(await this.#there(sessionId, { kind: 'reply', request: order }));
     }
     return this.#engine.reply({ ...request, by: this.#connection });
   }
@@ -108,7 +108,7 @@ export class EngineClient {
     const { id, elsewhere } = this.#mustSee(await this.#recall(sessionId), sessionId);
     const { answer: right } = this.#rights;
     if (right !== 'none' && elsewhere !== undefined)
-      return this.#engine.driven(await this.#there(id, { kind: 'respond', requestId, answer }));
+      return this.#engine.fleet.driven(await this.#there(id, { kind: 'respond', requestId, answer }));
     switch (right) {
       case 'none':
         throw this.#mayNot('answer requests');
@@ -210,7 +210,7 @@ export class EngineClient {
     sessionId: string,
     order: Extract<Order, { kind: Kind }>,
   ): Promise<OrderOutcomes[Kind]> {
-    const outcome = await this.#engine.carryOut<Kind>(sessionId, order, this.#connection);
+    const outcome = await this.#engine.fleet.carryOut<Kind>(sessionId, order, this.#connection);
     // What is shown of it here has to show what was done.
     await this.#engine.recall(sessionId);
     return outcome;

@@ -2,20 +2,17 @@ import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { DiskResumes } from './disk-resumes.ts';
-import type { DrivenSession, Order, OrderedBy, OrderOutcomes } from './elsewhere.ts';
 import { FleetMember } from './fleet-member.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { rewindCopiesDir } from './kept-files.ts';
 import { bringMissing } from './missing-values.ts';
-import { canMove } from './mobility.ts';
 import { NoticeStream, type EngineNotice } from './notices.ts';
 import { OpenConnections } from './open-connections.ts';
 import type { Policy } from './policy.ts';
-import { LOCAL, RIGHTS, type Principal } from './principal.ts';
+import { RIGHTS, type Principal } from './principal.ts';
 import { Registry } from './registry.ts';
 import { resumeToken } from './resume-token.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
@@ -83,7 +80,7 @@ export class Engine {
     };
     this.#host = new SessionHost(parts);
     this.#recall = new SessionRecall(parts, this.#host);
-    this.fleet = new FleetMember(this.#registry, this.#recall);
+    this.fleet = new FleetMember(parts, this.#recall);
     this.#diskResumes = new DiskResumes(parts, this.#host);
     this.work = new WorkspaceActions({
       worktrees: this.#worktrees,
@@ -172,11 +169,10 @@ export class Engine {
     const rules = this.#rulesOf(by);
     rules.policy.checkDepth();
     const admitted = await rules.policy.admit(options, defaults);
-    const placed =
-      id === undefined
-        ? await this.#place({ ...request, options: { ...options, ...cwdOf(admitted) } }, rules, by)
-        : undefined;
-    if (placed) return this.driven(placed);
+    const directory = admitted.cwd === undefined ? {} : { cwd: admitted.cwd };
+    const asked = { ...request, options: { ...options, ...directory } };
+    const placed = id === undefined ? await this.fleet.place(asked, rules, by) : undefined;
+    if (placed) return this.fleet.driven(placed);
     const worktree =
       admitted.workspace && ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, admitted));
     return this.#host.launch(
@@ -191,43 +187,6 @@ export class Engine {
       },
       prompt,
     );
-  }
-
-  /** Where it can move, it runs on the hub with most free places; what its client has and no other hub does keeps it here. */
-  async #place(
-    request: Omit<StartRequest, 'by' | 'id'>,
-    rules: Rules,
-    by: ConnectedClient | undefined,
-  ): Promise<DrivenSession | undefined> {
-    const { others } = this.#services;
-    const { options } = request;
-    const portable = { options, rules, worktree: options.workspace };
-    if (!others || rules.ownVariables.length > 0 || !canMove(portable, this.settings.sharedWorkspace)) return undefined;
-    return others.start(request, orderedBy(by, rules));
-  }
-
-  /** Has something done to a session that runs elsewhere. */
-  carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
-    sessionId: string,
-    order: Extract<Order, { kind: Kind }>,
-    by: ConnectedClient,
-  ): Promise<OrderOutcomes[Kind]> {
-    const { others } = this.#services;
-    if (!others) throw new DomainError('INTERNAL', 'There are no other hubs.');
-    return others.carryOut<Kind>(sessionId, order, orderedBy(by, this.#rulesOf(by)));
-  }
-
-  /** The session that an order was about, or that it made. */
-  async driven({ sessionId, warnings }: DrivenSession): Promise<Session> {
-    const session = await this.recall(sessionId);
-    if (!session) throw unknownSession(sessionId);
-    session.warnings.push(...warnings);
-    return session;
-  }
-
-  /** Those that run elsewhere and were asked for here. */
-  get elsewhere(): Session[] {
-    return this.#recall.elsewhere;
   }
 
   /** How a session is launched whose caller asks for nothing special. */
@@ -422,14 +381,6 @@ export class Engine {
       request.prompt,
     );
   }
-}
-
-function cwdOf({ cwd }: SessionOptions): Pick<SessionOptions, 'cwd'> {
-  return cwd === undefined ? {} : { cwd };
-}
-
-function orderedBy(by: ConnectedClient | undefined, { settings }: Rules): OrderedBy {
-  return { principal: by?.principal ?? LOCAL, settings };
 }
 
 /** One that waits for answers, or for its turn to be told of them, without a process: a message must not start another. */

@@ -1,26 +1,76 @@
+import { DomainError } from '../errors/errors.ts';
 import type { StoredSession } from '../schema/store.ts';
-import type { Places, Registry } from './registry.ts';
+import type { ConnectedClient } from './approvals.ts';
+import type { DrivenSession, Order, OrderedBy, OrderOutcomes } from './elsewhere.ts';
+import { canMove } from './mobility.ts';
+import { LOCAL } from './principal.ts';
+import type { Places } from './registry.ts';
+import type { Rules } from './rules.ts';
+import { unknownSession } from './session-errors.ts';
+import type { EngineParts } from './session-host.ts';
 import type { SessionRecall } from './session-recall.ts';
 import type { Session } from './session.ts';
+import type { StartRequest } from './start-request.ts';
 
 /** What an engine does as one of several that share a store. */
 export class FleetMember {
-  readonly #registry: Registry;
+  readonly #parts: EngineParts;
   readonly #recall: SessionRecall;
 
-  constructor(registry: Registry, recall: SessionRecall) {
-    this.#registry = registry;
+  constructor(parts: EngineParts, recall: SessionRecall) {
+    this.#parts = parts;
     this.#recall = recall;
   }
 
+  // ── sessions of the others ─────────────────────────────────────────────────────────────────────────────────────
+
+  /** Those that run elsewhere and were asked for here. */
+  get elsewhere(): Session[] {
+    return this.#recall.elsewhere;
+  }
+
+  /** Where it can move, it runs on the hub with most free places; what its client has and no other hub does keeps it here. */
+  async place(
+    request: Omit<StartRequest, 'by' | 'id'>,
+    rules: Rules,
+    by: ConnectedClient | undefined,
+  ): Promise<DrivenSession | undefined> {
+    const { settings, services } = this.#parts;
+    const { options } = request;
+    const portable = { options, rules, worktree: options.workspace };
+    if (rules.ownVariables.length > 0 || !canMove(portable, settings.sharedWorkspace)) return undefined;
+    return services.others?.start(request, orderedBy(by, rules));
+  }
+
+  /** Has something done to a session that runs elsewhere. */
+  carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
+    sessionId: string,
+    order: Extract<Order, { kind: Kind }>,
+    by: ConnectedClient,
+  ): Promise<OrderOutcomes[Kind]> {
+    const { services, rules } = this.#parts;
+    if (!services.others) throw new DomainError('INTERNAL', 'There are no other hubs.');
+    return services.others.carryOut<Kind>(sessionId, order, orderedBy(by, by.rules ?? rules));
+  }
+
+  /** The session that an order was about, or that it made. */
+  async driven({ sessionId, warnings }: DrivenSession): Promise<Session> {
+    const session = await this.#recall.recall(sessionId);
+    if (!session) throw unknownSession(sessionId);
+    session.warnings.push(...warnings);
+    return session;
+  }
+
+  // ── its own ────────────────────────────────────────────────────────────────────────────────────────────────────
+
   /** How many processes could be started here. */
   get places(): Places {
-    return this.#registry.places;
+    return this.#parts.registry.places;
   }
 
   /** Those that another hub takes over when this one falls silent. */
   get movable(): Session[] {
-    return this.#registry.all.filter(({ movable }) => movable);
+    return this.#parts.registry.all.filter(({ movable }) => movable);
   }
 
   /** Another hub may have them by now, or soon: no process of theirs goes on here. What was asked stays open. */
@@ -31,7 +81,7 @@ export class FleetMember {
   /** Another hub has it. Its process ends; nothing is written of it, and nobody but the readers of the stream is told. */
   async disown(session: Session): Promise<void> {
     const ended = session.disown();
-    await this.#registry.forget(session);
+    await this.#parts.registry.forget(session);
     await ended;
   }
 
@@ -39,4 +89,8 @@ export class FleetMember {
   checkCanRun(row: StoredSession): Promise<void> {
     return this.#recall.checkCanRun(row);
   }
+}
+
+function orderedBy(by: ConnectedClient | undefined, { settings }: Rules): OrderedBy {
+  return { principal: by?.principal ?? LOCAL, settings };
 }

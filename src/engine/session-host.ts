@@ -72,8 +72,12 @@ export class SessionHost {
 
   /** One that another hub runs, to look at. */
   createElsewhere(seed: SessionSeed, hub: string, sendAnswer: SendAnswer): SessionElsewhere {
-    const { openWorkspace: _, othersWorked: _others, ...services } = this.#sessionServices();
-    return new SessionElsewhere(seed, { ...services, clock: withoutTimers(services.clock) }, hub, sendAnswer);
+    const own = this.#sessionServices();
+    const services: SessionServices = { ...own, clock: withoutTimers(own.clock) };
+    // Its files may be another machine's.
+    delete services.openWorkspace;
+    delete services.othersWorked;
+    return new SessionElsewhere(seed, services, hub, sendAnswer);
   }
 
   register(session: Session): void {

@@ -12,7 +12,7 @@ import { deferred } from './deferred.ts';
 import { stillHolds } from './grant-recheck.ts';
 import { handoverText } from './handover.ts';
 import { Mobility } from './mobility.ts';
-import { NoticeStream, type SessionNotice } from './notices.ts';
+import { MovableSession } from './movable-session.ts';
 import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import type { Principal } from './principal.ts';
@@ -20,27 +20,24 @@ import type { ProcessHolder } from './process-holder.ts';
 import { ownAsk, type OpenRequest, type Source } from './requests.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
 import type { Rules } from './rules.ts';
-import { cannotSwitch, outOfTouch, runsElsewhere } from './session-errors.ts';
-import { SessionFacts } from './session-facts.ts';
+import { cannotSwitch } from './session-errors.ts';
 import { SessionProcess, type Occasion } from './session-process.ts';
 import { SessionRewinds } from './session-rewinds.ts';
 import type { RestoredSession, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
 import { SessionWork, withoutWorkspaces } from './session-work.ts';
-import { lostTouch } from './turn-result.ts';
 import { workOf } from './work.ts';
 
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
 
 /** A conversation and its process: what callers do is passed down to either, what happens is reported up from here. */
-export class Session extends SessionFacts {
+export class Session extends MovableSession {
   readonly id: string;
   readonly owner: Principal;
   /** The connection it was started on; it may have gone. */
   readonly client: ConnectedClient | undefined;
   /** The hub it runs on, where that is another one: this only shows what is stored of it. */
   readonly elsewhere: string | undefined = undefined;
-  readonly notices = new NoticeStream<SessionNotice>();
   /** What somebody has to bring again before it can run; nothing but in a session of an earlier process. */
   missing: readonly string[] = [];
   /** What the caller should know of the last start; emptied when it is shown. */
@@ -53,7 +50,7 @@ export class Session extends SessionFacts {
   readonly #sessionProcess: SessionProcess;
   readonly #rewinds: SessionRewinds;
   #rules: Rules;
-  readonly #mobility: Mobility;
+  protected readonly mobility: Mobility;
   #lastReply: Promise<unknown> = Promise.resolve();
 
   constructor(seed: SessionSeed, services: SessionServices) {
@@ -65,7 +62,7 @@ export class Session extends SessionFacts {
     this.restored = seed.restored;
     this.missing = seed.restored?.missing ?? [];
     this.services = services;
-    this.#mobility = new Mobility(seed, services.sharedWorkspace);
+    this.mobility = new Mobility(seed, services.sharedWorkspace);
     this.conversation = new Conversation(
       {
         ...seed,
@@ -124,66 +121,6 @@ export class Session extends SessionFacts {
     return this.#rules;
   }
 
-  /** Another hub may take it over when this one is gone. */
-  get movable(): boolean {
-    return this.#mobility.movable;
-  }
-
-  /** It works where other hubs can, and has nothing that only this one knows. */
-  get portable(): boolean {
-    return this.#mobility.isPortable(this);
-  }
-
-  /** Where it works; none only in a session that no client named a directory for. */
-  get directory(): string | undefined {
-    return this.options.cwd ?? this.#rules.policy.directories.own;
-  }
-
-  /** Another hub could not continue it from here on: it stays with this machine. */
-  stays(reason: string): void {
-    if (!this.#mobility.stays()) return;
-    this.services.debug(`session ${this.id} stays with this machine: ${reason}`);
-    this.notices.tell({ kind: 'changed' });
-    // Until others can read that it stays, they may take it over: until then its process ends with the lease.
-    this.services.stored?.().then(
-      () => this.process.live?.setLent(this.movable),
-      () => undefined,
-    );
-  }
-
-  /** What made it stay is repaired. */
-  mayMoveAgain(): void {
-    if (this.missing.length > 0 || !this.#mobility.mayMoveAgain(this)) return;
-    this.process.live?.setLent(true);
-    this.notices.tell({ kind: 'changed' });
-  }
-
-  /** It runs elsewhere than it did: whoever waits for it has to look for it again. */
-  get hasLeft(): boolean {
-    return this.#mobility.hasLeft;
-  }
-
-  leave(): void {
-    this.#mobility.hasLeft = true;
-    this.notices.tell({ kind: 'changed' });
-  }
-
-  /** This hub may no longer run it. Requests stay open; a turn at work rests, and says why. */
-  async loseTouch(): Promise<void> {
-    if (!this.holdsPlace) return;
-    if (this.keepsRequests && this.state === 'waiting') this.conversation.detach();
-    else if (!this.conversation.atRest) this.conversation.fail(lostTouch(this.conversation.outbox.takeUndelivered()));
-    this.process.abortStart(outOfTouch(this.id));
-    await this.dispose();
-  }
-
-  /** Another hub has it: from here on nothing that happens to this copy is told to anybody. */
-  async disown(): Promise<void> {
-    this.leave();
-    this.process.abortStart(runsElsewhere(this.id));
-    await this.suspend();
-  }
-
   /** A process that may be closed without losing anything. */
   get parkable(): boolean {
     return this.hasProcess && this.atRest && this.persists && this.backgroundTasks === 0 && !this.#rewinds.underWay;
@@ -193,7 +130,7 @@ export class Session extends SessionFacts {
 
   /** Hands a message over. Resolves when a live process has it, or a new one has reported its start. */
   async prompt(text: string): Promise<void> {
-    this.#mobility.checkOwned(this.id);
+    this.mobility.checkOwned(this.id);
     const { lines } = this.conversation.decidedAway;
     const message = {
       id: randomUUID(),
@@ -216,7 +153,7 @@ export class Session extends SessionFacts {
 
   /** Starts a process again for a session whose requests were decided while it had none. */
   async handOver(): Promise<void> {
-    this.#mobility.checkOwned(this.id);
+    this.mobility.checkOwned(this.id);
     const { decidedAway, outbox } = this.conversation;
     if ((this.state !== 'running' && !this.atRest) || decidedAway.lines.length === 0) return;
     const message = { id: randomUUID(), text: handoverText(decidedAway.lines, outbox.takeUndelivered()) };
@@ -310,7 +247,7 @@ export class Session extends SessionFacts {
 
   /** As `respond`, with a decision already made. Throws if the request had its outcome. */
   decide(requestId: string, decision: Decision, source: Source, by?: Principal): void {
-    this.#mobility.checkOwned(this.id);
+    this.mobility.checkOwned(this.id);
     this.conversation.decide(requestId, decision, source, by?.id);
   }
 
@@ -323,7 +260,7 @@ export class Session extends SessionFacts {
 
   /** Escape: the turn stops, the session stays. Resolves when it has stopped; a message that waited is taken up then. */
   async interrupt(): Promise<boolean> {
-    this.#mobility.checkOwned(this.id);
+    this.mobility.checkOwned(this.id);
     if (!this.conversation.interrupt()) return false;
     // A turn that has not begun cannot be stopped.
     await this.process.startSettled();
@@ -345,7 +282,7 @@ export class Session extends SessionFacts {
 
   /** Final. Resolves when the process and all it started are gone. */
   async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
-    this.#mobility.checkOwned(this.id);
+    this.mobility.checkOwned(this.id);
     if (!this.conversation.cancel(reason, source, settledAs)) return false;
     this.process.abortStart(new DomainError('CANCELLED', `The session was cancelled: ${reason}`));
     await this.dispose();

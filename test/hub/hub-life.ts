@@ -171,7 +171,6 @@ export async function beginLife(
   };
   journal.follow(engine);
   for (const id of await journal.unfinished()) await engine.recall(id);
-  const runner = fleet?.runOrders(engine, (_level, line) => warn(line));
-  void runner;
+  fleet?.runOrders(engine, (_level, line) => warn(line));
   return life;
 }
