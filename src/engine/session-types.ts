@@ -43,9 +43,9 @@ export interface SessionServices {
   isAskingPerson(request: OpenRequest): boolean;
   onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
   /** Where the session works; without one there is no report of files. */
-  openWorkspace?(session: Session): Promise<OpenedWorkspace>;
+  openWorkspace?: (session: Session) => Promise<OpenedWorkspace>;
   /** Whether another session worked in this checkout at some time since. */
-  othersWorked?(session: Session, root: string, since: Instant): boolean;
+  othersWorked?: (session: Session, root: string, since: Instant) => boolean;
   onRest(session: Session, rest: RestedTurn): void;
   /** Requests outlive the processes that made them. */
   keepsRequests?: boolean;
