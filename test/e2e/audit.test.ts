@@ -99,12 +99,16 @@ describe('a request that a rule refuses at once', () => {
   });
 });
 
-// That of a time-out, of the caller, of a person and of a rule: `requests` and `forms-human`.
-it('a decision carries its source, be it a cancel or the end of the server', async () => {
+// That of a time-out: `requests`; of a person and of a client without forms: `forms-human`.
+it('a decision carries its source, be it the caller, a cancel or the end of the server, and no message', async () => {
   const h = await startHarness();
-  h.model.on('said the-word').reply(touch).reply(touch);
+  h.model.on('said the-word').reply(touch, touch).reply(touch);
   for (const end of [
-    (sessionId: string) => h.ok('claude_code_session', { action: 'cancel', sessionId }),
+    async (sessionId: string) => {
+      await h.deny(sessionId, { message: 'the-word-in-the-message' });
+      await h.waitForRequest(sessionId);
+      await h.ok('claude_code_session', { action: 'cancel', sessionId });
+    },
     () => (h.server.closeStdin(), h.server.exited),
   ]) {
     const { sessionId } = await h.ok('claude_code', { prompt: PROMPT });
@@ -113,6 +117,7 @@ it('a decision carries its source, be it a cancel or the end of the server', asy
   }
   const trail = await entries(h, ({ who }) => who === 'shutdown');
   expect(trail.filter(({ kind }) => kind === 'decision')).toMatchObject([
+    { who: 'caller', outcome: 'deny' },
     { who: 'cancel', outcome: 'deny' },
     { who: 'shutdown', outcome: 'deny' },
   ]);

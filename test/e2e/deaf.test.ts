@@ -91,13 +91,13 @@ test('settings that are a pipe or have no end are refused, and hold up nobody', 
   }
 });
 
-describe('a prompt of very many', () => {
+describe('in a fence', () => {
   const fenced = shareHarness({ env: { CLAUDE_CODE_MCP_ALLOWED_DIRS: tmpdir() } });
 
   test.each([
     ['dots', '.'.repeat(200_000)],
     ['mentions', '@a '.repeat(100_000)],
-  ])('%s holds up nobody', async (_, prompt) => {
+  ])('a prompt of very many %s holds up nobody', async (_, prompt) => {
     const h = fenced();
     h.model.on(prompt.slice(0, 100)).reply('read');
     const started = await answersMeanwhile(h, h.ok('claude_code', { prompt, cwd: h.project }));

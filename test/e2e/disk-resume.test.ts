@@ -9,8 +9,8 @@ import { DISK_RESUME } from '../harness/toolsets.ts';
 import { writeTranscript } from '../transcripts/written-transcript.ts';
 import { verifies } from './requirements.ts';
 
-const tokenOf = (sessionId: string): string =>
-  createHmac('sha256', DISK_RESUME.CLAUDE_CODE_MCP_RESUME_SECRET).update(sessionId).digest('hex');
+const tokenOf = (sessionId: string, secret: string = DISK_RESUME.CLAUDE_CODE_MCP_RESUME_SECRET): string =>
+  createHmac('sha256', secret).update(sessionId).digest('hex');
 
 interface Left {
   readonly sessionId: string;
@@ -35,7 +35,7 @@ verifies('disk.resumes', { toolsets: ['explicit'] }, async (variant) => {
 });
 
 verifies(
-  ['disk.resumes', 'disk.off', 'disk.no-secret', 'disk.vanished-directory'],
+  ['disk.resumes', 'disk.off', 'disk.no-secret', 'disk.token', 'disk.vanished-directory'],
   { toolsets: ['compact'], when: 'with options and as a fork' },
   async (variant) => {
     const h = await variant.start({ env: DISK_RESUME });
@@ -50,10 +50,16 @@ verifies(
 
     await h.restartServer({ env: { CLAUDE_CODE_MCP_RESUME_SECRET: '' } });
     const reply = { sessionId, prompt: 'go on' };
-    const noSecret = await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED');
-    expect(noSecret).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
+    // Neither the right one nor one that anybody could make when there is no secret.
+    for (const token of [{}, { resumeToken }, { resumeToken: tokenOf(sessionId, '') }]) {
+      const noSecret = await h.fails('claude_code_reply', { ...reply, ...token }, 'PERMISSION_DENIED');
+      expect(noSecret).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
+    }
 
     await h.restartServer();
+    for (const token of [{}, { resumeToken: 'x' }, { resumeToken: tokenOf(randomUUID()) }]) {
+      await h.fails('claude_code_reply', { ...reply, ...token }, 'PERMISSION_DENIED');
+    }
     const script = h.model.on('other way').reply(text('well'));
     const fork = await h.ok('claude_code_reply', {
       sessionId,

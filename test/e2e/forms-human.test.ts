@@ -121,11 +121,17 @@ describe('where only a person decides, a caller', () => {
     { advanced: { projectConfigRoot: '/tmp' } },
     { advanced: { debugFile: '/tmp/debug' } },
   ];
-  // Each closed at a start: `operator-permissions`.
-  it('finds them closed on a reply too, in memory and from disk', async () => {
+
+  it('finds every side door closed, at a start, on a reply in memory and from disk', async () => {
     const h = await startHarness({
       env: { ...env, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' },
     });
+    for (const options of sideDoors) {
+      const message = await h.fails('claude_code', { prompt: 'go', ...options }, 'PERMISSION_DENIED');
+      expect(message).toMatch(/only a person may grant|ALLOW_BYPASS/);
+    }
+    expect(await h.ok('claude_code_session', { action: 'list' })).toMatchObject({ sessions: [] });
+
     h.model.on('go').reply(text('hello'));
     const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'go', cwd: h.project });
     await h.waitUntilRest(sessionId);

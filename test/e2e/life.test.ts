@@ -6,6 +6,7 @@ import { eventually } from '../harness/eventually.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import type { Toolset } from '../harness/toolsets.ts';
 import { claudePid, killClaude } from './claude-process.ts';
+import { auditedDecisions } from './forms-support.ts';
 import { verifies } from './requirements.ts';
 import { check, pollAll } from './steps.ts';
 
@@ -183,6 +184,7 @@ verifies(['life.crash', 'reply.after-crash'], async (variant) => {
   expect(dead).toMatchObject({ status: 'error', answer: undefined, requests: [] });
   expect(dead.error).toContain('SIGKILL');
   await h.fails(...h.dialect.allow(sessionId, id), 'PERMISSION_REQUEST_NOT_FOUND');
+  expect(auditedDecisions(h)).toMatchObject([{ what: 'Bash', outcome: 'deny' }]);
 
   await h.say(sessionId, 'and now');
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'back again', error: undefined });

@@ -153,7 +153,12 @@ const GRANTS: Partial<Record<SessionOptionName, readonly unknown[]>> = {
   permissionMode: ['acceptEdits', 'auto', 'bypassPermissions'],
   plugins: [[{ type: 'local', path: '.' }]],
   projectConfigRoot: ['.'],
-  sandbox: [{ enabled: false }, { enabled: true, autoAllowBashIfSandboxed: true }, { excludedCommands: ['x'] }],
+  sandbox: [
+    { enabled: false },
+    { enabled: true },
+    { enabled: true, autoAllowBashIfSandboxed: true },
+    { excludedCommands: ['x'] },
+  ],
   settingSources: [[], ['project'], ['user', 'project']],
   settings: [{ permissions: { allow: ['Bash'] } }, '{"hooks":{}}', 'settings.json'],
   skills: ['all', ['s']],
@@ -223,7 +228,7 @@ describe('APPROVALS=human closes the side doors', () => {
     });
   });
 
-  it('a reply may not switch to a mode that grants, and an answer of a caller counts neither for nor against', async () => {
+  it('a reply may not switch to a mode that grants, and an answer of a caller does not count, nor the rights it would give', async () => {
     const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
     const reply = { sessionId, prompt: 'say hello', ...hello(h) };
     await h.fails('claude_code_reply', { ...reply, permissionMode: 'acceptEdits' }, DENIED);
