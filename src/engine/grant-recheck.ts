@@ -16,7 +16,7 @@ export function stillHolds(grant: Grant, session: Pick<Session, 'rules' | 'optio
   if (by === 'caller' && !callersDecide(rules.settings.approvals)) return false;
   try {
     rules.policy.grantable((grant.updatedPermissions ?? []) as PermissionUpdate[], options.cwd ?? '', by);
-    for (const file of filesOf(grant)) checkPlace(file, session);
+    checkChangedInput(grant.updatedInput, grant.cwd, session);
     return true;
   } catch (error) {
     if (error instanceof DomainError) return false;
@@ -24,11 +24,16 @@ export function stillHolds(grant: Grant, session: Pick<Session, 'rules' | 'optio
   }
 }
 
-function filesOf({ updatedInput = {}, cwd }: Grant): string[] {
-  return ['file_path', 'notebook_path', 'path']
-    .map((name) => updatedInput[name])
-    .filter((named) => typeof named === 'string')
-    .map((named) => path.resolve(cwd, named));
+/** Throws if what somebody put in place of the input of a call names a file outside of what the operator allows. */
+export function checkChangedInput(
+  input: Record<string, unknown> | undefined,
+  cwd: string,
+  session: Pick<Session, 'rules' | 'options' | 'worktree'>,
+): void {
+  for (const name of ['file_path', 'notebook_path', 'path']) {
+    const named = input?.[name];
+    if (typeof named === 'string') checkPlace(path.resolve(cwd, named), session);
+  }
 }
 
 function checkPlace(file: string, { rules, options, worktree }: Pick<Session, 'rules' | 'options' | 'worktree'>): void {

@@ -9,7 +9,7 @@ import type { ConnectedClient } from './approvals.ts';
 import type { ConversationEvent } from './conversation-types.ts';
 import { Conversation } from './conversation.ts';
 import { deferred } from './deferred.ts';
-import { stillHolds } from './grant-recheck.ts';
+import { checkChangedInput, stillHolds } from './grant-recheck.ts';
 import { handoverText } from './handover.ts';
 import { Mobility } from './mobility.ts';
 import { MovableSession } from './movable-session.ts';
@@ -241,6 +241,9 @@ export class Session extends MovableSession {
   /** Settles one request with a decision somebody made. */
   respond(requestId: string, answer: Answer, source: Source, by?: Principal): OpenRequest {
     const { request, decision } = this.conversation.requests.decisionFor(requestId, answer);
+    // Claude Code confines what it asks for itself, not what somebody puts in its place.
+    if (decision.behavior === 'allow')
+      checkChangedInput(decision.updatedInput, request.cwd ?? this.directory ?? '', this);
     this.decide(requestId, decision, source, by);
     return request;
   }

@@ -1,0 +1,24 @@
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { openMemoryStore } from '../../src/store/memory.ts';
+import { eventually } from '../harness/eventually.ts';
+import { beginLife } from './hub-life.ts';
+
+test.each([
+  ['Write', { file_path: '/etc/passwd', content: 'x' }],
+  ['NotebookEdit', { notebook_path: '../outside.ipynb', new_source: 'x' }],
+  ['Grep', { pattern: 'x', path: '/etc' }],
+])('an answer cannot lead %s out of the allowed directories by another input', async (tool, updatedInput) => {
+  const inside = path.join(process.cwd(), 'test');
+  const { engine, agent } = await beginLife(openMemoryStore(), ['--allowed-dirs', inside]);
+  const { id } = await engine.start({ prompt: 'go', options: { cwd: inside } });
+  const asked = (await agent()).ask('r1', tool, { file_path: path.join(inside, 'x.txt'), content: 'x' });
+  await eventually(() => engine.session(id).requests.length === 1, { what: 'the request' });
+  expect(() => engine.respond(id, 'r1', { decision: 'allow', updatedInput })).toThrow(/outside|ALLOWED_DIRS/);
+  expect(engine.session(id).requests).toHaveLength(1);
+  engine.respond(id, 'r1', {
+    decision: 'allow',
+    updatedInput: { file_path: path.join(inside, 'y.txt'), content: 'y' },
+  });
+  expect(await asked).toMatchObject({ behavior: 'allow', updatedInput: { content: 'y' } });
+});
