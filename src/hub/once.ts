@@ -79,7 +79,10 @@ export class Once {
       return { answer: (await this.#ended(known)) as Answer, isRepeat: true };
     }
     const answer = carryOut().then(async (one) => {
-      await this.#finish(command.id, { status: 'done', at: now(), result: kept(one) });
+      await this.#finish(command.id, { status: 'done', at: now(), result: kept(one) }).catch((error: unknown) => {
+        // It took so long that this hub counted as gone, and somebody who repeated the call was told so.
+        throw error instanceof StoreConflict ? outcomeUnknown() : error;
+      });
       return one;
     });
     this.#underWay.set(command.id, answer);
@@ -122,7 +125,7 @@ export class Once {
         if (!(error instanceof StoreConflict)) throw error;
       });
     }
-    throw new DomainError('UNAVAILABLE', `The outcome is unknown. ${STOPPED}`);
+    throw outcomeUnknown();
   }
 
   /** The command when it has ended, or when whoever began it can end it no more. */
@@ -164,6 +167,10 @@ export class Once {
     });
     return { promise, stop };
   }
+}
+
+function outcomeUnknown(): DomainError {
+  return new DomainError('UNAVAILABLE', `The outcome is unknown. ${STOPPED}`);
 }
 
 function isOpen({ progress: { status } }: Pick<StoredCommand, 'progress'>): boolean {

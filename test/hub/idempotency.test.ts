@@ -96,12 +96,17 @@ test('what another hub began is waited for while it lives, and of unknown outcom
   const repeat = start(world, 'k1');
   end();
   expect(await repeat).toEqual(await first);
-  void start(other, 'k2');
+  const late = start(other, 'k2');
   await expect.poll(() => store.commandByKey('carl', 'k2')).toBeDefined();
   now += 120_000;
   await store.renewLease(world.hub, 60_000, {});
-  expect(await start(world, 'k2')).toMatchObject({ status: 503, json: { error: { code: 'UNAVAILABLE' } } });
+  const unknown = await start(world, 'k2');
+  expect(unknown).toMatchObject({ status: 503, json: { error: { code: 'UNAVAILABLE' } } });
   expect(world.started()).toBe(0);
+  // It was not gone, only late: whoever asked there is told the same.
+  await store.renewLease(other.hub, 60_000, {});
+  end();
+  expect(await late).toEqual(unknown);
 });
 
 test('no secret of a call is stored with its key', async () => {
