@@ -2,11 +2,12 @@
 
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { startPostgres, type Postgres } from '../harness/postgres.ts';
 import { eventually } from '../harness/eventually.ts';
-import { Fleet, type FleetHub } from './fleet.ts';
+import type { Json } from '../harness/json.ts';
+import { Fleet, type ApiReply, type FleetHub } from './fleet.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
 
@@ -130,4 +131,97 @@ test('every hub is restarted in turn while a session is used', async () => {
     await hub.start();
   }
   expect((await fleet.claudesOf(id)).length).toBeLessThan(2);
+});
+
+test('a hub hangs: what can move is ended and goes on elsewhere, what stays is told when it wakes', async () => {
+  const { model, store } = fleet;
+  const cwd = await fleet.directory('stopped');
+  const held = gate(text('stayed'));
+  model.on('hang and move').reply(gate(text('never said')));
+  model.on('hang and stay').reply(held);
+  model.on('go on elsewhere').reply(text('moved'));
+  const [owner, next] = fleet.hubs as [FleetHub, FleetHub];
+  let front = owner;
+  const client = await fleet.connect(() => front);
+  const call = async (name: string, args: object): Promise<Json> => {
+    const { structuredContent } = await client.callTool({ name, arguments: { ...args } });
+    return structuredContent as Json;
+  };
+  const { sessionId: moves } = await call('claude_code', { prompt: 'hang and move', cwd });
+  const stays = await fleet.start(owner, 'hang and stay', cwd, { advanced: { env: { TOKEN: 'x' } } });
+  for (const id of [moves, stays]) {
+    expect(await fleet.ownerOf(id)).toBe(owner);
+    await eventually(async () => (await fleet.claudesOf(id)).length === 1, { what: 'both run' });
+  }
+  const watched = fleet.watchClaudes();
+  onTestFinished(watched.stop);
+
+  owner.process.kill('SIGSTOP');
+  front = next;
+  let known: Json;
+  try {
+    // Its lease counts for 6 s here, and for 15 s to the others.
+    await eventually(async () => (await fleet.claudesOf(moves)).length === 0, {
+      what: 'the watchdog has ended it',
+      within: 12_000,
+    });
+    expect((await fleet.session(next, moves)).status).toBe('running');
+    expect(await fleet.claudesOf(stays)).toHaveLength(1);
+    await fleet.reaches(next, moves, 'error', 60_000);
+    expect(await fleet.ownerOf(moves)).not.toBe(owner);
+    const away = await fleet.api(next, 'POST', `/sessions/${stays}/messages`, { body: { prompt: 'are you there?' } });
+    expect(away).toMatchObject({ status: 503, json: { error: { code: 'UNAVAILABLE' } } });
+    await call('claude_code_reply', { sessionId: moves, prompt: 'go on elsewhere' });
+    await fleet.reaches(next, moves, 'idle');
+    expect((await call('claude_code_check', { action: 'poll', sessionId: moves })).result.result).toBe('moved');
+    known = { session: await store.session(moves), events: await store.events(moves, { limit: 1_000 }) };
+  } finally {
+    owner.process.kill('SIGCONT');
+  }
+  held.release();
+  expect((await fleet.reaches(next, stays, 'idle')).result?.result).toBe('stayed');
+  expect((await fleet.reaches(owner, moves, 'idle')).result?.result).toBe('moved');
+  expect({ session: await store.session(moves), events: await store.events(moves, { limit: 1_000 }) }).toEqual(known);
+  expect([watched.most.get(moves)?.length, watched.most.get(stays)?.length]).toEqual([1, 1]);
+});
+
+test('the line to Postgres is silent for one hub: no call hangs there, and others go on with its sessions', async () => {
+  const { model } = fleet;
+  const cwd = await fleet.directory('silent');
+  model.on('before the silence').reply(text('heard'));
+  const [silent, other] = fleet.hubs as [FleetHub, FleetHub];
+  const id = await fleet.start(silent, 'before the silence', cwd);
+  await fleet.reaches(other, id, 'idle');
+  expect(await fleet.ownerOf(id)).toBe(silent);
+  silent.proxy.set('silent');
+  try {
+    const timed = async (call: Promise<ApiReply>): Promise<{ status: number; ms: number }> => {
+      const begun = performance.now();
+      return { status: (await call).status, ms: performance.now() - begun };
+    };
+    const lost = { prompt: 'into the silence' };
+    const answers = await Promise.all([
+      timed(fleet.api(silent, 'GET', `/sessions/${id}`)),
+      timed(fleet.api(silent, 'POST', `/sessions/${id}/messages`, { body: lost })),
+      timed(fleet.api(silent, 'POST', `/sessions/${id}/messages`, { body: lost, key: 'silence' })),
+      timed(fleet.api(silent, 'POST', '/sessions', { body: { ...lost, cwd } })),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503]);
+    // What the store may take, and no more.
+    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(15_000);
+    model.on('out of the silence').reply(text('elsewhere'));
+    await eventually(async () => (await fleet.store.leases()).some(({ expired }) => expired), { what: 'it is away' });
+    const body = { prompt: 'out of the silence' };
+    await eventually(
+      async () => (await fleet.api(other, 'POST', `/sessions/${id}/messages`, { body })).status === 200,
+      { what: 'another hub goes on with it', every: 500 },
+    );
+    expect((await fleet.reaches(other, id, 'idle')).result?.result).toBe('elsewhere');
+  } finally {
+    silent.proxy.set('open');
+  }
+  await eventually(async () => (await fleet.session(silent, id)).result?.result === 'elsewhere', {
+    what: 'the hub has caught up',
+  });
+  expect(model.requests.filter(({ body }) => JSON.stringify(body).includes('into the silence'))).toEqual([]);
 });

@@ -1,9 +1,11 @@
 /** Several hubs, each a process with its own home and state directory, on one Postgres: as on several machines. */
 
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
 import { readHubRecord } from '../../src/config/hub-record.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
@@ -12,6 +14,7 @@ import type { Role } from '../../src/engine/principal.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { builtServer } from '../harness/built-server.ts';
+import { connectClient } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 import { killAll, markedProcesses, survivors, TEST_MARKER, type MarkedProcess } from '../harness/marked-processes.ts';
@@ -24,12 +27,19 @@ export interface ApiReply {
   readonly json: any;
 }
 
+/** A process of Claude Code. */
+export interface Claude {
+  readonly pid: number;
+  readonly parent: number | undefined;
+}
+
 export class FleetHub {
   readonly name: string;
   readonly proxy: TcpProxy;
   readonly #place: IsolatedHome;
   readonly #start: () => Promise<ServerProcess>;
   #process: ServerProcess | undefined;
+  #before = '';
 
   constructor(name: string, proxy: TcpProxy, place: IsolatedHome, start: () => Promise<ServerProcess>) {
     this.name = name;
@@ -47,7 +57,13 @@ export class FleetHub {
     return readHubRecord(path.join(this.#place.stateDir, 'claude-code-mcp'))?.url ?? 'http://127.0.0.1:1';
   }
 
+  /** Of all its lives. */
+  get stderr(): string {
+    return this.#before + (this.#process?.stderr() ?? '');
+  }
+
   async start(): Promise<void> {
+    this.#before = this.stderr;
     const hub = await this.#start();
     this.#process = hub;
     const isUp = (): boolean => readHubRecord(path.join(this.#place.stateDir, 'claude-code-mcp'))?.pid === hub.pid;
@@ -191,6 +207,17 @@ export class Fleet {
     return { status: response.status, json: await response.json() };
   }
 
+  /** An MCP client behind a load balancer: each of its calls goes to the hub that is in front then. */
+  async connect(front: () => FleetHub): Promise<Client> {
+    const transport = new StreamableHTTPClientTransport(new URL('/mcp', front().url), {
+      requestInit: { headers: { authorization: `Bearer ${await this.token()}` } },
+      fetch: (url, init) => fetch(new URL(new URL(url).pathname, front().url), init),
+    });
+    const client = await connectClient(transport, { era: 'legacy' });
+    this.#undo.push(() => client.close());
+    return client;
+  }
+
   async start(hub: FleetHub, prompt: string, cwd: string, more: object = {}): Promise<string> {
     const { status, json } = await this.api(hub, 'POST', '/sessions', { body: { prompt, cwd, ...more } });
     if (status !== 201) throw new Error(`A start was answered ${String(status)}: ${JSON.stringify(json)}`);
@@ -231,6 +258,32 @@ export class Fleet {
     );
   }
 
+  /** The processes of Claude Code by session, whichever hubs started them. */
+  async claudes(): Promise<Map<string, Claude[]>> {
+    const found = new Map<string, Claude[]>();
+    for (const { pid, command } of await markedProcesses(this.#marker)) {
+      const sessionId = / --(?:session-id|resume)[ =]([0-9a-f-]{36})/.exec(command)?.[1];
+      if (sessionId === undefined || !command.includes('claude-agent-sdk')) continue;
+      found.set(sessionId, [...(found.get(sessionId) ?? []), { pid, parent: parentOf(pid) }]);
+    }
+    // For a moment, what it runs looks like itself: forked, and not yet another program.
+    const own = (claudes: Claude[]): Claude[] =>
+      claudes.filter(({ parent }) => !claudes.some(({ pid }) => pid === parent));
+    return new Map([...found].map(([id, claudes]) => [id, own(claudes)]));
+  }
+
+  /** The most processes that each session is seen with, from now until it is stopped. */
+  watchClaudes(): { most: ReadonlyMap<string, Claude[]>; stop: () => void } {
+    const most = new Map<string, Claude[]>();
+    const look = (): void => {
+      void this.claudes().then((seen) => {
+        for (const [id, claudes] of seen) if (claudes.length > (most.get(id)?.length ?? 0)) most.set(id, claudes);
+      });
+    };
+    const timer = setInterval(look, 250);
+    return { most, stop: () => clearInterval(timer) };
+  }
+
   async close(): Promise<void> {
     for (const { process, proxy } of this.hubs) {
       proxy.set('open');
@@ -240,6 +293,15 @@ export class Fleet {
     const left = await survivors(this.#marker, 10_000);
     for (const step of this.#undo.splice(0).reverse()) await step();
     if (left.length > 0) throw new Error(`Left running: ${left.map(({ command }) => command).join('\n')}`);
+  }
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1]);
+  } catch {
+    // It has ended, or this is not Linux.
+    return undefined;
   }
 }
 
