@@ -1,6 +1,8 @@
-// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; with --check it is one short session. Fails on the first violation.
+// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; with --check it is one short session. With
+// `--fleet [--steps 30]` it is several hubs on one Postgres that fail at random. Fails on the first violation.
 import { parseArgs } from 'node:util';
 import { openHarness } from '../test/harness/open-harness.ts';
+import { fleetSoak } from '../test/soak/fleet-soak.ts';
 import { soak, soakHarness } from '../test/soak/soak.ts';
 
 const { values } = parseArgs({
@@ -8,25 +10,40 @@ const { values } = parseArgs({
     sessions: { type: 'string', default: '10' },
     turns: { type: 'string', default: '200' },
     check: { type: 'boolean', default: false },
+    fleet: { type: 'boolean', default: false },
+    steps: { type: 'string', default: '30' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
   },
 });
-const size = values.check
-  ? { sessions: 1, turns: 1 }
-  : { sessions: Number(values.sessions), turns: Number(values.turns) };
-const plan = { ...size, seed: Number(values.seed) };
-const MEGABYTE = 1024 * 1024;
-const MAX_GROWTH_BYTES = 40 * MEGABYTE;
-
-console.log(`soak: ${plan.sessions} sessions, ${plan.turns} turns each, seed ${plan.seed}`);
+const seed = Number(values.seed);
+const tell = (line: string): void => console.log(line);
 const begin = performance.now();
-const h = await openHarness(soakHarness(plan.sessions));
-try {
-  const report = await soak(h, { ...plan, tell: (line) => console.log(line) });
-  const megabytes = (bytes: number): string => (bytes / MEGABYTE).toFixed(1);
-  console.log(`done in ${((performance.now() - begin) / 1000).toFixed(0)} s: ${JSON.stringify(report.counts)}`);
-  console.log(`heap: ${megabytes(report.heapBefore)} MB before, ${megabytes(report.heapAfter)} MB after`);
-  if (report.heapAfter - report.heapBefore > MAX_GROWTH_BYTES) throw new Error('The heap has grown.');
-} finally {
-  await h.close();
+const seconds = (): string => ((performance.now() - begin) / 1000).toFixed(0);
+await (values.fleet ? soakFleet() : soakOne());
+
+async function soakFleet(): Promise<void> {
+  const plan = { sessions: Number(values.sessions), steps: Number(values.steps), seed };
+  console.log(`soak: three hubs, ${plan.sessions} sessions, ${plan.steps} steps, seed ${seed}`);
+  const { counts, longestCallMs } = await fleetSoak({ ...plan, tell });
+  console.log(`done in ${seconds()} s: ${JSON.stringify(counts)}`);
+  console.log(`longest call: ${longestCallMs.toFixed(0)} ms`);
+}
+
+async function soakOne(): Promise<void> {
+  const MEGABYTE = 1024 * 1024;
+  const MAX_GROWTH_BYTES = 40 * MEGABYTE;
+  const size = values.check
+    ? { sessions: 1, turns: 1 }
+    : { sessions: Number(values.sessions), turns: Number(values.turns) };
+  console.log(`soak: ${size.sessions} sessions, ${size.turns} turns each, seed ${seed}`);
+  const h = await openHarness(soakHarness(size.sessions));
+  try {
+    const report = await soak(h, { ...size, seed, tell });
+    const megabytes = (bytes: number): string => (bytes / MEGABYTE).toFixed(1);
+    console.log(`done in ${seconds()} s: ${JSON.stringify(report.counts)}`);
+    console.log(`heap: ${megabytes(report.heapBefore)} MB before, ${megabytes(report.heapAfter)} MB after`);
+    if (report.heapAfter - report.heapBefore > MAX_GROWTH_BYTES) throw new Error('The heap has grown.');
+  } finally {
+    await h.close();
+  }
 }

@@ -1,0 +1,92 @@
+/** What stands in front of the hubs in a soak: calls go to any that is in service, and none of them may hang. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ApiReply, Fleet, FleetHub } from '../fleet/fleet.ts';
+import type { Role } from '../../src/engine/principal.ts';
+import type { Random } from './random.ts';
+
+/** A repeat waits 30 s for another hub, and each step may meet a store that does not answer for 10 s. */
+const LONGEST_CALL_MS = 50_000;
+
+export interface FrontCall {
+  readonly method: 'GET' | 'POST';
+  readonly where: string;
+  readonly body?: object;
+  readonly role?: Role;
+  readonly key?: string;
+}
+
+export class Violation extends Error {}
+
+export class FleetFront {
+  readonly fleet: Fleet;
+  readonly random: Random;
+  readonly counts: Record<string, number> = {};
+  longestCallMs = 0;
+  readonly #out = new Set<FleetHub>();
+  /** When each hub was last taken out of service, or put back. */
+  readonly #changedAt = new Map<FleetHub, number>();
+
+  constructor(fleet: Fleet, random: Random) {
+    this.fleet = fleet;
+    this.random = random;
+  }
+
+  count(what: string): void {
+    this.counts[what] = (this.counts[what] ?? 0) + 1;
+  }
+
+  take(hub: FleetHub, state: 'out' | 'in'): void {
+    if (state === 'out') this.#out.add(hub);
+    else this.#out.delete(hub);
+    this.#changedAt.set(hub, performance.now());
+  }
+
+  /** Undefined where the hub was taken out of service meanwhile: whether anything was done is not known. */
+  async call({ method, where, ...options }: FrontCall): Promise<ApiReply | undefined> {
+    const inService = this.fleet.hubs.filter((hub) => !this.#out.has(hub));
+    const hub = this.random.pick(inService);
+    const begun = performance.now();
+    const wasTakenOut = (): boolean => this.#out.has(hub) || (this.#changedAt.get(hub) ?? 0) >= begun;
+    try {
+      const reply = await this.fleet.api(hub, method, where, options);
+      const ms = performance.now() - begun;
+      if (!wasTakenOut()) {
+        this.longestCallMs = Math.max(this.longestCallMs, ms);
+        if (ms > LONGEST_CALL_MS) throw new Violation(`${method} ${where} at ${hub.name} took ${ms.toFixed(0)} ms`);
+      }
+      return reply;
+    } catch (error) {
+      if (error instanceof Violation || !wasTakenOut())
+        throw new Violation(`${method} ${where} at ${hub.name}: ${String(error)}`, { cause: error });
+      this.count('unanswered calls');
+      return undefined;
+    }
+  }
+
+  /** Through one hub after the other until the answer is to the point. */
+  async insist<T>(what: string, withinMs: number, attempt: () => Promise<T | undefined>): Promise<T> {
+    const deadline = performance.now() + withinMs;
+    for (;;) {
+      const seen = await attempt();
+      if (seen !== undefined) return seen;
+      if (performance.now() > deadline) throw new Violation(`Not within ${withinMs} ms: ${what}`);
+      await sleep(400);
+    }
+  }
+
+  /** What any hub answers to a read. */
+  read<T>(where: string, look: (json: ApiReply['json']) => T | undefined, withinMs = 120_000): Promise<T> {
+    let last: unknown;
+    return this.insist(`GET ${where}`, withinMs, async () => {
+      const reply = await this.call({ method: 'GET', where });
+      last = reply;
+      if (reply && reply.status !== 200 && reply.status !== 503)
+        throw new Violation(`GET ${where} was answered ${reply.status}: ${JSON.stringify(reply.json)}`);
+      return reply?.status === 200 ? look(reply.json) : undefined;
+    }).catch((error: unknown) => {
+      if (!(error instanceof Violation)) throw error;
+      throw new Violation(`${error.message}. Last seen: ${JSON.stringify(last)?.slice(0, 3_000)}`);
+    });
+  }
+}

@@ -1,0 +1,165 @@
+/** Several hubs with sessions that work, wait and rest, while hubs, lines and Postgres fail at random. */
+
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
+import type { ModelRequest } from '../../src/scripted-model/scripted-model.ts';
+import { Fleet, type FleetHub } from '../fleet/fleet.ts';
+import { startPostgres, type Postgres } from '../harness/postgres.ts';
+import { FleetFront, Violation } from './fleet-front.ts';
+import { answerTo, FleetSession } from './fleet-session.ts';
+import { randomFrom, type Random } from './random.ts';
+
+export interface FleetSoakPlan {
+  readonly sessions: number;
+  readonly steps: number;
+  readonly seed: number;
+  readonly hubs?: number;
+  readonly tell?: (line: string) => void;
+}
+
+export interface FleetSoakReport {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly longestCallMs: number;
+}
+
+const LOG_LINES = 100;
+
+interface Target {
+  readonly front: FleetFront;
+  readonly fleet: Fleet;
+  readonly postgres: Postgres;
+  readonly hub: FleetHub;
+  readonly random: Random;
+}
+
+/** Long enough, now and then, for others to take over. */
+const longOrShort = (random: Random): number => (random.chance(0.6) ? 16_000 : 500) + random.below(4_000);
+
+/** Each ends with everything as it was. */
+const FAULTS: Readonly<Record<string, (target: Target) => Promise<void>>> = {
+  killed: async ({ front, hub, random }) => {
+    front.take(hub, 'out');
+    await hub.stop('SIGKILL');
+    await sleep(longOrShort(random));
+    await hub.start();
+    front.take(hub, 'in');
+  },
+  hanging: async ({ front, hub, random }) => {
+    front.take(hub, 'out');
+    hub.process.kill('SIGSTOP');
+    await sleep(longOrShort(random));
+    hub.process.kill('SIGCONT');
+    front.take(hub, 'in');
+  },
+  cut: async ({ hub, random }) => {
+    hub.proxy.set('refused');
+    await sleep(longOrShort(random));
+    hub.proxy.set('open');
+  },
+  silent: async ({ hub, random }) => {
+    hub.proxy.set('silent');
+    await sleep(longOrShort(random));
+    hub.proxy.set('open');
+  },
+  slow: async ({ hub, random }) => {
+    hub.proxy.delay(50 + random.below(250));
+    await sleep(longOrShort(random));
+    hub.proxy.delay(0);
+  },
+  'Postgres restarted': async ({ postgres, random }) => {
+    await postgres.stop();
+    await sleep(random.below(4_000));
+    await postgres.start();
+  },
+  'rolling restart': async ({ front, fleet }) => {
+    for (const hub of fleet.hubs) {
+      front.take(hub, 'out');
+      await hub.stop();
+      await hub.start();
+      front.take(hub, 'in');
+    }
+  },
+};
+
+export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
+  const { sessions: many, steps, seed, hubs = 3, tell = () => undefined } = plan;
+  // Calls come in any order, so that what fails, and when, is drawn apart from them.
+  const [random, ofCalls] = [randomFrom(seed), randomFrom(seed + 1)];
+  const postgres = await startPostgres(['-c', 'fsync=off']);
+  const own = await mkdtemp(path.join(tmpdir(), 'ccm-soak-'));
+  let fleet: Fleet | undefined;
+  try {
+    fleet = await Fleet.open({ postgresUrl: postgres.url, hubs, places: Array.from({ length: hubs }, () => many * 2) });
+    const front = new FleetFront(fleet, ofCalls);
+    fleet.model.on(/^fleet /).always(modelAnswer);
+    const sessions: FleetSession[] = [];
+    const watched = fleet.watchClaudes();
+    try {
+      for (let index = 0; index < many; index++) {
+        // Two of ten stay with the machine that they were started on.
+        const cwd = index % 5 === 4 ? path.join(own, String(index)) : await fleet.directory(String(index));
+        await mkdir(cwd, { recursive: true });
+        sessions.push(await FleetSession.start(front, String(index), cwd));
+      }
+      const check = async (): Promise<void> => {
+        for (const session of sessions) {
+          await session.check();
+          session.checkAsked(fleet!.model.requests);
+        }
+        const doubled = [...watched.most].filter(([, claudes]) => claudes.length > 1);
+        if (doubled.length > 0) throw new Violation(`Sessions with two processes: ${JSON.stringify(doubled)}`);
+      };
+      for (let step = 1; step <= steps; step++) {
+        const name = random.pick(Object.keys(FAULTS));
+        const hub = random.pick(fleet.hubs);
+        const begun = performance.now();
+        const late = random.below(2_500);
+        const fault = async (): Promise<void> => {
+          await sleep(late);
+          await FAULTS[name]!({ front, fleet: fleet!, postgres, hub, random });
+        };
+        await settled([fault(), ...sessions.map((session) => session.act())]);
+        await check();
+        front.count(name);
+        const waiting = sessions.filter(({ isWaiting }) => isWaiting).length;
+        const seconds = ((performance.now() - begun) / 1000).toFixed(0);
+        tell(`step ${step}: ${name} (${hub.name}), ${seconds} s, ${waiting} waiting, ${JSON.stringify(front.counts)}`);
+      }
+      await settled(sessions.map((session) => session.answer()));
+      await check();
+      if (watched.most.size < many) throw new Violation('Not every session was seen to run.');
+    } catch (error) {
+      for (const hub of fleet.hubs) tell(`${hub.name}:\n${hub.stderr.split('\n').slice(-LOG_LINES).join('\n')}`);
+      throw error;
+    } finally {
+      watched.stop();
+    }
+    return { counts: front.counts, longestCallMs: front.longestCallMs };
+  } finally {
+    // Fails where anything is left running.
+    await fleet?.close();
+    await postgres.remove();
+    await rm(own, { recursive: true, force: true });
+  }
+}
+
+/** A fault is undone before anything is said about it. */
+async function settled(work: Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(work)).filter((one) => one.status === 'rejected');
+  if (failed.length > 0)
+    throw new AggregateError(
+      failed.map(({ reason }) => reason as unknown),
+      failed.map(({ reason }) => String(reason)).join('\n'),
+    );
+}
+
+/** `fleet <name> <number> <kind>`: what the model does is in the prompt. */
+function modelAnswer({ userTexts, lastUserText, toolResults }: ModelRequest): ReplyLike {
+  const prompt = userTexts.findLast((written) => written.startsWith('fleet ')) ?? '';
+  if (prompt.endsWith(' asks') && prompt === lastUserText && toolResults.length === 0)
+    return tool('Bash', { command: 'touch soaked.txt', description: 'touch' });
+  return text(answerTo(prompt)).delay(prompt.endsWith(' slow') ? 4_000 : 0);
+}
