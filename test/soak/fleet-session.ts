@@ -176,7 +176,7 @@ export class FleetSession {
       return session.status === 'idle' || session.status === 'error' ? session : undefined;
     });
     this.#front.count(status === 'error' ? 'turns stopped with their hub' : `turns ${status}`);
-    if (status === 'error' && !/reply to continue/i.test(String(result?.result)))
+    if (status === 'error' && !/reply (to continue|resumes)/i.test(String(result?.result)))
       throw new Violation(`Session ${this.#id} failed: ${JSON.stringify(result)}`);
     if (status === 'idle') this.#results.push(String(result?.result));
     const [request] = requests;
