@@ -8,6 +8,9 @@ import { openPostgresStore } from '../src/store/postgres/open.ts';
 import { syntheticEngine } from './bench/synthetic-agent.ts';
 import type { HubJob, HubJobDone } from './bench/fleet-rows.ts';
 
+/** `--check` loads everything and does nothing: it is started by the benchmark only. */
+if (process.argv.includes('--check')) process.exit(0);
+
 const [url = '', name = ''] = process.argv.slice(2);
 const store = await openPostgresStore({ url });
 const lease = await store.acquireLease(name, 600_000, { host: name, places: { free: 1000, max: 1000 } });

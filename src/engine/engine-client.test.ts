@@ -27,6 +27,7 @@ function setUp(role?: Role) {
   const records: unknown[] = [];
   const engine = {
     sessions: [session],
+    fleet: { elsewhere: [] },
     tools: ['Read', 'mcp__crm__find'],
     find: (id: string) => (id === 's1' ? session : undefined),
     ownerOf: (id: string) => Promise.resolve({ s1: 'alice', stored: 'alice' }[id]),

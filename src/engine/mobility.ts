@@ -22,9 +22,9 @@ export function canMove(
   { options, rules, worktree, restored }: Portable,
   sharedWorkspace: string | undefined,
 ): boolean {
+  if (sharedWorkspace === undefined) return false;
   const cwd = options.cwd ?? rules.policy.directories.own;
   return (
-    sharedWorkspace !== undefined &&
     cwd !== undefined &&
     worktree === undefined &&
     options.persistSession !== false &&

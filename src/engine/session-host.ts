@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
 import type { LaunchLease } from '../driver/agent-process.ts';
-import { DomainError, formatError } from '../errors/errors.ts';
+import { DomainError, formatError, messageOf } from '../errors/errors.ts';
 import type { Approvals } from './approvals.ts';
 import { withReason } from './launch-plan.ts';
 import { bringMissing } from './missing-values.ts';
@@ -123,9 +123,12 @@ export class SessionHost {
         );
         return session;
       } catch (error) {
-        void registry.forget(session);
-        // Nothing was done in it; if it holds something all the same, it is kept.
-        if (seed.origin.kind !== 'resume') await worktree?.workspace.discard().catch(() => undefined);
+        const gone = registry.forget(session);
+        if (worktree && seed.origin.kind !== 'resume') {
+          await gone;
+          // Nothing was done in it; if it holds something all the same, it is kept.
+          await worktree.workspace.discard().catch((left: unknown) => services.log('warn', messageOf(left)));
+        }
         const failure = withReason(error, missing);
         trail.startFailed(session, formatError(failure));
         throw failure;

@@ -22,7 +22,7 @@ describe.each(kinds)('%s', (kind) => {
     const store = await STORES[kind](options);
     const { hub, fence } = await store.acquireLease('hub-a', 15_000, {});
     const by = { hub, fence };
-    await store.write([put(session('s1', by)), put(session('s2', by))], by);
+    await store.write([put(session('s1', by, { movable: true })), put(session('s2', by))], by);
     return { store, hub: by };
   };
 
