@@ -60,13 +60,13 @@ export function auditedDecisions(h: Harness): { who: string; what: string; outco
 }
 
 /** The entries of the audit log that are wanted, once there are any. */
-export function auditedEntries(h: Harness, wanted: (entry: Json) => boolean): Promise<Json[]> {
+export function auditedEntries(h: Harness, wanted: (entry: Json) => boolean, count = 1): Promise<Json[]> {
   const file = join(h.stateDir, 'claude-code-mcp', 'audit.jsonl');
   return eventually(
     () => {
       const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
       const found = lines.map((line) => JSON.parse(line)).filter(wanted);
-      return found.length > 0 && found;
+      return found.length >= count && found;
     },
     { what: 'the entry is in the audit log' },
   );

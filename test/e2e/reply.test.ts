@@ -29,6 +29,8 @@ verifies(['reply.same-process', 'reply.new-result', 'reply.queue'], async (varia
 
   const working = gate(text('first answer'));
   h.model.on('three').reply(working);
+  // Whether Claude Code has read both when it asks again is a matter of chance.
+  h.model.on('four').reply(text('four heard'));
   const last = h.model.on('five').reply(text('all heard'));
   await h.say(sessionId, 'three');
   await working.arrived;

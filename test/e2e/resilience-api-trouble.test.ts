@@ -81,6 +81,8 @@ describe('trouble with the API is told within two seconds', () => {
     expect(told.data.message).toMatch(/attempt 1 of/);
     stop.abort();
     await waiting.catch(() => undefined);
+    // It would go on asking for the scripts of others.
+    await h.ok('claude_code_session', { action: 'cancel', sessionId });
   });
 
   test('a request that is refused for good ends the turn with the reason', async () => {

@@ -56,7 +56,7 @@ describe.each(ERAS)('a rewind asked for by a %s client', (era) => {
       message: `Put back 1 file(s): ${file} (+1 -1).`,
     });
     expect(await content()).toBe('before\n');
-    const decisions = await auditedEntries(h, ({ kind }) => kind === 'decision');
+    const decisions = await auditedEntries(h, ({ kind }) => kind === 'decision', 2);
     expect(decisions).toMatchObject([
       { who: 'human', what: 'Rewind', outcome: 'deny' },
       { who: 'human', what: 'Rewind', outcome: 'allow' },
