@@ -1,9 +1,19 @@
 import { setFlagsFromString } from 'node:v8';
 
+/** Well below what the hub may take, so that there is time to collect what piled up. */
+const SMALL_ENOUGH_BYTES = 110 * 1024 * 1024;
+const LOOK_EVERY_MS = 250;
+
 /**
  * The hub runs for weeks beside everything else on the machine, and what it does is short-lived: V8 would let several times
- * of what is alive pile up before it collects. To be called before there is much on the heap.
+ * of what is alive pile up before it collects. Collecting often costs time, so it is asked to only where memory has grown.
  */
 export function keepHeapSmall(): void {
-  setFlagsFromString('--optimize-for-size');
+  let collectsOften = false;
+  setInterval(() => {
+    const isLarge = process.memoryUsage.rss() > SMALL_ENOUGH_BYTES;
+    if (isLarge === collectsOften) return;
+    collectsOften = isLarge;
+    setFlagsFromString(isLarge ? '--optimize-for-size' : '--no-optimize-for-size');
+  }, LOOK_EVERY_MS).unref();
 }
