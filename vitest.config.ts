@@ -27,8 +27,6 @@ export default defineConfig({
     // For what hangs. On a busy machine a start of Claude Code alone may take half a minute.
     testTimeout: 120_000,
     hookTimeout: 60_000,
-    // On a shared machine a real process or browser can be starved for seconds. Locally nothing gets a second try.
-    retry: process.env['CI'] === undefined ? 0 : 1,
     globalSetup: globalSetup.filter((file) => existsSync(file)),
     reporters: ['default'],
   },
