@@ -1,13 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import type { HubRef, StoredCommand } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
+import { nextWake } from '../store/next-wake.ts';
+import { isUnderWay } from '../store/row-facts.ts';
+import { addedBy, newCommandId } from './command-id.ts';
 
 const LONGEST_KEY = 200;
 /** How long a repeat waits for what another hub carries out. */
 const PATIENCE_MS = 30_000;
-/** A wake-up that was lost delays by no more than this. */
-const LOOK_EVERY_MS = 2_000;
 
 /** What is carried out here at once is in no session's queue, where a hub would take it up. */
 const NO_SESSION = 'api';
@@ -62,7 +63,7 @@ export class Once {
       );
     const { hub, now } = this.#options;
     const command: Omit<StoredCommand, 'progress'> = {
-      id: `${hub.hub}.${String(hub.fence)}.${randomUUID()}`,
+      id: newCommandId(hub),
       sessionId: NO_SESSION,
       principal,
       key,
@@ -118,7 +119,7 @@ export class Once {
     if (here) return here;
     const command = await this.#settled(known.id);
     if (command?.progress.status === 'done') return command.progress.result as object;
-    if (command && isOpen(command)) {
+    if (command && isUnderWay(command)) {
       const unknown = { status: 'unknown' as const, at: this.#options.now(), check: STOPPED };
       await this.#finish(known.id, unknown).catch((error: unknown) => {
         // Another hub has said so first.
@@ -133,48 +134,30 @@ export class Once {
     const { store } = this.#options;
     const deadline = performance.now() + PATIENCE_MS;
     for (;;) {
-      const woken = this.#woken();
+      const { woken, stop } = nextWake(store);
       try {
         const command = await store.command(id);
-        if (!command || !isOpen(command) || !(await this.#lives(id))) return await store.command(id);
+        if (!command || !isUnderWay(command) || !(await this.#lives(id))) return await store.command(id);
         if (performance.now() > deadline)
           throw new DomainError('UNAVAILABLE', 'Another hub still carries this out; ask again.');
-        await woken.promise;
+        await woken;
       } finally {
-        woken.stop();
+        stop();
       }
     }
   }
 
   /** Whether the life of a hub that began it goes on. In this life it would be under way here. */
   async #lives(commandId: string): Promise<boolean> {
-    const [, hub, fence] = /^(.*)\.(\d+)\.[^.]*$/.exec(commandId) ?? [];
-    if (hub === this.#options.hub.hub) return false;
-    const lease = (await this.#options.store.leases()).find((one) => one.hub === hub);
-    return lease !== undefined && !lease.expired && String(lease.fence) === fence;
-  }
-
-  #woken(): { promise: Promise<void>; stop: () => void } {
-    let stop = (): void => undefined;
-    const promise = new Promise<void>((resolve) => {
-      const unsubscribe = this.#options.store.subscribe(resolve);
-      const timer = setTimeout(resolve, LOOK_EVERY_MS).unref();
-      stop = () => {
-        unsubscribe();
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    return { promise, stop };
+    const by = addedBy(commandId);
+    if (by?.hub === this.#options.hub.hub) return false;
+    const lease = (await this.#options.store.leases()).find(({ hub }) => hub === by?.hub);
+    return lease?.expired === false && lease.fence === by?.fence;
   }
 }
 
 function outcomeUnknown(): DomainError {
   return new DomainError('UNAVAILABLE', `The outcome is unknown. ${STOPPED}`);
-}
-
-function isOpen({ progress: { status } }: Pick<StoredCommand, 'progress'>): boolean {
-  return status === 'queued' || status === 'taken';
 }
 
 function bodyParts({ body }: Pick<StoredCommand, 'body'>): unknown[] {

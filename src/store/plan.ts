@@ -19,7 +19,7 @@ import type {
   StoredToken,
 } from '../schema/store.ts';
 import { StoreConflict } from './contract.ts';
-import { toJson } from './row-facts.ts';
+import { isUnderWay, toJson } from './row-facts.ts';
 import { appended, EMPTY_BOOK, type EventBook } from './event-bounds.ts';
 
 export interface Needs {
@@ -338,8 +338,4 @@ export function commandKey(principal: string, key: string): string {
 /** What was stored has lost its undefined values. */
 function sameJson(stored: unknown, given: unknown): boolean {
   return isDeepStrictEqual(stored, given === undefined ? undefined : JSON.parse(JSON.stringify(given)));
-}
-
-function isUnderWay({ progress }: StoredCommand): boolean {
-  return progress.status === 'queued' || progress.status === 'taken';
 }

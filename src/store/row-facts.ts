@@ -24,6 +24,11 @@ export function isResting({ state }: StoredSession): boolean {
   return (RESTING_TAGS as readonly string[]).includes(state.tag);
 }
 
+/** Nobody knows yet how it ends. */
+export function isUnderWay(command: StoredCommand): boolean {
+  return finishedAt(command) === undefined;
+}
+
 export function finishedAt({ progress }: StoredCommand): number | undefined {
   return progress.status === 'queued' || progress.status === 'taken' ? undefined : progress.at;
 }

@@ -17,14 +17,14 @@ import { builtServer } from '../harness/built-server.ts';
 import { connectClient } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
+import type { Json } from '../harness/json.ts';
 import { killAll, markedProcesses, survivors, TEST_MARKER, type MarkedProcess } from '../harness/marked-processes.ts';
 import { ServerProcess } from '../harness/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
 
 export interface ApiReply {
   readonly status: number;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever the API answers, as tests look into it
-  readonly json: any;
+  readonly json: Json;
 }
 
 /** A process of Claude Code. */

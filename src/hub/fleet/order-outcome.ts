@@ -1,76 +1,89 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
-import type { CommandProgress } from '../../schema/store.ts';
+import type { CommandProgress, StoredCommand } from '../../schema/store.ts';
 import { StoreConflict, type Store } from '../../store/contract.ts';
+import { nextWake } from '../../store/next-wake.ts';
 import { errorFrom, sequelOf, type OrderResult } from './order-record.ts';
 
-/** A lost wake-up delays by no more than this. */
-const LOOK_EVERY_MS = 1_000;
-/** So long the store may be away before whoever waits is told. */
+/** So often the store may fail to answer before whoever waits is told. */
 const MOST_FAILURES = 3;
 /** Longer than Claude Code may take to start. */
 const LONGEST_MS = 600_000;
+/** How long what a person has decided on may take to be done and told. */
+const SEQUEL_MS = 120_000;
 
-/** Waits for what becomes of a command. */
-export class OrderOutcome {
-  readonly #store: Store;
-  readonly #id: string;
-  readonly #unsubscribe: () => void;
-  readonly #timer: NodeJS.Timeout;
-  #wake: () => void = () => undefined;
-  #isWoken = false;
+export interface OrderPatience {
+  /** How long an order may lie in its queue. */
+  readonly untakenMs: number;
+  /** What is thrown when it lay there longer: it was withdrawn, so that nobody takes it later. */
+  readonly notTaken: () => DomainError;
+}
 
-  /** From before it is stored: what happens to it at once is not missed. */
-  constructor(store: Store, id: string) {
-    this.#store = store;
-    this.#id = id;
-    const wake = (): void => {
-      this.#isWoken = true;
-      this.#wake();
-    };
-    this.#unsubscribe = store.subscribe(wake);
-    this.#timer = setInterval(wake, LOOK_EVERY_MS).unref();
-  }
+/** What becomes of an order. */
+export async function outcomeOf(store: Store, id: string, { untakenMs, notTaken }: OrderPatience): Promise<unknown> {
+  const begun = performance.now();
+  const result = await lookUntil(store, async () => {
+    const progress = (await store.command(id))?.progress;
+    const ended = progress && resultOf(progress);
+    if (ended) return ended;
+    const waited = performance.now() - begun;
+    if (progress?.status === 'queued' && waited > untakenMs && (await withdraw(store, id))) throw notTaken();
+    if (waited > LONGEST_MS) throw unknown('It was begun, and has not ended since.');
+    return undefined;
+  });
+  return 'asked' in result ? sequel(store, id, result.asked) : result.value;
+}
 
-  close(): void {
-    this.#unsubscribe();
-    clearInterval(this.#timer);
-  }
+/** A person has to allow it first: how it went is told when they have decided. */
+async function sequel(store: Store, id: string, requestId: string): Promise<unknown> {
+  let decidedAt: number | undefined;
+  const result = await lookUntil(store, async () => {
+    const command: StoredCommand | undefined = await store.command(sequelOf(id));
+    const ended = command && resultOf(command.progress);
+    if (ended) return ended;
+    if ((await store.request(requestId))?.outcome) decidedAt ??= performance.now();
+    // The hub that would tell may have gone meanwhile.
+    if (decidedAt !== undefined && performance.now() - decidedAt > SEQUEL_MS)
+      throw unknown('It was decided on, and nobody told how it went.');
+    return undefined;
+  });
+  return 'value' in result ? result.value : undefined;
+}
 
-  /** The outcome. An order that nobody takes is withdrawn, so that nobody takes it later. */
-  async told(patienceMs: number, notTaken: () => DomainError): Promise<unknown> {
-    const result = await this.#ended(this.#id, patienceMs, notTaken);
-    // A person has to allow it first: how that ends is told when they have decided.
-    return 'asked' in result ? valueOf(await this.#ended(sequelOf(this.#id), Infinity, notTaken)) : valueOf(result);
-  }
-
-  async #ended(id: string, patienceMs: number, notTaken: () => DomainError): Promise<OrderResult> {
-    const begun = performance.now();
-    for (let failures = 0; ;) {
-      this.#isWoken = false;
-      const command = await this.#store.command(id).catch((error: unknown) => {
-        if (++failures >= MOST_FAILURES)
-          throw unknown(`${messageOf(error)} Look at the session when the store is back.`);
-      });
-      if (command) failures = 0;
-      const progress = command?.progress;
-      const result = progress && resultOf(progress);
-      if (result) return result;
-      const waited = performance.now() - begun;
-      if (progress?.status === 'queued' && waited > patienceMs && (await this.#withdraw(id))) throw notTaken();
-      if (waited > LONGEST_MS && patienceMs !== Infinity) throw unknown('It was begun, and has not ended since.');
-      if (!this.#isWoken) await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
-  }
-
-  /** False where somebody has taken it in the meantime, or the store is away. */
-  async #withdraw(commandId: string): Promise<boolean> {
+/** Looks whenever something was stored. A store that is away for a moment is looked at again. */
+async function lookUntil<T>(store: Store, look: () => Promise<T | undefined>): Promise<T> {
+  for (let failures = 0; ;) {
+    const { woken, stop } = nextWake(store);
     try {
-      await this.#store.write([{ type: 'command.withdraw', commandId, at: Date.now() }]);
-      return true;
+      const seen = await look();
+      if (seen !== undefined) return seen;
+      failures = 0;
+      await woken;
     } catch (error) {
-      if (error instanceof StoreConflict) return false;
-      throw error;
+      if (!isAway(error)) throw error;
+      if (++failures >= MOST_FAILURES) throw unknown(`${messageOf(error)} Look at the session when the store is back.`);
+      await woken;
+    } finally {
+      stop();
     }
+  }
+}
+
+/** What the store itself says while it is away; what is thrown about an order is an `OrderError`. */
+function isAway(error: unknown): boolean {
+  return !(error instanceof OrderError) && error instanceof DomainError && error.code === 'UNAVAILABLE';
+}
+
+/** The outcome of an order, as opposed to trouble on the way to it. */
+export class OrderError extends DomainError {}
+
+/** False where somebody has taken it in the meantime. */
+async function withdraw(store: Store, commandId: string): Promise<boolean> {
+  try {
+    await store.write([{ type: 'command.withdraw', commandId, at: Date.now() }]);
+    return true;
+  } catch (error) {
+    if (error instanceof StoreConflict) return false;
+    throw error;
   }
 }
 
@@ -82,17 +95,15 @@ function resultOf(progress: CommandProgress): OrderResult | undefined {
       return undefined;
     case 'done':
       return progress.result as OrderResult;
-    case 'failed':
-      throw errorFrom(progress.error);
+    case 'failed': {
+      const { code, message } = errorFrom(progress.error);
+      throw new OrderError(code, message);
+    }
     case 'unknown':
       throw unknown(progress.check);
   }
 }
 
-function valueOf(result: OrderResult): unknown {
-  return 'value' in result ? result.value : undefined;
-}
-
-function unknown(check: string): DomainError {
-  return new DomainError('UNAVAILABLE', `The outcome is unknown. ${check}`);
+function unknown(check: string): OrderError {
+  return new OrderError('UNAVAILABLE', `The outcome is unknown. ${check}`);
 }

@@ -14,10 +14,11 @@ import type { StartRequest } from '../../engine/start-request.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { HubRef, StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
+import { newCommandId } from '../command-id.ts';
 import { storedEvents } from '../stored-events.ts';
 import { byFreePlaces, describePlaces, hubsOf, type Hub } from './hubs.ts';
 import { orderBody } from './order-record.ts';
-import { OrderOutcome } from './order-outcome.ts';
+import { OrderError, outcomeOf } from './order-outcome.ts';
 
 /** Leases are renewed every two seconds; to know them better is of no use. */
 const HUBS_KEPT_MS = 500;
@@ -116,7 +117,7 @@ export class StoreFleet implements OtherHubs {
   }
 
   async #send({ sessionId, order, by, hub, placedOn, patienceMs }: Sending): Promise<unknown> {
-    const id = `${this.#by.hub}.${String(this.#by.fence)}.${randomUUID()}`;
+    const id = newCommandId(this.#by);
     const command = {
       id,
       sessionId,
@@ -125,13 +126,8 @@ export class StoreFleet implements OtherHubs {
       body: orderBody(order, by),
       createdAt: Date.now(),
     };
-    const outcome = new OrderOutcome(this.#store, id);
-    try {
-      await this.#store.write([{ type: 'command.add', command }]);
-      return await outcome.told(patienceMs, () => notTaken(hub));
-    } finally {
-      outcome.close();
-    }
+    await this.#store.write([{ type: 'command.add', command }]);
+    return outcomeOf(this.#store, id, { untakenMs: patienceMs, notTaken: () => notTaken(hub) });
   }
 
   /** Its hub is away, and it may run here as well. */
@@ -163,7 +159,7 @@ interface Sending {
 }
 
 /** Nobody had begun it, and nobody will. */
-class NotBegun extends DomainError {}
+class NotBegun extends OrderError {}
 
 function notTaken({ id, host }: Hub): DomainError {
   return new NotBegun('UNAVAILABLE', `The hub ${id} on ${host} does not answer. Nothing was done; try again.`);

@@ -1,0 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import type { HubRef } from '../schema/store.ts';
+
+/** Names the life of the hub that added the command: once that is over, nobody there waits for it any more. */
+export function newCommandId({ hub, fence }: HubRef): string {
+  return `${hub}.${String(fence)}.${randomUUID()}`;
+}
+
+export function addedBy(commandId: string): HubRef | undefined {
+  const [, hub, fence] = /^(.*)\.(\d+)\.[^.]*$/.exec(commandId) ?? [];
+  return hub === undefined ? undefined : { hub, fence: Number(fence) };
+}
