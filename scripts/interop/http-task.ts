@@ -6,7 +6,7 @@
 import type { Gate } from '../../src/scripted-model/gate.ts';
 import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
 import type { ModelRequest, ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
-import { stateIn, type OuterRun, type State } from './task.ts';
+import { stateIn, type OuterRun, type State, askColour } from './task.ts';
 
 /** Also in `clients/task.mjs`, for clients that a program drives. */
 export const TURNS = ['interop first turn', 'interop cut off turn', 'interop last turn'] as const;
@@ -24,22 +24,9 @@ export function scriptHttpTask(model: ScriptedModel): Gate {
     .on(new RegExp(`^${cutOff}$`))
     .reply(cut)
     .always(text('second turn done'));
-  model.on(new RegExp(`^${last}$`)).reply(
-    tool('AskUserQuestion', {
-      questions: [
-        {
-          question: 'Which colour?',
-          header: 'Colour',
-          multiSelect: false,
-          options: [
-            { label: 'Green', description: 'like leaves' },
-            { label: 'Blue', description: 'like the sky' },
-          ],
-        },
-      ],
-    }),
-    (request) => text(`interop done: ${request.toolResults[0]?.text ?? ''}`),
-  );
+  model
+    .on(new RegExp(`^${last}$`))
+    .reply(askColour(), (request) => text(`interop done: ${request.toolResults[0]?.text ?? ''}`));
   return cut;
 }
 

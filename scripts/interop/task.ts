@@ -7,23 +7,11 @@ export const OUTER_TEXT = 'The task is done:';
 
 /** What Claude does inside the server: a command that needs approval, a question, an answer. */
 export function scriptInnerTask(model: ScriptedModel): void {
-  model.on(new RegExp(`^${TASK_PROMPT}$`)).reply(
-    tool('Bash', { command: 'echo hello > interop.txt', description: 'write a file' }),
-    tool('AskUserQuestion', {
-      questions: [
-        {
-          question: 'Which colour?',
-          header: 'Colour',
-          multiSelect: false,
-          options: [
-            { label: 'Green', description: 'like leaves' },
-            { label: 'Blue', description: 'like the sky' },
-          ],
-        },
-      ],
-    }),
-    (request) => text(`interop done: ${request.toolResults[0]?.text ?? ''}`),
-  );
+  model
+    .on(new RegExp(`^${TASK_PROMPT}$`))
+    .reply(tool('Bash', { command: 'echo hello > interop.txt', description: 'write a file' }), askColour(), (request) =>
+      text(`interop done: ${request.toolResults[0]?.text ?? ''}`),
+    );
   // The same with the approval in advance and no question, for a client that cannot keep a server over several calls.
   model
     .on('interop single call')
@@ -109,4 +97,15 @@ export function stateIn(result: string): State {
   const begin = result.indexOf('{');
   const end = result.lastIndexOf('}');
   return begin < 0 ? {} : (JSON.parse(result.slice(begin, end + 1)) as State);
+}
+
+/** The question that a person, or a model in their place, is asked. */
+export function askColour(): ReturnType<typeof tool> {
+  const options = [
+    { label: 'Green', description: 'like leaves' },
+    { label: 'Blue', description: 'like the sky' },
+  ];
+  return tool('AskUserQuestion', {
+    questions: [{ question: 'Which colour?', header: 'Colour', multiSelect: false, options }],
+  });
 }
