@@ -186,12 +186,12 @@ async function driveAgent(
 }
 
 const LIMITS = [
-  '- A client that claims to support forms but declines them on its own, as Copilot CLI does with `-p`, refuses in the name of a user',
-  '  whom nobody asked; the server cannot tell the two apart. Set `CLAUDE_CODE_MCP_APPROVALS=caller` for it.',
+  '- A client that claims to support forms but declines them on its own, as Copilot CLI does with `-p`, refuses on behalf of a user',
+  '  who was never asked; the server cannot tell the difference. Set `CLAUDE_CODE_MCP_APPROVALS=caller` for it.',
   '- A client that cancels them, as Claude Code does with `-p`, leaves the request to the tool call. Under `human` that is a denial.',
   '- A client without forms cannot be used under `CLAUDE_CODE_MCP_APPROVALS=human`: everything is denied, with the reason.',
-  '- Codex was driven through its app server, without its own model; the terminal interfaces of all these clients were not driven.',
-  '- Not driven at all: Claude Desktop, Cursor, VS Code and Gemini CLI. For these there is only the configuration.',
+  '- Codex was driven through its app server, without its own model; the terminal interfaces of these clients were not tested.',
+  '- Not tested at all: Claude Desktop, Cursor, VS Code and Gemini CLI. For these there is only the configuration.',
 ];
 
 /** Kept in the page between these, so that a run over one transport leaves the other's results alone. */
@@ -227,9 +227,9 @@ function httpPart(all: HttpOutcome[]): string[] {
   return [
     '## Over HTTP',
     '',
-    'The same clients at a hub of their own, each with a token. Clients that `install --http` knows use the entry that it writes. The task has three turns in',
-    'one session: an approval; a turn during which `hub restart` is run, while the client waits for it; and a question in the session that',
-    'the new hub has remembered. The client is not restarted. “Cut off” is what it makes of the call that was under way.',
+    'The same clients, each with its own hub and token. Clients that `install --http` supports use the entry it writes. The task has three turns in',
+    'one session: an approval; a turn during which `hub restart` runs while the client waits; and a question in the session that',
+    'the new hub restored. The client is not restarted. “Cut off” is how it reports the call that was in progress.',
     '',
     '| client | version | works | approval by | question by | cut off | prompts and resources | note |',
     '| --- | --- | --- | --- | --- | --- | --- | --- |',
@@ -243,8 +243,8 @@ function stdioPart(all: Outcome[]): string[] {
       `| ${client} | ${version} | ${works ? 'yes' : 'no'} | ${String(calls)} | ${approval} | ${question} | ${forms} | ${note.replaceAll('|', '/')} |`,
   );
   return [
-    'The task: start, wait, an approval, a question, the result. Who decided is read from the audit log: “tool” is a tool call of the caller, “form” a form that the client showed its user. What',
-    'clients do with forms is read off the wire between client and server; the person who answers them is scripted too.',
+    'The task: start, wait, an approval, a question, the result. The deciders come from the audit log: “tool” is a tool call by the caller, “form” a form that the client showed its user. What',
+    'clients do with forms is captured from the traffic between client and server; the person who answers is scripted too.',
     '',
     '| client | version | works | tool calls | approval by | question by | forms | note |',
     '| --- | --- | --- | --- | --- | --- | --- | --- |',
@@ -252,7 +252,7 @@ function stdioPart(all: Outcome[]): string[] {
     '',
     '## What a caller needs for a task with one approval',
     '',
-    'The calls of agents whose scripted model follows only the server’s instructions and tool descriptions.',
+    'The calls made by agents whose scripted model follows only the server’s instructions and tool descriptions.',
     '',
     ...all.filter(({ transcript }) => transcript.length > 0).flatMap(transcriptOf),
   ];
@@ -260,10 +260,10 @@ function stdioPart(all: Outcome[]): string[] {
 
 function newPage(): string {
   return [
-    '# Clients that were driven through a whole task',
+    '# Clients tested with a complete task',
     '',
-    'Written by `npm run interop`, which installs each client at the version shown and drives one task through it. Models are scripted, on both',
-    'sides; no key and no login is used. `npm run interop -- stdio` and `-- http` do one half.',
+    'Written by `npm run interop`, which installs each client at the version shown and drives one task through it. Models are scripted on both',
+    'sides; no key or login is used. `npm run interop -- stdio` and `-- http` run one half each.',
     '',
     part('stdio', []),
     '',
