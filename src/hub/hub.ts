@@ -18,6 +18,7 @@ import { Once } from './once.ts';
 import { onceForTools } from './once-for-tools.ts';
 import { peerOf } from './peer.ts';
 import { SignInCodes } from './sign-in.ts';
+import { removeSignInPage, removeSignInPages } from './sign-in-page.ts';
 import { SocketClients } from './socket-clients.ts';
 import { makePrivateDirectory, socketPath, type SocketHost } from './socket-place.ts';
 import { listenOnSocket, type SocketAnswer, type SocketServer } from './socket-server.ts';
@@ -47,7 +48,9 @@ export async function startHub(settings: Settings, context: HubContext): Promise
   const { version, argv, dashboardDir, ...host } = context;
   const startedAt = new Date().toISOString();
   const identity = { name: 'claude-code-mcp', version };
-  const codes = new SignInCodes();
+  const codes = new SignInCodes(Date.now, (hash) => {
+    removeSignInPage(settings.stateDir, hash).catch((error: unknown) => host.log('warn', `hub open: ${String(error)}`));
+  });
   let requestStop: (how: 'stop' | 'restart') => void = () => undefined;
   const stopRequested = new Promise<'stop' | 'restart'>((resolve) => (requestStop = resolve));
 
@@ -61,6 +64,8 @@ export async function startHub(settings: Settings, context: HubContext): Promise
   try {
     const instance = await becomeHub(settings.stateDir);
     undo.push(() => instance.release());
+    undo.push(() => removeSignInPages(settings.stateDir));
+    await removeSignInPages(settings.stateDir);
 
     const memory = await openMemory({
       settings,

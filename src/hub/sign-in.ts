@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { hashOfCode } from './sign-in-page.ts';
 
 /** A link is opened right away or not at all. */
 const LIFETIME_MS = 2 * 60_000;
@@ -10,32 +11,37 @@ export class SignInCodes {
   readonly #now: () => number;
   /** Hash of a code, and when it expires; oldest first. */
   readonly #codes = new Map<string, number>();
+  readonly #onGone: (hash: string) => void;
 
-  constructor(now: () => number = Date.now) {
+  /** `onGone` is told of each code that was used or will never be. */
+  constructor(now: () => number = Date.now, onGone: (hash: string) => void = () => undefined) {
     this.#now = now;
+    this.#onGone = onGone;
   }
 
   issue(): string {
     this.#dropExpired();
     const [oldest] = this.#codes.keys();
-    if (oldest !== undefined && this.#codes.size >= MOST_CODES) this.#codes.delete(oldest);
+    if (oldest !== undefined && this.#codes.size >= MOST_CODES) this.#drop(oldest);
     const code = randomBytes(32).toString('base64url');
-    this.#codes.set(hashOf(code), this.#now() + LIFETIME_MS);
+    this.#codes.set(hashOfCode(code), this.#now() + LIFETIME_MS);
+    setTimeout(() => this.#dropExpired(), LIFETIME_MS).unref();
     return code;
   }
 
   /** True once for each code. */
   redeem(code: string): boolean {
     this.#dropExpired();
-    return this.#codes.delete(hashOf(code));
+    return this.#drop(hashOfCode(code));
   }
 
   #dropExpired(): void {
-    for (const [hash, expiresAt] of this.#codes) if (expiresAt <= this.#now()) this.#codes.delete(hash);
+    for (const [hash, expiresAt] of this.#codes) if (expiresAt <= this.#now()) this.#drop(hash);
   }
-}
 
-/** Codes are looked up by their hash, so that how long it takes says nothing about them. */
-function hashOf(code: string): string {
-  return createHash('sha256').update(code).digest('hex');
+  #drop(hash: string): boolean {
+    const isKnown = this.#codes.delete(hash);
+    if (isKnown) this.#onGone(hash);
+    return isKnown;
+  }
 }

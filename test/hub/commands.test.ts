@@ -2,7 +2,8 @@
 
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
@@ -42,8 +43,22 @@ async function openWorld(env: Record<string, string> = {}): Promise<World> {
   return { home, state: join(home.stateDir, 'claude-code-mcp'), hub };
 }
 
+/** A directory with an xdg-open that notes what it was asked to open, and reads it as a browser would. */
+async function fakeOpener(): Promise<{
+  directory: string;
+  opened(): { args: string[]; page: string; mode: string };
+}> {
+  const directory = await mkdtemp(join(tmpdir(), 'claude-code-mcp-opener-'));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const script = `#!/bin/sh\ncd '${directory}'\nprintf '%s\\n' "$@" >args\nstat -c %a "$1" >mode\ncat "$1" >page\n`;
+  writeFileSync(join(directory, 'xdg-open'), script, { mode: 0o755 });
+  const read = (name: string): string => readFileSync(join(directory, name), 'utf8').trim();
+  return { directory, opened: () => ({ args: read('args').split('\n'), page: read('page'), mode: read('mode') }) };
+}
+
 it('starts, tells, opens, restarts and stops the hub', async () => {
-  const { hub, state } = await openWorld();
+  const opener = await fakeOpener();
+  const { hub, state } = await openWorld({ PATH: `${opener.directory}:${process.env['PATH'] ?? ''}` });
   expect(await hub('status')).toMatchObject({ code: 3, stdout: expect.stringContaining('No hub runs') });
   expect(await hub('open', '--print')).toMatchObject({ code: 1, stdout: '' });
 
@@ -67,14 +82,27 @@ it('starts, tells, opens, restarts and stops the hub', async () => {
   const { stdout: link } = await hub('open', '--print');
   const [, url, code] = /^(http:\/\/127\.0\.0\.1:\d+)\/#code=([\w-]+)\n$/.exec(link)!;
   expect(url).toBe(record.url);
-  const signIn = (): Promise<Response> =>
+  const signIn = (code: string): Promise<Response> =>
     fetch(`${url}/api/v1/sign-in`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ code }),
     });
-  expect(await (await signIn()).json()).toMatchObject({ principal: { role: 'admin' } });
-  expect((await signIn()).status).toBe(401);
+  expect(await (await signIn(code!)).json()).toMatchObject({ principal: { role: 'admin' } });
+  expect((await signIn(code!)).status).toBe(401);
+
+  if (process.platform === 'linux') {
+    const { code: status, stdout } = await hub('open');
+    expect([status, stdout]).toEqual([0, expect.stringContaining(`Opened ${record.url}`)]);
+    const { args, page, mode } = opener.opened();
+    const [, secret] = new RegExp(`url=${url!}/#code=([\\w-]+)"`).exec(page)!;
+    expect(await (await signIn(secret!)).json()).toMatchObject({ principal: { role: 'admin' } });
+    // Everybody on the machine can read the arguments of a process.
+    expect(args).toEqual([expect.stringContaining(state)]);
+    expect(args.join() + stdout).not.toContain(secret);
+    expect(mode).toBe('600');
+    await expect.poll(() => existsSync(args[0]!)).toBe(false);
+  }
 
   expect(await hub('restart')).toMatchObject({ code: 0 });
   const again = JSON.parse(readFileSync(join(state, 'hub.json'), 'utf8'));

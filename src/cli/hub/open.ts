@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { writeSignInPage } from '../../hub/sign-in-page.ts';
 import { askHub } from '../../transports/attach/connect-hub.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import { requireHub } from './running-hub.ts';
@@ -17,23 +19,31 @@ export async function openDashboard(
     process.stdout.write(`${link}\n`);
     return 0;
   }
-  const opened = await openInBrowser(link, platform);
-  process.stdout.write(
-    opened ? `Opened ${record.url} in the browser.\n` : `Open this link within two minutes; it works once:\n${link}\n`,
-  );
+  const page = await writeSignInPage(settings.stateDir, link, code);
+  if (await openInBrowser(page, platform)) {
+    // The hub removes the page when its code is used or expires. A browser in a container of its own may not read it.
+    process.stdout.write(`Opened ${record.url} in the browser. If it did not come up: hub open --print\n`);
+  } else {
+    await rm(page, { force: true });
+    process.stdout.write(`Open this link within two minutes; it works once:\n${link}\n`);
+  }
   return 0;
 }
 
-function openInBrowser(link: string, platform: NodeJS.Platform): Promise<boolean> {
+function openInBrowser(page: string, platform: NodeJS.Platform): Promise<boolean> {
   const [program, ...args] = openerOf(platform);
   if (program === undefined) return Promise.resolve(false);
   return new Promise((resolve) => {
-    const child = spawn(program, [...args, link], { stdio: 'ignore', detached: true, windowsHide: true });
-    child.once('error', () => resolve(false));
-    child.once('exit', (code) => resolve(code === 0));
+    const child = spawn(program, [...args, page], { stdio: 'ignore', detached: true, windowsHide: true });
+    const done = (opened: boolean): void => {
+      clearTimeout(timer);
+      child.unref();
+      resolve(opened);
+    };
     // One that stays in the foreground has opened it.
-    setTimeout(() => resolve(true), 2_000).unref();
-    child.unref();
+    const timer = setTimeout(() => done(true), 2_000);
+    child.once('error', () => done(false));
+    child.once('exit', (code) => done(code === 0));
   });
 }
 
