@@ -10,6 +10,8 @@ import { openHttpHub, type HttpHub } from './http-hub.ts';
 /** Servers with one tool that asks the person at the client, or waits. */
 class Servers implements McpServers {
   readonly opened: McpServer[] = [];
+  /** What the client of each is told of. */
+  readonly subscribed: Set<string>[] = [];
   readonly newClient = (principal: ConstructorParameters<typeof ModernClient>[0]): ModernClient =>
     new ModernClient(principal);
   readonly forget = (): void => undefined;
@@ -17,8 +19,20 @@ class Servers implements McpServers {
   readonly watchResources = (): (() => void) => () => undefined;
 
   open(): McpServer {
-    const connection = new McpServer({ name: 'test', version: '1' }, { capabilities: { tools: {} } });
+    const capabilities = { tools: {}, resources: { subscribe: true } };
+    const connection = new McpServer({ name: 'test', version: '1' }, { capabilities });
     const { server } = connection;
+    const subscribed = new Set<string>();
+    server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) => {
+      if (uri === 'test://refused') throw new Error('no');
+      subscribed.add(uri);
+      return {};
+    });
+    server.setRequestHandler('resources/unsubscribe', async ({ params: { uri } }) => {
+      subscribed.delete(uri);
+      return {};
+    });
+    this.subscribed.push(subscribed);
     server.setRequestHandler('tools/list', async () => ({ tools: [] }));
     server.setRequestHandler('tools/call', async ({ params }) => {
       if (params.name === 'wait') await new Promise(() => undefined);
@@ -75,6 +89,10 @@ class OlderClient {
     return fetch(`${this.hub.url}/mcp`, { method: 'POST', headers: this.headers, body: JSON.stringify(message) });
   }
 
+  async subscribe(id: number, uri: string, how: 'subscribe' | 'unsubscribe' = 'subscribe'): Promise<void> {
+    await (await this.post({ jsonrpc: '2.0', id, method: `resources/${how}`, params: { uri } })).text();
+  }
+
   list(id: number): Promise<Response> {
     return this.post({ jsonrpc: '2.0', id, method: 'tools/list' });
   }
@@ -112,6 +130,31 @@ test('a session that the hub has forgotten is opened again, once, whoever asks f
   const answers = await Promise.all([1, 2, 3, 4, 5].map((id) => client.list(id)));
   for (const answer of answers) expect(await answer.text()).toContain('"tools":[]');
   expect(servers.opened).toHaveLength(2);
+});
+
+test('a session that is opened again is told of what its client subscribed to before, and of no other', async () => {
+  const servers = new Servers();
+  const hub = await openHttpHub({ mcp: servers });
+  const token = await hub.token();
+  const [client, other] = [await new OlderClient(hub, token).open(), await new OlderClient(hub, token).open()];
+  for (const [id, uri] of ['test://kept', 'test://left', 'test://refused', 'test://late'].entries())
+    await client.subscribe(id, uri);
+  await client.subscribe(10, 'test://left', 'unsubscribe');
+  await other.subscribe(11, 'test://other');
+  await hub.restart();
+  // A stream that the client opens again is all that it may do.
+  const stream = await fetch(`${hub.url}/mcp`, { headers: client.headers });
+  expect([...servers.subscribed[2]!]).toEqual(['test://kept', 'test://late']);
+  await stream.body!.cancel();
+  await client.subscribe(12, 'test://late', 'unsubscribe');
+  await client.subscribe(13, 'test://new');
+  await hub.restart();
+  await (await client.list(14)).text();
+  expect([...servers.subscribed[3]!]).toEqual(['test://kept', 'test://new']);
+  await client.end();
+  const left = await hub.store.setting('mcp-subscriptions');
+  expect(left).toContain('test://other');
+  expect(left).not.toContain('test://kept');
 });
 
 test('a session that its client ended stays ended, also after a restart', async () => {
@@ -247,7 +290,7 @@ test('what is kept of a client fits into a header', () => {
     capabilities: { elicitation: { form: {} }, roots: { listChanged: true }, huge: 'x'.repeat(100_000) },
     clientInfo: { name: 'n'.repeat(5_000), version: '1', icons: ['x'.repeat(5_000)] },
   })!;
-  const id = ids.mint({ principal: 'token:t_1', toolset: 'explicit', ...kept });
+  const { id } = ids.mint({ principal: 'token:t_1', toolset: 'explicit', ...kept });
   expect(id.length).toBeLessThan(1_000);
   expect(ids.read(id)).toMatchObject({ principal: 'token:t_1', capabilities: { elicitation: { form: {} } } });
   expect(new SessionIds(newSessionKey()).read(id)).toBeUndefined();

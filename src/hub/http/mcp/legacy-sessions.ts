@@ -6,6 +6,7 @@ import {
 import type { Settings } from '../../../config/load-settings.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Principal } from '../../../engine/principal.ts';
+import { KeptSubscriptions } from './kept-subscriptions.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { keptParams, newSessionKey, SessionIds, type SessionContents } from './session-id.ts';
 import { SessionTransport } from './session-transport.ts';
@@ -48,19 +49,21 @@ export class LegacySessions {
   readonly #servers: McpServers;
   readonly #ids: SessionIds;
   readonly #tombstones: Tombstones;
+  readonly #subscriptions: KeptSubscriptions;
   readonly #now: () => number;
   readonly #live = new Map<string, Promise<LegacySession>>();
   readonly #timer: NodeJS.Timeout;
 
   static async open(servers: McpServers, store: Store, now: () => number): Promise<LegacySessions> {
     const key = await store.ensureSetting('mcp-session-key', newSessionKey());
-    return new LegacySessions(servers, new SessionIds(key), new Tombstones(store), now);
+    return new LegacySessions(servers, new SessionIds(key), store, now);
   }
 
-  private constructor(servers: McpServers, ids: SessionIds, tombstones: Tombstones, now: () => number) {
+  private constructor(servers: McpServers, ids: SessionIds, store: Store, now: () => number) {
     this.#servers = servers;
     this.#ids = ids;
-    this.#tombstones = tombstones;
+    this.#tombstones = new Tombstones(store);
+    this.#subscriptions = new KeptSubscriptions(store);
     this.#now = now;
     this.#timer = setInterval(() => void this.#closeIdle(IDLE_MS), SWEEP_MS).unref();
   }
@@ -79,6 +82,7 @@ export class LegacySessions {
     if (!this.#live.has(id) && (await this.#tombstones.has(contents.nonce))) return whole(notFound());
     if (request.method === 'DELETE') {
       await this.#tombstones.add(contents.nonce);
+      await this.#subscriptions.drop(contents.nonce);
       await this.#close(id);
       return whole(new Response(null, { status: 200 }));
     }
@@ -97,14 +101,16 @@ export class LegacySessions {
     if (!kept || request.method !== 'POST')
       return whole(refusal(400, -32000, 'Bad Request: an Mcp-Session-Id header or an initialize request is needed'));
     await this.#makeRoom();
-    const id = this.#ids.mint({ principal: standing(principal), toolset, ...kept });
+    const { id, nonce } = this.#ids.mint({ principal: standing(principal), toolset, ...kept });
     const opened = this.#connect(id, principal, toolset);
     const { response, done, session } = await opened.then(async (session) => ({
       session,
       ...(await this.#exchange(session, request, body)),
     }));
-    if (response.ok) this.#keep(id, opened);
-    else await session.server.close().catch(() => undefined);
+    if (response.ok) {
+      this.#keepSubscriptions(session, nonce);
+      this.#keep(id, opened);
+    } else await session.server.close().catch(() => undefined);
     return { response, done };
   }
 
@@ -135,7 +141,16 @@ export class LegacySessions {
     };
     await replay({ id: 'reopen', method: 'initialize', params: { protocolVersion, capabilities, clientInfo } });
     await replay({ method: 'notifications/initialized' });
+    const uris = await this.#subscriptions.of(contents.nonce).catch(() => []);
+    for (const uri of uris) await replay({ id: uri, method: 'resources/subscribe', params: { uri } });
+    this.#keepSubscriptions(session, contents.nonce);
     return session;
+  }
+
+  /** Without the store the client is told all the same, by this hub. */
+  #keepSubscriptions({ transport }: LegacySession, nonce: string): void {
+    transport.onsubscription = ({ uri, isWanted }) =>
+      this.#subscriptions.change(nonce, uri, isWanted).catch(() => undefined);
   }
 
   async #connect(id: string, principal: Principal, toolset: Toolset): Promise<LegacySession> {

@@ -31,10 +31,10 @@ export class SessionIds {
     this.#key = Buffer.from(key, 'base64url');
   }
 
-  mint(contents: Omit<SessionContents, 'nonce'>): string {
+  mint(contents: Omit<SessionContents, 'nonce'>): { readonly id: string; readonly nonce: string } {
     const nonce = randomBytes(12).toString('base64url');
     const payload = Buffer.from(JSON.stringify({ ...contents, nonce })).toString('base64url');
-    return `${payload}.${this.#sign(payload)}`;
+    return { id: `${payload}.${this.#sign(payload)}`, nonce };
   }
 
   /** Undefined for what this hub has not signed. */

@@ -7,6 +7,17 @@ import type {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 
+export interface Subscription {
+  readonly uri: string;
+  /** False where the client wants to hear of it no more. */
+  readonly isWanted: boolean;
+}
+
+const SUBSCRIPTIONS = new Map([
+  ['resources/subscribe', true],
+  ['resources/unsubscribe', false],
+]);
+
 /**
  * The library's transport for one older session, with two things mended (2.4.0). Its request ids begin at 0 again after a
  * restart, so that a late answer to an old question was taken for that to a new one; here they are unique. And what it
@@ -20,7 +31,10 @@ export class SessionTransport implements Transport {
   readonly #prefix = `${randomBytes(9).toString('base64url')}-`;
   /** Requests of the client without an answer yet, whose response it still reads; oldest first. */
   readonly #calls = new Set<string | number>();
+  readonly #subscribing = new Map<string | number, Subscription>();
   hasStream = false;
+  /** Told of what the server has agreed to, before the client is. */
+  onsubscription?: (subscription: Subscription) => Promise<void>;
 
   constructor(inner: WebStandardStreamableHTTPServerTransport) {
     this.#inner = inner;
@@ -47,12 +61,20 @@ export class SessionTransport implements Transport {
 
   /** The client reads the responses to these requests no more; their answers are lost. */
   stoppedReading(ids: readonly (string | number)[]): void {
-    for (const id of ids) this.#calls.delete(id);
+    for (const id of ids) {
+      this.#calls.delete(id);
+      this.#subscribing.delete(id);
+    }
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if (!('method' in message)) {
-      if (message.id !== undefined) this.#calls.delete(message.id);
+      if (message.id !== undefined) {
+        this.#calls.delete(message.id);
+        const subscription = this.#subscribing.get(message.id);
+        this.#subscribing.delete(message.id);
+        if (subscription && 'result' in message) await this.onsubscription?.(subscription);
+      }
       return this.#inner.send(message);
     }
     const isRequest = 'id' in message;
@@ -67,7 +89,12 @@ export class SessionTransport implements Transport {
 
   #receive(message: JSONRPCMessage, extra: MessageExtraInfo | undefined): void {
     if ('method' in message) {
-      if ('id' in message) this.#calls.add(message.id);
+      if ('id' in message) {
+        this.#calls.add(message.id);
+        const uri = message.params?.['uri'];
+        const isWanted = SUBSCRIPTIONS.get(message.method);
+        if (isWanted !== undefined && typeof uri === 'string') this.#subscribing.set(message.id, { uri, isWanted });
+      }
       this.onmessage?.(message, extra);
       if (message.method === 'notifications/cancelled') this.#cancelled(message.params);
       return;

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { Store } from '../../../store/contract.ts';
+
+const SETTING = 'mcp-subscriptions';
+/** Few clients subscribe, and to little; whoever subscribed longest ago is forgotten first. */
+const MOST_SESSIONS = 200;
+const MOST_URIS = 50;
+const LONGEST_URI = 300;
+
+/** By the nonce of a session, in the order of the last change. */
+const Kept = z.array(z.tuple([z.string(), z.array(z.string())]));
+type Kept = z.infer<typeof Kept>;
+
+/** What older clients subscribed to: a hub that opens their sessions again subscribes them again. */
+export class KeptSubscriptions {
+  readonly #store: Pick<Store, 'setting' | 'write'>;
+  #changing: Promise<void> = Promise.resolve();
+
+  constructor(store: Pick<Store, 'setting' | 'write'>) {
+    this.#store = store;
+  }
+
+  async of(nonce: string): Promise<readonly string[]> {
+    return urisOf(await this.#load(), nonce);
+  }
+
+  async change(nonce: string, uri: string, isWanted: boolean): Promise<void> {
+    if (uri.length > LONGEST_URI) return;
+    await this.#change(nonce, (uris) => [...uris.filter((other) => other !== uri), ...(isWanted ? [uri] : [])]);
+  }
+
+  async drop(nonce: string): Promise<void> {
+    await this.#change(nonce, () => []);
+  }
+
+  /** One change at a time: each begins with what the one before has left. */
+  #change(nonce: string, change: (uris: readonly string[]) => readonly string[]): Promise<void> {
+    const changed = this.#changing.then(async () => {
+      const kept = await this.#load();
+      const before = urisOf(kept, nonce);
+      const after = change(before).slice(-MOST_URIS);
+      if (before.length === 0 && after.length === 0) return;
+      const others = kept.filter(([other]) => other !== nonce);
+      const value = [...others, ...(after.length === 0 ? [] : [[nonce, after]])].slice(-MOST_SESSIONS);
+      await this.#store.write([{ type: 'setting.put', key: SETTING, value: JSON.stringify(value) }]);
+    });
+    this.#changing = changed.catch(() => undefined);
+    return changed;
+  }
+
+  async #load(): Promise<Kept> {
+    const text = await this.#store.setting(SETTING);
+    return text === undefined ? [] : Kept.parse(JSON.parse(text));
+  }
+}
+
+function urisOf(kept: Kept, nonce: string): readonly string[] {
+  return kept.find(([other]) => other === nonce)?.[1] ?? [];
+}
