@@ -7,7 +7,7 @@ import { checkOutFiles, planCheckout } from './check-out-files.ts';
 import { checkoutOf, findCheckout, readHead, resolveCommit, shortBranch, type FoundCheckout } from './checkout.ts';
 import { GitError, gitIn, gitWithoutHooks, zeroSeparated } from './git.ts';
 import { checkGitVersion } from './git-process.ts';
-import { pinSettings, type PinOptions } from './pinned-settings.ts';
+import { newFilters, pinSettings, type PinOptions } from './pinned-settings.ts';
 import { checkpoint, reserveRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 import { roomBelow, shortId, worktreePath } from './worktree-path.ts';
 
@@ -76,7 +76,7 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   await mkdir(cwd, { recursive: true });
   await checkpoint(host, 'ready');
   record = await saveRecord(host, { ...record, state: 'ready' });
-  return { record, cwd, notes: await notesOn(record) };
+  return { record, cwd, notes: await notesOn(host, record, found) };
 }
 
 /** Whatever becomes of one, the other is waited for: nothing is at work any more when a failed start is cleared away. */
@@ -226,11 +226,22 @@ async function takeId(host: WorktreeHost, commonDir: string, wanted: string): Pr
   }
 }
 
-async function notesOn({ path: worktree }: WorktreeRecord): Promise<string[]> {
+async function notesOn(
+  { git }: WorktreeHost,
+  { path: worktree, pinned }: WorktreeRecord,
+  found: FoundCheckout,
+): Promise<string[]> {
   const read = (name: string): Promise<string> => readFile(path.join(worktree, name), 'utf8').catch(() => '');
   const [modules, attributes] = await Promise.all([read('.gitmodules'), read('.gitattributes')]);
+  const used = new Set([...`${attributes}\n${pinned.attributes}`.matchAll(/\sfilter=(\S+)/g)].map(([, name]) => name));
+  const isLfs = used.delete('lfs');
+  // Those of the user's git that are not among what was pinned.
+  const leftOut = used.size === 0 ? [] : [...(await newFilters(git, found, pinned))].filter((name) => used.has(name));
   return [
     ...(modules === '' ? [] : ['Submodules are not checked out in the worktree (git submodule update --init).']),
-    ...(/\bfilter=lfs\b/.test(attributes) ? ['Files in Git LFS are pointers in the worktree (git lfs pull).'] : []),
+    ...(isLfs ? ['Files in Git LFS are pointers in the worktree (git lfs pull).'] : []),
+    ...leftOut.map(
+      (name) => `The git filter ${name} is left out of the worktree: its files there are as they are committed.`,
+    ),
   ];
 }

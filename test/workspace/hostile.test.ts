@@ -233,6 +233,7 @@ describe('a repository that the session turned hostile', () => {
     expect(await workspace.apply({ mode: 'squash' })).toMatchObject({ outcome: 'applied' });
     await scene.write('f.own', 'own\n', workspace.cwd);
     await lookAtEverything(workspace);
+    expect(workspace.notes).toEqual([expect.stringContaining('The git filter own is left out of the worktree')]);
     await expect(workspace.apply({ mode: 'squash' })).rejects.toThrow(/git filter own .*runs a file of the repository/);
     expect(await scene.sprung()).toEqual([]);
   });
