@@ -180,6 +180,18 @@ function scriptedClient(principal: Principal, reached: Reached[], engine: ApiWor
   });
 }
 
+function eventsIn(text: string): ServerSentEvent[] {
+  return text
+    .split('\n\n')
+    .slice(0, -1)
+    .map((frame) => {
+      const { id, event, data } = Object.fromEntries(
+        frame.split('\n').map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]),
+      );
+      return { ...(id !== undefined && { id }), ...(event !== undefined && { event }), data: JSON.parse(data ?? '') };
+    });
+}
+
 function readerOf(run: (stream: EventStream) => Promise<void>): Reader {
   const closed = new AbortController();
   const events: ServerSentEvent[] = [];
@@ -187,9 +199,9 @@ function readerOf(run: (stream: EventStream) => Promise<void>): Reader {
   let open = (): void => {};
   const running = run({
     closed: closed.signal,
-    async send(event) {
+    async send(frames) {
       await gate;
-      if (!closed.signal.aborted) events.push(event);
+      if (!closed.signal.aborted) events.push(...eventsIn(Buffer.from(frames).toString()));
     },
   });
   const close = async (): Promise<void> => {

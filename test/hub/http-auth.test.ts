@@ -4,6 +4,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ROLES } from '../../src/engine/principal.ts';
 import { FailedAttempts } from '../../src/hub/http/attempts.ts';
+import { frameOf } from '../../src/hub/http/respond.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { openHttpHub, type HttpHub } from './http-hub.ts';
@@ -126,7 +127,7 @@ test('a stream ends when its credential is revoked', async () => {
     roles: EVERYBODY,
     handler: async () => ({
       events: async (stream) => {
-        await stream.send({ id: '1', event: 'hello', data: { a: 1 } });
+        await stream.send(frameOf({ id: '1', event: 'hello', data: { a: 1 } }));
         await new Promise((resolve) => stream.closed.addEventListener('abort', resolve));
       },
     }),

@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ROLES } from '../../src/engine/principal.ts';
+import { frameOf } from '../../src/hub/http/respond.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { openHttpHub } from './http-hub.ts';
 
@@ -30,7 +31,7 @@ const routes: Route[] = [
     roles: ROLES,
     handler: async () => ({
       events: async (stream) => {
-        for (let id = 1; id <= 3; id++) await stream.send({ id: String(id), event: 'tick', data: { id } });
+        for (let id = 1; id <= 3; id++) await stream.send(frameOf({ id: String(id), event: 'tick', data: { id } }));
       },
     }),
   },

@@ -14,6 +14,10 @@ const FURTHEST_BEHIND = 10_000;
 const SILENT_POSITIONS = 1_000;
 const MOST_SESSIONS = 2_000;
 const MOST_VIEWS = 4;
+/** Pages of those who keep up, which is mostly the last one. */
+const MOST_PAGES = 4;
+/** A reader that has stalled holds on to one of these. */
+const PART_BYTES = 64 * 1024;
 
 export interface StreamRequest {
   readonly view: ViewContext;
@@ -34,7 +38,11 @@ export interface StreamSource {
 
 type Message = { [Name in keyof StreamMessages]: { event: Name; data: StreamMessages[Name] } }[keyof StreamMessages];
 
-type Sent = Message & { readonly frame?: Uint8Array };
+/** Events that are sent together, up to the position of the last of them. */
+interface Part {
+  readonly last: number;
+  readonly frames: Buffer;
+}
 
 function seenBy({ principal: { id, role } }: ViewContext): string {
   return `${role} ${id}`;
@@ -48,18 +56,18 @@ export async function streamFeed(source: StreamSource, request: StreamRequest, s
     const from = position(request.lastEventId, newest);
     let at = 'reset' in from ? newest : from.position;
     let told = at;
-    const send = async ({ event, data, frame }: Sent, id: number): Promise<void> => {
+    const send = async (message: Message, id: number): Promise<void> => {
       told = id;
-      await stream.send({ id: String(id), event, data, frame });
+      await stream.send(frameOf({ id: String(id), ...message }));
     };
     if ('reset' in from) await send({ event: 'reset', data: { reason: from.reset, position: newest } }, newest);
     const store = await source.storeId();
     let isLive = false;
     while (!stream.closed.aborted) {
       const { entries, last } = await tail.read(at, PAGE);
-      for (const entry of entries) {
-        const message = await messageOf(entry, source, request);
-        if (message) await send(message, entry.seq);
+      for (const { frames, last: position } of await source.frames.page(entries, request, source)) {
+        told = position;
+        await stream.send(frames);
         if (stream.closed.aborted) return;
       }
       at = last;
@@ -82,51 +90,93 @@ function position(given: string | undefined, newest: number): { position: number
   return { position: at };
 }
 
-async function messageOf(
+async function frameFor(
   entry: FeedEntry,
   { sessions, frames }: StreamSource,
   { view, session: only, events, eventsOf }: StreamRequest,
-): Promise<Sent | undefined> {
+): Promise<Buffer | undefined> {
   if (entry.kind === 'command') return undefined;
   if (entry.kind === 'event' && (!events || entry.row.sessionId !== (eventsOf ?? entry.row.sessionId)))
     return undefined;
   if (entry.kind === 'session') sessions.put(entry.row);
   const sessionId = entry.kind === 'session' || entry.kind === 'removal' ? entry.row.id : entry.row.sessionId;
   if (only !== undefined && sessionId !== only) return undefined;
+  const frame = (message: Message): Buffer => frameOf({ id: String(entry.seq), ...message });
   if (entry.kind === 'removal') {
     sessions.drop(sessionId);
-    return sees(view.principal, entry.row) ? { event: 'removed', data: { sessionId } } : undefined;
+    return sees(view.principal, entry.row) ? frame({ event: 'removed', data: { sessionId } }) : undefined;
   }
-  const session = entry.kind === 'session' ? entry.row : await sessions.find(sessionId);
+  const session =
+    entry.kind === 'session' ? entry.row : (sessions.known(sessionId) ?? (await sessions.find(sessionId)));
   if (!session || !sees(view.principal, session)) return undefined;
   switch (entry.kind) {
     case 'session':
-      return frames.of(entry, seenBy(view), async () => ({
-        event: 'session',
-        data: await sessionView(entry.row, view),
-      }));
+      return frames.of(entry, seenBy(view), async () =>
+        frame({ event: 'session', data: await sessionView(entry.row, view) }),
+      );
     case 'request':
-      return { event: 'request', data: await requestView(entry.row, session, view) };
+      return frame({ event: 'request', data: await requestView(entry.row, session, view) });
     case 'event':
-      return frames.of(entry, '', () => ({ event: 'event', data: { sessionId, ...eventView(entry.row) } }));
+      return frames.of(entry, '', () => frame({ event: 'event', data: { sessionId, ...eventView(entry.row) } }));
   }
 }
 
 /** Rows as they are sent: made once for all who see the same, while the tail has them. */
 export class SentFrames {
-  readonly #made = new WeakMap<FeedEntry, Map<string, Sent>>();
+  readonly #made = new WeakMap<FeedEntry, Map<string, Buffer>>();
+  /** The latest: most readers are told the same at the same time. */
+  readonly #pages = new Map<string, Promise<readonly Part[]>>();
+
+  /** What a reader is told of these rows, in as few pieces as possible: each costs a write for each reader. */
+  page(entries: readonly FeedEntry[], request: StreamRequest, source: StreamSource): Promise<readonly Part[]> {
+    const { view, session, events, eventsOf } = request;
+    const rows = [entries[0]?.seq, entries.at(-1)?.seq, entries.length];
+    const key = JSON.stringify([...rows, seenBy(view), session, events, eventsOf]);
+    const known = this.#pages.get(key);
+    if (known) return known;
+    const made = partsOf(entries, source, request);
+    this.#pages.set(key, made);
+    made.catch(() => this.#pages.delete(key));
+    if (this.#pages.size > MOST_PAGES) this.#pages.delete(this.#pages.keys().next().value ?? '');
+    return made;
+  }
 
   /** `seenBy`: tells apart those to whom it looks different. */
-  async of(entry: FeedEntry, seenBy: string, make: () => Message | Promise<Message>): Promise<Sent> {
-    const made = this.#made.get(entry) ?? new Map<string, Sent>();
+  async of(entry: FeedEntry, seenBy: string, make: () => Buffer | Promise<Buffer>): Promise<Buffer> {
+    const made = this.#made.get(entry) ?? new Map<string, Buffer>();
     const known = made.get(seenBy);
     if (known) return known;
-    const message = await make();
-    const sent = { ...message, frame: Buffer.from(frameOf({ id: String(entry.seq), ...message })) };
+    const frame = await make();
     // Each takes memory: where readers differ, each has its own made.
-    if (made.size < MOST_VIEWS) this.#made.set(entry, made.set(seenBy, sent));
-    return sent;
+    if (made.size < MOST_VIEWS) this.#made.set(entry, made.set(seenBy, frame));
+    return frame;
   }
+}
+
+async function partsOf(
+  entries: readonly FeedEntry[],
+  source: StreamSource,
+  request: StreamRequest,
+): Promise<readonly Part[]> {
+  const parts: Part[] = [];
+  let frames: Buffer[] = [];
+  let bytes = 0;
+  let last = 0;
+  const cut = (): void => {
+    if (frames.length > 0) parts.push({ last, frames: Buffer.concat(frames, bytes) });
+    frames = [];
+    bytes = 0;
+  };
+  for (const entry of entries) {
+    const frame = await frameFor(entry, source, request);
+    if (!frame) continue;
+    if (bytes + frame.length > PART_BYTES) cut();
+    frames.push(frame);
+    bytes += frame.length;
+    last = entry.seq;
+  }
+  cut();
+  return parts;
 }
 
 /** Sessions that the stream has come across: whose they are does not change. */
@@ -146,6 +196,10 @@ export class KnownSessions {
 
   drop(id: string): void {
     this.#known.delete(id);
+  }
+
+  known(id: string): StoredSession | undefined {
+    return this.#known.get(id);
   }
 
   async find(id: string): Promise<StoredSession | undefined> {

@@ -1,3 +1,4 @@
+import { sizeOf } from '../../engine/size-of.ts';
 import type { FeedEntry } from '../../schema/store.ts';
 import type { FeedPage, Store } from '../../store/contract.ts';
 import { follow } from '../../store/follow.ts';
@@ -118,7 +119,7 @@ export class FeedTail {
 
   #take(entries: readonly FeedEntry[], last: number): void {
     for (const entry of entries) {
-      const bytes = JSON.stringify(entry).length;
+      const bytes = sizeOf(entry.row);
       this.#held.push({ entry, bytes });
       this.#bytes += bytes;
     }

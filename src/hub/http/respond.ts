@@ -88,7 +88,7 @@ export async function sendEvents(
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain && !response.writableEnded) response.write(': keep-alive\n\n');
   }, KEEP_ALIVE_MS).unref();
-  const stream: EventStream = { closed: writer.closed, send: (event) => writer.write(event.frame ?? frameOf(event)) };
+  const stream: EventStream = { closed: writer.closed, send: (frames) => writer.write(frames) };
   try {
     await events(stream);
   } finally {
@@ -97,13 +97,13 @@ export async function sendEvents(
   }
 }
 
-export function frameOf({ id, event, data }: ServerSentEvent): string {
+export function frameOf({ id, event, data }: ServerSentEvent): Buffer {
   const lines = [
     ...(id === undefined ? [] : [`id: ${oneLine(id)}`]),
     ...(event === undefined ? [] : [`event: ${oneLine(event)}`]),
     `data: ${JSON.stringify(data)}`,
   ];
-  return `${lines.join('\n')}\n\n`;
+  return Buffer.from(`${lines.join('\n')}\n\n`);
 }
 
 function oneLine(text: string): string {

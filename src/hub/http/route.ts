@@ -51,10 +51,10 @@ export type RouteResponse =
 
 export interface EventStream {
   /**
-   * Resolves when the client's connection can take more: whoever awaits it keeps no more than one event in memory for a
-   * slow reader. Resolves at once when the stream is closed.
+   * One event or several, as they are sent (`frameOf`). Resolves when the client's connection can take more: whoever
+   * awaits it keeps no more than this in memory for a slow reader. Resolves at once when the stream is closed.
    */
-  send(event: ServerSentEvent): Promise<void>;
+  send(frames: Uint8Array): Promise<void>;
   /** The client has gone, was too slow, lost its credential, or the hub stops. */
   readonly closed: AbortSignal;
 }
@@ -64,6 +64,4 @@ export interface ServerSentEvent {
   readonly event?: string;
   /** Sent as JSON. */
   readonly data: unknown;
-  /** All of it as it is sent, where that was made for another reader already. */
-  readonly frame?: Uint8Array | undefined;
 }
