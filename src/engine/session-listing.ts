@@ -49,7 +49,9 @@ export async function listMachine(
   const listed = written.map((disk) => {
     const live = known.get(disk.sessionId);
     known.delete(disk.sessionId);
-    const { sessionId, projectDirectory: directory, displayText, lastModified } = disk;
+    const { sessionId, displayText, lastModified } = disk;
+    // The first lines of a transcript do not say where the session works.
+    const directory = disk.projectDirectory ?? live?.options.cwd;
     const lastActiveAt = Math.max(lastModified, live?.lastActiveAt ?? 0);
     return { sessionId, projectDirectory: directory, displayText, lastActiveAt, live };
   });

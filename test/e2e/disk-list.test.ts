@@ -86,6 +86,10 @@ verifies('list.begun', async (variant) => {
 
   const begun = { sessionId, projectDirectory: h.project, displayText: 'just begun', activeStatus: 'running' };
   expect(await listed(h)).toMatchObject([begun]);
+  // The first lines do not say where it works.
+  const title = `${JSON.stringify({ type: 'custom-title', customTitle: 'just begun', sessionId })}\n`;
+  await writeTranscript(h.configDir, () => title, { project: h.project.replace(/[^a-zA-Z0-9]/g, '-'), sessionId });
+  expect(await listed(h)).toMatchObject([begun]);
   expect(await listed(h, { projectDirectory: h.project })).toMatchObject([begun]);
   expect(await listed(h, { projectDirectory: elsewhere })).toEqual([]);
   held.release();

@@ -12,9 +12,12 @@ export interface WrittenTranscript {
 export async function writeTranscript(
   configDir: string,
   content: string | ((sessionId: string) => string),
-  { project = '-work', lastModified = new Date() }: { project?: string; lastModified?: Date } = {},
+  {
+    project = '-work',
+    lastModified = new Date(),
+    sessionId = randomUUID(),
+  }: { project?: string; lastModified?: Date; sessionId?: string } = {},
 ): Promise<WrittenTranscript> {
-  const sessionId = randomUUID();
   const directory = path.join(configDir, 'projects', project);
   await mkdir(directory, { recursive: true });
   const file = path.join(directory, `${sessionId}.jsonl`);
