@@ -6,6 +6,7 @@ import path from 'node:path';
 import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
 import { onTestFinished } from 'vitest';
 import type { Role } from '../../src/engine/principal.ts';
+import type { WorkspaceModule } from '../../src/engine/services.ts';
 import { serveHubHttp, stateKeyIn } from '../../src/hub/http-part.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { HubMetrics } from '../../src/hub/metrics/hub-metrics.ts';
@@ -13,6 +14,8 @@ import { Once } from '../../src/hub/once.ts';
 import { SignInCodes } from '../../src/hub/sign-in.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import type { TurnAnswer } from '../../src/schema/api.ts';
+import { fullWork, workReport } from '../../src/workspace/work-report.ts';
+import { Workspaces } from '../../src/workspace/workspace.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { connectClient } from '../harness/connect-client.ts';
@@ -55,11 +58,17 @@ const ROLE: Readonly<Record<Person, Role>> = {
   admin: 'admin',
 };
 
+async function workspacesWithoutGit(): Promise<WorkspaceModule> {
+  const nowhere = path.join(tmpdir(), `ccm-no-worktrees-${randomBytes(4).toString('hex')}`);
+  const workspaces = new Workspaces({ env: {}, worktreesDir: nowhere, snapshotsDir: nowhere });
+  return { workspaces, fullWork, workReport };
+}
+
 export async function openAccessWorld(): Promise<AccessWorld> {
   const store = openMemoryStore();
   const auditLog = path.join(tmpdir(), `ccm-no-audit-${randomBytes(4).toString('hex')}.jsonl`);
   const argv = ['--max-sessions', '1000', '--audit-log', auditLog];
-  const life = await beginLife(store, argv);
+  const life = await beginLife(store, argv, undefined, undefined, { workspaces: workspacesWithoutGit });
   const { engine } = life;
   const [lease] = await store.leases();
   const hub = { hub: lease?.hub ?? '', fence: lease?.fence ?? 0 };

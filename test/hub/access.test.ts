@@ -44,15 +44,15 @@ const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   'GET /api/v1/sessions': { who: EVERYBODY, status: 200 },
   'GET /api/v1/sessions/{id}': { who: READS, status: 200 },
   'GET /api/v1/sessions/{id}/events': { who: READS, status: 200 },
-  'GET /api/v1/sessions/{id}/diff': { who: READS, status: 500 },
+  'GET /api/v1/sessions/{id}/diff': { who: READS, status: 200 },
   'POST /api/v1/sessions': { who: STARTS, status: 201, body: { prompt, cwd } },
   'POST /api/v1/sessions/{id}/messages': { who: DRIVES, status: 200, body: { prompt } },
   'POST /api/v1/sessions/{id}/fork': { who: DRIVES, status: 201, body: { prompt } },
   'POST /api/v1/sessions/{id}/interrupt': { who: STOPS, status: 200, body: {} },
   'POST /api/v1/sessions/{id}/cancel': { who: STOPS, status: 200, body: {} },
   'POST /api/v1/sessions/{id}/rewind': { who: DRIVES, status: 400, body: { toUserMessage: 'u1' } },
-  'POST /api/v1/sessions/{id}/apply': { who: DRIVES, status: 500, body: {} },
-  'POST /api/v1/sessions/{id}/discard': { who: DRIVES, status: 500, body: {} },
+  'POST /api/v1/sessions/{id}/apply': { who: DRIVES, status: 400, body: {} },
+  'POST /api/v1/sessions/{id}/discard': { who: DRIVES, status: 400, body: {} },
   'GET /api/v1/requests': { who: EVERYBODY, status: 200, state: 'asks' },
   'GET /api/v1/requests/{requestId}': { who: READS, status: 200, state: 'asks' },
   'POST /api/v1/requests/{requestId}/answer': { who: ANSWERS, status: 200, state: 'asks', body: { decision: 'deny' } },
@@ -184,9 +184,9 @@ const TOOL_ROWS: readonly ToolRow[] = [
   manage('cancel', STOPS),
   manage('interrupt', STOPS),
   manage('rewind', DRIVES, 'INVALID_ARGUMENT', { toUserMessage: 'u1' }),
-  manage('diff', READS, 'INTERNAL'),
-  manage('apply', DRIVES, 'INTERNAL'),
-  manage('discard', DRIVES, 'INTERNAL'),
+  manage('diff', READS),
+  manage('apply', DRIVES, 'INVALID_ARGUMENT'),
+  manage('discard', DRIVES, 'INVALID_ARGUMENT'),
   {
     ...{ toolset: 'explicit', tool: 'claude_create_session', who: STARTS },
     args: () => ({ prompt, workingDirectory: cwd }),
@@ -269,14 +269,18 @@ test('every resource: each role what it may read, and nothing of another’s', a
     '': EVERYBODY,
     '/{id}': READS,
     '/{id}/transcript': READS,
+    '/{id}/diff': READS,
   };
   for (const person of PEOPLE) {
     const client = await world.connect(person, 'compact');
     const { resourceTemplates } = await client.listResourceTemplates();
-    // The diff of a session without a workspace is an error for everybody; its tool has a row.
     expect(
       resourceTemplates.map(({ uriTemplate }) => uriTemplate.slice('claude-code://sessions'.length)).sort(),
-    ).toEqual([...Object.keys(who).filter((suffix) => suffix !== ''), '/{id}/diff'].sort());
+    ).toEqual(
+      Object.keys(who)
+        .filter((suffix) => suffix !== '')
+        .sort(),
+    );
     for (const [suffix, row] of Object.entries(who)) {
       const uri = `claude-code://sessions${suffix.replace('{id}', made.sessionId)}`;
       const read = await client.readResource({ uri }).then(

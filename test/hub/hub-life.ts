@@ -4,7 +4,7 @@ import type { AgentLaunch, AgentListener, AgentProcess } from '../../src/driver/
 import type { Decision } from '../../src/driver/permission-ask.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import type { AuditRecord, FleetLease } from '../../src/engine/services.ts';
+import type { AuditRecord, EngineServices, FleetLease } from '../../src/engine/services.ts';
 import { joinFleet } from '../../src/hub/fleet/fleet.ts';
 import { Journal } from '../../src/hub/journal.ts';
 import type { HubRef } from '../../src/schema/store.ts';
@@ -92,6 +92,8 @@ export interface FleetPlace {
   /** Whether it knows the others. */
   readonly isFleet?: boolean;
   readonly lease?: FleetLease;
+  /** None: a session has no place whose changes could be looked at. */
+  readonly workspaces?: EngineServices['workspaces'];
 }
 
 /** Called around every write of the journal. */
@@ -102,7 +104,14 @@ export async function beginLife(
   argv: readonly string[] = [],
   watch: WriteWatcher = () => undefined,
   warn: (line: string) => void = unexpected,
-  { hub: name = 'hub', sharedWorkspace, places = { free: 10, max: 10 }, isFleet = false, lease }: FleetPlace = {},
+  {
+    hub: name = 'hub',
+    sharedWorkspace,
+    places = { free: 10, max: 10 },
+    isFleet = false,
+    lease,
+    workspaces,
+  }: FleetPlace = {},
 ): Promise<HubLife> {
   const clock = new ManualClock();
   clock.setWallTime(Date.now());
@@ -150,6 +159,7 @@ export async function beginLife(
     archive: journal,
     ...(fleet && { others: fleet.others }),
     ...(lease && { lease }),
+    ...(workspaces && { workspaces }),
     configDir: '',
     isTrusted: () => Promise.resolve(true),
     baseEnv: {},
