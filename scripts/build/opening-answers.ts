@@ -44,7 +44,10 @@ async function recordLegacy(
   });
   if (negotiated !== protocolVersion) throw new Error(`The server does not speak ${protocolVersion} any more.`);
   await connection.notify('notifications/initialized');
-  return { initialize, listTools: await connection.request('tools/list', {}) };
+  return {
+    initialize: JSON.stringify(initialize),
+    listTools: JSON.stringify(await connection.request('tools/list', {})),
+  };
 }
 
 async function recordModern(toolset: Toolset): Promise<OpeningAnswers['modern']> {
@@ -56,8 +59,8 @@ async function recordModern(toolset: Toolset): Promise<OpeningAnswers['modern']>
   };
   return {
     versions: [MODERN_VERSION],
-    discover: await connection.request('server/discover', { _meta }),
-    listTools: await connection.request('tools/list', { _meta }),
+    discover: JSON.stringify(await connection.request('server/discover', { _meta })),
+    listTools: JSON.stringify(await connection.request('tools/list', { _meta })),
   };
 }
 

@@ -45,7 +45,7 @@ export function openStdio(answers: OpeningAnswers, input: Readable, output: Writ
         if (reply.kind !== 'answer') continue;
         if (reply.replay) answered.add(message['id']);
         else hasListed = true;
-        output.write(`${JSON.stringify({ jsonrpc: '2.0', id: message['id'], result: reply.result })}\n`);
+        output.write(`{"jsonrpc":"2.0","id":${JSON.stringify(message['id'])},"result":${reply.result}}\n`);
       }
       // The answer is out; the library reads whatever else is in the pipe.
       if (hasListed || unread.length > MAX_OPENING_BYTES) finish(false);

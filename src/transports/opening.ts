@@ -19,7 +19,7 @@ interface Message {
   params?: unknown;
 }
 
-type Reply = { kind: 'answer'; result: object; replay: boolean } | { kind: 'silent' } | { kind: 'leave' };
+type Reply = { kind: 'answer'; result: string; replay: boolean } | { kind: 'silent' } | { kind: 'leave' };
 
 const LEAVE: Reply = { kind: 'leave' };
 const META = 'io.modelcontextprotocol/';
@@ -60,7 +60,7 @@ export class OpeningBook {
     if (this.#initialized || typeof protocolVersion !== 'string' || !versions.includes(protocolVersion)) return LEAVE;
     if (!isClient(clientInfo) || !areCapabilities(capabilities) || hasEnvelope(params)) return LEAVE;
     this.#initialized = true;
-    return answer({ protocolVersion, ...initialize }, true);
+    return answer(`{"protocolVersion":${JSON.stringify(protocolVersion)},${initialize.slice(1)}`, true);
   }
 
   #isModern(params: Record<string, unknown>): boolean {
@@ -76,7 +76,7 @@ export class OpeningBook {
   }
 }
 
-function answer(result: object, replay: boolean): Reply {
+function answer(result: string, replay: boolean): Reply {
   return { kind: 'answer', result, replay };
 }
 
