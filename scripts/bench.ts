@@ -12,24 +12,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createHome } from '../test/harness/isolated-home.ts';
 import { openHarness, type Harness } from '../test/harness/open-harness.ts';
-import { compareBuilds, comparisonTable, MOST } from './bench/against.ts';
 import type { Place } from './bench/bare-sdk.ts';
-import { callerBytes } from './bench/caller-bytes.ts';
-import { dashboardRows } from './bench/dashboard-rows.ts';
-import { pollRow, throughputRow } from './bench/engine-rows.ts';
-import { hubRows } from './bench/hub-rows.ts';
-import { listingRow } from './bench/listing-row.ts';
-import { loadRows } from './bench/load-rows.ts';
-import { memoryRows } from './bench/memory-row.ts';
-import { installPeers, type Peers } from './bench/peers.ts';
-import { prewarmRow } from './bench/prewarm-row.ts';
+import type { Peers } from './bench/peers.ts';
 import type { Machine, Peer, Results, Row } from './bench/row.ts';
-import { parallelRow, sessionRows } from './bench/session-rows.ts';
-import { startRows } from './bench/start-rows.ts';
-import { fleetRows } from './bench/fleet-rows.ts';
-import { storeRows } from './bench/store-rows.ts';
 import { benchmarkTable, bytesTable, peersTable } from './bench/table.ts';
-import { workspaceRows } from './bench/workspace-rows.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -58,44 +44,56 @@ const rows: Row[] = [];
 let bytes: Record<string, number> = {};
 let peers: Peer[] | undefined;
 
+/** Each loads what it needs when it is its turn: what one part brings along would weigh on what another measures. */
 const parts: Readonly<Record<string, () => Promise<void>>> = {
   start: async () => {
+    const { startRows } = await import('./bench/start-rows.ts');
+    const { installPeers } = await import('./bench/peers.ts');
     const home = await createHome();
     const installed: Peers | undefined = options.peers ? await installPeers() : undefined;
     try {
       for (const problem of installed?.problems ?? []) console.error(`not measured: ${problem}`);
       const started = await startRows(rounds * 3, home, installed?.commands ?? []);
-      rows.push(...started.rows);
+      add(started.rows);
       if (installed) peers = started.peers;
     } finally {
       await installed?.[Symbol.asyncDispose]();
       await home.remove();
     }
   },
-  sessions: () => withServer(async (harness, place) => void rows.push(...(await sessionRows(rounds, harness, place)))),
-  hub: async () => void rows.push(...(await hubRows(rounds))),
-  load: async () => void rows.push(...(await loadRows(rounds))),
-  prewarm: async () => void rows.push(await prewarmRow(rounds)),
-  poll: async () => void rows.push(await pollRow()),
-  events: async () => void rows.push(await throughputRow()),
-  memory: async () => void rows.push(...(await memoryRows())),
-  store: async () => void rows.push(...(await storeRows())),
-  listing: async () => void rows.push(await listingRow(rounds)),
-  fleet: async () => void rows.push(...(await fleetRows())),
-  dashboard: async () => void rows.push(...(await dashboardRows(rounds))),
-  workspace: async () => void rows.push(...(await workspaceRows(rounds))),
+  sessions: async () => {
+    const { sessionRows } = await import('./bench/session-rows.ts');
+    await withServer(async (harness, place) => add(await sessionRows(rounds, harness, place)));
+  },
+  hub: async () => add(await (await import('./bench/hub-rows.ts')).hubRows(rounds)),
+  load: async () => add(await (await import('./bench/load-rows.ts')).loadRows(rounds)),
+  prewarm: async () => add([await (await import('./bench/prewarm-row.ts')).prewarmRow(rounds)]),
+  poll: async () => add([await (await import('./bench/engine-rows.ts')).pollRow()]),
+  events: async () => add([await (await import('./bench/engine-rows.ts')).throughputRow()]),
+  memory: async () => add(await (await import('./bench/memory-row.ts')).memoryRows()),
+  store: async () => add(await (await import('./bench/store-rows.ts')).storeRows()),
+  listing: async () => add([await (await import('./bench/listing-row.ts')).listingRow(rounds)]),
+  fleet: async () => add(await (await import('./bench/fleet-rows.ts')).fleetRows()),
+  dashboard: async () => add(await (await import('./bench/dashboard-rows.ts')).dashboardRows(rounds)),
+  workspace: async () => add(await (await import('./bench/workspace-rows.ts')).workspaceRows(rounds)),
   bytes: () =>
     withServer(async (harness) => {
+      const { callerBytes } = await import('./bench/caller-bytes.ts');
       const read = await callerBytes(harness);
-      rows.push(...read.rows);
+      add(read.rows);
       bytes = read.bytes;
     }),
   parallel: () =>
     withServer(async (harness, place) => {
+      const { parallelRow } = await import('./bench/session-rows.ts');
       const size = { sessions: 10, turns: 20 };
-      rows.push(await parallelRow(Math.min(2, rounds), harness, place, size));
+      add([await parallelRow(Math.min(2, rounds), harness, place, size)]);
     }),
 };
+
+function add(measured: readonly Row[]): void {
+  rows.push(...measured);
+}
 
 /** A server with its own home and model, and the same place for the bare SDK. */
 async function withServer(measure: (harness: Harness, place: Place) => Promise<void>): Promise<void> {
@@ -160,6 +158,7 @@ async function report(): Promise<void> {
 }
 
 async function reportAgainst(theirs: string): Promise<void> {
+  const { compareBuilds, comparisonTable, MOST } = await import('./bench/against.ts');
   const compared = await compareBuilds({ ours: root, theirs: path.resolve(theirs) }, wanted ?? SHARED_PARTS, rounds);
   console.log(comparisonTable(compared));
   if (compared.some(({ ratio }) => ratio > MOST)) process.exitCode = 1;

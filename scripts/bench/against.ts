@@ -56,7 +56,7 @@ async function rowsProgram(directory: string): Promise<string> {
     platform: 'node',
     format: 'esm',
     outDir: '.build',
-    outputOptions: { entryFileNames: '[name].mjs', codeSplitting: false },
+    outputOptions: { entryFileNames: '[name].mjs', chunkFileNames: 'rows-[name].mjs' },
     clean: false,
     dts: false,
     deps: { skipNodeModulesBundle: true },

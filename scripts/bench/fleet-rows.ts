@@ -4,12 +4,11 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
-import path from 'node:path';
 import pg from 'pg';
 import type { Change } from '../../src/schema/store.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { startPostgres } from '../../test/harness/postgres.ts';
-import { median, round, timed } from './measure.ts';
+import { besideScript, median, round, timed } from './measure.ts';
 import type { Row } from './row.ts';
 
 export type HubJob =
@@ -49,7 +48,7 @@ class BenchHub {
   }
 
   static async start(url: string, name: string): Promise<BenchHub> {
-    const program = path.join(path.dirname(process.argv[1] ?? ''), 'bench-fleet-hub.mjs');
+    const program = besideScript('bench-fleet-hub.mjs');
     const child = fork(program, [url, name]);
     await once(child, 'message');
     return new BenchHub(child);

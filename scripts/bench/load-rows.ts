@@ -6,10 +6,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
 import { connectClient } from '../../test/harness/connect-client.ts';
-import { interleaved, median, ratio, round, timed } from './measure.ts';
+import { besideScript, interleaved, median, ratio, round, timed } from './measure.ts';
 import type { Row } from './row.ts';
 
 const CLIENTS = 200;
@@ -38,7 +37,7 @@ interface Hub {
 }
 
 export async function loadRows(rounds: number): Promise<Row[]> {
-  const script = fileURLToPath(new URL('bench-hub.mjs', import.meta.url));
+  const script = besideScript('bench-hub.mjs');
   const directory = await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-bench-load-'));
   const run = (...args: string[]): ChildProcess =>
     fork(script, [directory, ...args], { execArgv: ['--expose-gc'], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });

@@ -1,5 +1,7 @@
 /** Small arithmetic of measuring: everything is compared within one run, by medians. */
 
+import path from 'node:path';
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -36,4 +38,9 @@ export function ratio(of: readonly number[], to: readonly number[]): number {
 
 export function round(value: number, digits = 0): number {
   return Number(value.toFixed(digits));
+}
+
+/** A script that lies beside the one that runs, for what is measured in a process of its own. */
+export function besideScript(name: string): string {
+  return path.join(path.dirname(process.argv[1] ?? ''), name);
 }

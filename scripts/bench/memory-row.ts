@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { round } from './measure.ts';
+import { besideScript, round } from './measure.ts';
 import type { Row } from './row.ts';
 
 interface Report {
@@ -19,7 +18,7 @@ const MB = 1024 * 1024;
 const FLAT_MB = 4;
 
 export async function memoryRows(): Promise<Row[]> {
-  const script = fileURLToPath(new URL('bench-memory.mjs', import.meta.url));
+  const script = besideScript('bench-memory.mjs');
   const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', script]);
   const report = JSON.parse(stdout) as Report;
   const rssMb = report.rss / MB;
