@@ -30,7 +30,9 @@ export interface ApiReply {
 /** A process of Claude Code. */
 export interface Claude {
   readonly pid: number;
-  readonly parent: number | undefined;
+  /** Tells it from a later process with the same id. */
+  readonly startedAt: string;
+  readonly command: string;
 }
 
 export class FleetHub {
@@ -258,18 +260,35 @@ export class Fleet {
     );
   }
 
-  /** The processes of Claude Code by session, whichever hubs started them. */
+  /**
+   * The processes of Claude Code by session, whichever hubs started them. Those of one session were alive at the same
+   * moment: a look takes a while, and one may have ended before the next began, so that two looks have to find both.
+   */
   async claudes(): Promise<Map<string, Claude[]>> {
+    const found = await this.#lookAtClaudes();
+    const doubled = [...found].filter(([, claudes]) => claudes.length > 1);
+    if (doubled.length === 0) return found;
+    const again = await this.#lookAtClaudes();
+    for (const [id, claudes] of doubled)
+      found.set(
+        id,
+        claudes.filter((one) =>
+          again.get(id)?.some(({ pid, startedAt }) => pid === one.pid && startedAt === one.startedAt),
+        ),
+      );
+    return found;
+  }
+
+  async #lookAtClaudes(): Promise<Map<string, Claude[]>> {
     const found = new Map<string, Claude[]>();
     for (const { pid, command } of await markedProcesses(this.#marker)) {
-      const sessionId = / --(?:session-id|resume)[ =]([0-9a-f-]{36})/.exec(command)?.[1];
-      if (sessionId === undefined || !command.includes('claude-agent-sdk')) continue;
-      found.set(sessionId, [...(found.get(sessionId) ?? []), { pid, parent: parentOf(pid) }]);
+      const [, sessionId] =
+        / --session-id[ =]([0-9a-f-]{36})/.exec(command) ?? / --resume[ =]([0-9a-f-]{36})/.exec(command) ?? [];
+      const startedAt = ownStart(pid);
+      if (sessionId === undefined || startedAt === undefined || !command.includes('claude-agent-sdk')) continue;
+      found.set(sessionId, [...(found.get(sessionId) ?? []), { pid, startedAt, command: command.slice(0, 200) }]);
     }
-    // For a moment, what it runs looks like itself: forked, and not yet another program.
-    const own = (claudes: Claude[]): Claude[] =>
-      claudes.filter(({ parent }) => !claudes.some(({ pid }) => pid === parent));
-    return new Map([...found].map(([id, claudes]) => [id, own(claudes)]));
+    return found;
   }
 
   /** The most processes that each session is seen with, from now until it is stopped. */
@@ -296,13 +315,20 @@ export class Fleet {
   }
 }
 
-function parentOf(pid: number): number | undefined {
+/** Of include/linux/sched.h: forked, and still a copy of whoever started it. */
+const PF_FORKNOEXEC = 0x40;
+
+/** When a process started that runs a program of its own. Undefined where it is about to, has ended, or this is not Linux. */
+function ownStart(pid: number): string | undefined {
+  let stat: string;
   try {
-    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1]);
+    stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
   } catch {
-    // It has ended, or this is not Linux.
     return undefined;
   }
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, flags, startedAt] = [fields[0], Number(fields[6]), fields[19]];
+  return state === 'Z' || state === 'X' || (flags & PF_FORKNOEXEC) !== 0 ? undefined : startedAt;
 }
 
 function clockScript(shiftMs: number): string {

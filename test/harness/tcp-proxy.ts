@@ -19,10 +19,23 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   let line: Line = 'open';
   let delayMs = 0;
   const pass = (from: Socket, to: Socket): void => {
+    // In order, also when the line becomes faster while something is on its way.
+    const underWay: { readonly piece: Buffer; readonly due: number }[] = [];
+    const deliver = (): void => {
+      for (let next = underWay[0]; next; next = underWay[0]) {
+        const leftMs = next.due - performance.now();
+        if (leftMs > 0) {
+          setTimeout(deliver, Math.ceil(leftMs));
+          return;
+        }
+        underWay.shift();
+        to.write(next.piece);
+      }
+    };
     from.on('data', (piece) => {
       if (line === 'silent') return;
-      if (delayMs === 0) to.write(piece);
-      else setTimeout(() => to.write(piece), delayMs);
+      underWay.push({ piece, due: performance.now() + delayMs });
+      if (underWay.length === 1) deliver();
     });
     from.on('error', () => to.destroy());
     from.on('close', () => to.destroy());

@@ -8,6 +8,8 @@ import type { Random } from './random.ts';
 /** A repeat waits 30 s for another hub, and each step may meet a store that does not answer for 10 s. */
 const LONGEST_CALL_MS = 50_000;
 
+const MOST_KEPT = 500;
+
 export interface FrontCall {
   readonly method: 'GET' | 'POST';
   readonly where: string;
@@ -23,6 +25,8 @@ export class FleetFront {
   readonly random: Random;
   readonly counts: Record<string, number> = {};
   longestCallMs = 0;
+  /** What was answered lately, for whoever has to find out why. */
+  readonly #lately: string[] = [];
   readonly #out = new Set<FleetHub>();
   /** When each hub was last taken out of service, or put back. */
   readonly #changedAt = new Map<FleetHub, number>();
@@ -42,6 +46,16 @@ export class FleetFront {
     this.#changedAt.set(hub, performance.now());
   }
 
+  /** The refusals that name this. */
+  refusals(of: string): string {
+    return this.#lately.filter((line) => line.includes(of)).join('\n');
+  }
+
+  #note(line: string): void {
+    this.#lately.push(`${new Date().toISOString()} ${line}`);
+    if (this.#lately.length > MOST_KEPT) this.#lately.shift();
+  }
+
   /** Undefined where the hub was taken out of service meanwhile: whether anything was done is not known. */
   async call({ method, where, ...options }: FrontCall): Promise<ApiReply | undefined> {
     const inService = this.fleet.hubs.filter((hub) => !this.#out.has(hub));
@@ -51,6 +65,8 @@ export class FleetFront {
     try {
       const reply = await this.fleet.api(hub, method, where, options);
       const ms = performance.now() - begun;
+      if (reply.status >= 400)
+        this.#note(`${method} ${where} at ${hub.name}: ${reply.status} after ${ms.toFixed(0)} ms, ${said(reply)}`);
       if (!wasTakenOut()) {
         this.longestCallMs = Math.max(this.longestCallMs, ms);
         if (ms > LONGEST_CALL_MS) throw new Violation(`${method} ${where} at ${hub.name} took ${ms.toFixed(0)} ms`);
@@ -89,4 +105,8 @@ export class FleetFront {
       throw new Violation(`${error.message}. Last seen: ${JSON.stringify(last)?.slice(0, 3_000)}`);
     });
   }
+}
+
+function said({ json }: ApiReply): string {
+  return String(json?.error?.message ?? JSON.stringify(json));
 }

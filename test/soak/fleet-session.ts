@@ -137,6 +137,9 @@ export class FleetSession {
         if (outcome === 'taken') this.#taken.push(prompt);
         return outcome === 'refused' ? undefined : { prompt, outcome };
       })
+      .catch((error: unknown) => {
+        throw new Violation(`${String(error)}\n${this.#front.refusals(this.#id)}`);
+      })
       .then(({ prompt, outcome }) => (outcome === 'taken' ? prompt : undefined));
   }
 
@@ -164,11 +167,13 @@ export class FleetSession {
 
   /** Until one of the messages is answered, asks for a permission, or was stopped with its hub. */
   async #rest(prompts: readonly string[]): Promise<void> {
-    const answers = prompts.map(answerTo);
+    // Behind it may stand what became of a call that was allowed while nobody was there to make it.
+    const answerIn = (told: string | undefined): string | undefined =>
+      prompts.map(answerTo).find((answer) => told?.split('\n\n')[0] === answer);
     const { status, requests, result } = await this.#front.read<ApiSessionDetail>(`/sessions/${this.#id}`, (json) => {
       const session = json as ApiSessionDetail;
       if (session.status === 'waiting_permission' && session.requests.length > 0) return session;
-      if (session.status === 'idle' && !answers.includes(String(session.result?.result))) {
+      if (session.status === 'idle' && answerIn(session.result?.result) === undefined) {
         // An attempt that nobody told of may have been answered since.
         this.#front.count('reads of an older result');
         return undefined;
@@ -178,7 +183,7 @@ export class FleetSession {
     this.#front.count(status === 'error' ? 'turns stopped with their hub' : `turns ${status}`);
     if (status === 'error' && !/reply (to continue|resumes)/i.test(String(result?.result)))
       throw new Violation(`Session ${this.#id} failed: ${JSON.stringify(result)}`);
-    if (status === 'idle') this.#results.push(String(result?.result));
+    if (status === 'idle') this.#results.push(answerIn(result?.result) ?? '');
     const [request] = requests;
     if (status === 'waiting_permission' && request) this.#open = { id: request.requestId, prompts };
   }

@@ -27,6 +27,9 @@ export interface FleetSoakReport {
 
 const LOG_LINES = 100;
 
+/** Ten minutes apart. */
+const CLOCKS = [0, 300_000, -300_000];
+
 interface Target {
   readonly front: FleetFront;
   readonly fleet: Fleet;
@@ -35,38 +38,55 @@ interface Target {
   readonly random: Random;
 }
 
-/** Long enough, now and then, for others to take over. */
-const longOrShort = (random: Random): number => (random.chance(0.6) ? 16_000 : 500) + random.below(4_000);
+type Fault = (target: Target) => Promise<void>;
 
-/** Each ends with everything as it was. */
-const FAULTS: Readonly<Record<string, (target: Target) => Promise<void>>> = {
-  killed: async ({ front, hub, random }) => {
+/** Longer than a lease, so that others take over. */
+const long = (random: Random): number => 16_000 + random.below(4_000);
+/** From hardly at all to almost long enough to lose a lease. */
+const short = (random: Random): number => 500 + random.below(5_000);
+
+const killed =
+  (ms: (random: Random) => number): Fault =>
+  async ({ front, hub, random }) => {
     front.take(hub, 'out');
     await hub.stop('SIGKILL');
-    await sleep(longOrShort(random));
+    await sleep(ms(random));
     await hub.start();
     front.take(hub, 'in');
-  },
-  hanging: async ({ front, hub, random }) => {
+  };
+
+const hanging =
+  (ms: (random: Random) => number): Fault =>
+  async ({ front, hub, random }) => {
     front.take(hub, 'out');
     hub.process.kill('SIGSTOP');
-    await sleep(longOrShort(random));
+    await sleep(ms(random));
     hub.process.kill('SIGCONT');
     front.take(hub, 'in');
-  },
-  cut: async ({ hub, random }) => {
-    hub.proxy.set('refused');
-    await sleep(longOrShort(random));
+  };
+
+/** It stays in service: its calls have to be answered, if only by saying that Postgres is away. */
+const withoutPostgres =
+  (line: 'refused' | 'silent', ms: (random: Random) => number): Fault =>
+  async ({ hub, random }) => {
+    hub.proxy.set(line);
+    await sleep(ms(random));
     hub.proxy.set('open');
-  },
-  silent: async ({ hub, random }) => {
-    hub.proxy.set('silent');
-    await sleep(longOrShort(random));
-    hub.proxy.set('open');
-  },
+  };
+
+/** Each ends with everything as it was. */
+const FAULTS: Readonly<Record<string, Fault>> = {
+  killed: killed(long),
+  'killed and back': killed(short),
+  hanging: hanging(long),
+  'hanging for a moment': hanging(short),
+  cut: withoutPostgres('refused', long),
+  'cut for a moment': withoutPostgres('refused', short),
+  silent: withoutPostgres('silent', long),
+  'silent for a moment': withoutPostgres('silent', short),
   slow: async ({ hub, random }) => {
-    hub.proxy.delay(50 + random.below(250));
-    await sleep(longOrShort(random));
+    hub.proxy.delay(25 + random.below(125));
+    await sleep(long(random));
     hub.proxy.delay(0);
   },
   'Postgres restarted': async ({ postgres, random }) => {
@@ -84,6 +104,14 @@ const FAULTS: Readonly<Record<string, (target: Target) => Promise<void>>> = {
   },
 };
 
+/** Every kind once, in any order, and then again. */
+function* faultNames(random: Random): Generator<string, never> {
+  for (;;) {
+    const left = Object.keys(FAULTS);
+    while (left.length > 0) yield left.splice(random.below(left.length), 1)[0]!;
+  }
+}
+
 export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
   const { sessions: many, steps, seed, hubs = 3, tell = () => undefined } = plan;
   // Calls come in any order, so that what fails, and when, is drawn apart from them.
@@ -92,7 +120,12 @@ export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
   const own = await mkdtemp(path.join(tmpdir(), 'ccm-soak-'));
   let fleet: Fleet | undefined;
   try {
-    fleet = await Fleet.open({ postgresUrl: postgres.url, hubs, places: Array.from({ length: hubs }, () => many * 2) });
+    fleet = await Fleet.open({
+      postgresUrl: postgres.url,
+      hubs,
+      clocks: CLOCKS,
+      places: Array.from({ length: hubs }, () => many * 2),
+    });
     const front = new FleetFront(fleet, ofCalls);
     fleet.model.on(/^fleet /).always(modelAnswer);
     const sessions: FleetSession[] = [];
@@ -112,8 +145,9 @@ export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
         const doubled = [...watched.most].filter(([, claudes]) => claudes.length > 1);
         if (doubled.length > 0) throw new Violation(`Sessions with two processes: ${JSON.stringify(doubled)}`);
       };
+      const names = faultNames(random);
       for (let step = 1; step <= steps; step++) {
-        const name = random.pick(Object.keys(FAULTS));
+        const name = names.next().value;
         const hub = random.pick(fleet.hubs);
         const begun = performance.now();
         const late = random.below(2_500);
@@ -156,10 +190,14 @@ async function settled(work: Promise<void>[]): Promise<void> {
     );
 }
 
-/** `fleet <name> <number> <kind>`: what the model does is in the prompt. */
+/** `fleet <name> <number> <kind>`: what the model does is in the prompt, alone or below words of the hub. */
 function modelAnswer({ userTexts, lastUserText, toolResults }: ModelRequest): ReplyLike {
-  const prompt = userTexts.findLast((written) => written.startsWith('fleet ')) ?? '';
-  if (prompt.endsWith(' asks') && prompt === lastUserText && toolResults.length === 0)
+  const prompts = userTexts.flatMap((written) => written.match(/^fleet \S+ \d+ \w+$/gm) ?? []);
+  const prompt = prompts.at(-1) ?? '';
+  const isAsked = prompt.endsWith(' asks') && lastUserText.endsWith(prompt);
+  // It was allowed while nobody was there to make the call.
+  const isToBeRepeated = lastUserText.includes('Make exactly the same call again');
+  if ((isAsked || isToBeRepeated) && toolResults.length === 0)
     return tool('Bash', { command: 'touch soaked.txt', description: 'touch' });
   return text(answerTo(prompt)).delay(prompt.endsWith(' slow') ? 4_000 : 0);
 }
