@@ -17,7 +17,7 @@ const lease = await store.acquireLease(name, 600_000, { host: name, places: { fr
 const by = { hub: lease.hub, fence: lease.fence };
 const onFenced = (): void => process.exit(1);
 const journal = new Journal({ store, by, now: Date.now, log: (_level, line) => console.error(line), onFenced });
-const fleet = joinFleet({ store, by });
+const fleet = joinFleet({ store, by, journal });
 const engine = syntheticEngine({ steps: 5, partials: 0 }, ['--max-sessions', '1000'], {
   archive: journal,
   others: fleet.others,

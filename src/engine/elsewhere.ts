@@ -1,6 +1,7 @@
 /** Sessions that other hubs on the same store run: what is seen of them here, and how something is done to them. */
 
 import type { Settings } from '../config/load-settings.ts';
+import type { StoredSession } from '../schema/store.ts';
 import type { ApplyOptions, ApplyOutcome } from '../workspace/apply.ts';
 import type { DiffPage, PageOptions } from '../workspace/diff.ts';
 import type { DiscardOutcome } from '../workspace/discard.ts';
@@ -54,6 +55,8 @@ export interface OrderedBy {
 export interface SeenElsewhere extends RecalledSession {
   /** Where its last change is in the feed. */
   readonly position: number;
+  /** Its hub is away and it can move, but not to this one. */
+  readonly isForOthers: boolean;
 }
 
 /** What was seen of it before. */
@@ -61,22 +64,25 @@ export interface Known {
   readonly lastEventId: number;
   readonly position: number;
   readonly hub: string;
+  /** This hub may take it over when the other is away. */
   readonly movable: boolean;
 }
 
+export type CanRun = (row: StoredSession) => Promise<boolean>;
+
 export interface OtherHubs {
   /**
-   * A session that runs elsewhere, and cannot be taken over. The events are those after `lastEventId`; nothing changed
-   * where its position is still `position`.
+   * A session that runs elsewhere, and cannot be taken over: `canRun` tells whether this hub could continue it. The events
+   * are those after `lastEventId`; nothing changed where its position is still `position`.
    */
-  see(id: string, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined>;
+  see(id: string, canRun: CanRun, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined>;
   /** Which of these have changed since, or can be taken over now. */
   changed(known: ReadonlyMap<string, Known>): Promise<string[]>;
   /** Calls back when something was stored. */
   onStored(listener: () => void): () => void;
-  /** Has an order carried out by the hub that the session runs on, once. */
+  /** Has an order carried out, once, by the hub that the session runs on; it was last seen on `hub`. */
   carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
-    sessionId: string,
+    session: { readonly id: string; readonly hub: string },
     order: Extract<Order, { kind: Kind }>,
     by: OrderedBy,
   ): Promise<OrderOutcomes[Kind]>;

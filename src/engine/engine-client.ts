@@ -98,17 +98,18 @@ export class EngineClient {
     if (known) this.#checkDrives(known);
     else this.#checkSeesDisk(() => unknownSession(request.sessionId));
     if (known?.elsewhere !== undefined) {
-      const { sessionId, ...order } = request;
-      return this.#engine.fleet.driven(await this.#there(sessionId, { kind: 'reply', request: order }));
+      const { sessionId: _id, ...order } = request;
+      return this.#driven(known, { kind: 'reply', request: order });
     }
     return this.#engine.reply({ ...request, by: this.#connection });
   }
 
   async respond(sessionId: string, requestId: string, answer: Answer): Promise<Session> {
-    const { id, elsewhere } = this.#mustSee(await this.#recall(sessionId), sessionId);
+    const session = this.#mustSee(await this.#recall(sessionId), sessionId);
+    const { id } = session;
     const { answer: right } = this.#rights;
-    if (right !== 'none' && elsewhere !== undefined)
-      return this.#engine.fleet.driven(await this.#there(id, { kind: 'respond', requestId, answer }));
+    if (right !== 'none' && session.elsewhere !== undefined)
+      return this.#driven(session, { kind: 'respond', requestId, answer });
     switch (right) {
       case 'none':
         throw this.#mayNot('answer requests');
@@ -121,12 +122,12 @@ export class EngineClient {
 
   async interrupt(sessionId: string): Promise<boolean> {
     const session = await this.#stoppable(sessionId);
-    return session.elsewhere === undefined ? session.interrupt() : this.#there(session.id, { kind: 'interrupt' });
+    return session.elsewhere === undefined ? session.interrupt() : this.#there(session, { kind: 'interrupt' });
   }
 
   async cancel(sessionId: string): Promise<boolean> {
     const session = await this.#stoppable(sessionId);
-    if (session.elsewhere !== undefined) return this.#there(session.id, { kind: 'cancel' });
+    if (session.elsewhere !== undefined) return this.#there(session, { kind: 'cancel' });
     const isCaller = session.owner.id === this.principal.id;
     return session.cancel(isCaller ? 'cancelled by the caller' : `cancelled by ${this.principal.name}`, 'caller');
   }
@@ -134,7 +135,7 @@ export class EngineClient {
   async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
     const session = await this.session(sessionId);
     this.#checkDrives(session);
-    if (session.elsewhere !== undefined) return this.#there(session.id, { kind: 'rewind', toUserMessage, dryRun });
+    if (session.elsewhere !== undefined) return this.#there(session, { kind: 'rewind', toUserMessage, dryRun });
     return this.#engine.rewind(session.id, toUserMessage, dryRun, this.#connection);
   }
 
@@ -142,19 +143,19 @@ export class EngineClient {
 
   async diff(sessionId: string, page: PageOptions): Promise<DiffPage> {
     const known = await this.#workOf(sessionId, 'read');
-    if (known?.elsewhere !== undefined) return this.#there(sessionId, { kind: 'diff', page });
+    if (known?.elsewhere !== undefined) return this.#there(known, { kind: 'diff', page });
     return this.#engine.work.diff(sessionId, page);
   }
 
   async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome> {
     const known = await this.#workOf(sessionId, 'drive');
-    if (known?.elsewhere !== undefined) return this.#there(sessionId, { kind: 'apply', options });
+    if (known?.elsewhere !== undefined) return this.#there(known, { kind: 'apply', options });
     return this.#engine.work.apply(sessionId, options, this.#connection);
   }
 
   async discard(sessionId: string, options: { readonly force: boolean }): Promise<DiscardOutcome> {
     const known = await this.#workOf(sessionId, 'drive');
-    if (known?.elsewhere !== undefined) return this.#there(sessionId, { kind: 'discard', options });
+    if (known?.elsewhere !== undefined) return this.#there(known, { kind: 'discard', options });
     return this.#engine.work.discard(sessionId, options, this.#connection);
   }
 
@@ -207,13 +208,19 @@ export class EngineClient {
 
   /** Done by the hub that the session runs on. */
   async #there<Kind extends Exclude<Order['kind'], 'start'>>(
-    sessionId: string,
+    session: Session,
     order: Extract<Order, { kind: Kind }>,
   ): Promise<OrderOutcomes[Kind]> {
-    const outcome = await this.#engine.fleet.carryOut<Kind>(sessionId, order, this.#connection);
+    const outcome = await this.#engine.fleet.carryOut<Kind>(session, order, this.#connection);
     // What is shown of it here has to show what was done.
-    await this.#engine.recall(sessionId);
+    await this.#engine.recall(session.id);
     return outcome;
+  }
+
+  /** As above, for what leads to a session, which shows what was done. */
+  async #driven(session: Session, order: Extract<Order, { kind: 'reply' | 'respond' }>): Promise<Session> {
+    const { fleet } = this.#engine;
+    return fleet.driven(await fleet.carryOut<'reply' | 'respond'>(session, order, this.#connection));
   }
 
   /** A person's answer that came from a form elsewhere. */

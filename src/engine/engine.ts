@@ -145,7 +145,8 @@ export class Engine {
 
   /** Whose session it is, also where only the store remembers it. */
   async ownerOf(id: string): Promise<string | undefined> {
-    return this.find(id)?.owner.id ?? this.#services.archive?.ownerOf(id);
+    const known = this.find(id) ?? this.#recall.peekElsewhere(id);
+    return known?.owner.id ?? this.#services.archive?.ownerOf(id);
   }
 
   /** Sessions that are only in the store, as far as a list shows them. */

@@ -44,13 +44,13 @@ export class FleetMember {
 
   /** Has something done to a session that runs elsewhere. */
   carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
-    sessionId: string,
+    { id, elsewhere = '' }: Session,
     order: Extract<Order, { kind: Kind }>,
     by: ConnectedClient,
   ): Promise<OrderOutcomes[Kind]> {
     const { services, rules } = this.#parts;
     if (!services.others) throw new DomainError('INTERNAL', 'There are no other hubs.');
-    return services.others.carryOut<Kind>(sessionId, order, orderedBy(by, by.rules ?? rules));
+    return services.others.carryOut<Kind>({ id, hub: elsewhere }, order, orderedBy(by, by.rules ?? rules));
   }
 
   /** The session that an order was about, or that it made. */

@@ -2,7 +2,7 @@ import { messageOf } from '../errors/errors.ts';
 import type { Answer } from './answer.ts';
 import type { Approvals } from './approvals.ts';
 import { msBetween, type Clock, type Instant } from './clock.ts';
-import type { Known, OrderedBy, OtherHubs, SeenElsewhere } from './elsewhere.ts';
+import type { CanRun, Known, OrderedBy, OtherHubs, SeenElsewhere } from './elsewhere.ts';
 import type { Principal } from './principal.ts';
 import type { RecalledSession } from './services.ts';
 import type { SendAnswer, SessionElsewhere } from './session-elsewhere.ts';
@@ -18,6 +18,7 @@ interface Mirror {
   readonly session: SessionElsewhere;
   position: number;
   lastEventId: number;
+  /** This hub may take it over when the other is away. */
   movable: boolean;
   usedAt: Instant;
   /** Looks one after the other: what is seen must not go back in time. */
@@ -30,6 +31,7 @@ export interface MirrorServices {
   readonly approvals: Pick<Approvals, 'requested' | 'answerLost'>;
   readonly make: (seen: RecalledSession, sendAnswer: SendAnswer) => Promise<SessionElsewhere>;
   readonly restored: (seen: RecalledSession) => Promise<RestoredSession>;
+  readonly canRun: CanRun;
   readonly debug: (line: string) => void;
 }
 
@@ -47,6 +49,11 @@ export class Mirrors {
 
   get all(): Session[] {
     return [...this.#mirrors.values()].map(({ session }) => session);
+  }
+
+  /** As it was when somebody last looked. */
+  peek(id: string): Session | undefined {
+    return this.#mirrors.get(id)?.session;
   }
 
   /** The session as it is stored now; undefined where it does not run elsewhere. */
@@ -74,8 +81,8 @@ export class Mirrors {
   }
 
   async #make(id: string): Promise<Mirror | undefined> {
-    const { others, make, clock } = this.#services;
-    const seen = await others.see(id);
+    const { others, make, clock, canRun } = this.#services;
+    const seen = await others.see(id, canRun);
     if (seen === undefined || seen === 'unchanged') return undefined;
     const session = await make(seen, (of, requestId, answer, by) => this.#sendAnswer(of, requestId, answer, by));
     const { position, lastEventId } = seen;
@@ -83,7 +90,7 @@ export class Mirrors {
       session,
       position,
       lastEventId,
-      movable: seen.row.movable === true,
+      movable: mayComeHere(seen),
       usedAt: clock.instant(),
       looking: Promise.resolve(),
     };
@@ -106,8 +113,9 @@ export class Mirrors {
 
   async #lookNow(mirror: Mirror): Promise<boolean> {
     const { session } = mirror;
+    const { others, canRun } = this.#services;
     if (this.#mirrors.get(session.id) !== mirror) return false;
-    const seen = await this.#services.others.see(session.id, knownOf(mirror));
+    const seen = await others.see(session.id, canRun, knownOf(mirror));
     if (seen === 'unchanged') return true;
     if (seen?.row.runsOn.hub !== session.elsewhere) {
       this.#drop(mirror);
@@ -122,7 +130,7 @@ export class Mirrors {
     const added = session.reflect(await this.#services.restored(seen));
     mirror.position = seen.position;
     mirror.lastEventId = seen.lastEventId;
-    mirror.movable = seen.row.movable === true;
+    mirror.movable = mayComeHere(seen);
     this.#ask(session, added);
     session.notices.tell({ kind: 'changed' });
   }
@@ -158,12 +166,17 @@ export class Mirrors {
   #sendAnswer(session: Session, requestId: string, answer: Answer, principal: Principal): void {
     const { others, approvals, debug } = this.#services;
     const by: OrderedBy = { principal, settings: session.rules.settings };
-    others.carryOut(session.id, { kind: 'form', requestId, answer }, by).catch((error: unknown) => {
+    const target = { id: session.id, hub: session.elsewhere ?? '' };
+    others.carryOut(target, { kind: 'form', requestId, answer }, by).catch((error: unknown) => {
       debug(`an answer for ${session.id}: ${messageOf(error)}`);
       const request = session.findRequest(requestId);
       if (request) approvals.answerLost(session, request, messageOf(error));
     });
   }
+}
+
+function mayComeHere({ row, isForOthers }: SeenElsewhere): boolean {
+  return row.movable === true && !isForOthers;
 }
 
 function knownOf({ session, position, lastEventId, movable }: Mirror): Known {

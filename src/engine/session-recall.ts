@@ -35,6 +35,11 @@ export class SessionRecall {
         approvals: parts.approvals,
         make: async (seen, sendAnswer) => host.createElsewhere(await this.#seed(seen), seen.row.runsOn.hub, sendAnswer),
         restored: async (seen) => (await this.#revival(seen)).restored,
+        canRun: (row) =>
+          this.checkCanRun(row).then(
+            () => true,
+            () => false,
+          ),
         debug: (line) => log('debug', line),
       });
   }
@@ -42,6 +47,11 @@ export class SessionRecall {
   /** Those that run elsewhere and were asked for here. */
   get elsewhere(): Session[] {
     return this.#mirrors?.all ?? [];
+  }
+
+  /** One that runs elsewhere, as it was when somebody last looked. */
+  peekElsewhere(id: string): Session | undefined {
+    return this.#mirrors?.peek(id);
   }
 
   close(): void {

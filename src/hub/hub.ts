@@ -176,10 +176,10 @@ export async function startHub(settings: Settings, context: HubContext): Promise
 }
 
 /** On a store that others may share. */
-async function joinFleet({ store, by }: HubMemory): Promise<Fleet | undefined> {
+async function joinFleet({ store, by, journal }: HubMemory): Promise<Fleet | undefined> {
   if (store.kind !== 'postgres') return undefined;
   const { joinFleet: join } = await import('./fleet/fleet.ts');
-  return join({ store, by });
+  return join({ store, by, journal });
 }
 
 /** Only where sessions can move are their transcripts mirrored. */

@@ -12,7 +12,8 @@ import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
 import { storedEvents } from './stored-events.ts';
-import { hostOf, unfinishedOn } from './take-over.ts';
+import { knownOf } from './hub-info.ts';
+import { unfinishedOn } from './take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
 /** What nobody waits for is gathered for this long: each write costs a flush of the disk. */
@@ -122,7 +123,7 @@ export class Journal implements SessionArchive {
     const { id, runsOn, movable } = known;
     if (runsOn.hub !== by.hub) {
       const lease = (await store.leases()).find(({ hub }) => hub === runsOn.hub);
-      const host = hostOf(lease?.info, runsOn.hub);
+      const { host } = knownOf(runsOn.hub, lease?.info);
       if (lease?.expired === false)
         throw new DomainError('UNAVAILABLE', `Session ${id} runs on another hub (${host}); ask there.`);
       if (movable !== true)
@@ -153,6 +154,12 @@ export class Journal implements SessionArchive {
 
   grantClosed({ id, sessionId }: Grant, closed: GrantEnd): void {
     this.#add({ type: 'grant.close', sessionId, grantId: id, closed });
+  }
+
+  /** The outcome of an order is stored with what it did, never one without the other. Resolves when it is. */
+  finished(...outcome: readonly Change[]): Promise<void> {
+    this.#add(...outcome);
+    return this.stored();
   }
 
   #add(...changes: readonly Change[]): void {
@@ -289,9 +296,14 @@ export class Journal implements SessionArchive {
   async #writeEach(changes: readonly Change[]): Promise<void> {
     const { store, by, log } = this.#options;
     for (const change of changes) {
-      await store.write([change], by).catch((error: unknown) => {
-        log('error', `not stored (${change.type}): ${messageOf(error)}`);
-      });
+      await store
+        .write([change], by)
+        .catch((error: unknown) => {
+          // The one before it was refused: it counts as dropped, or all that follow would be refused as well.
+          if (change.type !== 'event.append' || !isConflict(error, 'outOfStep')) throw error;
+          return store.write([{ ...change, afterDropped: true }], by);
+        })
+        .catch((error: unknown) => log('error', `not stored (${change.type}): ${messageOf(error)}`));
     }
   }
 
@@ -356,6 +368,10 @@ export class Journal implements SessionArchive {
       };
     });
   }
+}
+
+function isConflict(error: unknown, conflict: StoreConflict['conflict']): boolean {
+  return error instanceof StoreConflict && error.conflict === conflict;
 }
 
 function isSameLife(a: HubRef, b: HubRef): boolean {

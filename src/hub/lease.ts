@@ -14,6 +14,9 @@ export interface LeaseTimes {
 
 export const LEASE_TIMES: LeaseTimes = { ttlMs: 15_000, renewMs: 2_000, heldMs: 6_000 };
 
+/** How soon a renewal that failed is tried again: a store that was away for seconds must not cost the lease. */
+const RETRY_MS = 500;
+
 export interface LeaseOptions {
   readonly store: Pick<StoreLeases, 'renewLease'>;
   readonly by: HubRef;
@@ -96,14 +99,16 @@ export class Lease implements FleetLease {
     if (this.#closed) return;
     this.#timer = setTimeout(() => {
       const begun = this.#elapsed();
-      this.#renewing = this.#renew(begun).finally(() => {
+      this.#renewing = this.#renew(begun).then((isRenewed) => {
         this.#renewing = undefined;
-        this.#schedule(Math.max(0, begun + this.#times.renewMs - this.#elapsed()));
+        const pause = isRenewed ? this.#times.renewMs : Math.min(RETRY_MS, this.#times.renewMs);
+        this.#schedule(Math.max(0, begun + pause - this.#elapsed()));
       });
     }, ms).unref();
   }
 
-  async #renew(begun: number): Promise<void> {
+  /** Whether it was. */
+  async #renew(begun: number): Promise<boolean> {
     const { store, by, info, log, onFenced } = this.#options;
     // A process that was stopped for a while wakes here as well as anywhere else.
     if (!this.held) this.#lost();
@@ -116,14 +121,15 @@ export class Lease implements FleetLease {
         this.#closed = true;
         onFenced();
       }
-      return;
+      return false;
     }
-    if (this.#closed) return;
+    if (this.#closed) return true;
     this.#renewedAt = begun;
     if (this.#isLost) log('warn', 'in touch with the store again');
     this.#isLost = false;
     this.#watchForLoss();
     if (this.held) this.#listener?.onRenewed(this.#heldForMs);
+    return true;
   }
 
   #watchForLoss(): void {

@@ -9,6 +9,7 @@ import { messageOf } from '../errors/errors.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { openStore } from '../store/open-store.ts';
+import type { HubInfo } from './hub-info.ts';
 import { Journal } from './journal.ts';
 import { Lease, LEASE_TIMES, uptime } from './lease.ts';
 import { TakeOver } from './take-over.ts';
@@ -29,16 +30,6 @@ export interface HubMemory {
   restore(hosted: Pick<HostedEngine, 'engine' | 'extendLease'>): Promise<void>;
   /** After the engine is closed. */
   close(): Promise<void>;
-}
-
-/** What hubs on one store know of each other. */
-export interface HubInfo {
-  readonly host: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly places: Places;
-  /** Sessions in it can be taken over by this hub. */
-  readonly sharedWorkspace?: string;
 }
 
 export interface MemoryOptions {

@@ -2,6 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { HubRef, StoredLease, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
+import { knownOf } from './hub-info.ts';
 
 export interface TakeOverOptions {
   readonly store: Store;
@@ -30,8 +31,8 @@ export async function unfinishedOn(store: Store, hub: string): Promise<StoredSes
  */
 export class TakeOver {
   readonly #options: TakeOverOptions;
-  /** Nothing is left there for this hub, until the hub in question has been heard of again. */
-  readonly #done = new Set<string>();
+  /** By hub, the lease that it let expire: nothing is left there for this hub until it has been heard of again. */
+  readonly #done = new Map<string, string>();
   #running: Promise<void> | undefined;
 
   constructor(options: TakeOverOptions) {
@@ -49,9 +50,9 @@ export class TakeOver {
   async #look(): Promise<void> {
     const { store, by } = this.#options;
     for (const lease of await store.leases()) {
-      const key = `${lease.hub} ${lease.fence} ${lease.expiresAt}`;
-      if (lease.hub === by.hub || !lease.expired || this.#done.has(key)) continue;
-      if (await this.#takeOver(lease)) this.#done.add(key);
+      const expired = `${lease.fence} ${lease.expiresAt}`;
+      if (lease.hub === by.hub || !lease.expired || this.#done.get(lease.hub) === expired) continue;
+      if (await this.#takeOver(lease)) this.#done.set(lease.hub, expired);
     }
   }
 
@@ -69,7 +70,7 @@ export class TakeOver {
       }
       try {
         await engine.recall(row.id);
-        log('warn', `session ${row.id} was taken over from ${hostOf(info, hub)}, which has not been heard of`);
+        log('warn', `session ${row.id} was taken over from ${knownOf(hub, info).host}, which has not been heard of`);
       } catch (error) {
         // Another hub was faster, or the store is away: whichever it was, the next look shows it.
         log('debug', `session ${row.id}: ${messageOf(error)}`);
@@ -78,9 +79,4 @@ export class TakeOver {
     }
     return isDone;
   }
-}
-
-/** The name of a hub's machine, where it is known. */
-export function hostOf(info: Readonly<Record<string, unknown>> | undefined, hub: string): string {
-  return typeof info?.['host'] === 'string' ? info['host'] : hub;
 }

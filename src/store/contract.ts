@@ -29,16 +29,20 @@ export interface Store extends StoreReads, StoreLeases, StoreTranscripts {
 
   /**
    * Applies all of the changes, in order, or none of them. Changes to a session need `by`, the hub that it runs on.
-   * A batch of nothing but events is kept through a crash of the process, not through a power cut; all else is
-   * kept through both.
+   * A batch of nothing but events and commands without a key is kept through a crash of the process, and through a power
+   * cut once something else was stored after it; all else is kept through both.
    */
   write(changes: readonly Change[], by?: HubRef): Promise<void>;
 
   /** Stores the value unless there is one already; returns the one that is stored. Two hubs at once agree on it. */
   ensureSetting(key: string, value: string): Promise<string>;
 
-  /** The next command of each session that runs on this hub and has none under way. Taken once, and never again. */
-  takeCommands(by: HubRef, limit: number): Promise<StoredCommand[]>;
+  /**
+   * The next command of each session that runs on this hub and has none under way; also where only an earlier life has run
+   * it so far. Taken once, and never again: where the answer was lost, whoever asks again says which ones it has, and gets
+   * the others that were taken for this life.
+   */
+  takeCommands(by: HubRef, limit: number, has?: ReadonlySet<string>): Promise<StoredCommand[]>;
 
   /** Forgets what is older than `before`: see {@link Retention}. The feed tells which sessions went. Call again while `more`. */
   forget(retention: Retention): Promise<{ sessions: string[]; more: boolean }>;
@@ -192,5 +196,12 @@ export class StoreConflict extends DomainError {
     super(CONFLICT_CODES[conflict], message);
     this.conflict = conflict;
     this.stored = stored;
+  }
+}
+
+/** The store was lost while it stored something, and nobody knows whether it has. To send it again settles that. */
+export class StoreUncertain extends DomainError {
+  constructor(cause: DomainError) {
+    super('UNAVAILABLE', cause.message, { cause });
   }
 }

@@ -208,9 +208,7 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
     return underWay
       .filter((command) => {
         const session = this.#sessions.get(command.sessionId)?.row;
-        const isOurs = session
-          ? session.runsOn.hub === by.hub && session.runsOn.fence === by.fence
-          : command.placedOn === by.hub;
+        const isOurs = (session ? session.runsOn.hub : command.placedOn) === by.hub;
         const first = underWay.find(({ sessionId }) => sessionId === command.sessionId);
         const isSessionBusy = underWay.some(
           ({ sessionId, progress }) => sessionId === command.sessionId && progress.status === 'taken',

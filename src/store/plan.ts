@@ -131,7 +131,7 @@ export function plan(changes: readonly Change[], by: HubRef | undefined, loaded:
 }
 
 /** Also for whatever else a hub does in its own name. */
-export function checkLease(by: HubRef, lease: StoredLease | undefined): void {
+export function checkLease(by: HubRef, lease: StoredLease | undefined): asserts lease is StoredLease {
   if (lease?.fence === by.fence) return;
   throw new StoreConflict('fenced', `Hub ${by.hub} has been started again since, or was never registered.`);
 }
@@ -141,6 +141,8 @@ function checkOwner(change: Change, by: HubRef | undefined, { lease, sessions }:
   checkLease(by, lease);
   const sessionId = sessionOf(change) ?? '';
   const owner = sessions.get(sessionId)?.runsOn ?? (change.type === 'session.put' ? change.session.runsOn : undefined);
+  // What was taken here ends here, also where nobody has brought the session back since the hub was started again.
+  if (change.type === 'command.finish' && owner?.hub === by.hub) return;
   if (owner) checkRunsOn(sessionId, by, owner);
 }
 

@@ -18,12 +18,10 @@ const POSITIONED: ReadonlySet<RowWrite['table']> = new Set([
 /** The contract over any implementation: rules here, rows there. */
 export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVENT_BOUNDS): Store {
   const { reads } = backend;
-  const aside: NonNullable<Backend['transactAside']> =
-    backend.transactAside?.bind(backend) ?? ((work) => backend.transact('lazy', work));
 
   const write = async (changes: readonly Change[], by?: HubRef): Promise<void> => {
     if (changes.length === 0) return;
-    const durability = changes.every(({ type }) => type === 'event.append') ? 'lazy' : 'durable';
+    const durability = changes.every(isTakenBackUnnoticed) ? 'lazy' : 'durable';
     const isFenced = changes.some((change) => sessionOf(change) !== undefined);
     await backend.transact(durability, async (tables) => {
       const loaded = await tables.load(needsOf(changes), isFenced ? by?.hub : undefined);
@@ -41,14 +39,16 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
       return value;
     });
 
-  const takeCommands = (by: HubRef, limit: number): Promise<StoredCommand[]> =>
+  const takeCommands = (by: HubRef, limit: number, has?: ReadonlySet<string>): Promise<StoredCommand[]> =>
     backend.transact('durable', async (tables) => {
       checkLease(by, await tables.lease(by.hub));
+      const before = has ? (await tables.commandsTakenBy(by.hub)).filter((one) => isTakenIn(one, by)) : [];
+      const unheardOf = before.filter(({ id }) => !has?.has(id));
       const next = await tables.nextCommands(by, limit);
       const at = await tables.now();
       const taken = next.map((row): StoredCommand => ({ ...row, progress: { status: 'taken', by, at } }));
       await save(tables, taken.map(commandWrite));
-      return taken;
+      return [...unheardOf, ...taken];
     });
 
   const forget = async (retention: Retention): Promise<{ sessions: string[]; more: boolean }> => {
@@ -75,13 +75,19 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
       return lease;
     });
 
-  const renewLease = (by: HubRef, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease> =>
-    aside(async (tables) => {
-      checkLease(by, await tables.lease(by.hub));
+  const renewInTurn: NonNullable<Backend['renewLease']> = (by, ttlMs, info) =>
+    backend.transact('lazy', async (tables) => {
+      if ((await tables.lease(by.hub))?.fence !== by.fence) return undefined;
       const lease: StoredLease = { ...by, expiresAt: (await tables.now()) + ttlMs, info };
       await tables.saveLease(lease);
       return lease;
     });
+
+  const renewLease = async (by: HubRef, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease> => {
+    const lease = await (backend.renewLease ?? renewInTurn)(by, ttlMs, info);
+    checkLease(by, lease);
+    return lease;
+  };
 
   const releaseLease = (by: HubRef): Promise<void> =>
     backend.transact('durable', async (tables) => {
@@ -156,6 +162,15 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
   };
 }
 
+/**
+ * Nobody relies on it before something later is stored for good, and that stores it as well: logs are flushed in order.
+ * Whoever takes a command begins when it is durably taken, so that one which a power cut takes back was not begun. A key,
+ * though, is a promise to its caller from the moment that it is stored.
+ */
+function isTakenBackUnnoticed(change: Change): boolean {
+  return change.type === 'event.append' || (change.type === 'command.add' && change.command.key === undefined);
+}
+
 async function save(tables: Tables, writes: readonly RowWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const count = writes.filter(({ table }) => POSITIONED.has(table)).length;
@@ -196,6 +211,10 @@ async function abandon(tables: Tables, commands: readonly StoredCommand[]): Prom
     tables,
     commands.map((row) => commandWrite({ ...row, progress: { status: 'unknown', at, check } })),
   );
+}
+
+function isTakenIn({ progress }: StoredCommand, { fence }: HubRef): boolean {
+  return progress.status === 'taken' && progress.by.fence === fence;
 }
 
 function commandWrite(row: StoredCommand): RowWrite {

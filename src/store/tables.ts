@@ -11,10 +11,10 @@ export interface Backend {
   /** Commits when `work` resolves, undoes it when `work` throws. Rows that `work` loads do not change until then. */
   transact<T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T>;
   /**
-   * For what must not wait for anything else that is going on here, and that nobody needs to be told of. Where it is
+   * Without waiting for anything else that is going on here. Nothing where this life of the hub is over. Where it is
    * missing, nobody else has a share in the store and waiting does no harm.
    */
-  transactAside?<T>(work: (tables: Tables) => Promise<T>): Promise<T>;
+  renewLease?(by: HubRef, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease | undefined>;
   /** After something was forgotten, where the implementation does not do so by itself. */
   giveBackSpace?(): Promise<void>;
   subscribe(wake: () => void): () => void;
@@ -52,7 +52,7 @@ export interface Tables {
   saveLease(lease: StoredLease): Promise<void>;
 
   sessionsToClaim(ids: readonly string[]): Promise<StoredSession[]>;
-  /** The oldest queued command of each session of this hub that has none under way. */
+  /** The oldest queued command of each session of this hub, in whichever of its lives, that has none under way. */
   nextCommands(by: HubRef, limit: number): Promise<StoredCommand[]>;
   commandsTakenBy(hub: string): Promise<StoredCommand[]>;
   commandsTakenFor(sessionIds: readonly string[]): Promise<StoredCommand[]>;

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { EngineClient } from '../../src/engine/engine-client.ts';
 import type { Principal } from '../../src/engine/principal.ts';
 import { isAtRest } from '../../src/engine/state.ts';
-import type { Store } from '../../src/store/contract.ts';
+import { DomainError, messageOf } from '../../src/errors/errors.ts';
+import { StoreUncertain, type Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';
 import { beginLife, type FleetPlace, type HubLife } from './hub-life.ts';
@@ -63,6 +64,20 @@ for (const kind of ['memory', 'postgres'] as const) {
     expect(a.engine.session(id).state).toBe('cancelled');
   });
 }
+
+test('a session at rest is driven through another hub also after its own was started again', async () => {
+  const store = await STORES.memory();
+  const b = await hubOn(store, 'b');
+  const a = await hubOn(store, 'a');
+  const { id } = await clientOf(a).start({ prompt: 'first', options: { cwd: CWD } });
+  (await a.agent()).answer('done');
+  await a.engine.stored();
+  a.kill();
+  const again = await hubOn(store, 'a');
+  await clientOf(b).reply({ sessionId: id, prompt: 'second', disk: DISK });
+  expect((await again.agent()).prompts).toEqual(['second']);
+  expect(await store.session(id)).toMatchObject({ runsOn: again.by });
+});
 
 test('whoever may not here may not there either', async () => {
   const store = await STORES.memory();
@@ -179,4 +194,108 @@ test('a waiting call and a form follow a session that another hub runs', async (
   expect(shown).toEqual(['r1']);
   await eventually(() => (session.requests.length === 0 ? true : undefined), { what: 'the request settled' });
   expect((await store.request('r1'))?.outcome).toMatchObject({ source: 'human', by: ANN.id });
+});
+
+test('an order whose taker did not hear of it is still carried out, once', async () => {
+  const store = await STORES.memory();
+  const flaky = Object.create(store) as Store;
+  let isLost = false;
+  flaky.takeCommands = async (...args) => {
+    const taken = await store.takeCommands(...args);
+    if (taken.length === 0 || isLost) return taken;
+    isLost = true;
+    throw new DomainError('UNAVAILABLE', 'the connection was lost');
+  };
+  const [a, b] = [await hubOn(flaky, 'a'), await hubOn(store, 'b')];
+  const { id } = await clientOf(a).start({ prompt: 'first', options: { cwd: CWD } });
+  (await a.agent()).answer('done');
+  await a.engine.stored();
+  await clientOf(b).reply({ sessionId: id, prompt: 'second', disk: DISK });
+  expect(isLost).toBe(true);
+  expect(a.agents[0]?.prompts).toEqual(['first', 'second']);
+});
+
+test('an order that may be in its queue is not called undone: it is given again, or its outcome is unknown', async () => {
+  const store = await STORES.memory();
+  const flaky = Object.create(store) as Store;
+  let lost = 1;
+  flaky.write = async (changes, by) => {
+    await store.write(changes, by);
+    if (changes.some(({ type }) => type === 'command.add') && lost-- > 0)
+      throw new StoreUncertain(new DomainError('UNAVAILABLE', 'the connection was lost'));
+  };
+  const [a, b] = [await hubOn(store, 'a'), await hubOn(flaky, 'b')];
+  const { id } = await clientOf(a).start({ prompt: 'first', options: { cwd: CWD } });
+  const agent = await a.agent();
+  agent.answer('done');
+  await a.engine.stored();
+  await clientOf(b).reply({ sessionId: id, prompt: 'second', disk: DISK });
+  agent.answer('done');
+  await a.engine.stored();
+  lost = 10;
+  await expect(clientOf(b).reply({ sessionId: id, prompt: 'third', disk: DISK })).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: expect.stringContaining('The outcome is unknown') as string,
+  });
+  expect(agent.prompts).toEqual(['first', 'second', 'third']);
+});
+
+test('a session that this hub may not continue can be read here while its own is away', async () => {
+  let now = Date.now();
+  const store = await STORES.memory({ now: () => now });
+  const strict = (hub: string): Promise<HubLife> =>
+    beginLife(store, ['--deny-options', 'systemPrompt'], undefined, () => undefined, { hub, isFleet: true, ...shared });
+  const a = await beginLife(store, [], undefined, () => undefined, { hub: 'a', ...shared });
+  const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD, systemPrompt: 'Be brief.' } });
+  (await a.agent()).answer('done');
+  await a.engine.stored();
+  const here = await strict('here');
+  const seen = await clientOf(here).session(id);
+  now += 20_000;
+  await store.renewLease(here.by, 60_000, { host: 'here', sharedWorkspace: CWD });
+  // What is known of leases is half a second old at most.
+  const replied = (): Promise<string> =>
+    clientOf(here)
+      .reply({ sessionId: id, prompt: 'more', disk: DISK })
+      .then(() => 'done', messageOf);
+  await eventually(async () => (await replied()).includes('this one may not'), { what: 'it is known to be away' });
+  expect(await clientOf(here).session(id)).toBe(seen);
+  // Also where nobody had looked at it before.
+  expect((await clientOf(await strict('late')).session(id)).result?.text).toBe('done');
+  expect(await store.session(id)).toMatchObject({ runsOn: a.by });
+});
+
+test('an order that waits is withdrawn when its hub turns out to be away, and says what to expect', async () => {
+  let now = Date.now();
+  const store = await STORES.memory({ now: () => now });
+  // It takes no orders.
+  const a = await beginLife(store, [], undefined, () => undefined, { hub: 'a', ...shared });
+  const b = await hubOn(store, 'b', shared);
+  const ids: string[] = [];
+  for (const env of [undefined, { TOKEN: 'x' }]) {
+    const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD, ...(env && { env }) } });
+    (await a.agent()).answer('done');
+    a.agents.at(-1)?.answer('done');
+    ids.push(id);
+  }
+  await a.engine.stored();
+  const [moves = '', stays = ''] = ids;
+  const there = clientOf(b);
+  const replies = [moves, stays].map((sessionId) => there.reply({ sessionId, prompt: 'more', disk: DISK }));
+  const outcomes = Promise.allSettled(replies);
+  const queued = async (): Promise<boolean> => {
+    const { entries } = await store.feed({ after: 0, limit: 1_000 });
+    return entries.filter(({ kind }) => kind === 'command').length === 2;
+  };
+  await eventually(queued, { what: 'both are in their queues' });
+  a.kill();
+  now += 20_000;
+  await store.renewLease(b.by, 60_000, { host: 'b', sharedWorkspace: CWD });
+  expect(await outcomes).toMatchObject([
+    { reason: { code: 'UNAVAILABLE', message: expect.stringContaining('Nothing was done; try again') as string } },
+    { reason: { code: 'UNAVAILABLE', message: expect.stringContaining('until that machine is back') as string } },
+  ]);
+  await there.reply({ sessionId: moves, prompt: 'more', disk: DISK });
+  expect((await b.agent()).prompts).toEqual(['more']);
+  expect(a.agents.flatMap(({ prompts }) => prompts)).toEqual(['go', 'go']);
 });

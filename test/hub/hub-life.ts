@@ -9,6 +9,7 @@ import { joinFleet } from '../../src/hub/fleet/fleet.ts';
 import { Journal } from '../../src/hub/journal.ts';
 import type { HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
+import { onTestFinished } from 'vitest';
 import { permissionAsk } from '../forms/open-request.ts';
 import { heardAs, IDLE, resultEvent, RUNNING, STARTED, textEvent, type Said } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -133,7 +134,7 @@ export async function beginLife(
       life.fenced = true;
     },
   });
-  const fleet = isFleet ? joinFleet({ store: writes, by: { hub, fence } }) : undefined;
+  const fleet = isFleet ? joinFleet({ store: writes, by: { hub, fence }, journal }) : undefined;
   const agents: FakeAgent[] = [];
   const audit: AuditRecord[] = [];
   const host = { env: {}, cwd: CWD, homedir: CWD, platform: process.platform };
@@ -181,6 +182,9 @@ export async function beginLife(
   };
   journal.follow(engine);
   for (const id of await journal.unfinished()) await engine.recall(id);
-  fleet?.runOrders(engine, (_level, line) => warn(line));
+  if (fleet) {
+    const runner = fleet.runOrders(engine, (_level, line) => warn(line));
+    onTestFinished(() => runner.close(0));
+  }
   return life;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
-import type { Store } from '../../src/store/contract.ts';
+import { StoreConflict, type Store } from '../../src/store/contract.ts';
 import { textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
 import { beginLife } from './hub-life.ts';
@@ -75,6 +75,29 @@ test('however long the store is away, what waits for it is bounded, and nothing 
   expect(droppedThrough).toBeLessThanOrEqual(log.droppedThrough);
   const stored = new Set(events.map(({ id }) => id));
   expect(log.from(1).events.filter(({ id }) => !stored.has(id))).toEqual([]);
+});
+
+test('an event that the store refuses is missing from the log, and those after it are not', async () => {
+  const store = openMemoryStore();
+  const { write } = store;
+  store.write = async (changes, by) => {
+    if (changes.some((change) => JSON.stringify(change).includes('refuse me')))
+      throw new StoreConflict('outOfStep', 'refused');
+    await write(changes, by);
+  };
+  const warned: string[] = [];
+  const hub = await beginLife(store, [], undefined, (line) => void warned.push(line));
+  const session = await hub.engine.start({ prompt: 'go', options: {} });
+  const agent = await hub.agent();
+  agent.say(textEvent('refuse me'), textEvent('keep me'));
+  await hub.engine.stored();
+  agent.answer('done');
+  await hub.engine.stored();
+  const { events, lastId, droppedThrough } = await store.events(session.id, { limit: 100 });
+  expect(lastId).toBe(session.log.nextId - 1);
+  expect(JSON.stringify(events)).toContain('keep me');
+  expect(events.some(({ id }) => id === droppedThrough)).toBe(false);
+  expect(warned).toHaveLength(1);
 });
 
 test('a hub whose next life has begun writes no more', async () => {

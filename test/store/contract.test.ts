@@ -268,6 +268,20 @@ describe.each(kinds)('%s', (kind) => {
       await expect(again).rejects.toMatchObject({ conflict: 'outOfStep' });
     });
 
+    test('one whose taker did not hear of it is given again to the same life, and to no other', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub)), put(session('s2', hub))], hub);
+      await store.write([send(command('s1', 'c1')), send(command('s1', 'c2')), send(command('s2', 'c3'))]);
+      await store.takeCommands(hub, 1);
+      expect(await store.takeCommands(hub, 5, new Set(['c1']))).toMatchObject([{ id: 'c3' }]);
+      expect(await store.takeCommands(hub, 5, new Set(['c3']))).toMatchObject([
+        { id: 'c1', progress: { status: 'taken' } },
+      ]);
+      expect(await store.takeCommands(hub, 5, new Set(['c1', 'c3']))).toEqual([]);
+      const other = ref(await store.acquireLease('hub-b', 15_000, {}));
+      expect(await store.takeCommands(other, 5, new Set())).toEqual([]);
+    });
+
     test('a key of the same principal is the same command, for another command it is refused', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub))], hub);
@@ -335,9 +349,11 @@ describe.each(kinds)('%s', (kind) => {
       await store.takeCommands(hub, 1);
       const reborn = ref(await store.acquireLease('hub-a', 15_000, {}));
       expect(await store.command('c1')).toMatchObject({ progress: { status: 'unknown' } });
-      expect(await store.takeCommands(reborn, 5)).toEqual([]);
-      await store.claimSessions(reborn, ['s1']);
+      // Also where nobody has brought the session back yet.
       expect(await store.takeCommands(reborn, 5)).toMatchObject([{ id: 'c2' }]);
+      const failed = { status: 'failed' as const, at: T0, error: 'no' };
+      await store.write([finish('s1', 'c2', failed)], reborn);
+      expect(await store.command('c2')).toMatchObject({ progress: failed });
     });
   });
 

@@ -1,14 +1,16 @@
 /** What only a server can suffer: other hubs, cut connections, restarts. */
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { HubRef } from '../../src/schema/store.ts';
-import type { Store } from '../../src/store/contract.ts';
+import { writeForCertain } from '../../src/store/certain-write.ts';
+import { StoreUncertain, type Store } from '../../src/store/contract.ts';
 import { follow } from '../../src/store/follow.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/open.ts';
 import { MIGRATIONS } from '../../src/store/sql/migrate.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startPostgres, type Postgres } from '../harness/postgres.ts';
+import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { append, command, event, put, send, session } from './rows.ts';
 import { closedAfterwards, withPostgres } from './stores.ts';
 
@@ -142,6 +144,83 @@ test('a lease is renewed while the pool is used up by a write that waits, and af
   });
   await cutConnections();
   await eventually(() => store.renewLease(hub, 15_000, {}).then(Boolean, () => false), { what: 'a new connection' });
+});
+
+test('a lease is renewed in time over a slow line, also with a new connection', async () => {
+  const { hostname, port } = new URL(postgres.url);
+  const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+  onTestFinished(() => proxy.close());
+  const url = new URL(postgres.url);
+  url.port = String(proxy.port);
+  const store = await openAt(freshSchema(), { url: url.href });
+  const hub = await hubOf(store);
+  await store.renewLease(hub, 15_000, {});
+  const renewalMs = async (): Promise<number> => {
+    const begun = performance.now();
+    await store.renewLease(hub, 15_000, { slow: true });
+    return performance.now() - begun;
+  };
+  // 300 ms for each round trip; a lease counts from the beginning of its last renewal, for 6 s.
+  proxy.delay(150);
+  expect(await renewalMs()).toBeLessThan(1_000);
+  proxy.set('refused');
+  await expect(renewalMs()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  proxy.set('open');
+  expect(await renewalMs()).toBeLessThan(3_000);
+  expect(await store.leases()).toMatchObject([{ ...hub, info: { slow: true } }]);
+  proxy.delay(0);
+});
+
+test('a hub whose line dies in the middle of a write keeps the others waiting for seconds, not for as long as that lasts', async () => {
+  const { hostname, port } = new URL(postgres.url);
+  const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+  onTestFinished(() => proxy.close());
+  const url = new URL(postgres.url);
+  url.port = String(proxy.port);
+  const schema = freshSchema();
+  const [dying, other] = [await openAt(schema, { url: url.href }), await openAt(schema, { timeoutMs: 10_000 })];
+  const [hub, second] = [await hubOf(dying), await hubOf(other, 'hub-b')];
+  await withPostgres(postgres.url, async (client) => {
+    await client.query('BEGIN');
+    await client.query(`SELECT * FROM "${schema}".counters FOR UPDATE`);
+    const lost = dying.write([put(session('s1', hub))], hub);
+    await eventually(
+      async () =>
+        (await client.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`)).rowCount,
+      { what: 'the write waits' },
+    );
+    proxy.set('silent');
+    // Now it has what everybody needs, and will never be heard of again.
+    await client.query('ROLLBACK');
+    await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  });
+  await other.write([put(session('s2', second))], second);
+  expect(await other.session('s1')).toBeUndefined();
+  proxy.set('open');
+});
+
+test('a write that is lost in its commit is sent again, which settles that it was stored', async () => {
+  const schema = freshSchema();
+  const store = await openAt(schema, { timeoutMs: 500 });
+  const hub = await hubOf(store);
+  await store.write([put(session('s1', hub))], hub);
+  // It commits after the connection was given up.
+  await withPostgres(postgres.url, (client) =>
+    client.query(`
+      CREATE FUNCTION "${schema}".slowly() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON "${schema}".commands DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION "${schema}".slowly()`),
+  );
+  const failures: unknown[] = [];
+  const write: Store['write'] = (changes, by) =>
+    store.write(changes, by).catch((error: unknown) => {
+      failures.push(error);
+      throw error;
+    });
+  await writeForCertain({ write, subscribe: (wake) => store.subscribe(wake) }, [send(command('s1', 'c1'))]);
+  expect(failures[0]).toBeInstanceOf(StoreUncertain);
+  expect(await store.takeCommands(hub, 5)).toMatchObject([{ id: 'c1' }]);
 });
 
 test('batches that touch the same sessions in different orders all get through', async () => {

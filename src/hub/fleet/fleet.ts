@@ -13,9 +13,15 @@ export interface Fleet {
   runOrders(engine: Engine, log: OrderRunnerOptions['log']): OrderRunner;
 }
 
-export function joinFleet(member: { readonly store: Store; readonly by: HubRef }): Fleet {
+export interface FleetPart {
+  readonly store: Store;
+  readonly by: HubRef;
+  readonly journal: OrderRunnerOptions['journal'];
+}
+
+export function joinFleet(part: FleetPart): Fleet {
   return {
-    others: new StoreFleet(member),
-    runOrders: (engine, log) => new OrderRunner({ ...member, engine, log }),
+    others: new StoreFleet(part),
+    runOrders: (engine, log) => new OrderRunner({ ...part, engine, log }),
   };
 }

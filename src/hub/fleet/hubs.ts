@@ -1,14 +1,5 @@
-import { z } from 'zod';
 import type { Store } from '../../store/contract.ts';
-
-/** What the lease of a hub tells the others. */
-const leaseInfo = z
-  .object({
-    host: z.string(),
-    sharedWorkspace: z.string(),
-    places: z.object({ free: z.number(), max: z.number() }),
-  })
-  .partial();
+import { knownOf, type HubInfo } from '../hub-info.ts';
 
 export interface Hub {
   readonly id: string;
@@ -17,12 +8,12 @@ export interface Hub {
   /** Its lease has expired. */
   readonly isAway: boolean;
   readonly sharesWorkspace: boolean;
-  readonly places: { readonly free: number; readonly max: number };
+  readonly places: HubInfo['places'];
 }
 
 export function hubsOf(leases: Awaited<ReturnType<Store['leases']>>): Hub[] {
   return leases.map(({ hub, expired, info }) => {
-    const { host = hub, sharedWorkspace, places = { free: 0, max: 0 } } = leaseInfo.catch({}).parse(info);
+    const { host, sharedWorkspace, places } = knownOf(hub, info);
     return { id: hub, host, isAway: expired, sharesWorkspace: sharedWorkspace !== undefined, places };
   });
 }

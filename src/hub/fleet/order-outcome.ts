@@ -1,6 +1,8 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { CommandProgress, StoredCommand } from '../../schema/store.ts';
-import { StoreConflict, type Store } from '../../store/contract.ts';
+import { writeForCertain } from '../../store/certain-write.ts';
+import { StoreConflict, StoreUncertain, type Store } from '../../store/contract.ts';
+import { WITHDRAWN } from '../../store/plan.ts';
 import { nextWake } from '../../store/next-wake.ts';
 import { errorFrom, sequelOf, type OrderResult } from './order-record.ts';
 
@@ -10,23 +12,30 @@ const MOST_FAILURES = 3;
 const LONGEST_MS = 600_000;
 /** How long what a person has decided on may take to be done and told. */
 const SEQUEL_MS = 120_000;
+const WHEN_BACK = 'Look at the session when the store is back.';
 
-export interface OrderPatience {
-  /** How long an order may lie in its queue. */
-  readonly untakenMs: number;
-  /** What is thrown when it lay there longer: it was withdrawn, so that nobody takes it later. */
-  readonly notTaken: () => DomainError;
+/** Why an order that nobody has taken in this time is not waited for any longer. */
+type GiveUp = (waitedMs: number) => Promise<NotBegun | undefined>;
+
+/** Puts an order into its queue. */
+export async function giveOrder(store: Store, command: Omit<StoredCommand, 'progress'>): Promise<void> {
+  await writeForCertain(store, [{ type: 'command.add', command }]).catch((error: unknown) => {
+    // Whoever sent it again would have it done twice.
+    throw error instanceof StoreUncertain ? unknown(`${error.message} ${WHEN_BACK}`) : error;
+  });
 }
 
-/** What becomes of an order. */
-export async function outcomeOf(store: Store, id: string, { untakenMs, notTaken }: OrderPatience): Promise<unknown> {
+/** What becomes of an order. One that is given up is withdrawn first, so that nobody takes it later. */
+export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promise<unknown> {
   const begun = performance.now();
   const result = await lookUntil(store, async () => {
     const progress = (await store.command(id))?.progress;
-    const ended = progress && resultOf(progress);
+    if (!progress) throw unknown('The store has lost it.');
+    const ended = resultOf(progress);
     if (ended) return ended;
     const waited = performance.now() - begun;
-    if (progress?.status === 'queued' && waited > untakenMs && (await withdraw(store, id))) throw notTaken();
+    const reason = progress.status === 'queued' ? await giveUp(waited) : undefined;
+    if (reason && (await withdraw(store, id))) throw reason;
     if (waited > LONGEST_MS) throw unknown('It was begun, and has not ended since.');
     return undefined;
   });
@@ -60,7 +69,7 @@ async function lookUntil<T>(store: Store, look: () => Promise<T | undefined>): P
       await woken;
     } catch (error) {
       if (!isAway(error)) throw error;
-      if (++failures >= MOST_FAILURES) throw unknown(`${messageOf(error)} Look at the session when the store is back.`);
+      if (++failures >= MOST_FAILURES) throw unknown(`${messageOf(error)} ${WHEN_BACK}`);
       await woken;
     } finally {
       stop();
@@ -74,7 +83,14 @@ function isAway(error: unknown): boolean {
 }
 
 /** The outcome of an order, as opposed to trouble on the way to it. */
-export class OrderError extends DomainError {}
+class OrderError extends DomainError {}
+
+/** Nobody had begun it, and nobody will. */
+export class NotBegun extends OrderError {
+  constructor(why: string) {
+    super('UNAVAILABLE', why);
+  }
+}
 
 /** False where somebody has taken it in the meantime. */
 async function withdraw(store: Store, commandId: string): Promise<boolean> {
@@ -96,6 +112,8 @@ function resultOf(progress: CommandProgress): OrderResult | undefined {
     case 'done':
       return progress.result as OrderResult;
     case 'failed': {
+      // By a try of ours whose answer was lost.
+      if (progress.error === WITHDRAWN) throw new NotBegun('Nobody has taken it in time. Nothing was done; try again.');
       const { code, message } = errorFrom(progress.error);
       throw new OrderError(code, message);
     }

@@ -4,21 +4,23 @@ import type { Engine } from '../../engine/engine.ts';
 import { presentRules } from '../../engine/session-recall.ts';
 import { messageOf } from '../../errors/errors.ts';
 import type { CommandProgress, HubRef, StoredCommand } from '../../schema/store.ts';
-import { StoreConflict, type Store } from '../../store/contract.ts';
+import type { Store } from '../../store/contract.ts';
 import { settledOrAsked } from '../api/settled-or-asked.ts';
+import type { Journal } from '../journal.ts';
 import { carryOut, mayAskPerson } from './carry-out.ts';
 import { errorText, orderOf, sequelOf, type OrderRecord, type OrderResult } from './order-record.ts';
 
 /** A lost wake-up delays an order by no more than this. */
 const LOOK_EVERY_MS = 1_000;
 const AT_ONCE = 100;
-const RETRY_MS = 500;
 
 export interface OrderRunnerOptions {
   readonly store: Store;
   /** This life of this hub. */
   readonly by: HubRef;
   readonly engine: Engine;
+  /** Stores what happens in the engine, and with it what became of an order. */
+  readonly journal: Pick<Journal, 'finished'>;
   readonly log: (level: 'debug' | 'error', line: string) => void;
 }
 
@@ -29,10 +31,14 @@ export interface OrderRunnerOptions {
 export class OrderRunner {
   readonly #options: OrderRunnerOptions;
   readonly #underWay = new Set<Promise<void>>();
+  /** By id: until it is known to be stored how they ended. */
+  readonly #begun = new Set<string>();
   readonly #unsubscribe: () => void;
   readonly #timer: NodeJS.Timeout;
   #taking: Promise<void> | undefined;
   #isWoken = false;
+  /** An answer of the store was lost: some may have been taken that nobody here knows of. */
+  #isUnsure = false;
   #closed = false;
 
   constructor(options: OrderRunnerOptions) {
@@ -68,9 +74,13 @@ export class OrderRunner {
     const { store, by } = this.#options;
     while (this.#isWoken && !this.#closed) {
       this.#isWoken = false;
-      if (!(await store.hasCommands(by))) continue;
-      const taken = await store.takeCommands(by, AT_ONCE);
+      if (!this.#isUnsure && !(await store.hasCommands(by))) continue;
+      const has = this.#isUnsure ? this.#begun : undefined;
+      this.#isUnsure = true;
+      const taken = await store.takeCommands(by, AT_ONCE, has);
+      this.#isUnsure = false;
       for (const command of taken) {
+        this.#begun.add(command.id);
         const run = this.#run(command)
           .catch((error: unknown) => this.#options.log('error', `order ${command.id}: ${messageOf(error)}`))
           .finally(() => this.#underWay.delete(run));
@@ -97,7 +107,8 @@ export class OrderRunner {
     } catch (error) {
       progress = { status: 'failed', at: now(), error: errorText(error) };
     }
-    await this.#finish(sessionId, id, progress);
+    await this.#options.journal.finished({ type: 'command.finish', sessionId, commandId: id, progress });
+    this.#begun.delete(id);
     if (sequel) await this.#tellSequel(command, sequel);
   }
 
@@ -108,31 +119,10 @@ export class OrderRunner {
       (error: unknown): CommandProgress => ({ status: 'failed', at: Date.now(), error: errorText(error) }),
     );
     const command = { id: sequelOf(id), sessionId: `${sessionId}.then`, principal, body: {}, createdAt: Date.now() };
-    await this.#surely(async () => {
-      await this.#options.store.write([{ type: 'command.add', command }]);
-    });
-    await this.#finish(command.sessionId, command.id, progress);
-  }
-
-  /** What was done is stored first, then that it was. */
-  async #finish(sessionId: string, commandId: string, progress: CommandProgress): Promise<void> {
-    const { store, by, engine } = this.#options;
-    await this.#surely(async () => {
-      await engine.stored();
-      await store.write([{ type: 'command.finish', sessionId, commandId, progress }], by);
-    });
-  }
-
-  /** Until it is stored, or is not this hub's to store any more. */
-  async #surely(write: () => Promise<void>): Promise<void> {
-    while (!this.#closed) {
-      try {
-        return await write();
-      } catch (error) {
-        if (error instanceof StoreConflict) throw error;
-        await delay(RETRY_MS, undefined, { ref: false });
-      }
-    }
+    await this.#options.journal.finished(
+      { type: 'command.add', command },
+      { type: 'command.finish', sessionId: command.sessionId, commandId: command.id, progress },
+    );
   }
 
   #clientFor({ principal, rules }: OrderRecord): EngineClient {

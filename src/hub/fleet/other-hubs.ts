@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type {
+  CanRun,
   DrivenSession,
   Known,
   Order,
@@ -14,11 +15,12 @@ import type { StartRequest } from '../../engine/start-request.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { HubRef, StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
+import { isResting } from '../../store/row-facts.ts';
 import { newCommandId } from '../command-id.ts';
 import { storedEvents } from '../stored-events.ts';
 import { byFreePlaces, describePlaces, hubsOf, type Hub } from './hubs.ts';
 import { orderBody } from './order-record.ts';
-import { OrderError, outcomeOf } from './order-outcome.ts';
+import { giveOrder, NotBegun, outcomeOf } from './order-outcome.ts';
 
 /** Leases are renewed every two seconds; to know them better is of no use. */
 const HUBS_KEPT_MS = 500;
@@ -43,15 +45,15 @@ export class StoreFleet implements OtherHubs {
     this.#by = by;
   }
 
-  async see(id: string, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined> {
+  async see(id: string, canRun: CanRun, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined> {
     const position = (await this.#store.positions([id])).get(id);
     if (position === undefined) return undefined;
-    if (known?.position === position)
-      return (await this.#canTakeOver(known.hub, known.movable)) ? undefined : 'unchanged';
+    if (known?.position === position && !(await this.#isFree(known.hub, known.movable))) return 'unchanged';
     // The row before what belongs to it: whatever it tells of is there then.
     const row = await this.#store.session(id);
     if (!row || row.runsOn.hub === this.#by.hub) return undefined;
-    if (await this.#canTakeOver(row.runsOn.hub, row.movable === true)) return undefined;
+    const isFree = await this.#isFree(row.runsOn.hub, row.movable === true);
+    if (isFree && (await canRun(row))) return undefined;
     const [{ events, lastId, droppedThrough }, requests, messages] = await Promise.all([
       storedEvents(this.#store, id, known?.lastEventId),
       this.#store.inbox({ sessionId: id, limit: 1_000 }),
@@ -60,6 +62,7 @@ export class StoreFleet implements OtherHubs {
     return {
       row,
       position,
+      isForOthers: isFree,
       events,
       lastEventId: lastId,
       droppedThrough,
@@ -73,7 +76,7 @@ export class StoreFleet implements OtherHubs {
     const now = await this.#store.positions([...known.keys()]);
     const changed: string[] = [];
     for (const [id, { position, hub, movable }] of known)
-      if (now.get(id) !== position || (await this.#canTakeOver(hub, movable))) changed.push(id);
+      if (now.get(id) !== position || (await this.#isFree(hub, movable))) changed.push(id);
     return changed;
   }
 
@@ -82,17 +85,31 @@ export class StoreFleet implements OtherHubs {
   }
 
   async carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
-    sessionId: string,
+    { id: sessionId, hub: hubId }: { readonly id: string; readonly hub: string },
     order: Extract<Order, { kind: Kind }>,
     by: OrderedBy,
   ): Promise<OrderOutcomes[Kind]> {
+    const hub = await this.#findHub(hubId);
+    if (hub.isAway) {
+      const row = await this.#leftOn(hub, sessionId);
+      if (row) throw away(row, hub);
+    }
+    checkHoldsNoSecrets(order, hub);
+    const giveUp = async (): Promise<NotBegun | undefined> => {
+      const row = (await this.#findHub(hubId)).isAway ? await this.#leftOn(hub, sessionId) : undefined;
+      if (row?.movable !== true) return row && away(row, hub);
+      // What is unfinished is taken over, and this order with it; what rests is when somebody asks for it.
+      return isResting(row) ? notTaken(hub) : undefined;
+    };
+    const outcome = await this.#send({ sessionId, order, by, hub, giveUp, patienceMs: PATIENCE_MS });
+    return outcome as OrderOutcomes[Kind];
+  }
+
+  /** The session, unless another hub has it by now. */
+  async #leftOn({ id }: Hub, sessionId: string): Promise<StoredSession | undefined> {
     const row = await this.#store.session(sessionId);
     if (!row) throw unknownSession(sessionId);
-    const hub = await this.#findHub(row.runsOn.hub);
-    if (hub.isAway) throw away(row, hub);
-    checkHoldsNoSecrets(order, hub);
-    const outcome = await this.#send({ sessionId, order, by, hub, patienceMs: PATIENCE_MS });
-    return outcome as OrderOutcomes[Kind];
+    return row.runsOn.hub === id ? row : undefined;
   }
 
   async start(request: Omit<StartRequest, 'by' | 'id'>, by: OrderedBy): Promise<DrivenSession | undefined> {
@@ -116,7 +133,7 @@ export class StoreFleet implements OtherHubs {
     );
   }
 
-  async #send({ sessionId, order, by, hub, placedOn, patienceMs }: Sending): Promise<unknown> {
+  async #send({ sessionId, order, by, hub, placedOn, giveUp, patienceMs }: Sending): Promise<unknown> {
     const id = newCommandId(this.#by);
     const command = {
       id,
@@ -126,12 +143,12 @@ export class StoreFleet implements OtherHubs {
       body: orderBody(order, by),
       createdAt: Date.now(),
     };
-    await this.#store.write([{ type: 'command.add', command }]);
-    return outcomeOf(this.#store, id, { untakenMs: patienceMs, notTaken: () => notTaken(hub) });
+    await giveOrder(this.#store, command);
+    return outcomeOf(this.#store, id, async (waitedMs) => (waitedMs > patienceMs ? notTaken(hub) : giveUp?.()));
   }
 
-  /** Its hub is away, and it may run here as well. */
-  async #canTakeOver(hub: string, movable: boolean): Promise<boolean> {
+  /** Its hub is away, and it may run where its directory is shared, as here. */
+  async #isFree(hub: string, movable: boolean): Promise<boolean> {
     return movable && (await this.#findHub(hub)).isAway && (await this.#findHub(this.#by.hub)).sharesWorkspace;
   }
 
@@ -156,21 +173,21 @@ interface Sending {
   readonly hub: Hub;
   readonly placedOn?: string;
   readonly patienceMs: number;
+  /** Before that: why it is of no use to wait. */
+  readonly giveUp?: () => Promise<NotBegun | undefined>;
 }
 
-/** Nobody had begun it, and nobody will. */
-class NotBegun extends OrderError {}
-
-function notTaken({ id, host }: Hub): DomainError {
-  return new NotBegun('UNAVAILABLE', `The hub ${id} on ${host} does not answer. Nothing was done; try again.`);
+function notTaken({ id, host }: Hub): NotBegun {
+  return new NotBegun(`The hub ${id} on ${host} does not answer. Nothing was done; try again.`);
 }
 
-function away({ id, movable }: StoredSession, hub: Hub): DomainError {
+function away({ id, movable }: StoredSession, hub: Hub): NotBegun {
   const until =
-    movable === true ? 'until another hub takes it over, which takes seconds' : 'until that machine is back';
-  return new DomainError(
-    'UNAVAILABLE',
-    `Session ${id} runs on ${hub.host} (hub ${hub.id}), which is away. What is stored of it can be read; wait ${until}.`,
+    movable === true
+      ? 'a hub that may continue it does so when it is asked; this one may not'
+      : 'wait until that machine is back';
+  return new NotBegun(
+    `Session ${id} runs on ${hub.host} (hub ${hub.id}), which is away. Nothing was done. What is stored of it can be read; ${until}.`,
   );
 }
 

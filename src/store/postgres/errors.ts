@@ -1,7 +1,8 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html: lost, refused, out of room, shut down, read-only. */
-const UNAVAILABLE = /^(08|28|3D|53|57P|25006|57014|58|42501)/;
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: lost, refused, out of room, shut down, read-only,
+ * given up. */
+const UNAVAILABLE = /^(08|28|3D|53|57P|25006|25P03|57014|58|42501)/;
 /** Two transactions were in each other's way, or both made the same new row: the second try sees what the first did. */
 const AGAIN = /^(40001|40P01|23505)$/;
 

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { EventBounds, Store } from '../contract.ts';
+import { DomainError } from '../../errors/errors.ts';
+import { StoreUncertain, type EventBounds, type Store } from '../contract.ts';
 import type { Dialect, SqlConnection, SqlRow, SqlValue } from '../sql/connection.ts';
 import { migrate, MIGRATIONS } from '../sql/migrate.ts';
 import { SqlReads } from '../sql/reads.ts';
+import { toLease } from '../sql/rows.ts';
 import { SqlTables } from '../sql/tables.ts';
 import { createStore } from '../store.ts';
 import type { Backend, Durability, Tables } from '../tables.ts';
@@ -29,6 +31,10 @@ export interface PostgresStoreOptions {
 const MAX_TRIES = 8;
 /** What does not wait for others does not wait for a lost connection either. */
 const SIDE_MS = 2_000;
+/** A new connection takes several round trips, also where the line is slow. */
+const SIDE_CONNECT_MS = 3_000;
+/** A hub that hangs, or whose line is dead, must not keep the others waiting for what its transaction holds. */
+const IDLE_IN_TRANSACTION_MS = 3_000;
 /** "ccm store", as a number: any that nobody else uses. */
 const MIGRATION_LOCK = 0x63636d73;
 
@@ -48,7 +54,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const settings: pg.ClientConfig = {
     connectionString: url,
     application_name: 'claude-code-mcp',
-    options: `-c search_path="${schema}"`,
+    options: `-c search_path="${schema}" -c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_MS}`,
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
     keepAlive: true,
@@ -70,6 +76,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const self = randomUUID();
   const wakeUps = new WakeUps();
   const channel = `${schema} stored`;
+  const notify = `SELECT pg_notify(${pg.escapeLiteral(channel)}, ${pg.escapeLiteral(self)})`;
   const listener = new Listener({
     connect: () => new pg.Client(settings),
     channel,
@@ -80,20 +87,34 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
   await listener.start();
 
-  const aside = new SideConnection({
-    connect: () => new pg.Client({ ...settings, connectionTimeoutMillis: SIDE_MS, query_timeout: SIDE_MS }),
-    schema,
-  });
+  const aside = new SideConnection(
+    () =>
+      new pg.Client({
+        ...settings,
+        // A lease is renewed again and again: the next time makes up for one that a power cut takes back.
+        options: '-c synchronous_commit=off',
+        connectionTimeoutMillis: SIDE_CONNECT_MS,
+        query_timeout: SIDE_MS,
+      }),
+  );
+  const renewal = `UPDATE "${schema}".leases
+      SET data = (data::jsonb || jsonb_build_object('info', $4::jsonb, 'expiresAt',
+            $3 + coalesce($5::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)))::text
+    WHERE hub = $1 AND (data::jsonb ->> 'fence')::bigint = $2 RETURNING data`;
+  const renewLease: Backend['renewLease'] = async ({ hub, fence }, ttlMs, info) => {
+    const values = [hub, fence, ttlMs, JSON.stringify(info), now?.() ?? null];
+    const [row] = await asked(aside.query<SqlRow>(renewal, values));
+    return row && toLease(row);
+  };
 
   const transactOnce = async <T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T> => {
     const client = await connected(pool);
     let failure: Error | undefined;
     try {
-      await asked(client.query('BEGIN'));
-      if (durability !== 'durable') await asked(client.query('SET LOCAL synchronous_commit = off'));
+      // Each a round trip: others wait for this transaction.
+      await asked(client.query(durability === 'durable' ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit = off'));
       const result = await work(new SqlTables(connection(client, now)));
-      if (durability !== 'quiet') await asked(client.query('SELECT pg_notify($1, $2)', [channel, self]));
-      await asked(client.query('COMMIT'));
+      await asked(client.query(durability === 'quiet' ? 'COMMIT' : `${notify}; COMMIT`)).catch(uncertain);
       return result;
     } catch (error) {
       // A connection that cannot undo is not used again, and Postgres undoes what it lost.
@@ -127,7 +148,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     kind: 'postgres',
     reads: new SqlReads(connection(pool, now)),
     transact,
-    transactAside: (work) => asked(aside.transact((client) => work(new SqlTables(connection(client, now))))),
+    renewLease,
     subscribe: (wake) => wakeUps.subscribe(wake),
     close: () => (closed ??= close()),
   };
@@ -177,6 +198,11 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   } catch (error) {
     throw toDomainError(error);
   }
+}
+
+/** Lost in the middle of a commit. */
+function uncertain(error: unknown): never {
+  throw error instanceof DomainError && error.code === 'UNAVAILABLE' ? new StoreUncertain(error) : error;
 }
 
 const numberedTexts = new Map<string, string>();

@@ -1,32 +1,25 @@
 import type pg from 'pg';
 import { SerialQueue } from '../serial-queue.ts';
 
-export interface SideConnectionOptions {
-  readonly connect: () => pg.Client;
-  readonly schema: string;
-}
-
-/** One connection for what must not wait until the pool has one free. Lost or too slow, it is replaced with the next use. */
+/**
+ * One connection for what must not wait until the pool has one free. Lost or too slow, it is replaced with the next use.
+ * Each use is one statement, and so one round trip: on a slow line several would take longer than what it is for.
+ */
 export class SideConnection {
-  readonly #options: SideConnectionOptions;
+  readonly #connect: () => pg.Client;
   readonly #queue = new SerialQueue();
   #client: pg.Client | undefined;
   #closed = false;
 
-  constructor(options: SideConnectionOptions) {
-    this.#options = options;
+  constructor(connect: () => pg.Client) {
+    this.#connect = connect;
   }
 
-  transact<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  query<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#queue.run(async () => {
       const client = await this.#connected();
       try {
-        await client.query('BEGIN');
-        // It is done again and again: the next one makes up for one that a power cut takes back.
-        await client.query('SET LOCAL synchronous_commit = off');
-        const result = await work(client);
-        await client.query('COMMIT');
-        return result;
+        return (await client.query<Row>(text, values)).rows;
       } catch (error) {
         // Whatever it was, a new connection begins with nothing left over.
         this.#drop(client);
@@ -44,12 +37,11 @@ export class SideConnection {
   async #connected(): Promise<pg.Client> {
     if (this.#client) return this.#client;
     if (this.#closed) throw new Error('The store is closed.');
-    const client = this.#options.connect();
+    const client = this.#connect();
     client.on('error', () => this.#drop(client));
     client.on('end', () => this.#drop(client));
     try {
       await client.connect();
-      await client.query(`SET search_path TO "${this.#options.schema}"`);
     } catch (error) {
       this.#drop(client);
       throw error;

@@ -107,12 +107,12 @@ export class SqlReads implements StoreReads, TranscriptReads {
     return toPage(await this.#all(toRequest, text, ...where.values, limit + 1), limit, creationEnd);
   }
 
-  async hasCommands({ hub, fence }: HubRef): Promise<boolean> {
+  async hasCommands({ hub }: HubRef): Promise<boolean> {
     const rows = await this.#sql.query(
       `SELECT 1 AS there FROM commands c LEFT JOIN sessions s ON s.id = c.session_id
         WHERE c.status = 'queued' AND c.done_at IS NULL
-          AND ((s.hub = ? AND s.fence = ?) OR (s.id IS NULL AND c.placed_on = ?)) LIMIT 1`,
-      [hub, fence, hub],
+          AND (s.hub = ? OR (s.id IS NULL AND c.placed_on = ?)) LIMIT 1`,
+      [hub, hub],
     );
     return rows.length > 0;
   }

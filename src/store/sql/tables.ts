@@ -44,7 +44,7 @@ const TOKEN_COLUMNS = ['id', 'hash', 'dead_at', 'data'] as const;
 const NEXT_COMMANDS = `
   SELECT c.data FROM commands c LEFT JOIN sessions s ON s.id = c.session_id
    WHERE c.status = 'queued'
-     AND ((s.hub = ? AND s.fence = ?) OR (s.id IS NULL AND c.placed_on = ?))
+     AND (s.hub = ? OR (s.id IS NULL AND c.placed_on = ?))
      AND NOT EXISTS (
        SELECT 1 FROM commands b
         WHERE b.session_id = c.session_id AND b.done_at IS NULL AND (b.status = 'taken' OR b.position < c.position))
@@ -166,9 +166,9 @@ export class SqlTables implements Tables {
     return (await this.#byIds('SELECT data FROM sessions', new Set(ids))).map(toSession);
   }
 
-  async nextCommands({ hub, fence }: HubRef, limit: number): Promise<StoredCommand[]> {
+  async nextCommands({ hub }: HubRef, limit: number): Promise<StoredCommand[]> {
     const text = NEXT_COMMANDS + this.#sql.dialect.lock.skipTaken('c');
-    return (await this.#sql.query(text, [hub, fence, hub, limit])).map(toCommand);
+    return (await this.#sql.query(text, [hub, hub, limit])).map(toCommand);
   }
 
   async commandsTakenBy(hub: string): Promise<StoredCommand[]> {

@@ -1,0 +1,29 @@
+import { DomainError } from '../errors/errors.ts';
+import type { Change } from '../schema/store.ts';
+import { StoreUncertain, type Store } from './contract.ts';
+import { nextWake } from './next-wake.ts';
+
+const MOST_TRIES = 4;
+
+/**
+ * Sends a write whose answer was lost again, so that whoever made it knows whether it is stored. Where the store stays
+ * away, it rejects with `StoreUncertain`; any other error means that nothing was stored.
+ */
+export async function writeForCertain(
+  store: Pick<Store, 'write' | 'subscribe'>,
+  changes: readonly Change[],
+): Promise<void> {
+  let uncertain: StoreUncertain | undefined;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await store.write(changes);
+    } catch (error) {
+      if (error instanceof StoreUncertain) uncertain = error;
+      if (!uncertain || !(error instanceof DomainError) || error.code !== 'UNAVAILABLE') throw error;
+      if (tries === MOST_TRIES) throw uncertain;
+    }
+    const { woken, stop } = nextWake(store);
+    await woken;
+    stop();
+  }
+}
