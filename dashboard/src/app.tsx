@@ -173,7 +173,7 @@ function ConnectionStatus() {
           ? 'Catching up'
           : `Offline since ${clockTime(connection.since, now.value)}`;
   const title =
-    connection.state === 'offline' ? `${exactTime(connection.since)}. The page tries again by itself.` : undefined;
+    connection.state === 'offline' ? `${exactTime(connection.since)}. The page keeps trying to reconnect.` : undefined;
   return (
     <div class={`connection connection-${connection.state.replace(' ', '-')}`} role="status" title={title}>
       <svg viewBox="0 0 16 16" width="10" height="10" aria-hidden="true" focusable="false">

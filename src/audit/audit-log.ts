@@ -136,7 +136,7 @@ class AuditLog implements Audit {
     const whole = wholeLines(lines, written - lead.length);
     if (whole > 0) this.#dropped -= dropped;
     batch.lines.splice(0, whole);
-    return batch.lines.length === 0 ? undefined : 'only a part could be written; the disk may be full';
+    return batch.lines.length === 0 ? undefined : 'only part of it could be written; the disk may be full';
   }
 
   #forgetOldest(): void {

@@ -8,7 +8,7 @@ import { defaultStateDir, thisHost, type Host } from '../config/host.ts';
 import { isSupportedNode, NODE_RANGE } from '../config/node-version.ts';
 
 if (!isSupportedNode(process.versions.node)) {
-  process.stderr.write(`claude-code-mcp needs Node ${NODE_RANGE}; this is ${process.versions.node}.\n`);
+  process.stderr.write(`claude-code-mcp requires Node ${NODE_RANGE}; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else {
   const host = thisHost();

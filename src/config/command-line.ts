@@ -5,11 +5,11 @@ import { flagOf, rowOf, SETTING_KEYS, type SettingKey } from './settings-table.t
 export const COMMANDS = {
   serve: 'serve MCP over stdin and stdout (the default)',
   hub: 'keep sessions for all clients of this user',
-  doctor: 'check this machine and say what to fix',
+  doctor: 'check this machine and report what to fix',
   demo: 'run a complete task with a scripted model: no key, no network',
   audit: 'show what was done and who decided it',
-  token: 'create, list or revoke the tokens of programs that use the hub',
-  worktrees: 'list the git worktrees of sessions, and prune those that are merged',
+  token: 'create, list or revoke tokens for programs that use the hub',
+  worktrees: 'list the git worktrees of sessions, and prune merged ones',
   install: 'add this server to the configuration of an MCP client',
   uninstall: 'remove it again',
 } as const;

@@ -20,7 +20,7 @@ export function findGitBash(
   if (platform !== 'win32') return { kind: 'not needed' };
   const file = configured === undefined ? candidates(env).find(exists) : exists(configured) ? configured : undefined;
   if (file !== undefined) return { kind: 'found', file };
-  const problem = configured === undefined ? 'bash.exe was not found' : `there is no ${configured}`;
+  const problem = configured === undefined ? 'bash.exe was not found' : `${configured} does not exist`;
   return { kind: 'missing', problem, remedy: GIT_BASH_REMEDY };
 }
 

@@ -65,7 +65,7 @@ export function loadSettings(
   const written = Object.fromEntries(values) as SettingsAsWritten;
   if (written.sharedWorkspace !== undefined && written.store === undefined)
     throw new SettingsError(
-      `${flagOf('sharedWorkspace')} is for hubs that share a store; give the same ${flagOf('store')} postgres://… to each of them, or leave it out.`,
+      `${flagOf('sharedWorkspace')} is for hubs that share a store; pass the same ${flagOf('store')} postgres://… to each of them, or leave it out.`,
     );
   const stateDir = written.stateDir ?? defaultStateDir(host);
   const { depth, limit } = depthFrom(host.env);

@@ -5,7 +5,7 @@ import { findProgram } from './setting-kinds.ts';
 const LINUX_PROGRAMS = { bwrap: 'bubblewrap', socat: 'socat' } as const;
 
 export const SANDBOX_REMEDY =
-  'Install the packages bubblewrap and socat (Debian and Ubuntu: apt-get install bubblewrap socat), or switch CLAUDE_CODE_MCP_SANDBOX off.';
+  'Install the packages bubblewrap and socat (Debian and Ubuntu: apt-get install bubblewrap socat), or turn CLAUDE_CODE_MCP_SANDBOX off.';
 
 /** The packages that the sandbox still needs on this machine. */
 export function missingSandboxPackages(host: Pick<Host, 'env' | 'platform'>): string[] {

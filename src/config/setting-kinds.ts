@@ -155,11 +155,11 @@ export const directory: Kind<string> = {
 
 /** An empty list is refused: for a limit, "no directory named" must never come to mean "any directory". */
 export const directories: Kind<readonly string[]> = {
-  accepts: `existing directories with ":" (";" on Windows), commas or line breaks between them`,
+  accepts: `existing directories, separated by ":" (";" on Windows), commas or line breaks`,
   placeholder: 'dirs',
   parse(text, host) {
     const written = directoriesIn(text, host);
-    if (written.length === 0) return { problem: 'it names no directory' };
+    if (written.length === 0) return { problem: 'it contains no directory' };
     const real: string[] = [];
     for (const directory of written) {
       const resolved = realDirectory(absolutePath(directory, host));
@@ -192,7 +192,7 @@ function realDirectory(directory: string): string | undefined {
 }
 
 export const names: Kind<readonly string[]> = {
-  accepts: 'names with commas between them',
+  accepts: 'comma-separated names',
   placeholder: 'names',
   parse(text) {
     const value = text
@@ -209,24 +209,24 @@ const HOST = /^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9
 /** A misspelt host must not open more than was meant: no address of a page, no lone `*`. */
 export const hosts: Kind<readonly string[]> = {
   ...names,
-  accepts: 'host names with commas between them, such as registry.npmjs.org,*.github.com',
+  accepts: 'comma-separated host names, such as registry.npmjs.org,*.github.com',
   placeholder: 'hosts',
   parse(text, host) {
     const parsed = names.parse(text, host);
     const bad = 'value' in parsed ? parsed.value.find((name) => !HOST.test(name)) : undefined;
-    return bad === undefined ? parsed : { problem: `${quote(bad)} is not the name of a host` };
+    return bad === undefined ? parsed : { problem: `${quote(bad)} is not a valid host name` };
   },
 };
 
 export const text: Kind<string> = {
-  accepts: 'a text that is not blank',
+  accepts: 'non-blank text',
   placeholder: 'text',
   parse: (written) => (written.trim() === '' ? REJECTED : { value: written.trim() }),
   format: String,
 };
 
 export const secret: Kind<string> = {
-  accepts: 'a text that is not blank',
+  accepts: 'non-blank text',
   placeholder: 'secret',
   isSecret: true,
   parse: (text) => (text.trim() === '' ? REJECTED : { value: text }),

@@ -51,13 +51,13 @@ export const SETTINGS_TABLE = {
     default: undefined,
     defaultInWords: 'the one bundled with the Agent SDK',
     alsoReads: ['CLAUDE_CODE_PATH'],
-    meaning: 'The Claude Code executable to run unless a caller names one.',
+    meaning: 'The Claude Code executable to run unless a caller specifies one.',
   }),
   approvals: setting({
     kind: choice(['auto', 'caller', 'human']),
     default: 'auto',
     meaning:
-      'Who may answer what Claude asks: a person by form or the caller by tool (auto), the caller only, or a person only (human).',
+      'Who may answer requests from Claude: a person by form or the caller by tool (auto), the caller only, or a person only (human).',
   }),
   permissionTimeoutMs: setting({
     kind: milliseconds(0),
@@ -75,8 +75,7 @@ export const SETTINGS_TABLE = {
     kind: directories,
     default: undefined,
     defaultInWords: 'any',
-    meaning:
-      'Directories that all work must be inside, with links resolved; ":" (";" on Windows) or a comma separates them.',
+    meaning: 'Directories that sessions may work in, with links resolved; separated by ":" (";" on Windows) or commas.',
   }),
   sandbox: setting({
     kind: onOff,
@@ -115,7 +114,7 @@ export const SETTINGS_TABLE = {
   startTimeoutMs: setting({
     kind: milliseconds(1),
     default: 10_000,
-    meaning: 'How long a session may take to start, unless the caller gives sessionInitTimeoutMs.',
+    meaning: 'How long a session may take to start, unless the caller sets sessionInitTimeoutMs.',
   }),
   maxSessions: setting({
     kind: integer(1, 1000),
@@ -127,13 +126,13 @@ export const SETTINGS_TABLE = {
     kind: dollars,
     default: undefined,
     defaultInWords: 'none',
-    meaning: 'Upper limit and default of what a session may spend.',
+    meaning: 'Maximum and default budget of a session.',
   }),
   maxTurns: setting({
     kind: integer(1, 1_000_000),
     default: undefined,
     defaultInWords: 'none',
-    meaning: 'Upper limit and default of the turns of a session.',
+    meaning: 'Maximum and default number of turns of a session.',
   }),
   maxDepth: setting({
     kind: integer(0, 100),
@@ -154,7 +153,7 @@ export const SETTINGS_TABLE = {
   sessionTtlMs: setting({
     kind: milliseconds(1),
     default: 1_800_000,
-    meaning: 'How long a session may be idle before the server forgets it; its transcript stays on disk.',
+    meaning: 'How long a session may be idle before the server drops it; its transcript stays on disk.',
   }),
   runningSessionMaxMs: setting({
     kind: milliseconds(1),
@@ -164,7 +163,7 @@ export const SETTINGS_TABLE = {
   cleanupIntervalMs: setting({
     kind: milliseconds(10),
     default: 60_000,
-    meaning: 'How often the server checks for sessions to park, forget or stop.',
+    meaning: 'How often the server checks for sessions to park, drop or stop.',
   }),
   prewarm: setting({
     kind: onOff,
@@ -181,7 +180,7 @@ export const SETTINGS_TABLE = {
     kind: filePath,
     default: undefined,
     defaultInWords: 'worktrees in the state directory',
-    meaning: 'Where git worktrees of sessions are created.',
+    meaning: 'Where the git worktrees of sessions are created.',
   }),
   auditLog: setting({
     kind: filePathOrOff,
@@ -204,26 +203,26 @@ export const SETTINGS_TABLE = {
     }),
     default: 'info',
     alsoReads: ['LOG_LEVEL'],
-    meaning: 'The lowest level of log lines written to stderr.',
+    meaning: 'The minimum level of log lines written to stderr.',
   }),
   gitBashPath: setting({
     kind: filePath,
     default: undefined,
-    defaultInWords: 'looked for in the usual places',
+    defaultInWords: 'searched in the usual places',
     alsoReads: ['CLAUDE_CODE_GIT_BASH_PATH'],
-    meaning: 'On Windows: the path of bash.exe.',
+    meaning: 'On Windows: the path to bash.exe.',
   }),
   hub: setting({
     kind: choice(['auto', 'require', 'off']),
     default: 'auto',
     meaning:
-      "Whether to hand the client over to this user's hub: if one runs (auto), or fail without one (require), or never (off).",
+      "Whether to attach to this user's hub: if one is running (auto), always, failing without one (require), or never (off).",
   }),
   listen: setting({
     kind: listenAddress,
     default: { host: '127.0.0.1', port: 7433 },
     scope: 'hub',
-    meaning: 'Where the hub listens for HTTP; port 0 picks a free one. An address that is not loopback requires TLS.',
+    meaning: 'Where the hub listens for HTTP; port 0 picks a free one. A non-loopback address requires TLS.',
   }),
   tlsCert: setting({
     kind: filePath,
@@ -244,7 +243,7 @@ export const SETTINGS_TABLE = {
     default: undefined,
     defaultInWords: 'none',
     scope: 'hub',
-    meaning: 'The public URL of a reverse proxy that does TLS for the hub.',
+    meaning: 'The public URL of a reverse proxy that terminates TLS for the hub.',
   }),
   oauthIssuer: setting({
     kind: issuerUrl,
@@ -265,7 +264,7 @@ export const SETTINGS_TABLE = {
     default: undefined,
     defaultInWords: 'hub.db in the state directory',
     scope: 'hub',
-    meaning: 'A Postgres database in place of the SQLite file; set it as a variable if it holds a password.',
+    meaning: 'A Postgres database instead of the SQLite file; set it as a variable if it contains a password.',
   }),
   sharedWorkspace: setting({
     kind: directory,
@@ -273,13 +272,13 @@ export const SETTINGS_TABLE = {
     defaultInWords: 'none',
     scope: 'hub',
     meaning:
-      'A directory on a file system that all hubs on the same Postgres share: a session that works in it can be taken over by another of them.',
+      'A directory on a file system that all hubs on the same Postgres share: another hub can take over a session that works in it.',
   }),
   retainDays: setting({
     kind: integer(1, 36_500, 'days'),
     default: 30,
     scope: 'hub',
-    meaning: 'How long the hub remembers a session at rest and its events.',
+    meaning: 'How long the hub keeps an idle session and its events.',
   }),
   retainAuditDays: setting({
     kind: integer(1, 36_500, 'days'),
@@ -292,14 +291,15 @@ export const SETTINGS_TABLE = {
     default: undefined,
     defaultInWords: 'nobody',
     scope: 'hub',
-    meaning: 'Who is told when a session needs someone: a URL to POST to, or a command that gets the note on stdin.',
+    meaning:
+      'Where to send a notification when a session needs attention: a URL to POST to, or a command that reads it from stdin.',
   }),
   notifySecret: setting({
     kind: secret,
     default: undefined,
     defaultInWords: 'none',
     scope: 'hub',
-    meaning: 'Key that signs the notes sent to a URL; set it as a variable.',
+    meaning: 'Key that signs the notifications sent to a URL; set it as a variable.',
   }),
 } as const;
 

@@ -192,7 +192,7 @@ async function answered<T>(what: string, withinMs: number, answer: Promise<T>): 
     timer = setTimeout(() => {
       const seconds = String(withinMs / 1000);
       reject(
-        new DomainError('TIMEOUT', `Claude Code did not react to ${what} within ${seconds} s; cancel the session.`),
+        new DomainError('TIMEOUT', `Claude Code did not respond to ${what} within ${seconds} s; cancel the session.`),
       );
     }, withinMs);
   });

@@ -11,15 +11,15 @@ export function describeRetry(retry: Retry): string {
   const attempt = `attempt ${String(retry.attempt)} of ${String(retry.max_retries)}`;
   if (isLoginRefusal(retry)) {
     return (
-      `The login or key was refused (${reason(retry)}), ${attempt}: ` +
+      `The login or key was rejected (${reason(retry)}), ${attempt}: ` +
       'run `claude` and /login, or correct ANTHROPIC_API_KEY, where the server runs'
     );
   }
   const seconds = Math.max(1, Math.round(retry.retry_delay_ms / 1000));
-  return `The API did not answer (${reason(retry)}): ${attempt} in ${String(seconds)} s`;
+  return `The API did not respond (${reason(retry)}): ${attempt} in ${String(seconds)} s`;
 }
 
 function reason(retry: Retry): string {
   if (retry.error_status !== null) return `${String(retry.error_status)} ${retry.error}`;
-  return retry.error === 'unknown' ? 'the connection broke' : retry.error;
+  return retry.error === 'unknown' ? 'the connection was lost' : retry.error;
 }

@@ -8,7 +8,7 @@ import type { SpareTemplate } from './spare-agent.ts';
 import { SpareKeeper } from './spare-keeper.ts';
 
 const NO_CLAUDE_CODE =
-  'There is no Claude Code: this server was installed without the optional package that brings it. Install Claude Code and set its path where the server is set up (CLAUDE_CODE_MCP_EXECUTABLE), or install the server again with optional dependencies; then start it again.';
+  'Claude Code is not installed: this server was installed without the optional package that contains it. Install Claude Code and set its path where the server is configured (CLAUDE_CODE_MCP_EXECUTABLE), or reinstall the server with optional dependencies; then restart it.';
 
 /** No executable was configured, and the bundled one is missing. */
 function withoutProgram({ options }: AgentLaunch): boolean {

@@ -125,7 +125,7 @@ export class ProcessOwner {
       const roots = (await Promise.all(this.#roots.values())).filter((root) => root !== undefined);
       const problem = await recordOwner(this.#stateDir, this.id, { roots, groups: this.#groups.parent }, this.#system);
       if (problem !== undefined && problem !== this.#told)
-        this.#warn(`The state directory cannot be written, so a crash may leave processes: ${problem}`);
+        this.#warn(`The state directory is not writable, so a crash may leave processes behind: ${problem}`);
       this.#told = problem;
     });
   }

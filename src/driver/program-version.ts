@@ -14,10 +14,10 @@ const known = new Map<string, string>();
 export async function checkTakesPromptsVerbatim(program: string, env: Record<string, string>): Promise<void> {
   const version = await versionOf(program, env);
   if (version !== undefined && !isOlder(version, VERBATIM_PROMPTS_SINCE)) return;
-  const found = version === undefined ? 'does not tell its version' : `is version ${version}`;
+  const found = version === undefined ? 'does not report its version' : `is version ${version}`;
   throw new DomainError(
     'PERMISSION_DENIED',
-    `Prompts must be plain text here, and the Claude Code at ${program} ${found}: only ${VERBATIM_PROMPTS_SINCE} and later keep from running commands and reading files that a prompt names. Update it with "claude update", or use the bundled one.`,
+    `Prompts must be plain text here, and the Claude Code at ${program} ${found}: only ${VERBATIM_PROMPTS_SINCE} and later can be kept from running commands and reading files named in a prompt. Update it with "claude update", or use the bundled one.`,
   );
 }
 

@@ -58,7 +58,11 @@ export class SpareAgent {
         env: this.#child.environment(env, this.sessionId),
         spawnClaudeCodeProcess: (spawnOptions) => this.#child.spawn(spawnOptions),
         canUseTool: async (...asked) =>
-          this.#canUseTool?.(...asked) ?? { behavior: 'deny', message: 'The session has not begun.', interrupt: true },
+          this.#canUseTool?.(...asked) ?? {
+            behavior: 'deny',
+            message: 'The session has not started.',
+            interrupt: true,
+          },
       },
     });
     // Reported by the claim, if there is one.

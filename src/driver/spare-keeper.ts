@@ -106,7 +106,7 @@ export class SpareKeeper {
     const spare = this.#spare;
     this.#spare = undefined;
     if (spare) {
-      this.#options.debug('memory is short: the spare is let go');
+      this.#options.debug('low memory: releasing the spare');
       void spare.stop();
     }
   }

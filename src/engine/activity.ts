@@ -161,7 +161,7 @@ export class Activity {
 
   /** Whatever was still running when the turn ended did not finish. */
   endAll(): void {
-    const unfinished = { isError: true, output: 'It had not finished when the turn ended.' };
+    const unfinished = { isError: true, output: 'It was still running when the turn ended.' };
     for (const { id } of this.toolUses) this.toolEnded(id, unfinished);
   }
 

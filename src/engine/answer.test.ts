@@ -123,7 +123,12 @@ test.each<[string, OpenRequest, Answer, string]>([
     { decision: 'allow', answers: ['red', 'roof'], updatedInput: { questions: [{ question: 'May I?' }] } },
     'must be those asked',
   ],
-  ['answers to what is no question', command, { decision: 'allow', answers: ['yes'] }, 'answers are for questions'],
+  [
+    'answers to what is no question',
+    command,
+    { decision: 'allow', answers: ['yes'] },
+    'answers are only valid for questions',
+  ],
 ])('%s is refused', (_what, request, answer, words) => {
   expect(() => toDecision(request, answer)).toThrow(DomainError);
   expect(() => toDecision(request, answer)).toThrow(words);

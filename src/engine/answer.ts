@@ -50,7 +50,7 @@ export function rightsAsked(
   const warnings = [
     ...lasting.map(
       ({ type, destination }) =>
-        `updatedPermissions: ${type} holds for this session only; an answer changes no lasting settings (${destination}).`,
+        `updatedPermissions: ${type} applies to this session only; an answer does not change persistent settings (${destination}).`,
     ),
     ...(always && request && rules.length === 0
       ? ['always: Claude Code suggests no rule for this request; it was allowed once.']
@@ -87,7 +87,7 @@ function answeredInput(request: OpenRequest, answer: Answer): Record<string, unk
     if (answers !== undefined) {
       throw new DomainError(
         'INVALID_ARGUMENT',
-        `answers are for questions; this request is about ${request.ask.toolName}.`,
+        `answers are only valid for questions; this request is about ${request.ask.toolName}.`,
       );
     }
     return updatedInput;
@@ -106,7 +106,7 @@ function answeredInput(request: OpenRequest, answer: Answer): Record<string, unk
     );
   }
   if (!isDeepStrictEqual(settled, other)) {
-    throw new DomainError('INVALID_ARGUMENT', 'answers and updatedInput.answers differ; give one of them.');
+    throw new DomainError('INVALID_ARGUMENT', 'answers and updatedInput.answers differ; give only one.');
   }
   return { ...request.ask.input, ...rest, answers: settled };
 }
@@ -134,7 +134,7 @@ function fromList(questions: string[], answers: unknown[]): [string, unknown][] 
     throw new DomainError(
       'INVALID_ARGUMENT',
       `${String(answers.length)} answer(s) for ${String(questions.length)} question(s): ${quoted(questions)}. ` +
-        'Give several labels for one question as a list of their own.',
+        'Give multiple labels for one question as a nested list.',
     );
   }
   return questions.map((question, index) => [question, answers[index]]);

@@ -101,7 +101,7 @@ export class Approvals {
   /** Whether the person at this client may decide, as in a form that was shown there. */
   checkPersonMayAnswer(client: ConnectedClient, session: AskingSession): void {
     if (client.principal.id === session.owner.id && this.#personDecides(session, client)) return;
-    throw new DomainError('PERMISSION_DENIED', 'The answer of a form on this connection does not decide here.');
+    throw new DomainError('PERMISSION_DENIED', 'A form answer on this connection does not count as a decision.');
   }
 
   // ── who can be asked ───────────────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +221,7 @@ export class Approvals {
   #leaveToCaller(session: AskingSession, request: OpenRequest, why: string): void {
     if (this.#unanswerable === 'kept' || this.callerDecides(session)) return;
     if (session.findRequest(request.id) !== request) return;
-    const message = `Only a person may decide this here, and ${why}. It was not refused by a person: go on without it if you can, or say what you need and stop.`;
+    const message = `Only a person may decide this here, and ${why}. No person refused it: continue without it if you can, or say what you need and stop.`;
     session.decide(request.id, { behavior: 'deny', message }, 'policy');
   }
 

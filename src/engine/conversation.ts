@@ -408,7 +408,7 @@ export class Conversation {
   }
 
   #meansNothing(event: StateEvent): false {
-    this.#services.debug(`session ${this.id}: ${event} means nothing while ${this.state}`);
+    this.#services.debug(`session ${this.id}: unexpected ${event} while ${this.state}`);
     return false;
   }
 }

@@ -25,7 +25,7 @@ export class Directories {
     if (base === undefined && !path.isAbsolute(given))
       throw new DomainError(
         'INVALID_ARGUMENT',
-        `${what}: ${given} is relative, and there is nothing to begin from; give the whole path.`,
+        `${what}: ${given} is relative, and there is no base directory; give the full path.`,
       );
     const absolute = path.resolve(base ?? path.sep, given);
     // First of all, so that a caller cannot find out what there is elsewhere.
@@ -45,7 +45,7 @@ export class Directories {
     if (given.trim() !== given || given.startsWith('~') || hasControlCharacter(given)) {
       throw new DomainError(
         'PERMISSION_DENIED',
-        `${what}: ${JSON.stringify(given)} is not a plain path. Directories are limited here (CLAUDE_CODE_MCP_ALLOWED_DIRS): write it without "~" and surrounding space.`,
+        `${what}: ${JSON.stringify(given)} is not a plain path. Directories are limited here (CLAUDE_CODE_MCP_ALLOWED_DIRS): write it without "~" or surrounding spaces.`,
       );
     }
     const absolute = path.resolve(base, given);
@@ -72,7 +72,7 @@ export class Directories {
     const allowed = this.#allowed?.join(', ') ?? '';
     throw new DomainError(
       'PERMISSION_DENIED',
-      `${what}: ${directory} lies outside the directories the operator allows (CLAUDE_CODE_MCP_ALLOWED_DIRS): ${allowed}.`,
+      `${what}: ${directory} is outside the directories the operator allows (CLAUDE_CODE_MCP_ALLOWED_DIRS): ${allowed}.`,
     );
   }
 
@@ -82,7 +82,7 @@ export class Directories {
     if (this.#stateDir === undefined || !liesIn([realPath(this.#stateDir)], absolute)) return;
     throw new DomainError(
       'PERMISSION_DENIED',
-      `${what}: the server keeps its own files there; name another directory.`,
+      `${what}: the server keeps its own files there; choose another directory.`,
     );
   }
 }

@@ -46,11 +46,11 @@ export class DiskResumes {
     if (disk.kind === 'token') checkMayResume(settings, sessionId, disk.token);
     await registry.departed(sessionId);
     const found = await services.transcripts.find(sessionId);
-    if (!found) throw notFound(sessionId, 'Claude Code keeps no session of this id on this machine.');
+    if (!found) throw notFound(sessionId, 'Claude Code has no session with this id on this machine.');
     if (disk.options.cwd === undefined && found.cwd === undefined)
       throw new DomainError(
         'INVALID_ARGUMENT',
-        'The transcript does not tell the directory of the session: give its cwd if the tool takes one, or start a new session there.',
+        'The transcript does not contain the session’s directory: pass cwd if the tool accepts it, or start a new session there.',
       );
     const worktree = disk.options.cwd === undefined ? await this.#worktreeOf(sessionId, found.cwd) : undefined;
     // The checkout is what has to be allowed; the worktree is the session's own.

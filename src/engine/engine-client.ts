@@ -331,5 +331,5 @@ export class EngineClient {
 const MOST_LISTED = 100;
 
 function noDiskLists(): DomainError {
-  return new DomainError('PERMISSION_DENIED', 'Only the user this server runs as may list the sessions on its disk.');
+  return new DomainError('PERMISSION_DENIED', 'Only the user this server runs as may list the sessions on disk.');
 }

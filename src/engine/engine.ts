@@ -212,7 +212,7 @@ export class Engine {
     if (known.state === 'cancelled')
       throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
     if (Object.keys(request.disk.options).length > 0)
-      known.warnings.push('diskResumeConfig was not used: the session is not on disk only, and keeps its options.');
+      known.warnings.push('diskResumeConfig was ignored: the session is in memory and keeps its options.');
     if (request.fork === true) return this.#fork(known, request);
     checkFree(known, request);
     await known.oneReplyAtATime(async () => {
@@ -259,7 +259,7 @@ export class Engine {
     if (session.options.enableFileCheckpointing !== true) {
       throw new DomainError(
         'INVALID_ARGUMENT',
-        'The session keeps no checkpoints; start it with advanced.enableFileCheckpointing.',
+        'The session has no checkpoints; start it with advanced.enableFileCheckpointing.',
       );
     }
     this.#host.checkDirectory(session);
@@ -343,7 +343,7 @@ export class Engine {
     if (!session.persists) {
       throw new DomainError(
         'SESSION_NOT_FOUND',
-        'The process of this session has ended and it keeps no transcript (persistSession:false).',
+        'The process of this session has ended and it has no transcript (persistSession:false).',
       );
     }
     this.#rulesOf(request.by).policy.checkDepth();

@@ -68,7 +68,7 @@ export class FileTrail {
     const now = await stateOf(known.path);
     const changed = now.bytes !== known.last.bytes || known.foreignSince >= (this.#messages.get(toMessage) ?? 0);
     if (!changed) return undefined;
-    return now.bytes === ABSENT.bytes ? 'removed since' : 'changed since by somebody else or by a command';
+    return now.bytes === ABSENT.bytes ? 'removed since' : 'changed since by someone else or by a command';
   }
 
   #saw(file: Tracked, now: FileState, message: number): void {

@@ -5,7 +5,7 @@ import { summarizeTool } from './tool-summary.ts';
 /** Claude Code (2.1.325) resumes with the call unanswered; these words take the place of the answer. */
 export function handoverText(lines: readonly string[], undelivered: readonly string[] = []): string {
   return [
-    'The program that runs you was stopped while you waited for an answer. This was decided since:',
+    'Your process was stopped while you waited for an answer. These decisions were made in the meantime:',
     ...lines.map((line) => `- ${line}`),
     'Continue with the task from here.',
     ...undelivered.map((text) => `\n${text}`),
@@ -17,17 +17,17 @@ export function handoverLine({ ask, kind }: Pick<OpenRequest, 'ask' | 'kind'>, d
   const summary = summarizeTool(ask.toolName, ask.input);
   const call = summary === '' ? ask.toolName : `${ask.toolName} (${summary})`;
   const orphan =
-    ask.agentId === undefined ? '' : ' A sub-agent asked for it and ended with the program: it is yours to do now.';
+    ask.agentId === undefined ? '' : ' A sub-agent asked for it and ended with the process: do it yourself now.';
   if (decision.behavior === 'deny') return `${call} was refused: ${decision.message}${orphan}`;
   if (kind === 'user_question') {
     const answers = decision.updatedInput?.['answers'] ?? decision.updatedInput ?? {};
     return `${call} was answered: ${JSON.stringify(answers)}${orphan}`;
   }
-  const changed = decision.updatedInput ? ' It will run with the changes that whoever allowed it made.' : '';
-  return `${call} was allowed. Make exactly the same call again, with the same input: it will run without another question.${changed}${orphan}`;
+  const changed = decision.updatedInput ? ' It will run with the changes made by whoever allowed it.' : '';
+  return `${call} was allowed. Make exactly the same call again, with the same input: it will run without asking again.${changed}${orphan}`;
 }
 
 /** What a result says of calls that were allowed and not made again. */
 export function lapsedText(tools: readonly string[]): string {
-  return `Allowed while the session was stopped, but not done again: ${tools.join(', ')}. It has to be asked for again.`;
+  return `Allowed while the session was stopped, but not repeated: ${tools.join(', ')}. Ask for permission again if it is still needed.`;
 }

@@ -105,7 +105,7 @@ const untrustedLeftOut: Imposition = ({ approvals }, launch, { trusted }) => {
 };
 
 function untrusted(directory: string): string {
-  return `${directory} has not been trusted in Claude Code by a person: its settings, hooks, rules, skills and MCP servers were left out, only those of the user count. To use them, run claude there once and accept the question, or have the operator allow the directory (CLAUDE_CODE_MCP_ALLOWED_DIRS).`;
+  return `${directory} is not trusted in Claude Code: its settings, hooks, rules, skills and MCP servers were skipped, and only the user’s own apply. To use them, run claude there once and accept the trust dialog, or have the operator allow the directory (CLAUDE_CODE_MCP_ALLOWED_DIRS).`;
 }
 
 /**

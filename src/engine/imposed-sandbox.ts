@@ -66,7 +66,7 @@ export function checkSandboxPackages(env: NodeJS.ProcessEnv): void {
   if (missing.length === 0) return;
   throw new DomainError(
     'INTERNAL',
-    `The session is not started, because its commands cannot be sandboxed: ${missing.join(' and ')} is not installed. ${SANDBOX_REMEDY}`,
+    `The session was not started because its commands cannot be sandboxed: ${missing.join(' and ')} is not installed. ${SANDBOX_REMEDY}`,
   );
 }
 

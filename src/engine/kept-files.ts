@@ -64,7 +64,7 @@ async function putBack(aside: string, kept: readonly Kept[]): Promise<void> {
   } catch (error) {
     throw new DomainError(
       'INTERNAL',
-      `A file that should have been left alone could not be put back as it was (${messageOf(error)}); copies are in ${aside}.`,
+      `A file that should have been left alone could not be restored (${messageOf(error)}); copies are in ${aside}.`,
     );
   }
 }
@@ -108,7 +108,10 @@ export async function findKeptFiles(directory: string, isAlive: (pid: number) =>
     for (const { path: file, copy } of read.success ? read.data.files : [])
       if (copy !== undefined && !(await same(file, copy))) changed.push(`${file} (copy: ${copy})`);
     if (changed.length === 0) await rm(aside, { recursive: true, force: true });
-    else lines.push(`A rewind was cut short and may have changed files it should have left: ${changed.join(', ')}`);
+    else
+      lines.push(
+        `A rewind was interrupted and may have changed files it should have left alone: ${changed.join(', ')}`,
+      );
   }
   return lines;
 }

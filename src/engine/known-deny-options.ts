@@ -16,7 +16,7 @@ export function withKnownDenyOptions(settings: Settings): Settings {
     if (OPTION_NAMES.has(name)) return name;
     const nearest = nearestName(name, OPTION_NAMES);
     throw new SettingsError(
-      `CLAUDE_CODE_MCP_DENY_OPTIONS (--deny-options) names ${quote(written)}, which is no option${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
+      `CLAUDE_CODE_MCP_DENY_OPTIONS (--deny-options) names ${quote(written)}, which is not an option${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
     );
   });
   return { ...settings, denyOptions };

@@ -22,7 +22,7 @@ export async function bringMissing(
   if (lacking.length > 0)
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `Session ${session.id} needs ${lacking.join(', ')} again: secrets are not stored. Bring the options in diskResumeConfig, and variables with a client that has them in its environment.`,
+      `Session ${session.id} needs ${lacking.join(', ')} again: secrets are not stored. Pass the options in diskResumeConfig; for variables, use a client that has them in its environment.`,
     );
   // Held to the same rules as at the start: they need not be what they were then.
   const { worktree, options, rules } = session;

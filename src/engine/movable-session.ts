@@ -35,7 +35,7 @@ export abstract class MovableSession extends SessionFacts {
   /** Another hub could not continue it from here on: it stays with this machine. */
   stays(reason: string): void {
     if (!this.mobility.stays()) return;
-    this.services.debug(`session ${this.id} stays with this machine: ${reason}`);
+    this.services.debug(`session ${this.id} stays on this machine: ${reason}`);
     this.notices.tell({ kind: 'changed' });
     // Until others can read that it stays, they may take it over: until then its process ends with the lease.
     this.services.stored?.().then(

@@ -69,7 +69,7 @@ export class Policy {
   #ownDirectory(): string {
     const { own } = this.directories;
     if (own === undefined)
-      throw new DomainError('INVALID_ARGUMENT', 'cwd: name the directory that the session works in.');
+      throw new DomainError('INVALID_ARGUMENT', 'cwd: specify the directory that the session works in.');
     return own;
   }
 
@@ -91,7 +91,7 @@ export class Policy {
     if (depth < maxDepth) return;
     throw new DomainError(
       'PERMISSION_DENIED',
-      `This server runs inside ${String(depth)} session(s) of servers like it; the operator allows ${String(maxDepth)} (CLAUDE_CODE_MCP_MAX_DEPTH).`,
+      `This server is nested inside ${String(depth)} session(s); the operator allows ${String(maxDepth)} (CLAUDE_CODE_MCP_MAX_DEPTH).`,
     );
   }
 
@@ -105,7 +105,7 @@ export class Policy {
     if (mode !== 'bypassPermissions' || this.#settings.allowBypass) return;
     throw new DomainError(
       'PERMISSION_DENIED',
-      'permissionMode "bypassPermissions" is switched off; the operator can allow it with CLAUDE_CODE_MCP_ALLOW_BYPASS=1.',
+      'permissionMode "bypassPermissions" is disabled; the operator can allow it with CLAUDE_CODE_MCP_ALLOW_BYPASS=1.',
     );
   }
 
@@ -135,7 +135,7 @@ export class Policy {
     if (this.#settings.allowSensitiveSessionDetails) return;
     throw new DomainError(
       'PERMISSION_DENIED',
-      'includeSensitive is switched off by the operator (CLAUDE_CODE_MCP_ALLOW_SENSITIVE_SESSION_DETAILS=0).',
+      'includeSensitive is disabled by the operator (CLAUDE_CODE_MCP_ALLOW_SENSITIVE_SESSION_DETAILS=0).',
     );
   }
 
@@ -144,7 +144,7 @@ export class Policy {
     if (name === 'verbatimPrompts' && asked.verbatimPrompts === false && drawsLimits(this.#settings)) {
       throw new DomainError(
         'PERMISSION_DENIED',
-        'verbatimPrompts: prompts are plain text here, because the operator has set limits that commands in them would get around; leave it out.',
+        'verbatimPrompts: prompts are plain text here, because commands in them would get around limits set by the operator; omit it.',
       );
     }
     if (this.#callersDecide || name === 'permissionMode') return;
@@ -167,7 +167,7 @@ export class Policy {
     if (prompts.length > 0 && drawsLimits(this.#settings)) {
       throw new DomainError(
         'PERMISSION_DENIED',
-        'agents: initialPrompt could hold commands, which prompts may not here because the operator has set limits; put it into the prompt.',
+        'agents: initialPrompt could contain commands, which are not allowed here because of limits set by the operator; put it into the prompt.',
       );
     }
   }
@@ -178,12 +178,15 @@ export class Policy {
 
   #checkVariable(name: string, reserved: boolean): void {
     if (reserved) {
-      throw new DomainError('PERMISSION_DENIED', `env: ${name} is the operator's to set, where the server is started.`);
+      throw new DomainError(
+        'PERMISSION_DENIED',
+        `env: ${name} can only be set by the operator, where the server is started.`,
+      );
     }
     if (GOES_AROUND_PERMISSIONS.test(name) && !this.#settings.allowBypass) {
       throw new DomainError(
         'PERMISSION_DENIED',
-        `env: ${name} would go around permissions (CLAUDE_CODE_MCP_ALLOW_BYPASS is off).`,
+        `env: ${name} would bypass permissions (CLAUDE_CODE_MCP_ALLOW_BYPASS is off).`,
       );
     }
   }
@@ -213,7 +216,7 @@ export class Policy {
       if (asked !== undefined) return asked;
       throw new DomainError(
         'INTERNAL',
-        `Claude Code is not installed, or this server does not find it: there is no program called ${given} on its PATH. Install Claude Code, or set its whole path where the server is set up (CLAUDE_CODE_MCP_EXECUTABLE); then start the server again.`,
+        `Claude Code is not installed, or this server cannot find it: there is no program called ${given} on its PATH. Install Claude Code, or set its full path where the server is configured (CLAUDE_CODE_MCP_EXECUTABLE); then restart the server.`,
       );
     }
     const absolute = path.resolve(this.directories.own ?? path.sep, given);
@@ -221,11 +224,11 @@ export class Policy {
     if (asked === undefined)
       throw new DomainError(
         'INTERNAL',
-        `The operator's Claude Code (CLAUDE_CODE_MCP_EXECUTABLE) is not at ${given}: install it there, or correct the path where the server is set up.`,
+        `The operator's Claude Code (CLAUDE_CODE_MCP_EXECUTABLE) is not at ${given}: install it there, or correct the path where the server is configured.`,
       );
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `pathToClaudeCodeExecutable: no program at ${given}; leave it out to use the bundled one.`,
+      `pathToClaudeCodeExecutable: no program at ${given}; omit it to use the bundled one.`,
     );
   }
 }
@@ -237,7 +240,7 @@ function isPermissionMode(mode: unknown): mode is PermissionMode {
 /** What the Agent SDK refuses too, but only when the session is already on its way. */
 function checkConflicts({ model, fallbackModel }: SessionOptions): void {
   if (fallbackModel !== undefined && fallbackModel === model)
-    throw new DomainError('INVALID_ARGUMENT', 'fallbackModel: it is the model itself; name another one.');
+    throw new DomainError('INVALID_ARGUMENT', 'fallbackModel: same as the model itself; choose another one.');
 }
 
 /** The option by which a caller could have asked for the same right. */
@@ -261,7 +264,7 @@ function ceiling(name: string, asked: number | undefined, limit: number | undefi
   if (asked !== undefined && asked > limit) {
     throw new DomainError(
       'PERMISSION_DENIED',
-      `${name} ${String(asked)} is above the operator's ceiling of ${String(limit)}.`,
+      `${name} ${String(asked)} exceeds the operator's limit of ${String(limit)}.`,
     );
   }
   return asked ?? limit;
@@ -270,6 +273,6 @@ function ceiling(name: string, asked: number | undefined, limit: number | undefi
 function humanOnly(what: string): DomainError {
   return new DomainError(
     'PERMISSION_DENIED',
-    `${what} grants rights in advance, and here only a person may grant them (CLAUDE_CODE_MCP_APPROVALS=human): leave it out.`,
+    `${what} grants permissions in advance, and only a person may grant them here (CLAUDE_CODE_MCP_APPROVALS=human): omit it.`,
   );
 }

@@ -106,7 +106,7 @@ export class ProcessHolder {
    * when there is none (`settled`); it takes the place before it awaits anything.
    */
   async start({ launch, timeoutMs }: ProcessStart): Promise<void> {
-    if (this.#holding.kind !== 'none') throw new DomainError('INTERNAL', 'The session has a process already.');
+    if (this.#holding.kind !== 'none') throw new DomainError('INTERNAL', 'The session already has a process.');
     const start: Start = {
       reported: deferred(),
       ended: deferred(),
@@ -193,7 +193,7 @@ export class ProcessHolder {
     if (await settledWithin(this.#clock, timeoutMs, reported.promise)) return;
     throw new DomainError(
       'TIMEOUT',
-      `Claude Code did not report its start within ${String(timeoutMs)} ms. Run \`claude-code-mcp doctor\` to see why, or give it longer: sessionInitTimeoutMs where the tool takes it, or CLAUDE_CODE_MCP_START_TIMEOUT_MS where the server is started.`,
+      `Claude Code did not report its start within ${String(timeoutMs)} ms. Run \`claude-code-mcp doctor\` to see why, or raise the timeout: sessionInitTimeoutMs if the tool accepts it, or CLAUDE_CODE_MCP_START_TIMEOUT_MS where the server is started.`,
     );
   }
 

@@ -103,7 +103,7 @@ export class Registry {
     if (!leaving) {
       throw new DomainError(
         'TOO_MANY_SESSIONS',
-        `All ${String(this.#maxProcesses)} sessions are at work. Wait for one, or stop one (the operator sets CLAUDE_CODE_MCP_MAX_SESSIONS).`,
+        `All ${String(this.#maxProcesses)} sessions are busy. Wait for one to finish, or stop one (the operator sets CLAUDE_CODE_MCP_MAX_SESSIONS).`,
       );
     }
     this.#handingOver.add(leaving.session);

@@ -193,7 +193,7 @@ export class RequestBook {
   #expire(id: string, timeoutMs: number): void {
     const message =
       `Nobody answered this request within ${String(Math.round(timeoutMs / 1000))} s. ` +
-      'It was not refused by anybody: go on without it if you can, or say what you need and stop.';
+      'It was not refused: continue without it if you can, or say what you need and stop.';
     this.settle(id, { behavior: 'deny', message }, 'timeout');
   }
 }

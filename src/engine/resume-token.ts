@@ -26,13 +26,13 @@ export function checkMayResume(settings: Settings, sessionId: string, token: str
   if (resumeSecret === undefined) {
     throw new DomainError(
       'PERMISSION_DENIED',
-      'Resuming from disk needs CLAUDE_CODE_MCP_RESUME_SECRET to be set where the server is started.',
+      'Resuming from disk requires CLAUDE_CODE_MCP_RESUME_SECRET to be set where the server is started.',
     );
   }
   if (token === undefined) {
     throw new DomainError(
       'PERMISSION_DENIED',
-      'Resuming from disk needs the resumeToken that was returned when the session was started.',
+      'Resuming from disk requires the resumeToken returned when the session was started.',
     );
   }
   if (!isResumeToken(resumeSecret, sessionId, token)) {

@@ -81,7 +81,7 @@ async function perform(scene: RewindScene, order: RewindOrder, allowed: Readonly
   const files: string[] = [];
   for (const [index, file] of wanted.entries()) {
     if ((await stateOf(file)).bytes === before[index]?.bytes) {
-      left.push({ path: file, why: 'Claude Code did not put it back: a link, or its copy is missing' });
+      left.push({ path: file, why: 'Claude Code did not restore it: it is a link, or its copy is missing' });
       continue;
     }
     files.push(file);
@@ -95,7 +95,7 @@ async function askPerson(scene: RewindScene, { toUserMessage }: RewindOrder, { f
   const opening = `The caller wants to rewind ${String(files.length)} file(s) to what they were before an earlier message.`;
   const decision = await scene.ask(ownAsk('Rewind', input), opening);
   if (decision.behavior === 'deny')
-    throw new DomainError('PERMISSION_DENIED', `Nothing was put back. ${decision.message}`);
+    throw new DomainError('PERMISSION_DENIED', `Nothing was restored. ${decision.message}`);
 }
 
 function checked(report: RewindReport): RewindReport {
@@ -105,8 +105,8 @@ function checked(report: RewindReport): RewindReport {
 
 export function describeRewind({ dryRun, files, left, lines }: RewindOutcome): string {
   const counts = lines ? ` (+${String(lines.insertions)} -${String(lines.deletions)})` : '';
-  const put = `${dryRun ? 'Would put back' : 'Put back'} ${String(files.length)} file(s): ${files.join(', ') || 'none'}${counts}.`;
+  const put = `${dryRun ? 'Would restore' : 'Restored'} ${String(files.length)} file(s): ${files.join(', ') || 'none'}${counts}.`;
   if (left.length === 0) return put;
   const named = left.map(({ path, why }) => `${path} (${why})`).join(', ');
-  return `${put} ${dryRun ? 'Would leave' : 'Left'} ${String(left.length)} as they are: ${named}.`;
+  return `${put} ${dryRun ? 'Would leave' : 'Left'} ${String(left.length)} unchanged: ${named}.`;
 }

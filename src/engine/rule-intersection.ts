@@ -15,7 +15,7 @@ export function intersectRules(hub: RuleSettings, client: RuleSettings): Interse
   const approvals = commonDeciders(hub.approvals, client.approvals);
   if (approvals === undefined)
     return {
-      refusal: `nobody could decide anything: the hub has APPROVALS=${hub.approvals}, this client ${client.approvals}`,
+      refusal: `no one would be allowed to decide: the hub has APPROVALS=${hub.approvals}, this client ${client.approvals}`,
     };
   const allowedDirs = commonDirectories(hub.allowedDirs, client.allowedDirs);
   if (allowedDirs?.length === 0)

@@ -43,29 +43,29 @@ export function checkSandboxEscapes(asked: SessionOptions, settings: Fields, cwd
   for (const name of ['mcpServers', 'plugins'] as const)
     if (Object.keys(asked[name] ?? {}).length > 0) throw escape(name, 'starts programs outside the sandbox');
   if (asked.pathToClaudeCodeExecutable !== undefined)
-    throw escape('pathToClaudeCodeExecutable', 'names the program that makes the sandbox');
+    throw escape('pathToClaudeCodeExecutable', 'names the program that creates the sandbox');
   for (const [name, agent] of Object.entries(asked.agents ?? {}))
     if (AGENT_FIELDS_THAT_RUN.some((field) => field in agent))
       throw escape(`agents: ${name}`, 'starts programs outside the sandbox');
   if (asked.debugFile !== undefined && path.relative(cwd, path.resolve(cwd, asked.debugFile)).startsWith('..'))
-    throw escape('debugFile', `is written outside ${cwd}`);
+    throw escape('debugFile', `is outside ${cwd}`);
   for (const key of Object.keys(settings))
     if (!SETTINGS_THAT_RUN_NOTHING.has(key)) throw escape(`settings: ${key}`, 'can run programs outside the sandbox');
   for (const variable of [...Object.keys(asked.env ?? {}), ...Object.keys(fields(settings['env']))])
     if (STEERS_CLAUDE_CODE.test(variable))
-      throw escape(`env: ${variable}`, 'steers the program that makes the sandbox');
+      throw escape(`env: ${variable}`, 'affects the program that creates the sandbox');
   const allowed = fields(settings['permissions'])['allow'];
   for (const rule of [...(asked.allowedTools ?? []), ...(Array.isArray(allowed) ? (allowed as unknown[]) : [])])
     if (OPENS_THE_SANDBOX.test(String(rule).trim())) throw escape(String(rule), 'opens the sandbox');
   for (const sandbox of [asked.sandbox ?? {}, fields(settings['sandbox'])])
     for (const [key, value] of Object.entries(sandbox))
-      if (NO_WIDER[key]?.(value) !== true) throw escape(`sandbox: ${key}`, 'would make the sandbox wider');
+      if (NO_WIDER[key]?.(value) !== true) throw escape(`sandbox: ${key}`, 'would widen the sandbox');
 }
 
 function escape(what: string, why: string): DomainError {
   return new DomainError(
     'PERMISSION_DENIED',
-    `${what} ${why}. The operator has every session sandboxed (CLAUDE_CODE_MCP_SANDBOX): leave it out.`,
+    `${what} ${why}. The operator requires every session to be sandboxed (CLAUDE_CODE_MCP_SANDBOX): omit it.`,
   );
 }
 

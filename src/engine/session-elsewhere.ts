@@ -38,7 +38,7 @@ export class SessionElsewhere extends Session {
   /** Checked here, counted there: it is settled when the store says so. */
   override respond(requestId: string, answer: Answer, _source: Source, by?: Principal): OpenRequest {
     const { request } = this.conversation.requests.decisionFor(requestId, answer);
-    if (!by) throw new DomainError('INTERNAL', 'An answer that is sent to another hub needs somebody who gave it.');
+    if (!by) throw new DomainError('INTERNAL', 'An answer sent to another hub must say who gave it.');
     this.#sendAnswer(this, requestId, answer, by);
     return request;
   }

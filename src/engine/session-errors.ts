@@ -3,10 +3,10 @@ import type { PermissionMode } from '../schema/session-options.ts';
 import type { Session } from './session.ts';
 
 export function busy(session: Session): DomainError {
-  const why = session.state === 'waiting' ? 'waits for an answer to a request' : 'is working';
+  const why = session.state === 'waiting' ? 'is waiting for an answer to a request' : 'is working';
   return new DomainError(
     'SESSION_BUSY',
-    `Session ${session.id} ${why}. Wait until it is at rest, interrupt it, or have the message queued.`,
+    `Session ${session.id} ${why}. Wait until it is idle, interrupt it, or queue the message.`,
   );
 }
 
@@ -14,7 +14,7 @@ export function busy(session: Session): DomainError {
 export function unknownSession(sessionId: string): DomainError {
   return notFound(
     sessionId,
-    'It is not known to this server: it may have been forgotten after its rest, or belong to another server.',
+    'It is not known to this server: it may have been dropped after being idle, or belong to another server.',
   );
 }
 
@@ -38,21 +38,21 @@ export function heldElsewhere(
 export function outOfTouch(sessionId: string): DomainError {
   return new DomainError(
     'UNAVAILABLE',
-    `This hub has lost touch with the store that it shares: session ${sessionId} may run on another one by now. Try again.`,
+    `This hub has lost contact with the shared store: session ${sessionId} may be running on another hub by now. Try again.`,
   );
 }
 
 export function runsElsewhere(sessionId: string): DomainError {
   return new DomainError(
     'UNAVAILABLE',
-    `Another hub has taken over session ${sessionId}. Try again; if it was this session, see first whether what you sent has arrived.`,
+    `Another hub has taken over session ${sessionId}. Try again, but first check whether your message has arrived.`,
   );
 }
 
 export function cannotSwitch(session: Session, mode: PermissionMode): DomainError {
   return new DomainError(
     'SESSION_BUSY',
-    `Session ${session.id} would have to start again for permissionMode "${mode}", and cannot now: it is working, has tasks in the background or keeps no transcript. Reply when it is at rest, or start a new session.`,
+    `Session ${session.id} would have to be restarted for permissionMode "${mode}", which is not possible now: it is working, has background tasks or has no transcript. Reply when it is idle, or start a new session.`,
   );
 }
 

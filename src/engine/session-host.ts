@@ -215,7 +215,7 @@ export class SessionHost {
       if (session.missing.length > 0)
         throw new DomainError(
           'UNAVAILABLE',
-          `It needs ${session.missing.join(', ')} again, which nobody has brought since the hub was restarted. What was decided is kept until a client connects that has it.`,
+          `It needs ${session.missing.join(', ')} again, which no client has provided since the hub was restarted. Decisions are kept until a client that has it connects.`,
         );
       // The hub may have been given narrower rules since it was started.
       rules.checkMayDrive(session);

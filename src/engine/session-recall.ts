@@ -98,7 +98,7 @@ export class SessionRecall {
     this.#parts.rules.checkMayDrive(session);
     this.#host.checkDirectory(session);
     if (!session.movable)
-      throw new DomainError('UNAVAILABLE', `Session ${row.id} works in a directory that this hub does not share.`);
+      throw new DomainError('UNAVAILABLE', `Session ${row.id} works in a directory that is not shared with this hub.`);
   }
 
   /** What was decided on sessions that lacked their variables, where this connection of their owner brings them. */

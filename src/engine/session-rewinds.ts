@@ -73,7 +73,7 @@ export class SessionRewinds {
     if (isHere) return;
     throw new DomainError(
       'INVALID_ARGUMENT',
-      'Checkpoints do not move: this session came from another machine, and only what it did here can be rewound.',
+      'Checkpoints do not move between machines: this session came from another one, and only changes made here can be rewound.',
     );
   }
 

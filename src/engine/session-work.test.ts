@@ -85,7 +85,7 @@ describe('the report', () => {
       filesChanged: 1,
       insertions: 3,
       deletions: 1,
-      incomplete: 'git took longer than 2 s: files are those that the file tools reported',
+      incomplete: 'git took longer than 2 s: the files are those reported by the file tools',
     });
     evidence.resolve();
     await vi.waitFor(() => expect(work.short([])).toMatchObject({ insertions: 7 }));

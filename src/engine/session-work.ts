@@ -45,7 +45,7 @@ interface Report {
 }
 
 export function withoutWorkspaces(): DomainError {
-  return new DomainError('INTERNAL', 'This engine was set up without workspaces.');
+  return new DomainError('INTERNAL', 'This engine is configured without workspaces.');
 }
 
 /** Where a session works, and what it did there in its last turn. */
@@ -165,7 +165,7 @@ export class SessionWork {
   #fallBack(turn: Turn, calls: readonly ToolCall[], why: string): void {
     if (this.#turn !== turn) return;
     const evidence = { calls, changes: undefined, lastWrite: 0, shared: this.#isShared(turn) };
-    this.#report = { evidence, incomplete: `${why}: files are those that the file tools reported` };
+    this.#report = { evidence, incomplete: `${why}: the files are those reported by the file tools` };
   }
 
   async #collect(turn: Turn, { calls, acted }: TurnFacts): Promise<Report> {

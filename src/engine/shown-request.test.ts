@@ -49,7 +49,7 @@ test.each([
   ['deep inside', { list: [{ text: shownRequest(write).input['content'] }] }],
   ['from another request or an event', { command: `echo '${shorteningMark(123, 'elsewhere')}'` }],
 ])('a shortened text in a changed input is refused, %s', (_when, input) => {
-  expect(() => changedInput(write, input)).toThrow(/shortening mark/);
+  expect(() => changedInput(write, input)).toThrow(/truncation mark/);
 });
 
 test.each([

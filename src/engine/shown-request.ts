@@ -50,8 +50,8 @@ export function changedInput(
   if (stray === undefined) return updatedInput;
   throw new DomainError(
     'INVALID_ARGUMENT',
-    `updatedInput contains the shortening mark "${stray}": it was made from a shortened text, and would run or write that. ` +
-      'Read the request whole first (claude_code_check with responseMode "full", claude_get_status with inputId), or leave updatedInput out to run what was asked.',
+    `updatedInput contains the truncation mark "${stray}": it was made from truncated text, and would run or write that. ` +
+      'Read the full request first (claude_code_check with responseMode "full", claude_get_status with inputId), or omit updatedInput to run the original input.',
   );
 }
 

@@ -16,7 +16,7 @@ export type TurnResult = Pick<
 
 export function lostProcess(exit: AgentExit, undelivered: string[]): TurnResult {
   return failed(
-    `Claude Code ended before its answer (${describeExit(exit)}). A reply resumes the session.${sendAgain(undelivered)}`,
+    `Claude Code exited before it answered (${describeExit(exit)}). A reply resumes the session.${sendAgain(undelivered)}`,
     'process_exited',
   );
 }
@@ -27,7 +27,7 @@ export function startFailed(message: string, undelivered: string[]): TurnResult 
 
 export function endedByForce(undelivered: string[]): TurnResult {
   return failed(
-    `The turn was interrupted; the process did not react and was ended.${sendAgain(undelivered)}`,
+    `The turn was interrupted; the process did not respond and was ended.${sendAgain(undelivered)}`,
     'error_during_execution',
   );
 }
@@ -43,7 +43,7 @@ export function hubStopped(undelivered: string[]): TurnResult {
 }
 
 export function lostTouch(undelivered: string[]): TurnResult {
-  const text = `the hub lost touch with the store while it worked; reply to continue${sendAgain(undelivered)}`;
+  const text = `the hub lost contact with the store while it worked; reply to continue${sendAgain(undelivered)}`;
   return failed(text, 'hub_stopped');
 }
 

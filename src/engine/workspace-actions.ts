@@ -97,7 +97,7 @@ export class WorkspaceActions {
     const opened = await worktrees.find(sessionId);
     const origin = opened?.workspace.projectConfigRoot;
     if (!opened || origin === undefined || !directories.isInside(origin))
-      throw notFound(sessionId, 'It is not known to this server, and no worktree was made for it.');
+      throw notFound(sessionId, 'It is not known to this server, and it has no worktree.');
     return { session: undefined, workspace: opened.workspace, calls: [] };
   }
 
@@ -121,7 +121,7 @@ export class WorkspaceActions {
     const opening =
       toolName === 'Apply'
         ? `The caller wants to apply the work of a session (${String(filesChanged)} file(s), ${lines}) to ${base}.`
-        : `The caller wants to remove a worktree with work that nobody has taken (${String(filesChanged)} file(s), ${lines}). Its branch is kept.`;
+        : `The caller wants to remove a worktree with unmerged work (${String(filesChanged)} file(s), ${lines}). Its branch is kept.`;
     await session.askPerson(toolName, { ...input, branch, base, worktree: path, filesChanged, files: shown }, opening);
     return this.#atRest(sessionId, work);
   }
@@ -138,6 +138,6 @@ const MOST_FILES_SHOWN = 200;
 function nobodyToAsk(sessionId: string): DomainError {
   return new DomainError(
     'PERMISSION_DENIED',
-    `Only a person may decide this (CLAUDE_CODE_MCP_APPROVALS=human), and session ${sessionId} is not running here to ask them: reply to it first.`,
+    `Only a person may decide this (CLAUDE_CODE_MCP_APPROVALS=human), and session ${sessionId} is not running here, so they cannot be asked: reply to it first.`,
   );
 }

@@ -1,48 +1,48 @@
 /** What each code says, and what a caller can do about it; the list of codes and its documentation in one. */
 export const ERRORS = {
   INVALID_ARGUMENT: {
-    meaning: 'A parameter is missing, unknown, of the wrong kind, or does not fit the others.',
+    meaning: 'A parameter is missing, unknown, of the wrong type, or conflicts with others.',
     remedy: 'The message names it, and the nearest known name. Correct the call.',
   },
   SESSION_NOT_FOUND: {
     meaning:
-      'This server does not know the session: it was forgotten after its rest, the server was restarted, or the id is wrong.',
+      'This server does not know the session: it was dropped after being idle, the server was restarted, or the id is wrong.',
     remedy:
-      'List the sessions. One that is still on disk can be resumed: `claude_send_message` does it by itself, `claude_code_reply` where the operator allows it (`ALLOW_DISK_RESUME`, `RESUME_SECRET`).',
+      'List the sessions. One that is still on disk can be resumed: `claude_send_message` does it automatically, `claude_code_reply` if the operator allows it (`ALLOW_DISK_RESUME`, `RESUME_SECRET`).',
   },
   SESSION_BUSY: {
-    meaning: 'The session works or waits for an answer, or another Claude Code on this machine has it open.',
+    meaning: 'The session is working or waiting for an answer, or another Claude Code on this machine has it open.',
     remedy:
-      'Wait, interrupt it, or have the message queued (`whenBusy: "queue"`). If the message names a pid, close the session there, or fork it.',
+      'Wait, interrupt it, or queue the message (`whenBusy: "queue"`). If the message names a pid, close the session there, or fork it.',
   },
   PERMISSION_DENIED: {
-    meaning: 'A rule of the operator forbids it.',
-    remedy: 'The message names the rule. Leave the option out, or ask the operator.',
+    meaning: 'One of the operator’s rules forbids it.',
+    remedy: 'The message names the rule. Omit the option, or ask the operator.',
   },
   PERMISSION_REQUEST_NOT_FOUND: {
-    meaning: 'The request has its outcome: somebody answered it, it expired, or its turn ended. Or it never was.',
-    remedy: 'Look at the session for what is open now.',
+    meaning: 'The request is settled (answered, expired, or its turn ended), or it never existed.',
+    remedy: 'Check the session for its open requests.',
   },
   TOO_MANY_SESSIONS: {
-    meaning: 'As many Claude Code processes as allowed (`MAX_SESSIONS`) are at work.',
-    remedy: 'Wait for one to rest, or cancel one.',
+    meaning: 'The maximum number of Claude Code processes (`MAX_SESSIONS`) is in use.',
+    remedy: 'Wait for a session to finish, or cancel one.',
   },
   TIMEOUT: {
-    meaning: 'Claude Code did not start or react in time.',
+    meaning: 'Claude Code did not start or respond in time.',
     remedy:
       'Run `claude-code-mcp doctor`. On a slow machine raise `sessionInitTimeoutMs` or the operator’s `START_TIMEOUT_MS`.',
   },
   CANCELLED: {
-    meaning: 'The session was cancelled for good, or the server is shutting down.',
+    meaning: 'The session was cancelled, or the server is shutting down.',
     remedy: 'Start a new session.',
   },
   UNAVAILABLE: {
-    meaning: 'Something that the call needs is away: a store, a hub or a machine. Nothing was done.',
+    meaning: 'A store, hub or machine that the call needs is unavailable. Nothing was done.',
     remedy: 'The message names it. Call again when it is back.',
   },
   INTERNAL: {
-    meaning: 'Claude Code could not be run, or the server failed in a way nobody foresaw.',
-    remedy: 'The message has what is known. Run `claude-code-mcp doctor`; if that finds nothing, report it.',
+    meaning: 'Claude Code could not be run, or the server failed unexpectedly.',
+    remedy: 'The message says what is known. Run `claude-code-mcp doctor`; if that finds nothing, report it.',
   },
 } as const satisfies Record<string, { readonly meaning: string; readonly remedy: string }>;
 

@@ -11,5 +11,5 @@ export function runsBelowSession(settings: Settings, platform: NodeJS.Platform =
 
 /** One line for the commands that refuse. */
 export function refusedBelowSession(command: string): string {
-  return `${command} does not run inside a session of Claude Code: what an agent starts must not give it more rights. Run it in a terminal of your own.`;
+  return `${command} does not run inside a session of Claude Code: an agent must not be able to give itself more permissions. Run it in your own terminal.`;
 }

@@ -41,7 +41,7 @@ export interface RunningHub {
   close(): Promise<void>;
 }
 
-const UNPROVEN = 'it cannot tell which process this client is, as where that runs in another container';
+const UNPROVEN = 'it cannot identify the process of this client, for example because it runs in another container';
 
 /** Everything the hub is made of. Throws `HubRunsAlready` if this state directory has one. */
 export async function startHub(settings: Settings, context: HubContext): Promise<RunningHub> {
@@ -73,7 +73,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       now: Date.now,
       log: host.log,
       onFenced: () => {
-        host.log('error', 'another hub has taken over this one’s place in the store; stopping');
+        host.log('error', 'another hub has replaced this one in the store; stopping');
         requestStop('stop');
       },
     });

@@ -14,7 +14,7 @@ export class HubRunsAlready extends Error {
 
   constructor(pid: number, record: HubRecord | undefined) {
     const where = record?.pid === pid ? ` at ${record.url}` : '';
-    super(`a hub runs already (pid ${String(pid)})${where}`);
+    super(`a hub is already running (pid ${String(pid)})${where}`);
     this.pid = pid;
     this.record = record;
   }

@@ -125,9 +125,9 @@ export class Journal implements SessionArchive {
       const lease = (await store.leases()).find(({ hub }) => hub === runsOn.hub);
       const { host } = knownOf(runsOn.hub, lease?.info);
       if (lease?.expired === false)
-        throw new DomainError('UNAVAILABLE', `Session ${id} runs on another hub (${host}); ask there.`);
+        throw new DomainError('UNAVAILABLE', `Session ${id} runs on another hub (${host}); send the call there.`);
       if (movable !== true)
-        throw new DomainError('UNAVAILABLE', `Session ${id} stays with the machine ${host}, which is away.`);
+        throw new DomainError('UNAVAILABLE', `Session ${id} stays on the machine ${host}, which is unavailable.`);
       await this.#engine?.fleet.checkCanRun(known);
     }
     const [row] = await store.claimSessions(by, [id]);
@@ -392,6 +392,6 @@ function eventRow(sessionId: string, { id, type, at, body, original }: SessionEv
 function unavailable(why: string): DomainError {
   return new DomainError(
     'UNAVAILABLE',
-    `The store cannot be reached (${why}). What was done is kept and stored later; try again.`,
+    `The store cannot be reached (${why}). Changes are kept and will be stored later; try again.`,
   );
 }

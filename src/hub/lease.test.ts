@@ -33,7 +33,7 @@ function open(isShared = true): void {
   });
 }
 
-const away = (): Promise<never> => Promise.reject(new DomainError('UNAVAILABLE', 'Postgres is away'));
+const away = (): Promise<never> => Promise.reject(new DomainError('UNAVAILABLE', 'Postgres is unavailable'));
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
 beforeEach(() => {

@@ -125,7 +125,7 @@ export class Lease implements FleetLease {
     }
     if (this.#closed) return true;
     this.#renewedAt = begun;
-    if (this.#isLost) log('warn', 'in touch with the store again');
+    if (this.#isLost) log('warn', 'reconnected to the store');
     this.#isLost = false;
     this.#watchForLoss();
     if (this.held) this.#listener?.onRenewed(this.#heldForMs);
@@ -147,10 +147,7 @@ export class Lease implements FleetLease {
   #lost(): void {
     if (this.#isLost || this.#closed) return;
     this.#isLost = true;
-    this.#options.log(
-      'warn',
-      'the store that other hubs share was not reached in time; sessions that can move are stopped',
-    );
+    this.#options.log('warn', 'the shared store was not reached in time; movable sessions are stopped');
     this.#listener?.onLost();
   }
 }

@@ -50,7 +50,7 @@ function commandTarget(command: string): NotifyTarget {
   return (note, signal) =>
     new Promise((resolve) => {
       const ended = AbortSignal.any([signal, AbortSignal.timeout(COMMAND_PATIENCE_MS)]);
-      if (ended.aborted) return resolve({ ok: false, why: 'the hub stops' });
+      if (ended.aborted) return resolve({ ok: false, why: 'the hub is stopping' });
       // A group of its own, so that what it starts ends with it.
       const isGroup = process.platform !== 'win32';
       const child = spawn(command, { shell: true, stdio: ['pipe', 'ignore', 'ignore'], detached: isGroup });
@@ -70,7 +70,7 @@ function commandTarget(command: string): NotifyTarget {
       child.once('error', (error) => settle({ ok: false, why: messageOf(error).slice(0, LONGEST_REASON) }));
       child.once('exit', (code, killedBy) =>
         settle(
-          code === 0 ? { ok: true } : { ok: false, why: `it ended with ${killedBy ?? `exit code ${code ?? '?'}`}` },
+          code === 0 ? { ok: true } : { ok: false, why: `it exited with ${killedBy ?? `exit code ${code ?? '?'}`}` },
         ),
       );
       // A command that does not read its input may have gone before it is written.

@@ -153,7 +153,7 @@ export class Notifier {
     const waiting = [...this.#lines.values()].filter(({ notes, isBusy }) => notes.length > (isBusy ? 1 : 0));
     const [oldest] = waiting.toSorted((a, b) => (a.notes[0]?.since ?? 0) - (b.notes[0]?.since ?? 0));
     const [dropped] = oldest?.notes.splice(oldest.isBusy ? 1 : 0, 1) ?? [];
-    if (dropped) this.#drop(dropped, 'too many wait');
+    if (dropped) this.#drop(dropped, 'too many pending');
   }
 
   // ── telling it ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -137,7 +137,7 @@ async function fetchJson(url: string): Promise<unknown> {
   });
   if (!response.ok) throw new Error(`it answered ${response.status}`);
   const text = await response.text();
-  if (text.length > MOST_BYTES) throw new Error('it answered too much');
+  if (text.length > MOST_BYTES) throw new Error('the response is too large');
   return JSON.parse(text) as unknown;
 }
 

@@ -14,7 +14,7 @@ const PATIENCE_MS = 30_000;
 /** What is carried out here at once is in no session's queue, where a hub would take it up. */
 const NO_SESSION = 'api';
 
-const STOPPED = 'The hub stopped while it carried this out. Look at the session before you send it again.';
+const STOPPED = 'The hub stopped while carrying this out. Check the session before you send it again.';
 
 /** A call as its key stands for it. */
 export interface KeyedCall {
@@ -140,7 +140,7 @@ export class Once {
         const command = await store.command(id);
         if (!command || !isUnderWay(command) || !(await this.#lives(id))) return await store.command(id);
         if (performance.now() > deadline)
-          throw new DomainError('UNAVAILABLE', 'Another hub still carries this out; ask again.');
+          throw new DomainError('UNAVAILABLE', 'Another hub is still carrying this out; try again.');
         await woken;
       } finally {
         stop();

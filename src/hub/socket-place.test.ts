@@ -32,5 +32,5 @@ it.skipIf(process.platform === 'win32')('is in a directory that only its user ca
   chmodSync(directory, 0o777);
   await makePrivateDirectory(socketPath(own), own);
   expect(statSync(directory).mode & 0o777).toBe(0o700);
-  await expect(makePrivateDirectory(socketPath(own), { ...own, uid: own.uid + 1 })).rejects.toThrow('somebody else');
+  await expect(makePrivateDirectory(socketPath(own), { ...own, uid: own.uid + 1 })).rejects.toThrow('another user');
 });

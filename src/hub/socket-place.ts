@@ -31,6 +31,6 @@ export async function makePrivateDirectory(socket: string, { platform, uid }: So
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const found = await lstat(directory);
   if (!found.isDirectory() || (uid !== undefined && found.uid !== uid))
-    throw new Error(`${directory} belongs to somebody else`);
+    throw new Error(`${directory} belongs to another user`);
   if ((found.mode & 0o077) !== 0) await chmod(directory, 0o700);
 }

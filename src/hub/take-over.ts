@@ -70,7 +70,7 @@ export class TakeOver {
       }
       try {
         await engine.recall(row.id);
-        log('warn', `session ${row.id} was taken over from ${knownOf(hub, info).host}, which has not been heard of`);
+        log('warn', `session ${row.id} was taken over from ${knownOf(hub, info).host}, which stopped responding`);
       } catch (error) {
         // Another hub was faster, or the store is away: whichever it was, the next look shows it.
         log('debug', `session ${row.id}: ${messageOf(error)}`);

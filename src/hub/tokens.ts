@@ -35,7 +35,7 @@ export class Tokens {
     checkName(name);
     const createdAt = this.#now();
     if (expiresAt !== undefined && expiresAt <= createdAt)
-      throw new DomainError('INVALID_ARGUMENT', 'expiresAt: a token has to expire in the future.');
+      throw new DomainError('INVALID_ARGUMENT', 'expiresAt: must be in the future.');
     const token = TOKEN_PREFIX + newSecret();
     const row: StoredToken = {
       id: newId('t'),

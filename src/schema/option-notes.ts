@@ -7,13 +7,13 @@ export interface ParameterNote {
   readonly default?: string;
 }
 
-const OWN_SETTINGS = "as the user's Claude Code is set up";
+const OWN_SETTINGS = "from the user's Claude Code settings";
 
 /** Every option of a session, in the order of the schema. A new option does not compile until it is described. */
 export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = {
   cwd: {
-    meaning: 'Directory to work in; it must exist. A relative path starts at the server’s working directory.',
-    default: 'the first root of the client, else the server’s working directory',
+    meaning: 'Directory to work in; it must exist. A relative path is resolved against the server’s working directory.',
+    default: 'the client’s first root, else the server’s working directory',
   },
   allowedTools: {
     meaning:
@@ -21,21 +21,21 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
     default: 'none',
   },
   disallowedTools: {
-    meaning: 'Tools that are refused, whatever `allowedTools` or a later answer says. Rules as there.',
+    meaning: 'Tools that are refused, whatever `allowedTools` or a later answer says. Same rule syntax.',
     default: 'none',
   },
   permissionMode: {
     meaning:
-      '`default` asks before anything risky; `acceptEdits` lets file edits pass; `plan` only plans and asks before it begins; ' +
-      '`dontAsk` denies what was not allowed beforehand; `auto` lets a model decide and asks when it cannot; ' +
-      '`bypassPermissions` asks nothing and needs the operator’s `ALLOW_BYPASS`.',
+      '`default` asks before anything risky; `acceptEdits` allows file edits; `plan` only plans and asks before it starts; ' +
+      '`dontAsk` denies anything not allowed in advance; `auto` lets a model decide and asks when it cannot; ' +
+      '`bypassPermissions` never asks and requires the operator’s `ALLOW_BYPASS`.',
     default: '`default`',
   },
   maxTurns: { meaning: 'Stop after this many turns of the model.', default: 'no limit' },
   model: { meaning: 'Model to use, by name or alias.', default: OWN_SETTINGS },
   systemPrompt: {
     meaning:
-      'A text replaces the system prompt. `{"type":"preset","preset":"claude_code","append":"…"}` keeps Claude Code’s own and adds to it. Claude Code records the prompt with the first message; `snapshot: false` renders it anew each time, as a resume from disk does.',
+      'A string replaces the system prompt. `{"type":"preset","preset":"claude_code","append":"…"}` keeps Claude Code’s own and adds to it. Claude Code records the prompt with the first message; `snapshot: false` renders it again each time, as a resume from disk does.',
     default: 'Claude Code’s own',
   },
   permissionRequestTimeoutMs: {
@@ -44,7 +44,7 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
   },
 
   tools: {
-    meaning: 'The built-in tools that exist at all: a list, `[]` for none, or the preset for all of them.',
+    meaning: 'The built-in tools available: a list, `[]` for none, or the preset for all of them.',
     default: 'all',
   },
   persistSession: {
@@ -56,7 +56,7 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
     default: 'the server’s `START_TIMEOUT_MS`',
   },
   agents: {
-    meaning: 'Sub-agents by name, each with `description` and `prompt`, and if wanted `tools`, `model` and more.',
+    meaning: 'Sub-agents by name, each with `description` and `prompt`, and optionally `tools`, `model` and more.',
     default: 'none',
   },
   agent: { meaning: 'Name of the agent that leads the main conversation.', default: 'none' },
@@ -65,34 +65,37 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
   betas: { meaning: 'Beta features of the API, by their header names.', default: 'none' },
   additionalDirectories: { meaning: 'Further directories Claude may work in.', default: 'none' },
   outputFormat: {
-    meaning: 'JSON Schema of the final answer, which then also comes as `result.structuredOutput`.',
+    meaning: 'JSON Schema for the final answer, which is then also returned as `result.structuredOutput`.',
     default: 'free text',
   },
   thinking: {
-    meaning: 'Thinking of the model: as much as it finds right, within a budget of tokens, or none.',
+    meaning: 'Extended thinking: as much as the model sees fit, within a token budget, or none.',
     default: OWN_SETTINGS,
   },
   pathToClaudeCodeExecutable: {
-    meaning: 'The Claude Code to run.',
-    default: 'the server’s `EXECUTABLE`, or the one that comes with the Agent SDK',
+    meaning: 'The Claude Code executable to run.',
+    default: 'the server’s `EXECUTABLE`, or the one bundled with the Agent SDK',
   },
   mcpServers: {
     meaning: 'Further MCP servers by name: `{command, args?, env?}`, or `{type: "http" or "sse", url, headers?}`.',
     default: 'none',
   },
-  sandbox: { meaning: 'Sandbox settings of Claude Code for commands.', default: OWN_SETTINGS },
-  fallbackModel: { meaning: 'Model (or several, by commas) when the main one is overloaded.', default: 'none' },
+  sandbox: { meaning: 'Claude Code’s sandbox settings for commands.', default: OWN_SETTINGS },
+  fallbackModel: {
+    meaning: 'Model to use when the main one is overloaded; several may be separated by commas.',
+    default: 'none',
+  },
   enableFileCheckpointing: {
-    meaning: 'Keep copies of the files that Claude edits, so that `rewind` can put them back.',
+    meaning: 'Keep copies of the files that Claude edits, so that `rewind` can restore them.',
     default: '`false`',
   },
   includePartialMessages: {
-    meaning: 'Record text as it is being written; merged into one event for each message.',
+    meaning: 'Record text as it is being written, merged into one event per message.',
     default: '`false`',
   },
-  strictMcpConfig: { meaning: 'Use no MCP servers but those in `mcpServers`.', default: '`false`' },
+  strictMcpConfig: { meaning: 'Use only the MCP servers in `mcpServers`.', default: '`false`' },
   settingSources: {
-    meaning: 'Which settings files of Claude Code are read; `[]` reads none of them, nor CLAUDE.md.',
+    meaning: 'Which Claude Code settings files to read; `[]` reads none of them, nor CLAUDE.md.',
     default: '`["user","project","local"]`',
   },
   debug: { meaning: 'Claude Code writes debug output.', default: '`false`' },
@@ -105,34 +108,34 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
   skills: { meaning: 'Skills Claude may use: names, or `"all"`.', default: OWN_SETTINGS },
   plugins: { meaning: 'Plugins in local directories to load for this session.', default: 'none' },
   pluginDelivery: {
-    meaning: 'How plugins are handed over; `initialize` helps where a command line may not be long.',
+    meaning: 'How plugins are passed to Claude Code; `initialize` helps where command lines must be short.',
     default: '`argv`',
   },
   settings: {
-    meaning: 'Further settings of Claude Code: an object, or the path of a settings file.',
+    meaning: 'Additional Claude Code settings: an object, or the path of a settings file.',
     default: 'none',
   },
   planModeInstructions: {
-    meaning: 'Replaces the instructions for the work in plan mode.',
+    meaning: 'Replaces the instructions for plan mode.',
     default: 'Claude Code’s own',
   },
-  taskBudget: { meaning: 'Tokens for the whole task; the model knows what is left of them.', default: 'none' },
+  taskBudget: { meaning: 'Tokens for the whole task; the model is told how many are left.', default: 'none' },
   agentProgressSummaries: {
-    meaning: 'Now and then a sentence on what each sub-agent does, as a progress event.',
+    meaning: 'Occasional one-sentence summaries of what each sub-agent is doing, as progress events.',
     default: '`false`',
   },
   forwardSubagentText: {
-    meaning: 'Events carry the text of sub-agents too, not only their tools.',
+    meaning: 'Events include the text of sub-agents, not only their tools.',
     default: '`false`',
   },
   includeHookEvents: { meaning: 'Events for the start and end of hooks.', default: '`false`' },
   toolAliases: {
-    meaning: 'Tool names that mean another tool, such as `{"Bash": "mcp__box__bash"}`.',
+    meaning: 'Tool names that map to another tool, such as `{"Bash": "mcp__box__bash"}`.',
     default: 'none',
   },
-  toolConfig: { meaning: 'Settings of single built-in tools.', default: 'none' },
+  toolConfig: { meaning: 'Settings for individual built-in tools.', default: 'none' },
   projectConfigRoot: {
-    meaning: 'Trusted checkout whose project settings count, where `cwd` is a worktree of it.',
+    meaning: 'Trusted checkout whose project settings apply if `cwd` is one of its worktrees.',
     default: '`cwd`',
   },
   promptSuggestions: { meaning: 'After a turn, an event with a suggested next prompt.', default: '`false`' },
@@ -142,9 +145,9 @@ export const OPTION_NOTES: Readonly<Record<SessionOptionName, ParameterNote>> = 
   },
   workspace: {
     meaning:
-      '`{type: "worktree", base?, branch?}` gives the session a git worktree of the repository of `cwd`, on a branch of its own that begins at `base` (a branch, tag or commit). ' +
-      'What is not committed in `cwd` stays there. Take the work with `claude_code_session` and `diff`, `apply` or `discard`.',
+      '`{type: "worktree", base?, branch?}` gives the session a git worktree of the repository of `cwd`, on its own branch starting at `base` (a branch, tag or commit). ' +
+      'Uncommitted changes in `cwd` stay there. Manage the work with `claude_code_session` and `diff`, `apply` or `discard`.',
     default:
-      'none: the session works in `cwd` itself; `base` is what is checked out there, `branch` is `claude/<short id>`',
+      'none: the session works in `cwd` itself; `base` defaults to what is checked out there, `branch` to `claude/<short id>`',
   },
 };

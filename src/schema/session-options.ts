@@ -12,10 +12,10 @@ const MOST_RULE_CHARS = 16_384;
 const MOST_WILDCARDS = 5;
 const toolRules = names
   .refine((rules) => rules.every((rule) => (rule.match(/\*+/g) ?? []).length <= MOST_WILDCARDS), {
-    error: `A rule may have ${String(MOST_WILDCARDS)} wildcards; Claude Code would hang on more`,
+    error: `A rule may have at most ${String(MOST_WILDCARDS)} wildcards; Claude Code hangs on more`,
   })
   .refine((rules) => rules.reduce((chars, rule) => chars + rule.length, 0) <= MOST_RULE_CHARS, {
-    error: `All rules together may have ${String(MOST_RULE_CHARS)} characters`,
+    error: `All rules together may have at most ${String(MOST_RULE_CHARS)} characters`,
   });
 const jsonObject = z.record(z.string(), z.unknown());
 

@@ -133,7 +133,7 @@ export function plan(changes: readonly Change[], by: HubRef | undefined, loaded:
 /** Also for whatever else a hub does in its own name. */
 export function checkLease(by: HubRef, lease: StoredLease | undefined): asserts lease is StoredLease {
   if (lease?.fence === by.fence) return;
-  throw new StoreConflict('fenced', `Hub ${by.hub} has been started again since, or was never registered.`);
+  throw new StoreConflict('fenced', `Hub ${by.hub} has been restarted since, or was never registered.`);
 }
 
 function checkOwner(change: Change, by: HubRef | undefined, { lease, sessions }: Loaded): void {
@@ -210,7 +210,7 @@ class Batch {
         const { outcome } = request;
         if (sameJson(outcome, change.outcome)) return;
         if (outcome) {
-          const message = `Request ${request.id} was settled already: ${outcome.decision}, by ${outcome.by}.`;
+          const message = `Request ${request.id} was already settled: ${outcome.decision}, by ${outcome.by}.`;
           throw new StoreConflict('settled', message, outcome);
         }
         this.#request({ ...request, outcome: change.outcome });
@@ -236,7 +236,7 @@ class Batch {
         const command = commands.get(change.commandId);
         if (sameJson(command?.progress, change.progress)) return;
         if (!command || !isUnderWay(command)) {
-          throw new StoreConflict('outOfStep', `Command ${change.commandId} is not under way.`, command?.progress);
+          throw new StoreConflict('outOfStep', `Command ${change.commandId} is not in progress.`, command?.progress);
         }
         this.#command({ ...command, progress: change.progress });
         return;
@@ -282,7 +282,7 @@ class Batch {
       if (isMoved) this.#command({ ...known, placedOn });
       return;
     }
-    const message = 'This idempotency key was used for another command; use a new one.';
+    const message = 'This idempotency key was used for a different command; use a new one.';
     throw new StoreConflict('keyReused', message, known);
   }
 

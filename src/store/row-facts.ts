@@ -9,7 +9,7 @@ const MAX_ROW_CHARACTERS = 64 * 1024 * 1024;
 export function toJson(row: unknown): string {
   const json = JSON.stringify(row);
   if (json.length <= MAX_ROW_CHARACTERS) return json;
-  throw new DomainError('INVALID_ARGUMENT', `${json.length} characters are more than the store takes as one row.`);
+  throw new DomainError('INVALID_ARGUMENT', `${json.length} characters exceed the store's row limit.`);
 }
 
 export function searchText({ id, title = '', cwd, principal }: StoredSession): string {
@@ -59,7 +59,7 @@ export function toCursor({ at, id }: PageEnd): string {
 export function fromCursor(cursor: string): PageEnd {
   const [, at, id] = /^(\d{1,15})\.(.+)$/s.exec(cursor) ?? [];
   if (at === undefined || id === undefined) {
-    throw new DomainError('INVALID_ARGUMENT', 'This is not the cursor of an earlier page; begin again without it.');
+    throw new DomainError('INVALID_ARGUMENT', 'This is not a cursor from an earlier page; start again without it.');
   }
   return { at: Number(at), id };
 }

@@ -206,7 +206,7 @@ async function withinBounds(
 async function abandon(tables: Tables, commands: readonly StoredCommand[]): Promise<void> {
   if (commands.length === 0) return;
   const at = await tables.now();
-  const check = 'The hub stopped while it carried this out. Look at the session before you send it again.';
+  const check = 'The hub stopped while carrying this out. Check the session before you send it again.';
   await save(
     tables,
     commands.map((row) => commandWrite({ ...row, progress: { status: 'unknown', at, check } })),

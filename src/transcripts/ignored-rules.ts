@@ -25,7 +25,7 @@ export async function ignoredRulesWarning(
   const { trust, key } = await projectTrust(cwd, globalFile);
   if (trust === 'own') return undefined;
   return (
-    `Claude Code ignores the allow rules in .claude/settings.json: nobody has trusted ${key} yet. ` +
+    `Claude Code ignores the allow rules in .claude/settings.json: ${key} is not trusted yet. ` +
     `Run \`claude\` there once and accept the trust dialog, or set projects[${JSON.stringify(key)}].hasTrustDialogAccepted to true in ${globalFile}.`
   );
 }

@@ -79,7 +79,7 @@ export async function writeParts(
   { sessionId, cwd }: { readonly sessionId: string; readonly cwd: string },
   parts: ReadonlyMap<string | undefined, readonly TranscriptLine[]>,
 ): Promise<void> {
-  if (!isSessionId(sessionId)) throw new Error(`${sessionId} is not the id of a session.`);
+  if (!isSessionId(sessionId)) throw new Error(`${sessionId} is not a session id.`);
   const folder = path.join(configDir, 'projects', await projectKey(cwd));
   for (const [subpath, lines] of parts) {
     const file = path.join(folder, subpath === undefined ? sessionId : agentFile(sessionId, subpath)) + EXTENSION;

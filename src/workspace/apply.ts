@@ -191,7 +191,7 @@ export async function settleApply(host: WorktreeHost, record: WorktreeRecord): P
     if (!(error instanceof UnfinishedError)) throw error;
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `An apply of this session was cut off, and cannot be finished: ${error.message} Put the named files back (git restore) or commit them, then try again.`,
+      `An apply of this session was interrupted and cannot be finished: ${error.message} Restore the named files (git restore) or commit them, then try again.`,
     );
   }
   return (await finish(host, record, journal)).record;
@@ -203,24 +203,24 @@ async function targetOf(host: WorktreeHost, record: WorktreeRecord, mode: ApplyM
     const checkout = await findCheckout(host.git, record.origin).catch(() => undefined);
     const head = checkout && (await readHead(host.git, checkout.gitDir));
     if (checkout?.commonDir !== commonDir || head?.commit === undefined)
-      throw refusal(`The checkout ${record.origin} that the session began in is gone; use merge or squash.`);
+      throw refusal(`The checkout ${record.origin} that the session started in is gone; use merge or squash.`);
     return { ref: undefined, tip: head.commit, checkout };
   }
   const { ref } = base;
   if (ref === undefined)
     throw refusal(
-      `The session began at a commit and not on a branch; use mode patch, or merge ${shortBranch(branch)} yourself.`,
+      `The session started at a commit, not on a branch; use mode patch, or merge ${shortBranch(branch)} yourself.`,
     );
   const tip = await resolveCommit(host.git, commonDir, ref);
   if (tip === undefined)
     throw refusal(`The branch ${shortBranch(ref)} is gone; merge ${shortBranch(branch)} yourself.`);
   if (!(await isAncestor(host.git, commonDir, begun, tip)))
     throw refusal(
-      `${shortBranch(ref)} was rewritten and no longer holds ${begun.slice(0, 10)}, where the session began; use mode patch, or rebase ${shortBranch(branch)} in the worktree.`,
+      `${shortBranch(ref)} was rewritten and no longer contains ${begun.slice(0, 10)}, where the session started; use mode patch, or rebase ${shortBranch(branch)} in the worktree.`,
     );
   const operation = await operationOnBranch(commonDir, ref);
   if (operation !== undefined)
-    throw refusal(`A ${operation} of ${shortBranch(ref)} is under way; finish or abort it first.`);
+    throw refusal(`A ${operation} of ${shortBranch(ref)} is in progress; finish or abort it first.`);
   return { ref, tip, checkout: await checkoutOf(host.git, commonDir, ref, record.path) };
 }
 
@@ -238,17 +238,17 @@ async function requireRoom(
 ): Promise<void> {
   const operation = await operationInProgress(checkout.gitDir);
   if (operation !== undefined)
-    throw refusal(`A ${operation} is under way in ${checkout.workTree}; finish or abort it first.`);
+    throw refusal(`A ${operation} is in progress in ${checkout.workTree}; finish or abort it first.`);
   const index = path.join(checkout.gitDir, 'index');
   // A patch does not write this index, but whoever holds it is at work on these files.
   if (!(await isGoneWithin(`${index}.lock`, LOCK_PATIENCE_MS)))
     throw refusal(
-      `Another git is at work in ${checkout.workTree} (${index}.lock); wait for it, or remove the file if none is.`,
+      `Another git process is running in ${checkout.workTree} (${index}.lock); wait for it, or remove the file if there is none.`,
     );
   const inTheWay = await filesInTheWay(await sealFor(host, record, checkout), { ...update, index });
   if (inTheWay.length > 0)
     throw refusal(
-      `Files in ${checkout.workTree} have changes that are not committed and would be overwritten: ${nameSome(inTheWay)}. Commit, stash or move them first.`,
+      `Files in ${checkout.workTree} have uncommitted changes that would be overwritten: ${nameSome(inTheWay)}. Commit, stash or move them first.`,
     );
 }
 

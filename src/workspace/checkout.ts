@@ -31,7 +31,7 @@ export async function findCheckout(host: GitHost, directory: string): Promise<Fo
     if (stderr.includes('dubious ownership'))
       throw new DomainError(
         'PERMISSION_DENIED',
-        `${directory} lies in a repository that belongs to another user. If you trust it: git config --global --add safe.directory ${directory}`,
+        `${directory} is in a repository that belongs to another user. If you trust it: git config --global --add safe.directory ${directory}`,
       );
     throw new DomainError('INVALID_ARGUMENT', `git cannot use ${directory}: ${stderr.trim()}`);
   }
@@ -133,7 +133,10 @@ export async function checkoutOf(
     );
     // Whoever may write in a working tree can make its .git name any directory.
     if (gitDir !== commonDir && path.dirname(gitDir) !== path.join(commonDir, 'worktrees'))
-      throw new DomainError('INVALID_ARGUMENT', `${workTree} does not lead back to ${commonDir}. Nothing was changed.`);
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `${workTree} does not point back to ${commonDir}. Nothing was changed.`,
+      );
     return { workTree, gitDir, commonDir };
   } catch (error) {
     if (!(error instanceof GitError) && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

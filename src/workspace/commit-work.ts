@@ -53,10 +53,10 @@ export async function requireOwnBranch(host: WorktreeHost, record: WorktreeRecor
   const own = shortBranch(record.branch);
   const operation = await operationInProgress(gitDir);
   if (operation !== undefined)
-    throw refusal(`A ${operation} is under way in the worktree ${record.path}; finish or abort it there first.`);
+    throw refusal(`A ${operation} is in progress in the worktree ${record.path}; finish or abort it there first.`);
   if (branch === record.branch && commit === undefined)
     throw refusal(
-      `The branch ${own} of the worktree ${record.path} is gone; make it again (git branch ${own} <commit>).`,
+      `The branch ${own} of the worktree ${record.path} is gone; recreate it (git branch ${own} <commit>).`,
     );
   if (branch !== record.branch || commit === undefined)
     throw refusal(
@@ -97,14 +97,14 @@ async function requireKnownFilters(
   const used = fields.filter((value, index) => index % 3 === 2 && unknown.has(value));
   if (used.length === 0) return;
   throw refusal(
-    `The git filter ${[...new Set(used)].join(', ')} was set up or changed after the session began, or runs a file of the repository, and files would be committed through it. Commit them in the worktree yourself, or take the filter away.`,
+    `The git filter ${[...new Set(used)].join(', ')} was added or changed after the session started, or runs a file from the repository, and files would be committed through it. Commit them in the worktree yourself, or remove the filter.`,
     'PERMISSION_DENIED',
   );
 }
 
 async function stage(git: Git, status: readonly StatusEntry[]): Promise<void> {
   const unmerged = status.filter(({ isUnmerged }) => isUnmerged).map((entry) => entry.path);
-  if (unmerged.length > 0) throw refusal(`Conflicts are not resolved in the worktree: ${nameSome(unmerged)}.`);
+  if (unmerged.length > 0) throw refusal(`Unresolved conflicts in the worktree: ${nameSome(unmerged)}.`);
   // A directory with a repository of its own is not content of this one.
   const paths = status.map((entry) => entry.path).filter((name) => !name.endsWith('/'));
   await git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {

@@ -34,7 +34,10 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   const { git, worktreesDir } = host;
   const found = await findCheckout(git, request.cwd);
   if (!found)
-    throw new DomainError('INVALID_ARGUMENT', `A worktree needs a git repository, and ${request.cwd} is in none.`);
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `A worktree requires a git repository, and ${request.cwd} is not in one.`,
+    );
   const { of } = request;
   const [base, branch, pinned] = await Promise.all([
     of?.base ?? resolveBase(host, found, request.base),
@@ -103,7 +106,7 @@ async function requireShortPaths(
   if (tooLong.length === 0) return;
   throw new DomainError(
     'INVALID_ARGUMENT',
-    `${String(tooLong.length)} file(s) would have paths that are too long for Windows in ${worktree}, such as ${tooLong[0] ?? ''}. Turn on long paths (git config --global core.longpaths true), or give worktrees a shorter directory (CLAUDE_CODE_MCP_WORKTREES_DIR).`,
+    `${String(tooLong.length)} file(s) would have paths that are too long for Windows in ${worktree}, such as ${tooLong[0] ?? ''}. Turn on long paths (git config --global core.longpaths true), or use a shorter directory for worktrees (CLAUDE_CODE_MCP_WORKTREES_DIR).`,
   );
 }
 
@@ -118,7 +121,7 @@ async function addWorktree(host: WorktreeHost, record: WorktreeRecord, commit: s
       if (!(error instanceof GitError) || !error.stderr.includes('already exists')) throw error;
       throw new DomainError(
         'INVALID_ARGUMENT',
-        `The branch ${shortBranch(branch)} cannot be made: somebody has just made it. Name another one, or none.`,
+        `The branch ${shortBranch(branch)} cannot be created: it has just been created by someone else. Choose another name, or omit it.`,
       );
     },
   );
@@ -155,7 +158,7 @@ async function patiently<T>(work: () => Promise<T>): Promise<T> {
 async function tipOf({ git }: WorktreeHost, { commonDir, branch }: WorktreeRecord): Promise<string> {
   const tip = await resolveCommit(git, commonDir, branch);
   if (tip !== undefined) return tip;
-  throw new DomainError('INVALID_ARGUMENT', `The branch ${shortBranch(branch)} that the fork begins at is gone.`);
+  throw new DomainError('INVALID_ARGUMENT', `The branch ${shortBranch(branch)} that the fork starts from is gone.`);
 }
 
 async function resolveBase(
@@ -168,7 +171,7 @@ async function resolveBase(
     if (commit === undefined)
       throw new DomainError(
         'INVALID_ARGUMENT',
-        `The repository ${workTree} has no commit yet, and a worktree begins at one. Commit first, or work without a worktree.`,
+        `The repository ${workTree} has no commits yet, and a worktree starts from one. Commit first, or work without a worktree.`,
       );
     return { commit, ...(branch !== undefined && { ref: branch }) };
   }
@@ -177,7 +180,10 @@ async function resolveBase(
   if (onBranch !== undefined) return { commit: onBranch, ref };
   const commit = await resolveCommit(git, gitDir, name);
   if (commit !== undefined) return { commit };
-  throw new DomainError('INVALID_ARGUMENT', `base ${JSON.stringify(name)} is no branch, tag or commit of ${workTree}.`);
+  throw new DomainError(
+    'INVALID_ARGUMENT',
+    `base ${JSON.stringify(name)} is not a branch, tag or commit of ${workTree}.`,
+  );
 }
 
 async function chooseBranch(
@@ -198,12 +204,12 @@ async function chooseBranch(
     const ref = `refs/heads/${shortBranch(branch)}`;
     const { code } = await inRepository.bytes(['check-ref-format', ref], { codes: [0, 1] });
     if (code !== 0 || shortBranch(branch).startsWith('-') || shortBranch(branch) === 'HEAD')
-      throw new DomainError('INVALID_ARGUMENT', `${JSON.stringify(branch)} cannot be the name of a branch.`);
+      throw new DomainError('INVALID_ARGUMENT', `${JSON.stringify(branch)} is not a valid branch name.`);
     if (await isFree(ref)) return ref;
     const where = await checkoutOf(git, commonDir, ref).catch(() => undefined);
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `The branch ${shortBranch(ref)} cannot be made: it or one in its place exists${where ? `, checked out in ${where.workTree}` : ''}. Name another one, or none.`,
+      `The branch ${shortBranch(ref)} cannot be created: it or a conflicting one exists${where ? `, checked out in ${where.workTree}` : ''}. Choose another name, or omit it.`,
     );
   }
   const id = shortId(sessionId);
@@ -214,7 +220,7 @@ async function chooseBranch(
       if (await isFree(ref)) return ref;
     }
   }
-  throw new DomainError('INVALID_ARGUMENT', `Every branch name for ${id} is taken; name one with branch.`);
+  throw new DomainError('INVALID_ARGUMENT', `All default branch names for ${id} are taken; specify one with branch.`);
 }
 
 async function takeId(host: WorktreeHost, commonDir: string, wanted: string): Promise<string> {

@@ -61,15 +61,15 @@ export async function checkDiscardable(host: WorktreeHost, given: WorktreeRecord
 
 function unmergedWork(state: WorktreeState): string {
   if (state.unreadable !== undefined)
-    return `Git cannot tell what of the files in ${state.path} is committed: ${state.unreadable}. Discard with force: true moves them aside.`;
+    return `Git cannot tell which files in ${state.path} are committed: ${state.unreadable}. Discarding with force: true moves them aside.`;
   const parts = [
     ...(state.unmergedCommits > 0
-      ? [`${state.unmergedCommits} commit(s) on ${state.branch} that no other branch holds`]
+      ? [`${state.unmergedCommits} commit(s) on ${state.branch} that are on no other branch`]
       : []),
-    ...(state.looseHead === undefined ? [] : [`the commit ${state.looseHead.slice(0, 10)} outside of its branch`]),
+    ...(state.looseHead === undefined ? [] : [`the commit ${state.looseHead.slice(0, 10)} that is not on its branch`]),
     ...(state.dirty.length > 0 ? [`uncommitted changes in ${nameSome(state.dirty)}`] : []),
   ];
-  return `The worktree ${state.path} has ${parts.join(' and ')}. Apply them, or discard with force: true; the branch is kept then.`;
+  return `The worktree ${state.path} has ${parts.join(' and ')}. Apply them, or discard with force: true, which keeps the branch.`;
 }
 
 /** No session has worked in it. Its branch goes only if git made it for this worktree. */

@@ -105,7 +105,7 @@ export class Workspaces {
 
   async host(): Promise<WorktreeHost> {
     const git = await this.git();
-    if (!git) throw new DomainError('INVALID_ARGUMENT', 'A worktree needs git, and none is on the PATH.');
+    if (!git) throw new DomainError('INVALID_ARGUMENT', 'A worktree requires git, which is not on the PATH.');
     return { git, worktreesDir: this.#options.worktreesDir, exclusively: this.#exclusively };
   }
 
@@ -143,7 +143,7 @@ export class Workspaces {
     const { dirty } = await worktreeState(host, of);
     const opened = await this.openWorktree({ sessionId, cwd: path.join(of.origin, of.prefix), of });
     if (dirty.length === 0) return opened;
-    const left = `The fork begins at the last commit of ${shortBranch(of.branch)}: what is not committed in the original's worktree (${String(dirty.length)} file(s)) is not in its own.`;
+    const left = `The fork starts at the last commit of ${shortBranch(of.branch)}: uncommitted changes in the original's worktree (${String(dirty.length)} file(s)) are not included.`;
     return { ...opened, notes: [...opened.notes, left] };
   }
 
@@ -316,6 +316,6 @@ function directoryWithoutGit(cwd: string): Workspace {
 function withoutWorktree(action: string): DomainError {
   return new DomainError(
     'INVALID_ARGUMENT',
-    `${action} is for sessions with a worktree (advanced.workspace: { type: "worktree" }); this one works in the directory itself.`,
+    `${action} requires a session with a worktree (advanced.workspace: { type: "worktree" }); this one works in the directory itself.`,
   );
 }

@@ -67,14 +67,14 @@ export async function loadRecord(
     return worktreeRecord.parse(JSON.parse(text));
   } catch (error) {
     const file = path.join(recordDir(host, id), 'record.json');
-    throw new DomainError('INTERNAL', `${file} is not a record of a worktree.`, { cause: error });
+    throw new DomainError('INTERNAL', `${file} is not a worktree record.`, { cause: error });
   }
 }
 
 export async function requireRecord(host: WorktreeHost, id: string): Promise<WorktreeRecord> {
   const record = await loadRecord(host, id);
   if (record && record.state !== 'removed') return record;
-  throw new DomainError('INVALID_ARGUMENT', `There is no worktree ${id}; it was discarded or never made.`);
+  throw new DomainError('INVALID_ARGUMENT', `There is no worktree ${id}; it was discarded or never created.`);
 }
 
 export async function listRecordIds({ worktreesDir }: Pick<WorktreeHost, 'worktreesDir'>): Promise<string[]> {

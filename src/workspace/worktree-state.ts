@@ -73,8 +73,8 @@ const NO_FILES: Files = { head: undefined, dirty: [], unreadable: undefined };
 async function filesOf(host: WorktreeHost, record: WorktreeRecord): Promise<Files> {
   const { gitDir, commonDir } = checkoutOfRecord(record);
   try {
-    if (!(await isDirectory(commonDir))) throw new Error(`its repository ${commonDir} is not there`);
-    if (!(await isDirectory(gitDir))) throw new Error(`git does not know it any more (${gitDir} is gone)`);
+    if (!(await isDirectory(commonDir))) throw new Error(`its repository ${commonDir} does not exist`);
+    if (!(await isDirectory(gitDir))) throw new Error(`git no longer knows it (${gitDir} is gone)`);
     const { commit: head } = await readHead(host.git, gitDir);
     return { head, dirty: await dirtyFiles(host, record, head), unreadable: undefined };
   } catch (error) {

@@ -53,7 +53,7 @@ test(
     expect(stdout).toContain('Claude asks: Shall I add a test for eleven articles too?');
     expect(stdout).toContain('-    const discount = quantity > 10 ? 0.1 : 0;');
     expect(stdout).toContain('+    const discount = quantity >= 10 ? 0.1 : 0;');
-    expect(stdout).toMatch(/\d+ turns, \$\d+\.\d{4} .*, \d+\.\d s in all/);
+    expect(stdout).toMatch(/\d+ turns, \$\d+\.\d{4} .*, \d+\.\d s in total/);
     expect(stdout).toContain('the bug is really fixed');
     expect(stdout).not.toContain('\u001b');
     expect(code).toBe(0);
@@ -119,7 +119,7 @@ test(
       if (written.includes('asks for permission')) controller.abort();
     };
     const code = await play({ terminal: { ...terminal, write }, signal: controller.signal });
-    expect(terminal.text).not.toContain('in all');
+    expect(terminal.text).not.toContain('in total');
     expect(code).toBe(130);
     await expectNothingLeft();
   },

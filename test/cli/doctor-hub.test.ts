@@ -40,7 +40,9 @@ async function startHub(...flags: string[]): Promise<{ pid: number; url: string 
 }
 
 test('a hub that runs, its clock, its files, and its end', async () => {
-  expect(await findings()).toEqual([{ check: 'Hub', status: 'skipped', found: expect.stringContaining('none runs') }]);
+  expect(await findings()).toEqual([
+    { check: 'Hub', status: 'skipped', found: expect.stringContaining('not running') },
+  ]);
   const { pid, url } = await startHub();
   expect(await findings()).toEqual([
     { check: 'Hub', status: 'ok', found: expect.stringContaining(`at ${url} (pid ${pid})`) },
@@ -59,7 +61,7 @@ test('a hub that runs, its clock, its files, and its end', async () => {
     for (const file of open) await chmod(file, 0o640);
     const found = (await findings()).filter(({ status }) => status === 'problem');
     expect(found.map(({ remedy }) => remedy).sort()).toEqual(
-      open.map((file) => `Close it to them: chmod 600 ${file}`).sort(),
+      open.map((file) => `Make it private: chmod 600 ${file}`).sort(),
     );
     for (const file of open) await chmod(file, 0o600);
     expect((await findings()).map(({ status }) => status)).toEqual(['ok']);
@@ -112,7 +114,7 @@ test.runIf(spawnSync('openssl', ['version']).status === 0)(
     if (process.platform !== 'win32')
       expect((await findings(known))[0]).toMatchObject({
         status: 'problem',
-        remedy: `Close it to them: chmod 600 ${key}`,
+        remedy: `Make it private: chmod 600 ${key}`,
       });
     await writeFile(cert, 'no certificate');
     expect((await findings(known)).find(({ check }) => check === 'TLS certificate')).toMatchObject({

@@ -73,7 +73,7 @@ test(
     expect(stderr).toBe('');
     expect(stdout).toMatch(/^✓ Claude Code {11}\d+\.\d+\.\d+, bundled$/m);
     expect(stdout).toMatch(/^✓ Login {17}api_key, ANTHROPIC_API_KEY/m);
-    expect(stdout).toMatch(/^✓ A real start {10}Claude Code answered through the server in \d+\.\d s$/m);
+    expect(stdout).toMatch(/^✓ Trial run {13}Claude Code answered through the server in \d+\.\d s$/m);
     expect(stdout).toContain('Everything looks good.');
     expect(stdout).not.toContain('\u001b');
     expect(code).toBe(0);
@@ -95,7 +95,7 @@ test(
         remedy: expect.stringMatching(/^Run ".+[\\/]claude(\.exe)?" auth login, or set ANTHROPIC_API_KEY/),
       },
     ]);
-    expect(report.findings.find(({ check }) => check === 'A real start')?.status).toBe('ok');
+    expect(report.findings.find(({ check }) => check === 'Trial run')?.status).toBe('ok');
     expect(code).toBe(1);
   },
   WITHIN_MS,
@@ -104,9 +104,11 @@ test(
 describe('no Claude Code', () => {
   test('at the place the operator named', async () => {
     const { code, problems, find } = await examine({ argv: ['doctor', '--executable', '/nowhere/claude'] });
-    expect(problems).toEqual([expect.objectContaining({ check: 'Claude Code', found: 'there is no /nowhere/claude' })]);
+    expect(problems).toEqual([
+      expect.objectContaining({ check: 'Claude Code', found: '/nowhere/claude does not exist' }),
+    ]);
     expect(find('Login').status).toBe('skipped');
-    expect(find('A real start').status).toBe('skipped');
+    expect(find('Trial run').status).toBe('skipped');
     expect(code).toBe(1);
   });
 
@@ -158,7 +160,7 @@ describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit',
     const env = { ...place.env(), ...KEY, CLAUDE_CODE_PATH: await fakeClaude('hello') };
     const { problems } = await examine({ env });
     expect(problems).toEqual([
-      expect.objectContaining({ found: expect.stringMatching(/did not tell its version: hello$/) }),
+      expect.objectContaining({ found: expect.stringMatching(/did not report its version: hello$/) }),
     ]);
   });
 
@@ -168,7 +170,7 @@ describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit',
       const env = { ...place.env(), ...KEY, CLAUDE_CODE_PATH: await fakeClaude('999.0.0 (Claude Code)') };
       const { problems, find } = await examine({ env });
       expect(find('Login').status).toBe('skipped');
-      expect(problems.map(({ check }) => check)).toEqual(['A real start']);
+      expect(problems.map(({ check }) => check)).toEqual(['Trial run']);
     },
     WITHIN_MS,
   );
@@ -197,7 +199,7 @@ describe('directories', () => {
     const { find } = await examine({ ...QUICK, argv: ['doctor', '--state-dir', path.join(file, 'state')] });
     expect(find('State directory')).toMatchObject({
       status: 'problem',
-      found: expect.stringContaining('cannot be written'),
+      found: expect.stringContaining('is not writable'),
       remedy: expect.stringContaining('CLAUDE_CODE_MCP_STATE_DIR'),
     });
   });
@@ -226,7 +228,7 @@ describe('directories', () => {
     const { find } = await examine({ ...QUICK, configDir });
     expect(find('Claude Code directory')).toMatchObject({
       status: 'ok',
-      found: `${configDir}, made at the first start`,
+      found: `${configDir}, created at the first start`,
     });
   });
 });

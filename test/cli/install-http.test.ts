@@ -119,7 +119,7 @@ describe.each(Object.keys(ENTRIES) as ClientName[])('%s', (name) => {
     expect(records.join()).not.toContain(token);
     for (const line of CLIENT_FILES[name].text.split('\n')) expect(readFileSync(file, 'utf8')).toContain(line);
     expect(modeOf(file)).toBe(0o600);
-    if (process.platform !== 'win32') expect(text).toContain('others can no longer read it');
+    if (process.platform !== 'win32') expect(text).toContain('other users can no longer read it');
 
     const again = await run('install', [name, '--http', '--yes']);
     expect(again).toMatchObject({ code: 0, text: expect.stringContaining('already has this server') });
@@ -231,7 +231,7 @@ describe('no token is made', () => {
     expect((Object.keys(CLIENTS) as ClientName[]).filter((name) => !takes(name))).toEqual(['claude-desktop']);
     const { code, text } = await run('install', ['claude-desktop', '--http', '--yes']);
     expect(code).toBe(1);
-    expect(text).toContain('attaches to the hub by itself');
+    expect(text).toContain('attaches to the hub automatically');
     expect(await hub.tokens.list()).toEqual([]);
   });
 });

@@ -70,14 +70,14 @@ test('what an agent runs below a session gets no token', async () => {
 });
 
 test.each([
-  [['create'], 'needs a name'],
+  [['create'], 'requires a name'],
   [['create', 'a'], '--role takes'],
   [['create', 'a', '--role', 'root'], '--role takes'],
   [['create', 'a', '--role', 'caller', '--expires', 'soon'], '--expires takes'],
   [['create', 'a', '--role', 'caller', '--expires', '0d'], '--expires takes'],
   [['create', 'a', 'b', '--role', 'caller'], 'Unexpected argument'],
-  [['list', '--role', 'caller'], 'belong to token create'],
-  [['revoke'], 'needs an id'],
+  [['list', '--role', 'caller'], 'only valid with token create'],
+  [['revoke'], 'requires an id'],
   [['rotate'], 'create, list or revoke'],
   [['list', '--yaml'], 'yaml'],
 ])('%j is refused with its usage', async (args, mistake) => {

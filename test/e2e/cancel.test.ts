@@ -33,7 +33,7 @@ verifies(['session.cancel', 'session.cancel-final'], async (variant) => {
   await h.fails('claude_code_reply', { sessionId, prompt: 'go on', whenBusy: 'queue' }, 'CANCELLED');
   await h.fails('claude_code_reply', { sessionId, prompt: 'go on', forkSession: true }, 'CANCELLED');
   const again = await h.ok('claude_code_session', { action: 'cancel', sessionId });
-  expect(again.message).toBe('It was cancelled before.');
+  expect(again.message).toBe('It was already cancelled.');
   const after = await check(h, { action: 'poll', sessionId });
   expect(after).toMatchObject({ cancelledAt: state.cancelledAt, nextCursor: state.nextCursor, events: state.events });
 });

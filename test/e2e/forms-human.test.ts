@@ -30,14 +30,14 @@ describe.each(ERAS)('where only a person decides, a %s client', (era) => {
 
   it.each([
     ['cancelled', cancel, 'the form was closed without an answer'],
-    ['filled with what does not fit', accept({ decision: 'yes' }), 'does not fit what was asked'],
+    ['filled with what does not fit', accept({ decision: 'yes' }), 'returned something other than what was asked for'],
   ])('gets a denial that says why when the form is %s', async (_, answer, why) => {
     const { h, sessionId, script, forms, outcomes } = await ask(() => answer);
     await h.waitUntilRest(sessionId);
     expect(await outcomes()).toMatchObject([
       { decision: 'deny', source: 'policy', message: expect.stringContaining(why) },
     ]);
-    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused by a person');
+    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('No person refused it');
     expect(forms()).toHaveLength(1);
   });
 

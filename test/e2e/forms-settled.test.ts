@@ -103,7 +103,7 @@ describe.each(ERAS)('a form of a %s client', (era) => {
     await waiting;
     await h.waitUntilRest(sessionId);
     expectOne(await outcomes(), { decision: 'deny', source: 'timeout' });
-    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused by anybody');
+    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused');
     expect(existsSync(file)).toBe(false);
     expect(person.shown).toHaveLength(1);
   });

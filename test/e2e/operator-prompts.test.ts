@@ -170,7 +170,7 @@ describe('where a limit is set', () => {
     const args = { prompt: 'never', pathToClaudeCodeExecutable: program };
     expect(await h.fails('claude_code', args, DENIED)).toContain('2.1.247');
     await writeFile(program, '// says nothing\n');
-    expect(await h.fails('claude_code', args, DENIED)).toContain('does not tell its version');
+    expect(await h.fails('claude_code', args, DENIED)).toContain('does not report its version');
     await h.restartServer({ args: [] });
     await h.fails('claude_code', args, 'INTERNAL');
   });

@@ -58,7 +58,7 @@ describe('a bad value stops the start with one line that names it', () => {
 
   it('and an option that is misspelt in DENY_OPTIONS is told with the nearest', async () => {
     const { stderr } = await runCommand({ args: ['--deny-options', 'env,mcpServer'] });
-    expect(stderr).toContain('"mcpServer", which is no option; did you mean mcpServers?');
+    expect(stderr).toContain('"mcpServer", which is not an option; did you mean mcpServers?');
   });
 
   it('and so do an unknown flag and an unknown command', async () => {

@@ -70,7 +70,7 @@ describe('under human', () => {
     const { h, eager } = await open({ args: ['--max-sessions', '1'] });
     const attempt = { prompt: 'try it', waitMs: 30_000 };
     const started = await h.ok('claude_code', { ...attempt, cwd: eager });
-    expect(started.warnings).toEqual([expect.stringContaining(`${eager} has not been trusted`)]);
+    expect(started.warnings).toEqual([expect.stringContaining(`${eager} is not trusted`)]);
     const { sessionId } = started;
     // Takes the only place, so that the session has no process any more.
     h.model.on('hello').reply(text('hello'));
@@ -113,7 +113,7 @@ describe('under human', () => {
     const { h } = await open({ args });
     const directory = await makeEager(place(h));
     const { warnings = [] } = await h.ok('claude_code', { prompt: 'try it', waitMs: 30_000, cwd: directory });
-    expect(JSON.stringify(warnings)).not.toContain('were left out');
+    expect(JSON.stringify(warnings)).not.toContain('were skipped');
     expect(existsSync(join(directory, 'ran-hook'))).toBe(true);
   });
 

@@ -7,7 +7,7 @@ import { verifies } from './requirements.ts';
 /** What somebody can do about a session that nobody knows. */
 const HINT: Readonly<Record<Toolset, string>> = {
   compact: 'CLAUDE_CODE_MCP_ALLOW_DISK_RESUME',
-  explicit: 'Claude Code keeps no session of this id',
+  explicit: 'Claude Code has no session with this id',
 };
 
 verifies(['reply.same-process', 'reply.new-result', 'reply.queue'], async (variant) => {

@@ -298,7 +298,7 @@ verifies(['request.shown-whole', 'request.shortened-input'], async (variant) => 
 
   const elsewhere = { ...shown, file_path: join(h.project, 'other.txt') };
   const message = await h.fails(...h.dialect.allow(sessionId, id, { updatedInput: elsewhere }), 'INVALID_ARGUMENT');
-  expect(message).toContain('shortening mark');
+  expect(message).toContain('truncation mark');
   await h.allow(sessionId, { requestId: id, updatedInput: shown });
   expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
   expect(readFileSync(join(h.project, 'long.txt'), 'utf8')).toBe(content);

@@ -43,7 +43,7 @@ describe('trouble with the API is told within two seconds', () => {
     ['429', httpError(429), /429.*attempt 1 of \d+/],
     ['529', httpError(529), /529.*attempt 1 of \d+/],
     ['500', httpError(500), /500.*attempt 1 of \d+/],
-    ['a stream that is cut', cut(text('half of this')), /the connection broke.*attempt 1 of \d+/],
+    ['a stream that is cut', cut(text('half of this')), /the connection was lost.*attempt 1 of \d+/],
   ];
   test.for(troubles)('%s: in full events, activity and progress', async ([, trouble, words]) => {
     const h = harness();
@@ -72,7 +72,7 @@ describe('trouble with the API is told within two seconds', () => {
       { action: 'wait', sessionId, waitMs: 60_000 },
       { onProgress: ({ message }) => void lines.push(String(message)), signal: stop.signal, timeout: 60_000 },
     );
-    const words = /login or key was refused \(401.*attempt \d+ of \d+: run `claude` and \/login/;
+    const words = /login or key was rejected \(401.*attempt \d+ of \d+: run `claude` and \/login/;
     await eventually(() => lines.some((line) => words.test(line)), { what: 'progress says it', within: 5_000 });
     const { events, activity, status } = await h.ok('claude_code_check', { action: 'poll', sessionId });
     expect(status).toBe('running');

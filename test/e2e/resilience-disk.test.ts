@@ -26,7 +26,7 @@ describe('a state directory that cannot be written', () => {
   test('sessions work, stderr says what is missing, nothing is left behind', async () => {
     const h = await startHarness({ env: { CLAUDE_CODE_MCP_STATE_DIR: '/etc/hostname/state' } });
     await answers(h, 'without a state directory');
-    expect(h.server.stderr()).toMatch(/state directory cannot be written/);
+    expect(h.server.stderr()).toMatch(/state directory is not writable/);
     expect(h.server.stderr()).toMatch(/audit/i);
     await startRunningCommand(h);
     h.server.kill('SIGKILL');
@@ -56,7 +56,7 @@ describe('a state directory that cannot be written', () => {
     await writeFile(join(owners, '00000000-0000-4000-8000-000000000000.json'), '{"half":');
     await h.startServer();
     await eventually(async () => (await readdir(owners)).length === 0, { what: 'the garbage is removed' });
-    await eventually(() => h.server.stderr().includes('not a record'), { what: 'it is reported' });
+    await eventually(() => h.server.stderr().includes('not an owner record'), { what: 'it is reported' });
   });
 });
 

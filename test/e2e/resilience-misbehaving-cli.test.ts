@@ -170,7 +170,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       const { sessionId } = await h.ok('claude_code', fake(h, 'hangs-at-end'));
       await h.waitUntilRest(sessionId);
       const args = { sessionId, prompt: 'with another model', model: 'other' };
-      expect(await h.fails('claude_code_reply', args, 'TIMEOUT')).toContain('did not react');
+      expect(await h.fails('claude_code_reply', args, 'TIMEOUT')).toContain('did not respond');
     });
 
     test('its output ends before it does', async () => {

@@ -109,7 +109,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when a session en
     process.kill(cli.pid, 'SIGKILL');
     const crashed = await h.waitUntilRest(sessionId);
     expect(crashed).toMatchObject({ status: 'error', result: { isError: true, errorSubtype: 'process_exited' } });
-    expect(crashed.result.result).toMatch(/ended before its answer \(signal SIGKILL.*\)\. A reply resumes/s);
+    expect(crashed.result.result).toMatch(/exited before it answered \(signal SIGKILL.*\)\. A reply resumes/s);
     const left = (await h.processes()).map(({ pid }) => pid);
     expect(left).not.toContain(command.pid);
     expect(left).toEqual(expect.arrayContaining([bystander.cli.pid, bystander.command.pid]));

@@ -53,7 +53,7 @@ describe.each(ERAS)('a rewind asked for by a %s client', (era) => {
     answer(allowOnce);
     expect(await rewinding).toMatchObject({
       sessions: [{ status: 'idle' }],
-      message: `Put back 1 file(s): ${file} (+1 -1).`,
+      message: `Restored 1 file(s): ${file} (+1 -1).`,
     });
     expect(await content()).toBe('before\n');
     const decisions = await auditedEntries(h, ({ kind }) => kind === 'decision', 2);

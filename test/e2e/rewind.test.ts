@@ -55,12 +55,12 @@ async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> =
 
   const dry = await rewind({ toUserMessage: second });
   expect(dry).toMatchObject({ sessions: [{ sessionId, status: 'idle' }] });
-  expect(dry.message).toMatch(/^Would put back 2 file\(s\)/);
+  expect(dry.message).toMatch(/^Would restore 2 file\(s\)/);
   expect(await readFile(kept, 'utf8')).toBe('changed twice\n');
   expect(existsSync(made)).toBe(true);
 
   const { message } = await rewind({ toUserMessage: second, dryRun: false });
-  expect(message).toBe(`Put back 2 file(s): ${kept}, ${made} (+1 -2).`);
+  expect(message).toBe(`Restored 2 file(s): ${kept}, ${made} (+1 -2).`);
   expect(await readFile(kept, 'utf8')).toBe('changed once\n');
   expect(existsSync(made)).toBe(false);
 
@@ -88,11 +88,9 @@ verifies('session.rewind', { when: 'and leaves what somebody else changed since'
   await rm(gone!);
   const rewind = { action: 'rewind', sessionId, toUserMessage };
   const dry: Json = await h.ok('claude_code_session', rewind);
-  expect(dry.message).toContain(
-    `Would put back 1 file(s): ${own}. Would leave 1 as they are: ${shared} (changed since`,
-  );
+  expect(dry.message).toContain(`Would restore 1 file(s): ${own}. Would leave 1 unchanged: ${shared} (changed since`);
   const done: Json = await h.ok('claude_code_session', { ...rewind, dryRun: false });
-  expect(done.message).toContain(`Put back 1 file(s): ${own}. Left 1 as they are: ${shared} (changed since`);
+  expect(done.message).toContain(`Restored 1 file(s): ${own}. Left 1 unchanged: ${shared} (changed since`);
   expect(existsSync(own!)).toBe(false);
   expect(await readFile(shared!, 'utf8')).toBe('by a person\n');
   expect(existsSync(gone!)).toBe(false);

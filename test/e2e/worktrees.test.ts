@@ -108,7 +108,7 @@ it('a fork works in a worktree of its own that begins at the same commit', async
   expect(fork).toMatchObject({ status: 'idle', result: { result: 'forked', work: { filesChanged: 1 } } });
   expect(fork.workspace).toMatchObject({ base: original.workspace.base });
   expect(fork.workspace.path).not.toBe(original.workspace.path);
-  expect(fork.warnings.join()).toContain('is not in its own');
+  expect(fork.warnings.join()).toContain('are not included');
   expect(existsSync(join(original.workspace.path, 'd.txt'))).toBe(false);
   expect((await manage(h, 'diff', fork.sessionId)).diff.files.map(({ path }: Json) => path)).toEqual([
     'b.txt',

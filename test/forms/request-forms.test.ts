@@ -66,7 +66,7 @@ describe('a permission form', () => {
       granted && { decision: 'allow', updatedPermissions: granted },
     );
     expect(form.read({ decision: 'Allow once' })).toEqual({ decision: 'allow' });
-    expect(form.message.includes('Bash(npm test *) (your own settings of this project)')).toBe(granted !== undefined);
+    expect(form.message.includes('Bash(npm test *) (your own settings for this project)')).toBe(granted !== undefined);
   });
 
   const long = 'x'.repeat(31_000);
@@ -99,7 +99,7 @@ describe('a permission form', () => {
     ['mcp__a__b', Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`f${index}`, 'x'.repeat(200)]))],
   ])('does not offer to allow a %s that is too long to be shown whole', (toolName, input) => {
     const form = formFor(ASKER, openRequest(toolName, input, { suggestions: [addRule] }), ALL);
-    expect(form.message).toMatch(/Too long to be shown whole: \d{5} characters.* It cannot be allowed here\./);
+    expect(form.message).toMatch(/Too long to show in full: \d{5} characters.* It cannot be allowed here\./);
     expect(form.message.length).toBeLessThan(32_000);
     if (toolName === 'Bash') expect(form.message).toContain('; touch tail');
     expect(choices(form)).toEqual(['Deny']);
@@ -150,7 +150,7 @@ describe('a plan form', () => {
   it('shows the plan', () => {
     expect(form.message).toContain('│ Look\n│ then leap\nPlan file: /plans/p.md');
     const empty = formFor(ASKER, openRequest('ExitPlanMode', {}, {}, ''), ALL);
-    expect(empty.message).toContain('did not write the plan down');
+    expect(empty.message).toContain('did not provide a written plan');
   });
 
   it('shows a long plan whole, and does not offer to approve one that it cannot show', () => {
@@ -159,7 +159,7 @@ describe('a plan form', () => {
     expect(plan(31_000).message).toContain(`${'x'.repeat(31_000)} end`);
     expect(choices(plan(31_000))).toHaveLength(2);
     expect(choices(plan(40_000))).toEqual(['Ask for changes']);
-    expect(plan(40_000).message).toMatch(/x end\nToo long to be shown whole: 40004 characters/);
+    expect(plan(40_000).message).toMatch(/x end\nToo long to show in full: 40004 characters/);
     expect(plan(40_000).read({ decision: 'allow' })).toBeUndefined();
   });
 

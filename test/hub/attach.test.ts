@@ -71,7 +71,7 @@ describe('a hub', () => {
   it('is the only one of its state directory, writes where it is, for its user only, and takes it back', async () => {
     const h = await startHarness({ hub: {} });
     const first = h.hub;
-    await expect(h.startHub()).rejects.toThrow(`a hub runs already (pid ${hubPid(h)})`);
+    await expect(h.startHub()).rejects.toThrow(`a hub is already running (pid ${hubPid(h)})`);
     const record = JSON.parse(readFileSync(state(h, 'hub.json'), 'utf8'));
     expect(record).toMatchObject({ pid: first.pid, version: expect.any(String), socket: expect.any(String) });
     if (process.platform !== 'win32') {
@@ -97,7 +97,7 @@ describe('a hub', () => {
       // A client that comes now finds nobody, and is served all the same.
       await h.startServer();
       expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
-      expect(h.server.stderr()).toContain('not attached to the hub: it has ended without saying so');
+      expect(h.server.stderr()).toContain('not attached to the hub: it exited without cleaning up');
       await h.startHub();
       await h.startServer();
       expect(await h.ok('claude_code_session', { action: 'list' })).toBeDefined();
@@ -118,7 +118,7 @@ describe('a hub that is restarted', () => {
     const early = h.begin('hello');
     await h.startHub();
     expect(await h.finish(await early)).toMatchObject({ answer: 'hello again' });
-    expect(h.server.stderr()).toContain('attached to the hub again');
+    expect(h.server.stderr()).toContain('reattached to the hub');
   });
 });
 
@@ -131,7 +131,7 @@ describe('attaching', () => {
     expect(await required.server.exited).toEqual({ code: 2, signal: null });
     await required.server.drained;
     expect(required.server.stderr()).toBe(
-      'claude-code-mcp: The hub is required (--hub require): none runs; "claude-code-mcp hub start" starts one.\n',
+      'claude-code-mcp: The hub is required (--hub require): none is running; "claude-code-mcp hub start" starts one.\n',
     );
   });
 
@@ -141,7 +141,7 @@ describe('attaching', () => {
     for (const [env, why] of [
       [elsewhere, 'HOME is'],
       [{ CLAUDE_CONFIG_DIR: h.project }, 'CLAUDE_CONFIG_DIR is'],
-      [{ CLAUDE_CODE_MCP_APPROVALS: 'caller' }, 'nobody could decide'],
+      [{ CLAUDE_CODE_MCP_APPROVALS: 'caller' }, 'no one would be allowed to decide'],
     ] as const) {
       await h.startServer({ env });
       await h.ok('claude_code_session', { action: 'list' });

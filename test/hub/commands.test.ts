@@ -59,18 +59,18 @@ async function fakeOpener(): Promise<{
 it('starts, tells, opens, restarts and stops the hub', async () => {
   const opener = await fakeOpener();
   const { hub, state } = await openWorld({ PATH: `${opener.directory}:${process.env['PATH'] ?? ''}` });
-  expect(await hub('status')).toMatchObject({ code: 3, stdout: expect.stringContaining('No hub runs') });
+  expect(await hub('status')).toMatchObject({ code: 3, stdout: expect.stringContaining('No hub is running') });
   expect(await hub('open', '--print')).toMatchObject({ code: 1, stdout: '' });
 
   const started = await hub('start', '--listen', '127.0.0.1:0', '--max-sessions', '4');
   expect(started).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^The hub runs: http:\/\/127\.0\.0\.1:\d+ /),
+    stdout: expect.stringMatching(/^The hub is running: http:\/\/127\.0\.0\.1:\d+ /),
   });
   const record = JSON.parse(readFileSync(join(state, 'hub.json'), 'utf8'));
   expect(await hub('start')).toMatchObject({
     code: 0,
-    stdout: `The hub runs already: ${record.url} (pid ${record.pid})\n`,
+    stdout: `The hub is already running: ${record.url} (pid ${record.pid})\n`,
   });
   expect(await hub()).toMatchObject({
     code: 1,

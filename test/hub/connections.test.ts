@@ -86,7 +86,7 @@ describe('an agent in a session of the hub', () => {
 
     const [started, tooMuch, listed, looked, commands] = toolAnswers(h, outer);
     expect(started).toContain('done inside');
-    expect(tooMuch).toMatch(/PERMISSION_DENIED.*ceiling of 7/);
+    expect(tooMuch).toMatch(/PERMISSION_DENIED.*limit of 7/);
     const inner = (JSON.parse(listed!) as { sessions: { sessionId: string }[] }).sessions.map((one) => one.sessionId);
     expect(inner).toHaveLength(1);
     expect(inner).not.toContain(sessionId);

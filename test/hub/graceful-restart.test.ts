@@ -69,9 +69,9 @@ test('a call under way ends with an error, and its client continues with the nex
   );
   await eventually(() => heard.size === 3, { what: 'all three calls are under way' });
 
-  expect(await command('hub', 'restart')).toContain(`The hub runs: http://${address}`);
+  expect(await command('hub', 'restart')).toContain(`The hub is running: http://${address}`);
   onTestFinished(() => command('hub', 'stop').then(() => undefined));
-  expect(expectError('claude_code_check', await cutAttached, 'UNAVAILABLE')).toContain('Look before you repeat it');
+  expect(expectError('claude_code_check', await cutAttached, 'UNAVAILABLE')).toContain('Check before you repeat it');
   for (const said of await Promise.all(cut)) expect(said).toContain('The hub is stopping');
 
   expect(await h.finish(await h.begin('hello'))).toMatchObject({ answer: 'hello again' });

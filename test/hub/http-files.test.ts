@@ -45,5 +45,5 @@ test('the dashboard is served to anyone, under a strict policy, and nothing besi
 test('a hub without a dashboard says so', async () => {
   const { url } = await openHttpHub({ dashboardDir: '/nowhere/dashboard' });
   const page = await fetch(url);
-  expect([page.status, await page.text()]).toEqual([503, expect.stringContaining('The dashboard is not there')]);
+  expect([page.status, await page.text()]).toEqual([503, expect.stringContaining('Dashboard not found')]);
 });

@@ -258,7 +258,7 @@ describe('an open request', () => {
     await eventually(() => requestIds(session).length === 1, { what: 'the request' });
     await restart();
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
-    expect((await hub.agent()).prompts[0]).toContain('A sub-agent asked for it and ended with the program');
+    expect((await hub.agent()).prompts[0]).toContain('A sub-agent asked for it and ended with the process');
   });
 
   test('allowed and not done again: the result says so, and the grant is gone', async () => {
@@ -269,7 +269,7 @@ describe('an open request', () => {
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     (await hub.agent()).answer('I did something else.');
     const after = await recalled(session);
-    expect(after.result?.text).toContain('Allowed while the session was stopped, but not done again: Bash.');
+    expect(after.result?.text).toContain('Allowed while the session was stopped, but not repeated: Bash.');
     await hub.journal.stored();
     expect(await store.grants(session.id)).toEqual([]);
   });

@@ -64,7 +64,7 @@ it.runIf(process.platform === 'linux')(
         why: expect.stringMatching(/does not run inside a session/),
       });
       for (const as of ['none', String(process.pid)])
-        expect(await asked(true, kind, as)).toEqual({ ok: false, why: expect.stringMatching(/cannot tell which/) });
+        expect(await asked(true, kind, as)).toEqual({ ok: false, why: expect.stringMatching(/cannot identify/) });
     }
     expect(await asked(false, 'sign-in', 'own')).toMatchObject({ ok: true, code: expect.any(String) });
     expect((await hub('status')).stdout).toContain('127.0.0.1');

@@ -140,7 +140,7 @@ describe('memory only', () => {
     expect(await b.engine.recall(moves.id)).toMatchObject({ state: 'idle' });
     await expect(b.engine.recall(stays.id)).rejects.toMatchObject({
       code: 'UNAVAILABLE',
-      message: /stays with the machine machine-a, which is away/,
+      message: /stays on the machine machine-a, which is unavailable/,
     });
   });
 
@@ -172,7 +172,7 @@ describe('memory only', () => {
     await a.engine.fleet.loseTouch();
     expect(a.agents.map((agent) => agent.alive)).toEqual([false, false, true]);
     expect(atWork.state).toBe('error');
-    expect(atWork.result?.text).toContain('the hub lost touch with the store while it worked; reply to continue');
+    expect(atWork.result?.text).toContain('the hub lost contact with the store while it worked; reply to continue');
     expect({ state: waiting.state, requests: waiting.requests.length }).toEqual({ state: 'waiting', requests: 1 });
     expect(stays.state).toBe('running');
     await expect(reply(a, atWork)).rejects.toMatchObject({ code: 'UNAVAILABLE' });

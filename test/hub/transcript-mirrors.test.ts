@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../store/stores.ts';
 
 const said = (uuid: string) => ({ type: 'user', uuid, message: uuid });
 const title = (text: string) => ({ type: 'custom-title', text });
-const away = new DomainError('UNAVAILABLE', 'Postgres is away');
+const away = new DomainError('UNAVAILABLE', 'Postgres is unavailable');
 
 let store: Store;
 let by: HubRef;
@@ -82,8 +82,8 @@ describe('while a process writes', () => {
   test('what the SDK gave up on is replaced from the file, with what has no uuid', async () => {
     await write(said('u1'), title('A'), said('u2'));
     await mirror.append({ sessionId: id }, [said('u1')]);
-    mirror.gaveUp(undefined, 'Postgres is away');
-    expect(told).toEqual(['broken: its transcript is not in the store: Postgres is away']);
+    mirror.gaveUp(undefined, 'Postgres is unavailable');
+    expect(told).toEqual(['broken: its transcript is not in the store: Postgres is unavailable']);
     await mirror.append({ sessionId: id }, [said('u2')]);
     await mirror.settled();
     expect(told.at(-1)).toBe('whole');
@@ -95,7 +95,7 @@ describe('while a process writes', () => {
     const { replaceTranscript } = store;
     store.replaceTranscript = () => Promise.reject(away);
     await mirror.settled();
-    expect(told).toEqual(['broken: its transcript is not in the store: Postgres is away']);
+    expect(told).toEqual(['broken: its transcript is not in the store: Postgres is unavailable']);
     store.replaceTranscript = replaceTranscript;
     await expect.poll(() => told.at(-1), { timeout: 10_000 }).toBe('whole');
     expect(await uuids()).toEqual(['u1']);

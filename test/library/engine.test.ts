@@ -132,8 +132,8 @@ test('a form that goes down with its client leaves the request to the callers th
 test.each([
   [{ maxSessions: 0 }, 'maxSessions is "0"; it takes a whole number from 1 to 1000.'],
   [{ toolset: 'other' }, 'toolset is "other"; it takes compact or explicit.'],
-  [{ allowedDirs: [] }, 'it names no directory'],
-  [{ denyOptions: ['envv'] }, 'which is no option'],
+  [{ allowedDirs: [] }, 'it contains no directory'],
+  [{ denyOptions: ['envv'] }, 'which is not an option'],
   [{ maxSession: 3 }, 'maxSession is not a setting; did you mean maxSessions?'],
 ])('settings that cannot be used are refused: %j', (settings, words) => {
   expect(() => createEngine(settings as never, { env: {} })).toThrow(SettingsError);

@@ -52,7 +52,7 @@ test('the bundle holds the server and its licences, and no Claude Code', () => {
 test('the server in the bundle says that Claude Code is missing, and what to do', async () => {
   const error = await whatItSays({ claude: 'claude-that-is-not-installed' });
   expect(error).toContain('there is no program called claude-that-is-not-installed on its PATH');
-  expect(error).toContain('Install Claude Code, or set its whole path');
+  expect(error).toContain('Install Claude Code, or set its full path');
 });
 
 test('so it does for a path where there is none', async () => {
@@ -64,6 +64,6 @@ test('so it does for a path where there is none', async () => {
 
 test('and when the field was emptied, since the bundle brings none', async () => {
   const error = await whatItSays({ claude: '' });
-  expect(error).toContain('There is no Claude Code');
+  expect(error).toContain('Claude Code is not installed');
   expect(error).toContain('Install Claude Code and set its path');
 });

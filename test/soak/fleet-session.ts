@@ -84,7 +84,7 @@ export class FleetSession {
         this.#expectUnavailable(where, reply);
         this.#front.count('answers refused');
         // The same key would be told the same again.
-        if (!JSON.stringify(reply.json).includes('still carries this out')) key = randomUUID();
+        if (!JSON.stringify(reply.json).includes('is still carrying this out')) key = randomUUID();
       }
       return undefined;
     });
@@ -156,7 +156,7 @@ export class FleetSession {
       if (replies.some((reply) => reply?.json.error.code === 'SESSION_BUSY')) return 'too late';
       const texts = replies.flatMap((reply) => (reply ? [this.#expectUnavailable(where, reply)] : []));
       if (texts.some((text) => /outcome is unknown/i.test(text))) return 'unknown';
-      return texts.some((text) => !text.includes('still carries this out')) ? 'refused' : undefined;
+      return texts.some((text) => !text.includes('is still carrying this out')) ? 'refused' : undefined;
     });
   }
 

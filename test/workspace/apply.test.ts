@@ -115,7 +115,7 @@ describe.each<ApplyMode>(['merge', 'patch'])('apply as %s', (mode) => {
     ['an untracked file in the way', () => scene.write('new/n.txt', 'mine\n'), /overwritten: new\/n\.txt/],
     ['a file in place of a directory', () => scene.write('new', 'mine\n'), /overwritten: new/],
     ['a deleted file in the way', () => rm(path.join(scene.repo, 'a.txt')), /overwritten: a\.txt/],
-    ['a merge under way', () => scene.write('.git/MERGE_HEAD', ''), /A merge is under way/],
+    ['a merge under way', () => scene.write('.git/MERGE_HEAD', ''), /A merge is in progress/],
   ])('changes nothing on %s and names it', async (_, prepare, message) => {
     await work();
     await prepare();
@@ -178,7 +178,7 @@ describe('apply', () => {
     await scene.git('reset', '--quiet');
     await scene.write('new/n.txt', 'changed since\n');
     record = await current();
-    await expect(apply('merge')).rejects.toThrow(/was cut off.*new\/n\.txt/s);
+    await expect(apply('merge')).rejects.toThrow(/was interrupted.*new\/n\.txt/s);
     await rm(path.join(scene.repo, 'new'), { recursive: true });
     await apply('merge');
     await expectApplied();
@@ -238,7 +238,7 @@ describe('apply', () => {
     [
       'a session in a rebase',
       () => mkdir(path.join(scene.repo, '.git/worktrees/abcdef01/rebase-merge')),
-      /A rebase is under way/,
+      /A rebase is in progress/,
     ],
     [
       'its branch checked out elsewhere',
@@ -309,7 +309,7 @@ describe('discard', () => {
     await mkdir(inner);
     await scene.gitAt(inner, 'init', '--quiet');
     await scene.gitAt(inner, 'commit', '--quiet', '--allow-empty', '--message', 'inner');
-    await expect(discard()).rejects.toThrow(/outside of its branch and uncommitted changes in inner\//);
+    await expect(discard()).rejects.toThrow(/that is not on its branch and uncommitted changes in inner\//);
     const { keptBranches, keptDirectory } = await discard(true);
     expect(await scene.git('log', '-1', '--format=%s', keptBranches[0]!)).toBe('loose');
     expect(await scene.gitAt(path.join(keptDirectory!, 'inner'), 'log', '--format=%s')).toBe('inner');

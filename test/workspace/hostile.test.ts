@@ -177,7 +177,7 @@ describe('a repository that the session turned hostile', () => {
     await scene.git('config', 'filter.evil.clean', await scene.trap('filter-clean'));
     await scene.write('a.txt', 'changed\n', workspace.cwd);
     await expect(workspace.apply({ mode: 'merge' })).rejects.toThrow(
-      /git filter evil was set up or changed after the session began/,
+      /git filter evil was added or changed after the session started/,
     );
     expect(await scene.sprung()).toEqual([]);
   });
@@ -234,7 +234,9 @@ describe('a repository that the session turned hostile', () => {
     await scene.write('f.own', 'own\n', workspace.cwd);
     await lookAtEverything(workspace);
     expect(workspace.notes).toEqual([expect.stringContaining('The git filter own is left out of the worktree')]);
-    await expect(workspace.apply({ mode: 'squash' })).rejects.toThrow(/git filter own .*runs a file of the repository/);
+    await expect(workspace.apply({ mode: 'squash' })).rejects.toThrow(
+      /git filter own .*runs a file from the repository/,
+    );
     expect(await scene.sprung()).toEqual([]);
   });
 

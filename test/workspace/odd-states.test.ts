@@ -107,7 +107,7 @@ describe.each(MODES)('apply as %s', (mode) => {
       ),
       /overwritten: build/,
     ],
-    ['another git at work', () => scene.write('.git/index.lock', ''), /Another git is at work/],
+    ['another git at work', () => scene.write('.git/index.lock', ''), /Another git process is running/],
     [
       'conflicts that are not resolved',
       async () => {
@@ -151,7 +151,7 @@ describe('apply', () => {
     await scene.commit('mine', { 'a.txt': 'mine\n' });
     const main = await scene.git('rev-parse', 'main');
     await scene.git('-c', 'sequence.editor=sed -i s/pick/edit/', 'rebase', '--quiet', '--interactive', 'HEAD~1');
-    await expect(apply('merge')).rejects.toThrow(/A rebase of main is under way/);
+    await expect(apply('merge')).rejects.toThrow(/A rebase of main is in progress/);
     expect(await scene.git('rev-parse', 'main')).toBe(main);
     await scene.git('rebase', '--continue');
     expect(await apply('merge')).toMatchObject({ outcome: 'applied' });
@@ -238,18 +238,14 @@ describe('discard', () => {
     [
       'whose repository was moved',
       () => rename(scene.repo, path.join(scene.root, 'moved')),
-      /repository .* is not there/,
+      /repository .* does not exist/,
     ],
     [
       'whose entry was pruned',
       () => rm(path.join(scene.repo, '.git', 'worktrees'), { recursive: true }),
-      /git does not know it any more/,
+      /git no longer knows it/,
     ],
-    [
-      'whose index is broken',
-      () => scene.write('.git/worktrees/abcdef01/index', 'broken'),
-      /cannot tell what of the files/,
-    ],
+    ['whose index is broken', () => scene.write('.git/worktrees/abcdef01/index', 'broken'), /cannot tell which files/],
     [
       'with changes hidden from git',
       async () => {

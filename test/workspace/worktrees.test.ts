@@ -120,21 +120,25 @@ describe('a worktree', () => {
   });
 
   test.each([
-    ['a directory without a repository', async () => ({ cwd: scene.root }), /is in none/],
-    ['a repository without a commit', async () => ({}), /no commit yet/],
+    ['a directory without a repository', async () => ({ cwd: scene.root }), /is not in one/],
+    ['a repository without a commit', async () => ({}), /no commits yet/],
     [
       'an unknown base',
       async () => (await scene.commit('x'), { base: 'nowhere' }),
-      /"nowhere" is no branch, tag or commit/,
+      /"nowhere" is not a branch, tag or commit/,
     ],
-    ['a base like an option', async () => (await scene.commit('x'), { base: '--all' }), /"--all" is no branch/],
-    ['a bad branch name', async () => (await scene.commit('x'), { branch: 'a..b' }), /cannot be the name/],
+    ['a base like an option', async () => (await scene.commit('x'), { base: '--all' }), /"--all" is not a branch/],
+    ['a bad branch name', async () => (await scene.commit('x'), { branch: 'a..b' }), /is not a valid branch name/],
     [
       'a branch that exists',
       async () => (await scene.commit('x'), { branch: 'main' }),
-      /main cannot be made.*checked out in .*repo/,
+      /main cannot be created.*checked out in .*repo/,
     ],
-    ['a branch below one that exists', async () => (await scene.commit('x'), { branch: 'main/x' }), /cannot be made/],
+    [
+      'a branch below one that exists',
+      async () => (await scene.commit('x'), { branch: 'main/x' }),
+      /cannot be created/,
+    ],
   ])('of %s is refused', async (_, prepare, message) => {
     const request = await prepare();
     await expect(create(request)).rejects.toThrow(message);

@@ -104,7 +104,7 @@ async function call<Answer>(method: string, path: string, { query, body, idempot
 }
 
 function offlineWords(error: unknown): string {
-  return error instanceof SyntaxError ? 'Something that is not the hub answered.' : 'The hub cannot be reached.';
+  return error instanceof SyntaxError ? 'The response did not come from the hub.' : 'The hub cannot be reached.';
 }
 
 function refusal(status: number, answer: unknown): CallFailure {

@@ -39,7 +39,7 @@ export async function signOut(): Promise<void> {
     const unheard = error instanceof CallFailure && error.mayPass;
     signedOut(
       unheard
-        ? 'You are signed out here. The hub could not be told: the sign-in itself lasts until it expires.'
+        ? 'You are signed out here, but the hub could not be reached: the sign-in stays valid until it expires.'
         : undefined,
     );
   }
@@ -50,6 +50,6 @@ function refusalWords(error: unknown, byLink: boolean): string {
   if (error.code === 'OFFLINE' || error.code === 'UNAVAILABLE') return error.message;
   if (error.code === 'TOO_MANY_REQUESTS') return 'Too many attempts. Wait a little and try again.';
   return byLink
-    ? 'This link does not work any more: it can be used once, within two minutes. Run `claude-code-mcp hub open` for a new one.'
+    ? 'This link is no longer valid: it can be used once, within two minutes. Run `claude-code-mcp hub open` for a new one.'
     : 'The hub does not accept this token: it is unknown, expired or revoked.';
 }

@@ -34,11 +34,11 @@ export function InboxPage() {
           class="cards"
         />
       ) : state.state === 'loading' ? (
-        <Loading what="Loading what waits for you…" />
+        <Loading what="Loading the inbox…" />
       ) : (
-        <Empty title="Nothing waits for you">
+        <Empty title="Nothing is waiting for you">
           <p>
-            When a session asks for a permission, has a plan or a question, it appears here.{' '}
+            When a session needs a permission, a plan review or an answer, it appears here.{' '}
             <a href={links.sessions}>See what is running</a>
           </p>
         </Empty>

@@ -120,12 +120,12 @@ export function NewSessionPage() {
             onChange={({ currentTarget }) => set({ worktree: currentTarget.checked })}
           />
           <span>
-            In a git worktree of its own <span class="quiet">Your files stay as they are until you apply the work</span>
+            In its own git worktree <span class="quiet">Your files stay as they are until you apply the work</span>
           </span>
         </label>
         {worktree && (
           <label class="field">
-            <span>Branch or commit to begin from</span>
+            <span>Branch or commit to start from</span>
             <input
               type="text"
               class="mono"
@@ -182,7 +182,7 @@ export function NewSessionPage() {
             />
           </label>
           <label class="field">
-            <span>At most so many steps</span>
+            <span>Maximum turns</span>
             <input
               type="number"
               min={1}
@@ -192,7 +192,7 @@ export function NewSessionPage() {
             />
           </label>
           <label class="field">
-            <span>At most so many dollars</span>
+            <span>Maximum cost in dollars</span>
             <input
               type="number"
               min={0.01}

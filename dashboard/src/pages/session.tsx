@@ -28,7 +28,7 @@ export function SessionPage({ tab }: { tab: SessionTab }) {
       {state?.state === 'missing' ? (
         <Empty title="There is no such session">
           <p>
-            It may have been forgotten after its rest, or belong to somebody else.{' '}
+            It may have been removed after being idle, or belong to someone else.{' '}
             <a href={links.sessions}>Back to the list</a>
           </p>
         </Empty>
@@ -84,9 +84,8 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
 }
 
 function activityOf({ activity, state, needs, cancelledReason }: ApiSessionDetail): string {
-  if (state === 'cancelled') return cancelledReason ?? 'Cancelled for good.';
-  if (needs.length > 0 && !AT_WORK.includes(state))
-    return `Before it can run again somebody has to bring: ${needs.join(', ')}`;
+  if (state === 'cancelled') return cancelledReason ?? 'Cancelled permanently.';
+  if (needs.length > 0 && !AT_WORK.includes(state)) return `Before it can run again, it needs: ${needs.join(', ')}`;
   return activity ?? ' ';
 }
 
@@ -116,7 +115,7 @@ function Stops({ detail }: { detail: ApiSessionDetail }) {
             type="button"
             class="button small"
             disabled={!works || state === 'interrupting' || busy.value}
-            title="Stops what it does now; the session can go on afterwards"
+            title="Stops what it is doing; the session can continue afterwards"
             onClick={() => run(() => api.interrupt(sessionId))}
           >
             <PauseIcon />
@@ -128,7 +127,7 @@ function Stops({ detail }: { detail: ApiSessionDetail }) {
             type="button"
             class="button small danger"
             disabled={state === 'cancelled' || busy.value}
-            title="Ends the session for good"
+            title="Ends the session permanently"
             onClick={() => (asking.value = true)}
           >
             <CancelIcon />
@@ -136,10 +135,10 @@ function Stops({ detail }: { detail: ApiSessionDetail }) {
           </button>
         )}
         {asking.value && (
-          <Dialog title="Cancel this session for good?" onClose={() => (asking.value = false)}>
+          <Dialog title="Cancel this session permanently?" onClose={() => (asking.value = false)}>
             <p>
               Claude Code and everything it started is stopped, open requests are denied, and the session takes no more
-              messages. To only stop what it does now, interrupt it instead.
+              messages. To stop only the current turn, interrupt it instead.
             </p>
             <form method="dialog" class="buttons">
               <button type="submit" class="button danger" onClick={() => run(() => api.cancel(sessionId))}>

@@ -95,8 +95,8 @@ export function SessionsPage() {
         <Empty title="No sessions yet">
           <p>
             {me.value?.may.start === true
-              ? 'Start one here, or let an agent or editor that is attached to this hub start one.'
-              : 'They appear here when somebody starts one.'}
+              ? 'Start one here, or from an agent or editor attached to this hub.'
+              : 'They appear here when someone starts one.'}
           </p>
         </Empty>
       )}

@@ -25,8 +25,8 @@ export function SignInPage() {
       ) : (
         <>
           <p>
-            Run <code>claude-code-mcp hub open</code> on the machine of the hub and open the link it prints, or sign in
-            with a token.
+            Run <code>claude-code-mcp hub open</code> on the hub’s machine and open the link it prints, or sign in with
+            a token.
           </p>
           <form
             onSubmit={(event) => {

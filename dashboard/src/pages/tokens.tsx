@@ -9,7 +9,7 @@ import { Deadline, Time } from '../parts/time.tsx';
 
 const ROLES: Record<ApiRole, string> = {
   viewer: 'reads everything',
-  caller: 'starts sessions and has its own',
+  caller: 'starts and uses its own sessions',
   approver: 'a person: answers every request, interrupts, cancels',
   admin: 'everything',
 };
@@ -135,7 +135,7 @@ function TokenList({ title, none, tokens, onRevoked }: ListProps) {
       )}
       {asked.value && (
         <Dialog title={`Revoke “${asked.value.name}”?`} onClose={() => (asked.value = undefined)}>
-          <p>Whatever uses it is refused from now on. Sessions that it started stay.</p>
+          <p>Anything that uses it is refused from now on. Sessions that it started are kept.</p>
           <form method="dialog" class="buttons">
             <button type="submit" class="button danger" onClick={() => asked.value && revoke(asked.value)}>
               Yes, revoke it
@@ -229,7 +229,7 @@ function NewToken({ onCreated }: { onCreated: () => void }) {
             onChange={({ currentTarget }) => changed(attended, currentTarget.checked)}
           />
           <span>
-            Attended <span class="quiet">A person sits in front of it, and forms on it count as a person’s</span>
+            Attended <span class="quiet">A person uses it, and its form answers count as theirs</span>
           </span>
         </label>
         <div class="buttons">
@@ -250,7 +250,7 @@ function Created({ token, onClose }: { token: CreatedToken; onClose: () => void 
   const copied = useSignal(false);
   return (
     <Dialog title={`Token “${token.name}”`} onClose={onClose}>
-      <p>Copy it now: it is shown this once and stored only as a digest.</p>
+      <p>Copy it now: it is shown only once and stored as a digest.</p>
       <pre class="code secret" tabIndex={0} role="group" aria-label="Token">
         {token.token}
       </pre>

@@ -112,7 +112,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
                 key.current = newKey();
               }}
             >
-              <option value="">Mode as it is</option>
+              <option value="">Current mode</option>
               {PERMISSION_MODES.map((name) => (
                 <option value={name}>{name}</option>
               ))}
@@ -122,7 +122,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
               class="model"
               aria-label="Model"
               list="models"
-              placeholder="Model as it is"
+              placeholder="Current model"
               value={model.value}
               onInput={({ currentTarget }) => {
                 model.value = currentTarget.value;
@@ -146,7 +146,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
             type="button"
             class="button"
             disabled={state.value.busy}
-            title="Sends the message to a copy of this conversation; this one stays as it is"
+            title="Sends the message to a copy of this conversation; this one is unchanged"
             onClick={() => void submit('fork')}
           >
             Fork

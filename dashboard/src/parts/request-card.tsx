@@ -135,7 +135,7 @@ function Body({
   if (type === 'plan_review') {
     return plan === undefined || plan === '' ? (
       <>
-        <p class="quiet">Claude wrote no plan down; its last words are all there is.</p>
+        <p class="quiet">Claude provided no written plan, only its last message.</p>
         <ToolInput toolName={toolName} input={input} cwd={session.cwd} />
       </>
     ) : (
@@ -291,7 +291,7 @@ const SOURCES: Record<string, string> = {
   timeout: 'nobody answered in time',
   cancel: 'the turn was stopped',
   shutdown: 'the hub stopped',
-  policy: 'a rule of the operator',
+  policy: 'one of the operator’s rules',
 };
 
 export function OutcomeWords({ outcome, mine }: { outcome: RequestOutcomeView; mine: boolean }) {

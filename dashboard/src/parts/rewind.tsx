@@ -28,7 +28,7 @@ export function RewindButton({ sessionId, messageId }: { sessionId: string; mess
       </button>
       {shown.step !== 'closed' && (
         <Dialog title="Rewind files" onClose={() => (state.value = { step: 'closed' })}>
-          {shown.step === 'looking' && <p aria-live="polite">Looking what would be put back…</p>}
+          {shown.step === 'looking' && <p aria-live="polite">Checking what would be restored…</p>}
           {shown.step === 'failed' && (
             <p class="problem" role="alert">
               {shown.why}
@@ -38,7 +38,7 @@ export function RewindButton({ sessionId, messageId }: { sessionId: string; mess
           <form method="dialog" class="buttons">
             {shown.step === 'preview' && shown.answer.outcome === 'done' && shown.answer.files.length > 0 && (
               <button type="button" class="button danger" onClick={() => run(false)}>
-                Put them back
+                Restore them
               </button>
             )}
             <button type="submit" class="button">
@@ -52,14 +52,14 @@ export function RewindButton({ sessionId, messageId }: { sessionId: string; mess
 }
 
 function Answer({ answer }: { answer: RewindAnswer }) {
-  if (answer.outcome === 'awaits_person') return <p>A person has to allow it first: it is in the inbox.</p>;
+  if (answer.outcome === 'awaits_person') return <p>A person must approve it first: it is in the inbox.</p>;
   const { dryRun, files, left, lines } = answer;
   return (
     <>
       <p>
         {files.length === 0
-          ? 'Nothing to put back.'
-          : `${plural(files.length, 'file')} ${dryRun ? 'would be put back' : 'put back'}${lines ? `: +${lines.insertions} −${lines.deletions}` : ''}`}
+          ? 'Nothing to restore.'
+          : `${plural(files.length, 'file')} ${dryRun ? 'would be restored' : 'restored'}${lines ? `: +${lines.insertions} −${lines.deletions}` : ''}`}
       </p>
       <ul class="mono">
         {files.map((file) => (
@@ -70,7 +70,7 @@ function Answer({ answer }: { answer: RewindAnswer }) {
       </ul>
       {left.length > 0 && (
         <>
-          <p>Left as they are:</p>
+          <p>Left unchanged:</p>
           <ul>
             {left.map(({ path, why }) => (
               <li>

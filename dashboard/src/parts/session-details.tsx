@@ -47,13 +47,13 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
         <Fact name="Turns">{detail.totalTurns}</Fact>
         <Fact name="Cost">
           {dollars(detail.totalCostUsd)}
-          {detail.costUnknown === true && ', and more that nobody knows'}
+          {detail.costUnknown === true && ', plus an unknown amount'}
         </Fact>
         {(detail.backgroundTasks ?? 0) > 0 && <Fact name="Background tasks">{detail.backgroundTasks}</Fact>}
         <Fact name="Hub">{detail.hub}</Fact>
       </dl>
       <h2>Options</h2>
-      <Code text={JSON.stringify(detail.options, null, 2)} label="Options of the session" />
+      <Code text={JSON.stringify(detail.options, null, 2)} label="Session options" />
     </div>
   );
 }

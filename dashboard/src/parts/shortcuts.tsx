@@ -6,11 +6,11 @@ import { Dialog } from './dialog.tsx';
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['j / k', 'next or previous request'],
-  ['a', 'allow the request in focus'],
+  ['a', 'allow the focused request'],
   ['Shift + A', 'always allow it'],
   ['d', 'deny it'],
-  ['m', 'write words to Claude'],
-  ['e', 'change its input'],
+  ['m', 'write a message to Claude'],
+  ['e', 'edit its input'],
   ['g i / g s', 'go to the inbox, to the sessions'],
   ['n', 'new session'],
   ['/', 'search, or write a message'],
@@ -68,7 +68,7 @@ export function Shortcuts() {
           onChange={({ currentTarget }) => setShortcuts(currentTarget.checked)}
         />{' '}
         <span>
-          Single keys <span class="quiet">Switch them off if they get in your way</span>
+          Single keys <span class="quiet">Turn them off if they get in your way</span>
         </span>
       </label>
       <form method="dialog" class="buttons">

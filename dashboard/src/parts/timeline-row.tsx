@@ -215,7 +215,9 @@ function ResultRow({ level, result, at }: { level: string; result: AgentResult; 
           {denied > 0 && ` · ${denied} denied`} · <Time at={at} />
         </span>
       </p>
-      {isError && !interrupted && <Code text={text === '' ? 'No further words.' : text} label="Error" tone="problem" />}
+      {isError && !interrupted && (
+        <Code text={text === '' ? 'No further output.' : text} label="Error" tone="problem" />
+      )}
     </section>
   );
 }

@@ -21,7 +21,7 @@ export function TimelineView({ shown, detail }: { shown: SessionView; detail: Ap
   ];
   return (
     <div class="timeline" ref={scroller}>
-      {shown.hasEarlier && <p class="quiet earlier">Earlier events are read when you scroll up.</p>}
+      {shown.hasEarlier && <p class="quiet earlier">Earlier events load when you scroll up.</p>}
       {!shown.hasEarlier && shown.droppedThrough.value > 0 && (
         <p class="quiet earlier">Earlier events are no longer kept.</p>
       )}

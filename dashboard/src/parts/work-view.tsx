@@ -49,9 +49,9 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
       {state.state === 'loading' ? (
         <Loading what="Comparing files…" />
       ) : state.state === 'failed' ? (
-        <Failed what="The changes could not be read" why={state.why} onRetry={load} />
+        <Failed what="The changes could not be loaded" why={state.why} onRetry={load} />
       ) : state.diff.filesChanged === 0 && state.diff.diff === '' ? (
-        <p class="quiet">No file has changed since the session began.</p>
+        <p class="quiet">No files have changed since the session started.</p>
       ) : (
         <>
           <p>
@@ -102,7 +102,7 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
               ? `Applied${answer.branch === undefined ? '' : ` to ${answer.branch}`}${answer.commit === undefined ? '' : ` as ${answer.commit.slice(0, 10)}`}.`
               : answer.outcome === 'nothing_to_apply'
                 ? 'There is nothing to apply.'
-                : 'A person has to allow it first: it is in the inbox.',
+                : 'A person must approve it first: it is in the inbox.',
         }),
       (error: unknown) => end({ step: 'failed', why: wordsOf(error) }),
     );
@@ -116,7 +116,7 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
           words:
             answer.outcome === 'discarded'
               ? `Discarded.${answer.keptBranches.length > 0 ? ` Kept: ${answer.keptBranches.join(', ')}.` : ''}`
-              : 'A person has to allow it first: it is in the inbox.',
+              : 'A person must approve it first: it is in the inbox.',
         }),
       (error: unknown) => {
         const unmerged = !force && error instanceof CallFailure && error.status !== 403 && error.code !== 'OFFLINE';
@@ -170,11 +170,9 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
           onClose={() => state.value.step === 'confirm' && (state.value = { step: 'none' })}
         >
           <p>
-            {told.force
-              ? told.why
-              : 'The directory of the session is removed. Work that is not merged stops this first.'}
+            {told.force ? told.why : 'The directory of the session is removed. Unmerged work prevents this at first.'}
           </p>
-          {told.force && <p>If you go on, its branch is kept, so that nothing is lost for good.</p>}
+          {told.force && <p>If you continue, its branch is kept, so nothing is lost.</p>}
           <form method="dialog" class="buttons">
             <button type="button" class="button danger" onClick={() => discard(told.force)}>
               {told.force ? 'Discard anyway' : 'Yes, discard it'}

@@ -5,10 +5,10 @@ export type { PermissionMode };
 const WORDS: Record<PermissionMode, string> = {
   default: 'Asks before it changes or runs anything',
   acceptEdits: 'Edits files without asking',
-  plan: 'Plans first and asks before it begins',
-  dontAsk: 'Denies what is not allowed beforehand',
+  plan: 'Plans first and asks before it starts',
+  dontAsk: 'Denies anything not allowed in advance',
   auto: 'Claude Code decides what to ask about',
-  bypassPermissions: 'Asks nothing at all',
+  bypassPermissions: 'Never asks',
 };
 
 export const PERMISSION_MODES = Object.keys(WORDS) as PermissionMode[];

@@ -8,10 +8,10 @@ export interface Note {
 
 /** Reports of Claude Code that say something to a person. */
 const NOTICES: Readonly<Record<string, string>> = {
-  compact_boundary: 'The conversation was shortened to make room',
+  compact_boundary: 'The conversation was compacted to make room',
   task_started: 'Background task started',
   task_notification: 'Background task ended',
-  model_refusal_fallback: 'The model refused; another one goes on',
+  model_refusal_fallback: 'The model refused; another one continues',
   model_refusal_no_fallback: 'The model refused',
   informational: '',
   notification: '',
@@ -31,9 +31,9 @@ export function noteOf(body: EventBody): Note | undefined {
     case 'error':
       return problem(body.message);
     case 'writes_lost':
-      return problem('Claude Code could not write everything down');
+      return problem('Claude Code could not save the whole transcript');
     case 'rewind':
-      return body.dryRun ? undefined : plain(`${plural(body.files.length, 'file')} put back`);
+      return body.dryRun ? undefined : plain(`${plural(body.files.length, 'file')} restored`);
     case 'apply':
       return plain(`Work: ${body.outcome.replaceAll('_', ' ')}`);
     case 'discard':

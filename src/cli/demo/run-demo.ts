@@ -67,7 +67,7 @@ export async function runDemo(rest: readonly string[], context: DemoContext): Pr
     screen.now('');
     if (signal.aborted) return INTERRUPTED;
     screen.line(`\n${terminal.paint.red('✗')} ${messageOf(error)}`);
-    screen.line('  claude-code-mcp doctor says what to fix.');
+    screen.line('  Run claude-code-mcp doctor to see what to fix.');
     return 1;
   } finally {
     screen.now('');
@@ -93,7 +93,7 @@ async function play(choice: Choice, context: DemoContext, { world, model, screen
   const shop = new BrokenShop(world.root, world.toolEnv);
   await shop.create();
   const before = await shop.prove();
-  if (before.passed) throw new Error('The test of the demo passes although the bug is still there.');
+  if (before.passed) throw new Error("The demo's test passes although the bug is still there.");
   screen.line(`  ${paint.red('✗')} A small shop in a git repository, and its test fails:`);
   screen.line(paint.dim(`    ${failedTests(before.output)}`));
 
@@ -141,7 +141,7 @@ function verdict(passed: boolean, { status, result }: CheckAnswer, { paint }: Te
 }
 
 function figures({ result }: CheckAnswer, ms: number, scripted: boolean): string {
-  const all = `${(ms / 1000).toFixed(1)} s in all`;
+  const all = `${(ms / 1000).toFixed(1)} s in total`;
   if (result === undefined) return all;
   const cost = `$${result.totalCostUsd.toFixed(4)}${scripted ? ' at list price, nothing was charged' : ''}`;
   return `${result.numTurns} turns, ${cost}, ${(result.durationMs / 1000).toFixed(1)} s of Claude, ${all}`;
@@ -163,7 +163,7 @@ function parse(rest: readonly string[]): Choice | string {
         dashboard: { type: 'boolean', default: false },
       },
     });
-    if (values.dashboard && (values.live || values.yes)) return '--dashboard goes with no other option.';
+    if (values.dashboard && (values.live || values.yes)) return '--dashboard cannot be combined with other options.';
     return values;
   } catch (error) {
     return messageOf(error);

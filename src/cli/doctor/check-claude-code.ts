@@ -18,7 +18,7 @@ export interface ClaudeCodeSource {
 const CHECK = 'Claude Code';
 const LOGIN = 'Login';
 const ANSWER_WITHIN_MS = 20_000;
-const REINSTALL = 'Install this package again with optional dependencies (npm install --include=optional)';
+const REINSTALL = 'Reinstall this package with optional dependencies (npm install --include=optional)';
 
 /** Whether Claude Code is there, whether it runs, and whether the Agent SDK supports its version. */
 export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding> {
@@ -28,17 +28,17 @@ export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding
   if (file === undefined) {
     return problem(
       CHECK,
-      'the native program of the Agent SDK is not installed',
-      `${REINSTALL}, or name your own Claude Code with CLAUDE_CODE_MCP_EXECUTABLE.`,
+      "the Agent SDK's native executable is not installed",
+      `${REINSTALL}, or point CLAUDE_CODE_MCP_EXECUTABLE to your own Claude Code.`,
     );
   }
   const isMissing = isBareName(file);
   if (isMissing || !existsSync(file)) {
     return problem(
       CHECK,
-      isMissing ? `there is no program called ${file} on the PATH` : `there is no ${file}`,
+      isMissing ? `there is no program called ${file} on the PATH` : `${file} does not exist`,
       bundled.executable === undefined
-        ? 'Install Claude Code, or set CLAUDE_CODE_MCP_EXECUTABLE to the whole path of it.'
+        ? 'Install Claude Code, or set CLAUDE_CODE_MCP_EXECUTABLE to its full path.'
         : 'Correct CLAUDE_CODE_MCP_EXECUTABLE, or unset it to use the bundled one.',
     );
   }
@@ -47,21 +47,21 @@ export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding
   if (version === undefined) {
     const said = answer.failure ?? lastLine(answer.stderr || answer.stdout);
     const remedy = /\.(cmd|bat|ps1)$/i.test(file)
-      ? 'This is a script of a shell: name claude.exe itself.'
-      : 'Run it in a terminal to see what it lacks, or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.';
-    return problem(CHECK, `${file} did not tell its version: ${said}`, remedy);
+      ? 'This is a shell script: use the path of claude.exe itself.'
+      : 'Run it in a terminal to see what is wrong, or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.';
+    return problem(CHECK, `${file} did not report its version: ${said}`, remedy);
   }
   if (isOlderRelease(version, bundled.version)) {
     return problem(
       CHECK,
-      `${version} at ${file} is older than what the Agent SDK speaks to (${bundled.version})`,
+      `${version} at ${file} is older than the version the Agent SDK expects (${bundled.version})`,
       'Update it with "claude update", or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.',
     );
   }
   if (source.limited && isOlder(version, VERBATIM_PROMPTS_SINCE)) {
     return problem(
       CHECK,
-      `${version} at ${file} cannot take prompts as plain text, which the limits that are set need: it would run commands in them`,
+      `${version} at ${file} cannot treat prompts as plain text, which the configured limits require: it would run commands in them`,
       `Update it to ${VERBATIM_PROMPTS_SINCE} or later with "claude update", or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.`,
     );
   }
@@ -94,7 +94,7 @@ function isOlderRelease(version: string, wanted: string): boolean {
 
 function lastLine(text: string): string {
   const line = text.trim().split('\n').at(-1);
-  return line === undefined || line === '' ? 'it said nothing' : line;
+  return line === undefined || line === '' ? 'no output' : line;
 }
 
 interface Answer {

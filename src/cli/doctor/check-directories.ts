@@ -12,14 +12,14 @@ export async function checkWorkingDirectory(cwd: string, { allowedDirs }: Settin
   try {
     await readdir(cwd);
   } catch (error) {
-    return problem(check, messageOf(error), 'Start the server in a directory that exists and that you may read.');
+    return problem(check, messageOf(error), 'Start the server in an existing directory that you can read.');
   }
   const real = await realpath(cwd);
   const inside = allowedDirs?.some((allowed) => real === allowed || real.startsWith(withSeparator(allowed))) ?? true;
   if (!inside) {
     return problem(
       check,
-      `${cwd} lies outside CLAUDE_CODE_MCP_ALLOWED_DIRS, so a session that names no cwd is refused`,
+      `${cwd} is outside CLAUDE_CODE_MCP_ALLOWED_DIRS, so a session without a cwd is refused`,
       'Start the server inside an allowed directory, or add this one to CLAUDE_CODE_MCP_ALLOWED_DIRS.',
     );
   }
@@ -37,8 +37,8 @@ export async function checkStateDirectory({ stateDir, auditLog }: Settings): Pro
     } catch (error) {
       return problem(
         check,
-        `${directory} cannot be written: ${messageOf(error)}`,
-        'Make it writable, or name others with CLAUDE_CODE_MCP_STATE_DIR and CLAUDE_CODE_MCP_AUDIT_LOG.',
+        `${directory} is not writable: ${messageOf(error)}`,
+        'Make it writable, or choose others with CLAUDE_CODE_MCP_STATE_DIR and CLAUDE_CODE_MCP_AUDIT_LOG.',
       );
     }
   }
@@ -52,12 +52,12 @@ export async function checkConfigDirectory(configDir: string): Promise<Finding> 
     const existing = await nearestExisting(configDir);
     if (existing === configDir) await tryToWrite(configDir);
     else await access(existing, constants.W_OK);
-    return ok(check, existing === configDir ? configDir : `${configDir}, made at the first start`);
+    return ok(check, existing === configDir ? configDir : `${configDir}, created at the first start`);
   } catch (error) {
     return problem(
       check,
-      `${configDir} cannot be written: ${messageOf(error)}`,
-      'Make it writable, or name another with CLAUDE_CONFIG_DIR.',
+      `${configDir} is not writable: ${messageOf(error)}`,
+      'Make it writable, or choose another with CLAUDE_CONFIG_DIR.',
     );
   }
 }

@@ -35,14 +35,14 @@ export async function* checkHub(
   const state = await hubState(settings.stateDir);
   switch (state.kind) {
     case 'stopped':
-      yield skipped(check, 'none runs: sessions end with the client that started them');
+      yield skipped(check, 'not running: sessions end with the client that started them');
       return;
     case 'unreachable':
       yield problem(check, state.why, 'Start it again: claude-code-mcp hub start');
       return;
     case 'running': {
       const { url, version: running, pid } = state.status;
-      const other = running === version ? '' : `; this is ${version}, "hub restart" brings them together`;
+      const other = running === version ? '' : `; this is ${version}, run "hub restart" to update it`;
       const wrong = await checkAnswer(url, now(), settings.tlsCert !== undefined);
       if (wrong.length > 0) yield* wrong;
       else yield ok(check, `${running} at ${url} (pid ${String(pid)})${other}`);
@@ -61,14 +61,14 @@ async function* checkFiles({ stateDir, tlsKey }: Settings, source: SettingsSourc
     ...(tlsKey === undefined ? [] : [tlsKey]),
   ])
     if (await isOpenToOthers(file))
-      yield problem('Hub files', `${file} can be read by others`, `Close it to them: chmod 600 ${file}`);
+      yield problem('Hub files', `${file} is readable by other users`, `Make it private: chmod 600 ${file}`);
   for (const client of Object.values(CLIENTS) as InstallClient[]) {
     const file = client.file(source);
     if ((await isOpenToOthers(file)) && hasToken(await readFile(file, 'utf8').catch(() => '')))
       yield problem(
         'Tokens',
-        `${file}, with a token of the hub for ${client.title}, can be read by others`,
-        `Close it to them: chmod 600 ${file}`,
+        `${file}, with a hub token for ${client.title}, is readable by other users`,
+        `Make it private: chmod 600 ${file}`,
       );
   }
 }
@@ -83,8 +83,7 @@ export async function checkAnswer(url: string, now: number, knowsCertificate = f
   const check = 'Hub over HTTP';
   try {
     const { status, date, certificate } = await probeHub(url);
-    if (status !== 200)
-      return [problem(check, `${url} answers ${String(status)}`, 'Look at: claude-code-mcp hub logs')];
+    if (status !== 200) return [problem(check, `${url} answers ${String(status)}`, 'See: claude-code-mcp hub logs')];
     const skew = Math.abs(date - now);
     return [
       ...(skew > MOST_SKEW_MS
@@ -92,7 +91,7 @@ export async function checkAnswer(url: string, now: number, knowsCertificate = f
             problem(
               check,
               `its clock is ${String(Math.round(skew / 1000))} s off`,
-              'Set the clock: tokens expire by it.',
+              'Set the clock: token expiry depends on it.',
             ),
           ]
         : []),
@@ -101,7 +100,7 @@ export async function checkAnswer(url: string, now: number, knowsCertificate = f
         : []),
     ];
   } catch (error) {
-    return [problem(check, `${url} cannot be reached: ${messageOf(error)}`, 'Look at: claude-code-mcp hub logs')];
+    return [problem(check, `${url} cannot be reached: ${messageOf(error)}`, 'See: claude-code-mcp hub logs')];
   }
 }
 
@@ -109,7 +108,7 @@ async function checkCertificateFile(file: string, now: number): Promise<Finding>
   try {
     return certificateFinding(new X509Certificate(await readFile(file)), file, now);
   } catch (error) {
-    return problem('TLS certificate', `${file}: ${messageOf(error)}`, 'Give --tls-cert a PEM file that can be read.');
+    return problem('TLS certificate', `${file}: ${messageOf(error)}`, 'Pass --tls-cert a readable PEM file.');
   }
 }
 

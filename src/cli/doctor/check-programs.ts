@@ -23,7 +23,7 @@ export function checkGitBash(...asked: Parameters<typeof findGitBash>): Finding 
 export function checkSandbox(host: Pick<Host, 'env' | 'platform'>, isOn: boolean): Finding {
   const check = 'Sandbox';
   const missing = missingSandboxPackages(host).join(' and ');
-  if (missing === '') return ok(check, isOn ? 'on' : 'off (CLAUDE_CODE_MCP_SANDBOX); it could be switched on');
-  if (!isOn) return skipped(check, `off (CLAUDE_CODE_MCP_SANDBOX); it would need ${missing}`);
+  if (missing === '') return ok(check, isOn ? 'on' : 'off (CLAUDE_CODE_MCP_SANDBOX); it could be turned on');
+  if (!isOn) return skipped(check, `off (CLAUDE_CODE_MCP_SANDBOX); it requires ${missing}`);
   return problem(check, `${missing} is not installed: sessions are refused`, SANDBOX_REMEDY);
 }

@@ -22,7 +22,7 @@ export function checkSettings(source: SettingsSource): { finding: Finding; setti
 function spelling({ env }: SettingsSource): Finding {
   const [first] = misspeltVariables(env);
   if (first !== undefined) {
-    return problem(CHECK, `${first.name} is not a setting and changes nothing`, `Did you mean ${first.nearest}?`);
+    return problem(CHECK, `${first.name} is not a setting and has no effect`, `Did you mean ${first.nearest}?`);
   }
   const given = SETTING_KEYS.map(variableOf).filter((name) => env[name]);
   return ok(CHECK, given.length === 0 ? 'defaults' : given.join(', '));
@@ -40,9 +40,9 @@ export function checkNesting({ depth, maxDepth }: Settings): Finding {
   if (depth >= maxDepth) {
     return problem(
       check,
-      `this runs inside ${depth} session(s) of servers like this one, and ${maxDepth} is the limit: sessions are refused`,
-      'Start the server outside of those sessions, or raise CLAUDE_CODE_MCP_MAX_DEPTH.',
+      `nested inside ${depth} session(s) of this server, and the limit is ${maxDepth}: sessions are refused`,
+      'Start the server outside those sessions, or raise CLAUDE_CODE_MCP_MAX_DEPTH.',
     );
   }
-  return ok(check, depth === 0 ? 'not inside a session of another server' : `inside ${depth} of at most ${maxDepth}`);
+  return ok(check, depth === 0 ? 'not nested inside another session' : `${depth} of at most ${maxDepth}`);
 }

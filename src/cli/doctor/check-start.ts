@@ -5,7 +5,7 @@ import { openRehearsal, type RehearsalSettings } from '../rehearsal/open-rehears
 import { createWorld } from '../rehearsal/world.ts';
 import { ok, problem, type Finding } from './finding.ts';
 
-const CHECK = 'A real start';
+const CHECK = 'Trial run';
 const PROMPT = 'Say that you are ready.';
 const READY = 'I am ready.';
 const ANSWER_WITHIN_MS = 50_000;
@@ -29,7 +29,7 @@ export async function checkStart(context: StartContext): Promise<Finding> {
     return problem(
       CHECK,
       messageOf(error),
-      'Correct what is red above; if nothing is, run claude-code-mcp --log-level debug and report what it says.',
+      'Fix the problems above; if there are none, run claude-code-mcp --log-level debug and report the output.',
     );
   }
 }

@@ -58,7 +58,7 @@ export async function runDoctor(rest: readonly string[], context: DoctorContext)
 /** One check at a time: each is printed as soon as it is done, and later ones depend on earlier ones. */
 async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
   const { nodeVersion, env, cwd, homedir, platform, configDir } = context;
-  const needs = `this server needs ${NODE_RANGE}`;
+  const needs = `this server requires ${NODE_RANGE}`;
   yield isSupportedNode(nodeVersion)
     ? ok('Node', nodeVersion)
     : problem('Node', `${nodeVersion}; ${needs}`, 'Install a current Node from https://nodejs.org.');
@@ -87,7 +87,7 @@ async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
   yield claudeCode;
   if (claudeCode.status !== 'ok') {
     yield skipped('Login', 'not checked without Claude Code');
-    yield skipped('A real start', 'not tried without Claude Code');
+    yield skipped('Trial run', 'skipped without Claude Code');
     return;
   }
   yield await checkLogin(source);

@@ -42,10 +42,10 @@ async function restartService(record: HubRecord, stateDir: string): Promise<numb
   for (const deadline = Date.now() + STOP_MS + START_MS; Date.now() < deadline; await pause(LOOK_AGAIN_MS)) {
     const state = await hubState(stateDir);
     if (state.kind !== 'running' || state.record.pid === record.pid) continue;
-    process.stdout.write(`The hub runs: ${state.record.url} (pid ${String(state.record.pid)})\n`);
+    process.stdout.write(`The hub is running: ${state.record.url} (pid ${String(state.record.pid)})\n`);
     return 0;
   }
-  process.stderr.write('The service manager has not started the hub again; ask it why.\n');
+  process.stderr.write('The service manager has not restarted the hub; check its status.\n');
   return 1;
 }
 
@@ -54,7 +54,7 @@ async function stop(pid: number, stateDir: string): Promise<boolean> {
   if (record) await askHub(record, stateDir, 'stop').catch(ignoreUnavailable);
   for (const deadline = Date.now() + STOP_MS; Date.now() < deadline; await pause(LOOK_AGAIN_MS))
     if (!isAlive(pid)) return true;
-  process.stderr.write(`The hub (pid ${String(pid)}) has not stopped within ${String(STOP_MS / 1000)} s.\n`);
+  process.stderr.write(`The hub (pid ${String(pid)}) did not stop within ${String(STOP_MS / 1000)} s.\n`);
   return false;
 }
 
@@ -65,7 +65,7 @@ async function start(
   const { stateDir } = settings;
   const before = await hubState(stateDir);
   if (before.kind === 'running') {
-    process.stdout.write(`The hub runs already: ${before.record.url} (pid ${String(before.record.pid)})\n`);
+    process.stdout.write(`The hub is already running: ${before.record.url} (pid ${String(before.record.pid)})\n`);
     return 0;
   }
   const log = await openHubLog(stateDir);
@@ -83,7 +83,7 @@ async function start(
     const state = await hubState(stateDir);
     if (state.kind === 'running') {
       child.unref();
-      process.stdout.write(`The hub runs: ${state.record.url} (pid ${String(state.record.pid)})\n`);
+      process.stdout.write(`The hub is running: ${state.record.url} (pid ${String(state.record.pid)})\n`);
       return 0;
     }
     if ((await Promise.race([ended, pause(LOOK_AGAIN_MS)])) === 'ended') break;

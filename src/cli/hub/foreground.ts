@@ -41,13 +41,13 @@ export async function runInForeground({ settings, version, program, ...host }: H
         log('error', `stopping after an unexpected error: ${error.stack ?? error.message}`);
         resolve();
       });
-      process.on('unhandledRejection', (reason) => log('debug', `a promise was dropped: ${String(reason)}`));
+      process.on('unhandledRejection', (reason) => log('debug', `unhandled rejection: ${String(reason)}`));
     });
     setTimeout(() => process.exit(exitCode), FORCE_EXIT_MS).unref();
     await hub.close();
   } catch (error) {
     if (!(error instanceof HubRunsAlready)) throw error;
-    process.stderr.write(`claude-code-mcp: ${error.message}; "claude-code-mcp hub status" tells more.\n`);
+    process.stderr.write(`claude-code-mcp: ${error.message}; see "claude-code-mcp hub status".\n`);
     return 1;
   }
   process.exit(exitCode);

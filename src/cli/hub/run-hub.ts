@@ -60,7 +60,7 @@ export async function runHub(rest: readonly string[], context: HubCommandContext
     return await run(context, options);
   } catch (error) {
     if (!(error instanceof HubUnavailable)) throw error;
-    process.stderr.write(`The hub did not do it: ${error.message}\n`);
+    process.stderr.write(`The hub refused: ${error.message}\n`);
     return 1;
   }
 }

@@ -24,7 +24,7 @@ export async function requireHub(stateDir: string): Promise<HubRecord | undefine
   const state = await hubState(stateDir);
   if (state.kind === 'running') return state.record;
   process.stderr.write(
-    `No hub runs${state.kind === 'unreachable' ? ` (${state.why})` : ''}: claude-code-mcp hub start\n`,
+    `No hub is running${state.kind === 'unreachable' ? ` (${state.why})` : ''}: claude-code-mcp hub start\n`,
   );
   return undefined;
 }

@@ -41,7 +41,7 @@ export async function installService(context: HubCommandContext, options: readon
   // It may have been there before, and settings can be secret.
   await chmod(service.file, 0o600);
   process.stdout.write(`Wrote ${service.file}\n`);
-  if (!service.isTried) process.stdout.write('Services of this system have not been tried by the authors yet.\n');
+  if (!service.isTried) process.stdout.write('Services on this system have not been tested by the authors yet.\n');
   return runAll(service.install, context);
 }
 

@@ -20,15 +20,15 @@ export async function showStatus({ settings }: HubCommandContext, options: reado
 function textOf(state: Awaited<ReturnType<typeof hubState>>): string {
   switch (state.kind) {
     case 'stopped':
-      return 'No hub runs. Start one with: claude-code-mcp hub start\n';
+      return 'No hub is running. Start one with: claude-code-mcp hub start\n';
     case 'unreachable':
-      return `No hub answers: ${state.why}.\n`;
+      return `The hub does not respond: ${state.why}.\n`;
     case 'running': {
       const { pid, version, url, startedAt, sessions, working, connections } = state.status;
       return [
-        `The hub runs: ${url}`,
+        `The hub is running: ${url}`,
         `  version   ${version}, pid ${String(pid)}, since ${startedAt}`,
-        `  sessions  ${String(sessions)}, of which ${String(working)} at work`,
+        `  sessions  ${String(sessions)}, ${String(working)} working`,
         `  clients   ${String(connections)} attached`,
         '',
       ].join('\n');

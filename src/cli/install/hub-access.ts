@@ -44,7 +44,7 @@ export class HubAccess {
   async find(given: string | undefined): Promise<string> {
     const url = given ?? readHubRecord(this.#context.stateDir)?.url;
     if (url === undefined)
-      throw new Refusal('No hub runs here; "claude-code-mcp hub start" starts one. Only --http needs it.');
+      throw new Refusal('No hub is running here; "claude-code-mcp hub start" starts one. Only --http needs it.');
     const answer = await ask(new URL('/healthz', url));
     if (answer.status !== 200) throw new Refusal(`${url} answers ${String(answer.status)}: is that a hub?`);
     return url;
@@ -64,7 +64,7 @@ export class HubAccess {
         const { status } = await ask(new URL('/api/v1/me', url), { authorization: `Bearer ${token}` });
         if (status !== 200)
           throw new Refusal(
-            `The hub at ${url} answers ${String(status)} to a new token: it has another store. Give this command the --store and --state-dir of that hub.`,
+            `The hub at ${url} answers ${String(status)} to a new token: it uses a different store. Pass this command the --store and --state-dir of that hub.`,
           );
       } catch (error) {
         await this.#revoke(tokens, row);
@@ -80,7 +80,7 @@ export class HubAccess {
       const row = await tokens.verify(token);
       if (row === undefined) return undefined;
       if (!row.name.endsWith(SUFFIX))
-        return `Its token, ${row.name}, was not made by install and still works: claude-code-mcp token revoke ${row.id}`;
+        return `Its token, ${row.name}, was not created by install and still works: claude-code-mcp token revoke ${row.id}`;
       await this.#revoke(tokens, row);
       return 'Its token was revoked.';
     });

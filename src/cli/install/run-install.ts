@@ -103,7 +103,7 @@ async function change(
         ? await addedOverHttp(before ?? '', choice, client, context)
         : { after: added(before ?? '', name, client, context) };
   if (after === (before ?? '')) {
-    const state = direction === 'install' ? 'already has this server' : `has no server named ${name} of this kind`;
+    const state = direction === 'install' ? 'already has this server' : `has no claude-code-mcp server named ${name}`;
     terminal.write(`${paint.green('✓')} ${client.title} ${state}: ${file}\n`);
     if (choice.http && !print && (await closeToOthers(file))) terminal.write(`  ${NOW_PRIVATE}\n`);
     return 0;
@@ -136,7 +136,7 @@ async function change(
   return 0;
 }
 
-const NOW_PRIVATE = 'The file has a token in it; others can no longer read it.';
+const NOW_PRIVATE = 'The file contains a token; other users can no longer read it.';
 
 /** A token that reached no file is good for nobody. */
 async function write(
@@ -180,7 +180,7 @@ async function addedOverHttp(
   const { addHttp } = client.format;
   if (!addHttp)
     throw new Refusal(
-      `${client.title} takes only commands in its file. Leave out --http: what it then runs attaches to the hub by itself.`,
+      `${client.title} supports only commands in its configuration. Omit --http: the command attaches to the hub automatically.`,
     );
   const query = queryFor(flags);
   refuseOthersEntry(text, name, client);
@@ -200,10 +200,7 @@ async function addedOverHttp(
     return {
       after: addHttp(text, name, { url, token: PLACEHOLDER }),
       complete: async (open) => addHttp(text, name, { url, token: await open.create(origin, wanted) }),
-      remark:
-        held === undefined
-          ? 'A new token takes the place of ccmcp_….'
-          : 'A new token takes the place of the one it has.',
+      remark: held === undefined ? 'A new token replaces ccmcp_….' : 'A new token replaces the existing one.',
     };
   });
 }
@@ -212,7 +209,7 @@ async function addedOverHttp(
 function queryFor(flags: ReadonlyMap<SettingKey, string>): string {
   const stray = [...flags.keys()].find((key) => !['toolset', 'stateDir', 'store', 'auditLog'].includes(key));
   if (stray !== undefined)
-    throw new Refusal(`${flagOf(stray)} is a setting of the hub over HTTP: give it to claude-code-mcp hub.`);
+    throw new Refusal(`${flagOf(stray)} is a setting of the hub over HTTP: pass it to claude-code-mcp hub.`);
   const toolset = flags.get('toolset');
   return toolset === undefined ? '' : `?toolset=${encodeURIComponent(toolset)}`;
 }
@@ -227,7 +224,7 @@ async function removed(
     case 'us':
       return format.remove(text, name, await lastBackup(file, (kept) => hasNoEntry(format, kept, name)));
     case 'others':
-      throw new Refusal(`The server named ${name} in ${title} is a different one; it was left alone.`);
+      throw new Refusal(`The server named ${name} in ${title} is a different one; it was left unchanged.`);
     case 'nobody':
       return text;
   }
@@ -274,7 +271,7 @@ function parse(direction: Direction, rest: readonly string[]): Choice | string {
       },
     });
     const [client, extra] = positionals;
-    if (client === undefined) return `Which client? ${direction} takes one.`;
+    if (client === undefined) return `Which client? ${direction} requires one.`;
     if (extra !== undefined) return `One client at a time; ${JSON.stringify(extra)} is one too many.`;
     if (!/^[\w-]{1,64}$/.test(values.name))
       return `--name takes letters, digits, - and _, not ${JSON.stringify(values.name)}.`;
@@ -291,7 +288,7 @@ function parseHttp(
   direction: Direction,
   { http, url, attended, expires }: { http: boolean; url?: string; attended: boolean; expires?: string },
 ): Choice['http'] | string {
-  if (direction === 'uninstall' && http) return 'uninstall removes either kind of entry; leave out --http.';
+  if (direction === 'uninstall' && http) return 'uninstall removes either kind of entry; omit --http.';
   if (!http)
     return (url ?? expires ?? (attended || undefined)) === undefined
       ? undefined

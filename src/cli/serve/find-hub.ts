@@ -29,7 +29,7 @@ export async function findHub(
   toldVersion?: string,
 ): Promise<AttachedHub | undefined> {
   try {
-    if (!record) throw new HubUnavailable('none runs; "claude-code-mcp hub start" starts one');
+    if (!record) throw new HubUnavailable('none is running; "claude-code-mcp hub start" starts one');
     const hub = await attachToHub(record, settings.stateDir, attachRequest(settings, context));
     if (toldVersion === undefined || hub.version === toldVersion) return hub;
     hub.socket.destroy();

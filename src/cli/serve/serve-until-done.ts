@@ -30,7 +30,7 @@ export async function serveUntilDone(settings: Settings, context: ServeContext):
     // The SDK drops promises of a dying process; that must not take the other sessions down.
     process.on('unhandledRejection', (reason) => {
       if (settings.logLevel === 'debug')
-        context.stderr(`claude-code-mcp debug: a promise was dropped: ${String(reason)}\n`);
+        context.stderr(`claude-code-mcp debug: unhandled rejection: ${String(reason)}\n`);
     });
   });
   process.exit(exitCode);

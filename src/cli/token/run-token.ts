@@ -62,7 +62,7 @@ async function carryOut(asked: Asked, tokens: Tokens, { write, now, record }: To
       write(
         asked.json
           ? `${JSON.stringify({ id, name, role, token, ...expiry })}\n`
-          : `${token}\n\nThis is the only time it is shown. Send it as "Authorization: Bearer …".\n${describe(row, now())}\n`,
+          : `${token}\n\nIt is shown only this once. Send it as "Authorization: Bearer …".\n${describe(row, now())}\n`,
       );
       return;
     }
@@ -122,14 +122,14 @@ function parse(rest: readonly string[]): Asked | { mistake: string } {
     const { json, attended } = values;
     if (others.length > 0) return { mistake: `Unexpected argument ${JSON.stringify(others[0])}.` };
     if (action !== 'create' && (values.role ?? values.expires ?? (attended || undefined)) !== undefined)
-      return { mistake: '--role, --attended and --expires belong to token create.' };
+      return { mistake: '--role, --attended and --expires are only valid with token create.' };
     switch (action) {
       case 'create':
         return create(target, values.role, values.expires, { attended, json });
       case 'list':
         return target === undefined ? { action, json } : { mistake: 'token list takes no name.' };
       case 'revoke':
-        return target === undefined ? { mistake: 'token revoke needs an id or a name.' } : { action, target, json };
+        return target === undefined ? { mistake: 'token revoke requires an id or a name.' } : { action, target, json };
       default:
         return { mistake: 'token takes create, list or revoke.' };
     }
@@ -144,7 +144,7 @@ function create(
   expires: string | undefined,
   flags: { attended: boolean; json: boolean },
 ): Asked | { mistake: string } {
-  if (name === undefined) return { mistake: 'token create needs a name.' };
+  if (name === undefined) return { mistake: 'token create requires a name.' };
   const known = ROLES.find((one) => one === role);
   if (!known) return { mistake: `--role takes ${ROLES.join(', ')}.` };
   const expiresInMs = expires === undefined ? undefined : parseDuration(expires);

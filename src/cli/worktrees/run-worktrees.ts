@@ -27,7 +27,7 @@ export async function runWorktrees(rest: readonly string[], context: WorktreesCo
     return 2;
   }
   if (!host) {
-    terminal.write('git was not found on the PATH; worktrees need it.\n');
+    terminal.write('git was not found on the PATH; worktrees require it.\n');
     return 1;
   }
   const listed = await listWorktrees(host);
@@ -52,9 +52,9 @@ export function describeState(state: WorktreeState): string {
   const parts = [
     ...(state.state === 'missing' ? ['directory gone'] : []),
     ...(state.unmergedCommits > 0 ? [`${state.unmergedCommits} unmerged commit(s)`] : []),
-    ...(state.looseHead === undefined ? [] : ['a commit outside of its branch']),
+    ...(state.looseHead === undefined ? [] : ['a commit that is not on its branch']),
     ...(state.dirty.length > 0 ? [`${state.dirty.length} uncommitted file(s)`] : []),
-    ...(state.unreadable === undefined ? [] : [`cannot be looked at: ${state.unreadable}`]),
+    ...(state.unreadable === undefined ? [] : [`cannot be read: ${state.unreadable}`]),
   ];
   if (!isDone(state)) return parts.join(', ');
   return [...parts, state.isMerged ? 'merged' : 'applied, branch kept'].join(', ');

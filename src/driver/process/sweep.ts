@@ -45,7 +45,7 @@ export async function sweep(options: SweepOptions, system: System = thisSystem):
     const record = await readOwner(stateDir, ownerId);
     if (record === 'corrupt') {
       // Whether its server lives cannot be known, so nothing is stopped; the file would be reported forever.
-      problems.push({ path: recordPath(stateDir, ownerId), problem: 'not a record of an owner; removed' });
+      problems.push({ path: recordPath(stateDir, ownerId), problem: 'not an owner record; removed' });
     } else {
       const fate = await fateOf(record, place, system);
       if (fate === 'alive' || (fate === 'elsewhere' && Date.now() - record.at < FORGET_AFTER_MS)) return;

@@ -51,7 +51,7 @@ export function startWatchdog({ ownerId, groups = '', system = thisSystem, onPro
   function lost(why: string): void {
     if (stopping) return;
     if (starts < STARTS) start();
-    else onProblem?.(`The process that cleans up after a crash of this server does not run: ${why}`);
+    else onProblem?.(`The process that cleans up after a crash of this server is not running: ${why}`);
   }
 
   start();

@@ -33,7 +33,7 @@ import type { ViewContext } from './views.ts';
 /** Prompts and inputs can be long. */
 const LONG_BODY = 4 * 1024 * 1024;
 
-const AWAITS = { description: 'A person has to allow it first; it is done when the request is allowed.' };
+const AWAITS = { description: 'A person must approve it first; it runs once the request is allowed.' };
 
 /** What is done to sessions. */
 export function actionRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
@@ -65,16 +65,16 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions',
       operation: 'startSession',
-      summary: 'Starts a session and answers when Claude Code has begun. Needs cwd or a workspace.',
+      summary: 'Starts a session and returns once Claude Code has started. Requires cwd or a workspace.',
       roles: DRIVERS,
       body: startBody,
       maxBodyBytes: LONG_BODY,
-      answers: { 201: { description: 'It has begun.', schema: turnAnswer } },
+      answers: { 201: { description: 'It has started.', schema: turnAnswer } },
       async run(call) {
         const { prompt, advanced = {}, ...top } = call.body;
         const options: SessionOptions = defined({ ...advanced, ...top });
         if (options.cwd === undefined && options.workspace === undefined)
-          throw new DomainError('INVALID_ARGUMENT', 'cwd: name the directory that the session works in.');
+          throw new DomainError('INVALID_ARGUMENT', 'cwd: specify the directory that the session works in.');
         const client = call.context.clientFor(call.principal);
         const session = await client.start({ prompt, options, defaults: { permissionMode: 'default' } });
         return turned(call, 201, session);
@@ -84,11 +84,11 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/messages',
       operation: 'sendMessage',
-      summary: 'Sends the next message; a session at work takes it up when it can.',
+      summary: 'Sends the next message; a working session takes it up when it can.',
       roles: DRIVERS,
       body: messageBody,
       maxBodyBytes: LONG_BODY,
-      answers: { 200: { description: 'It was handed over.', schema: turnAnswer } },
+      answers: { 200: { description: 'It was delivered.', schema: turnAnswer } },
       async run(call) {
         return turned(call, 200, await reply(call, { ...call.body, fork: false }));
       },
@@ -97,11 +97,11 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/fork',
       operation: 'forkSession',
-      summary: 'Sends a message to a copy of the session, which has a new id.',
+      summary: 'Sends a message to a copy of the session with a new id.',
       roles: DRIVERS,
       body: forkBody,
       maxBodyBytes: LONG_BODY,
-      answers: { 201: { description: 'The copy has begun.', schema: turnAnswer } },
+      answers: { 201: { description: 'The copy has started.', schema: turnAnswer } },
       async run(call) {
         return turned(call, 201, await reply(call, { ...call.body, fork: true }));
       },
@@ -110,7 +110,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/interrupt',
       operation: 'interruptSession',
-      summary: 'Stops the turn; the session takes messages afterwards.',
+      summary: 'Stops the turn; the session accepts messages afterwards.',
       roles: STOPPERS,
       body: emptyBody,
       answers: { 200: { description: 'The turn has stopped, if there was one.', schema: stopAnswer } },
@@ -120,7 +120,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/cancel',
       operation: 'cancelSession',
-      summary: 'Ends the session for good, with all its processes.',
+      summary: 'Ends the session permanently, with all its processes.',
       roles: STOPPERS,
       body: emptyBody,
       answers: { 200: { description: 'It is cancelled.', schema: stopAnswer } },
@@ -130,11 +130,11 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/rewind',
       operation: 'rewindSession',
-      summary: 'Puts files back to what they were before a message; a dry run tells which.',
+      summary: 'Restores files to their state before a message; a dry run reports which.',
       roles: DRIVERS,
       body: rewindBody,
       answers: {
-        200: { description: 'What was put back, or would be.', schema: rewindAnswer },
+        200: { description: 'What was restored, or would be.', schema: rewindAnswer },
         202: { ...AWAITS, schema: rewindAnswer },
       },
       run: (call) =>
@@ -154,7 +154,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/apply',
       operation: 'applyWork',
-      summary: 'Takes the work of a worktree to its base, all or nothing.',
+      summary: 'Applies the work of a worktree to its base, all or nothing.',
       roles: DRIVERS,
       body: applyBody,
       answers: {
@@ -174,7 +174,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/discard',
       operation: 'discardWork',
-      summary: 'Removes the worktree; unmerged work only with force, and its branch is kept.',
+      summary: 'Removes the worktree; unmerged work requires force, and its branch is kept.',
       roles: DRIVERS,
       body: discardBody,
       answers: {

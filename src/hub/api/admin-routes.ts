@@ -26,7 +26,7 @@ export function adminRoutes(): ApiRoute[] {
       method: 'GET',
       path: '/api/v1/me',
       operation: 'getMe',
-      summary: 'Who the credential belongs to, and what it may do.',
+      summary: 'The owner of the credential and its permissions.',
       roles: EVERY_ROLE,
       answers: { 200: { description: 'The principal.', schema: apiMe } },
       async run({ context: { version, settings }, principal }) {
@@ -83,7 +83,7 @@ export function adminRoutes(): ApiRoute[] {
       method: 'POST',
       path: '/api/v1/tokens',
       operation: 'createToken',
-      summary: 'Makes a token. It is shown once, in this answer.',
+      summary: 'Creates a token. It is shown once, in this response.',
       roles: ['admin'],
       body: tokenBody,
       repeat: 'refused',
@@ -111,9 +111,9 @@ export function adminRoutes(): ApiRoute[] {
       method: 'DELETE',
       path: '/api/v1/tokens/{id}',
       operation: 'revokeToken',
-      summary: 'Revokes a token or a sign-in, and all that was signed in with it.',
+      summary: 'Revokes a token or a sign-in, and all sign-ins made with it.',
       roles: ['admin'],
-      answers: { 200: { description: 'It opens nothing any more.', schema: revokedToken } },
+      answers: { 200: { description: 'It is no longer valid.', schema: revokedToken } },
       async run({ context, principal, params }) {
         const id = params['id'] ?? '';
         const known = (await context.tokens.list()).some((token) => token.id === id);
@@ -138,6 +138,6 @@ type Place = NonNullable<AuditQuery['before']>;
 function fromCursor(cursor: string): Place {
   const [time = '', skip = ''] = cursor.split('~');
   if (Number.isNaN(Date.parse(time)) || !/^\d{1,6}$/.test(skip))
-    throw new DomainError('INVALID_ARGUMENT', 'after: take it from `next` of the page before.');
+    throw new DomainError('INVALID_ARGUMENT', 'after: use `next` from the previous page.');
   return { time, skip: Number(skip) };
 }

@@ -84,8 +84,8 @@ export async function streamFeed(source: StreamSource, request: StreamRequest, s
 function position(given: string | undefined, newest: number): { position: number } | { reset: string } {
   if (given === undefined || given === '') return { position: newest };
   const at = /^\d{1,15}$/.test(given) ? Number(given) : undefined;
-  if (at === undefined) return { reset: 'The id is not one of this stream.' };
-  if (at > newest) return { reset: 'The hub does not remember that far: its store is another one.' };
+  if (at === undefined) return { reset: 'The id does not belong to this stream.' };
+  if (at > newest) return { reset: 'The hub has a different store now.' };
   if (newest - at > FURTHEST_BEHIND) return { reset: 'Too much has happened since.' };
   return { position: at };
 }

@@ -23,12 +23,12 @@ export async function onceFor(
     (one) => (repeat === 'same-answer' || one.status >= 400 ? one : { status: one.status }),
   );
   if (isRepeat && repeat === 'refused' && answer.status < 400)
-    throw new DomainError('INVALID_ARGUMENT', 'This was done before, and its answer is shown only once.');
+    throw new DomainError('INVALID_ARGUMENT', 'This was already done, and its answer is shown only once.');
   return answer;
 }
 
 /** Only JSON answers are kept; a write gives no other. */
 function plain(response: RouteResponse): Answer {
-  if (!('status' in response)) throw new TypeError('A write cannot answer with a stream.');
+  if (!('status' in response)) throw new TypeError('A write cannot return a stream.');
   return { status: response.status, ...('json' in response && { json: response.json }) };
 }

@@ -21,26 +21,26 @@ type Json = Record<string, unknown>;
 
 /** Errors that any route may answer. */
 const ERRORS: Readonly<Record<string, string>> = {
-  400: 'The call is wrong; the message says how.',
+  400: 'The call is invalid; the message says why.',
   401: 'No valid credential.',
-  403: 'The role or a rule of the operator forbids it.',
-  404: 'There is no such thing, or it belongs to another.',
-  409: 'Not in this state: busy, or cancelled.',
+  403: 'Forbidden by the role or by one of the operator’s rules.',
+  404: 'It does not exist, or belongs to someone else.',
+  409: 'Not possible in this state: busy, or cancelled.',
   429: 'Too many sessions, or too many calls.',
-  503: 'The store or another machine is away; nothing was done.',
+  503: 'The store or another machine is unavailable; nothing was done.',
 };
 
 const AUTHENTICATION = {
   bearer: {
     type: 'http',
     scheme: 'bearer',
-    description: 'A token of `claude-code-mcp token create`, or an OAuth token.',
+    description: 'A token from `claude-code-mcp token create`, or an OAuth token.',
   },
   signIn: {
     type: 'apiKey',
     in: 'header',
     name: 'X-Claude-Code-Key',
-    description: 'The key that a sign-in returned, together with its cookie.',
+    description: 'The key returned by a sign-in, together with its cookie.',
   },
 };
 
@@ -71,7 +71,7 @@ export function openApiDocument(routes: readonly ApiRoute[], version: string): J
     info: {
       title: 'claude-code-mcp hub',
       version,
-      description: 'Sessions of Claude Code: start, watch, answer, stop. Writes take an Idempotency-Key.',
+      description: 'Claude Code sessions: start, watch, answer, stop. Writes accept an Idempotency-Key.',
     },
     security: [{ bearer: [] }, { signIn: [] }],
     paths: { ...paths, '/api/v1/sign-in': { post: signIn() } },
@@ -164,7 +164,7 @@ function errorResponses(): Json {
 function signIn(): Json {
   return {
     operationId: 'signIn',
-    summary: 'Signs a browser in with the code of `hub open` or with a token; sets a cookie and returns its key.',
+    summary: 'Signs a browser in with the code from `hub open` or with a token; sets a cookie and returns its key.',
     security: [],
     requestBody: { required: true, content: json(schemaOf(signInBody, 'input')) },
     responses: { ...errorResponses(), 200: { description: 'Signed in.', content: json(schemaOf(signInAnswer)) } },

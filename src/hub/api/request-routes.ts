@@ -25,7 +25,7 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
       method: 'GET',
       path: '/api/v1/requests',
       operation: 'listRequests',
-      summary: 'The inbox: what waits for an answer, oldest first, each with its whole input.',
+      summary: 'The inbox: requests waiting for an answer, oldest first, each with its full input.',
       roles: EVERY_ROLE,
       query: requestsQuery,
       answers: { 200: { description: 'A page of open requests.', schema: requestsPage } },
@@ -69,13 +69,13 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
       method: 'POST',
       path: '/api/v1/requests/{requestId}/answer',
       operation: 'answerRequest',
-      summary: 'Answers a request, once: whoever comes later is told who decided what.',
+      summary: 'Answers a request, once: later answers are told who decided what.',
       roles: DECIDERS,
       body: answerBody,
       maxBodyBytes: 4 * 1024 * 1024,
       answers: {
-        200: { description: 'This answer counts.', schema: answerAnswer },
-        409: { description: 'It was settled before; `outcome` tells by whom and how.', schema: apiError },
+        200: { description: 'The answer was accepted.', schema: answerAnswer },
+        409: { description: 'It was already settled; `outcome` says by whom and how.', schema: apiError },
       },
       async run({ context, principal, params, body: { decision, ...more } }) {
         const { store } = context;

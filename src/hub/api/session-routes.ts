@@ -28,7 +28,7 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
       method: 'GET',
       path: '/api/v1/sessions',
       operation: 'listSessions',
-      summary: 'Sessions, the most recently active first.',
+      summary: 'Sessions, most recently active first.',
       roles: EVERY_ROLE,
       query: sessionsQuery,
       answers: { 200: { description: 'A page of sessions.', schema: sessionsPage } },
@@ -73,7 +73,7 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
       method: 'GET',
       path: '/api/v1/sessions/{id}/events',
       operation: 'listEvents',
-      summary: 'What happened in a session, in order, from after an event on.',
+      summary: 'The events of a session, in order, after a given event.',
       roles: EVERY_ROLE,
       query: eventsQuery,
       answers: { 200: { description: 'A page of events.', schema: eventsPage } },
@@ -111,6 +111,6 @@ export async function storedSession(
   view: ViewContext,
 ): Promise<ApiSession> {
   const row = await store.session(id);
-  if (!row) throw new DomainError('UNAVAILABLE', `Session ${id} is not stored yet; look for it again.`);
+  if (!row) throw new DomainError('UNAVAILABLE', `Session ${id} is not stored yet; try again.`);
   return sessionView(row, view);
 }

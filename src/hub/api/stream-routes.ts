@@ -16,7 +16,7 @@ export function streamRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'GET',
       path: '/api/v1/events',
       operation: 'streamEvents',
-      summary: 'Server-sent events of everything you may see; reads on from Last-Event-ID.',
+      summary: 'Server-sent events for everything you may see; resumes from Last-Event-ID.',
       roles: EVERY_ROLE,
       query: streamQuery,
       answers: {

@@ -36,7 +36,7 @@ export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promi
     const waited = performance.now() - begun;
     const reason = progress.status === 'queued' ? await giveUp(waited) : undefined;
     if (reason && (await withdraw(store, id))) throw reason;
-    if (waited > LONGEST_MS) throw unknown('It was begun, and has not ended since.');
+    if (waited > LONGEST_MS) throw unknown('It was started and has not finished.');
     return undefined;
   });
   return 'asked' in result ? sequel(store, id, result.asked) : result.value;
@@ -52,7 +52,7 @@ async function sequel(store: Store, id: string, requestId: string): Promise<unkn
     if ((await store.request(requestId))?.outcome) decidedAt ??= performance.now();
     // The hub that would tell may have gone meanwhile.
     if (decidedAt !== undefined && performance.now() - decidedAt > SEQUEL_MS)
-      throw unknown('It was decided on, and nobody told how it went.');
+      throw unknown('It was approved, but its outcome was not reported.');
     return undefined;
   });
   return 'value' in result ? result.value : undefined;

@@ -22,7 +22,7 @@ export function orderBody(order: Order, { principal, settings }: OrderedBy): Rec
 
 export function orderOf({ id, principal, body }: StoredCommand): OrderRecord {
   const { order, rules } = body as { order?: Order; rules?: Partial<Settings> };
-  if (!order || !rules) throw new DomainError('INTERNAL', `Command ${id} is not one of this version.`);
+  if (!order || !rules) throw new DomainError('INTERNAL', `Command ${id} is not supported by this version.`);
   return { order, rules, principal: { id: principal, ...ownerRecord.parse(body['principal']) } };
 }
 

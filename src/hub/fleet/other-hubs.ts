@@ -129,7 +129,7 @@ export class StoreFleet implements OtherHubs {
     if (hubs.every(({ places }) => places.free > 0)) return undefined;
     throw new DomainError(
       'TOO_MANY_SESSIONS',
-      `Every place is taken (${describePlaces(hubs)}). Wait for one, or stop one.`,
+      `All hubs are full (${describePlaces(hubs)}). Wait for a session to finish, or stop one.`,
     );
   }
 
@@ -178,7 +178,7 @@ interface Sending {
 }
 
 function notTaken({ id, host }: Hub): NotBegun {
-  return new NotBegun(`The hub ${id} on ${host} does not answer. Nothing was done; try again.`);
+  return new NotBegun(`The hub ${id} on ${host} does not respond. Nothing was done; try again.`);
 }
 
 function away({ id, movable }: StoredSession, hub: Hub): NotBegun {
@@ -201,6 +201,6 @@ function checkHoldsNoSecrets(order: Order, { id, host }: Hub): void {
   if (names.length > 0)
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `${names.join(', ')}: the session runs on ${host} (hub ${id}), and secrets are not passed on through the store. Send them to that hub.`,
+      `${names.join(', ')}: the session runs on ${host} (hub ${id}), and secrets are not passed through the store. Send them to that hub.`,
     );
 }

@@ -90,11 +90,11 @@ export function refuseProtoKeys(value: unknown): void {
   for (let next = pending.pop(); next !== undefined || pending.length > 0; next = pending.pop()) {
     if (typeof next !== 'object' || next === null) continue;
     if (Object.hasOwn(next, '__proto__'))
-      throw new HttpRefusal(400, 'INVALID_ARGUMENT', 'The body has a key named __proto__, which nothing takes.');
+      throw new HttpRefusal(400, 'INVALID_ARGUMENT', 'The body has a key named __proto__, which is not allowed.');
     for (const child of Object.values(next as Record<string, unknown>)) pending.push(child);
   }
 }
 
 function tooLarge(maxBytes: number): HttpRefusal {
-  return new HttpRefusal(413, 'TOO_LARGE', `A body may have ${maxBytes} bytes here.`, { connection: 'close' });
+  return new HttpRefusal(413, 'TOO_LARGE', `The body may have at most ${maxBytes} bytes.`, { connection: 'close' });
 }

@@ -43,6 +43,6 @@ export function errorResponse(error: unknown, report: (error: unknown) => void):
   if (error instanceof DomainError && error.code !== 'INTERNAL')
     return { status: STATUS[error.code], json: { error: { code: error.code, message: error.message } } };
   report(error);
-  const message = 'The hub failed in a way nobody foresaw; its log says more.';
+  const message = 'The hub failed unexpectedly; see its log.';
   return { status: 500, json: { error: { code: 'INTERNAL', message } } };
 }

@@ -104,7 +104,7 @@ function checkHeaders({ rawHeaders, headers }: IncomingMessage): void {
   if (encoding !== undefined && headers['content-length'] !== undefined)
     throw badRequest('Both a length and a transfer encoding.');
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
-    throw new HttpRefusal(415, 'INVALID_ARGUMENT', 'The hub takes bodies without compression.');
+    throw new HttpRefusal(415, 'INVALID_ARGUMENT', 'The hub does not accept compressed bodies.');
 }
 
 /** Not normalised: a path that means another one to somebody is no path of the hub. */
@@ -115,7 +115,7 @@ function targetOf(url: string): Target {
     throw badRequest('Not a path of the hub.');
   if (TOKEN_IN_URL.test(url))
     throw badRequest(
-      'A token does not belong into a URL, where logs keep it: revoke this one, and send the next as a header.',
+      'A token does not belong in a URL, where it ends up in logs: revoke this one, and send the next one as a header.',
     );
   return { path, query: new URLSearchParams(query) };
 }

@@ -31,7 +31,7 @@ export class OpenResponses {
   add(one: OpenResponse): () => void {
     const own = [...this.#open].filter(({ principal }) => principal.id === one.principal.id).length;
     if (own >= MOST_PER_PRINCIPAL)
-      throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', `More than ${MOST_PER_PRINCIPAL} requests at once.`, {
+      throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', `More than ${MOST_PER_PRINCIPAL} concurrent requests.`, {
         'retry-after': '5',
       });
     this.#open.add(one);

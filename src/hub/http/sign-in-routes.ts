@@ -90,7 +90,7 @@ async function begin(
       throw new HttpRefusal(
         401,
         'UNAUTHENTICATED',
-        'This link was used, or is older than two minutes. Run `hub open` again.',
+        'This link was already used, or is older than two minutes. Run `hub open` again.',
       );
     return tokens.createSignIn({ name: 'this user', role: 'admin', attended: true, expiresAt }, undefined);
   }

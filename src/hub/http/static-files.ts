@@ -52,8 +52,8 @@ const HASHED = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
 
 const NOT_BUILT = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>claude-code-mcp</title>
-<h1>The dashboard is not there</h1>
-<p>The hub runs, but its dashboard was not built with it. Run <code>npm run build</code>, or install the package again.</p>
+<h1>Dashboard not found</h1>
+<p>The hub is running, but its dashboard was not built. Run <code>npm run build</code>, or reinstall the package.</p>
 </html>
 `;
 

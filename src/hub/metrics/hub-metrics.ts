@@ -30,10 +30,10 @@ export class HubMetrics {
     'mcp_server_session_duration_seconds',
     'The duration of the MCP session as observed on the MCP server.',
   );
-  readonly #http = this.#registry.histogram('http_server_request_duration_seconds', 'Duration of requests to the API.');
-  readonly #cost = this.#registry.counter('claude_code_cost_usd_total', 'What sessions cost, in US dollars.');
+  readonly #http = this.#registry.histogram('http_server_request_duration_seconds', 'Duration of API requests.');
+  readonly #cost = this.#registry.counter('claude_code_cost_usd_total', 'Cost of sessions, in US dollars.');
   readonly #turns = this.#registry.counter('claude_code_turns_total', 'Turns of the model.');
-  readonly #settled = this.#registry.counter('claude_code_requests_settled_total', 'Requests that were settled.');
+  readonly #settled = this.#registry.counter('claude_code_requests_settled_total', 'Settled requests.');
   readonly #totals = new Map<string, { turns: number; costUsd: number }>();
 
   constructor(sources: MetricsSources) {
@@ -90,21 +90,19 @@ export class HubMetrics {
     ]);
     return [
       gaugeText('claude_code_hub_info', 'The version of this hub.', [[{ version }, 1]]),
-      gaugeText('claude_code_sessions', 'Sessions that this hub has at hand.', byState),
-      gaugeText('claude_code_processes', 'Claude Code processes that run.', [
+      gaugeText('claude_code_sessions', 'Sessions loaded in this hub.', byState),
+      gaugeText('claude_code_processes', 'Running Claude Code processes.', [
         [{}, sessions.filter(({ hasProcess }) => hasProcess).length],
       ]),
-      gaugeText('claude_code_requests_open', `Requests that wait for an answer, up to ${MOST_COUNTED}.`, [
+      gaugeText('claude_code_requests_open', `Requests waiting for an answer, up to ${MOST_COUNTED}.`, [
         [{}, open.items.length],
       ]),
       ...(notes
         ? [
-            gaugeText('claude_code_notifications_pending', 'Notifications that nobody has taken yet.', [
-              [{}, notes.pending],
-            ]),
+            gaugeText('claude_code_notifications_pending', 'Undelivered notifications.', [[{}, notes.pending]]),
             gaugeText(
               'claude_code_notifications_total',
-              'What became of notifications; a failed one is tried again.',
+              'Notification attempts by outcome; failed ones are retried.',
               Object.entries(notes.counts).map(([outcome, count]): [Labels, number] => [{ outcome }, count]),
               'counter',
             ),

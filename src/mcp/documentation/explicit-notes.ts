@@ -6,11 +6,11 @@ const FAILURE = {
   error: 'What went wrong and what to do about it.',
 };
 
-const warnings = 'What to know besides, such as rules that Claude Code ignores; left out when there is nothing.';
+const warnings = 'Things to be aware of, such as rules that Claude Code ignores; omitted if there are none.';
 const waitMs = {
   meaning:
-    'Wait this long, at most, for the session to rest or to ask something; the answer then has all that `claude_get_status` would say.',
-  default: '0: answer at once',
+    'Wait up to this long for the session to finish or ask something; the answer then has everything that `claude_get_status` would return.',
+  default: '0: return immediately',
 };
 
 const sessionId = { meaning: 'The session.' };
@@ -22,17 +22,17 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       waitMs,
       workingDirectory: {
         meaning: 'Directory to work in; it must exist.',
-        default: 'the first root of the client, else the server’s working directory',
+        default: 'the client’s first root, else the server’s working directory',
       },
       permissionMode: {
         meaning:
-          '`default` asks before anything risky; `acceptEdits` lets file edits pass; `plan` only plans and asks before it begins; ' +
-          '`bypassPermissions` asks nothing and needs the operator’s `ALLOW_BYPASS`.',
-        default: 'as the user’s Claude Code is set up',
+          '`default` asks before anything risky; `acceptEdits` allows file edits; `plan` only plans and asks before it starts; ' +
+          '`bypassPermissions` never asks and requires the operator’s `ALLOW_BYPASS`.',
+        default: 'from the user’s Claude Code settings',
       },
       systemPrompt: { meaning: 'Added to Claude Code’s own system prompt.', default: 'nothing added' },
       dangerouslySkipPermissions: {
-        meaning: 'The same as `permissionMode` `bypassPermissions`; needs the operator’s `ALLOW_BYPASS`.',
+        meaning: 'The same as `permissionMode` `bypassPermissions`; requires the operator’s `ALLOW_BYPASS`.',
         default: '`false`',
       },
     },
@@ -46,13 +46,13 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
   claude_send_message: {
     parameters: {
       sessionId: {
-        meaning: 'The session; also one that only the disk remembers, or that a person made in the terminal.',
+        meaning: 'The session; may also be one that exists only on disk or was started in a terminal.',
       },
       message: {
-        meaning: 'What to say. A session that works takes it up when its turn can; one at rest goes on with it.',
+        meaning: 'What to say. A working session takes it up when it can; an idle one continues with it.',
       },
       fork: {
-        meaning: 'The message goes to a copy of the session with a new id; the original stays as it is.',
+        meaning: 'The message goes to a copy of the session with a new id; the original is unchanged.',
         default: '`false`',
       },
       waitMs,
@@ -65,17 +65,18 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
     parameters: {
       sessionId,
       turn: {
-        meaning: '`last`: `recentOutput` and `toolUseEvents` since the last message; `all`: from the oldest kept.',
+        meaning:
+          '`last`: `recentOutput` and `toolUseEvents` since the last message; `all`: from the oldest event kept.',
         default: '`last`',
       },
       outputLines: { meaning: 'How many lines of `recentOutput` to return.', default: '50' },
       waitMs: {
         meaning:
-          'Wait this long, at most, for the session to rest or to ask something. While a person is asked by a form, the wait goes on.',
-        default: '0: answer at once',
+          'Wait up to this long for the session to finish or ask something. The wait continues while a person has a form open.',
+        default: '0: return immediately',
       },
       inputId: {
-        meaning: 'Show this one of `pendingInputs` whole, however long it is.',
+        meaning: 'Show this one of `pendingInputs` in full, however long it is.',
         default: 'up to 32,000 characters of each',
       },
     },
@@ -83,19 +84,20 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       sessionId: 'Id of the session.',
       status: '`running`, `waiting_for_input`, `completed`, `error` or `interrupted`.',
       result: 'The final answer, at rest.',
-      recentOutput: 'The last lines of what Claude wrote since the last message, and is writing.',
+      recentOutput:
+        'The last lines of what Claude has written since the last message, including text still being written.',
       pendingInputs: 'One for each unanswered request.',
       'pendingInputs[].inputId': 'What `claude_respond` needs.',
       'pendingInputs[].type': '`permission`, `plan_review` or `user_question`.',
-      'pendingInputs[].toolName': 'The tool that asks.',
+      'pendingInputs[].toolName': 'The tool that needs permission.',
       'pendingInputs[].toolInput': 'What it was called with.',
       'pendingInputs[].inputTruncated':
-        '`true` if it is longer than 32,000 characters and shown shortened; `inputId` shows all of it.',
-      'pendingInputs[].inputChars': 'Characters of the whole, when it is shown shortened.',
+        '`true` if it is longer than 32,000 characters and truncated; `inputId` shows all of it.',
+      'pendingInputs[].inputChars': 'Full length in characters, if truncated.',
       'pendingInputs[].description': 'The same in words.',
       'pendingInputs[].askedPerson':
-        '`true` while a person has a form about it on the screen: a wait holds until they decide or close it.',
-      'pendingInputs[].expiresAt': 'When it is denied for want of an answer.',
+        '`true` while a person has a form for it open: a wait continues until they decide or close it.',
+      'pendingInputs[].expiresAt': 'When it is denied if unanswered.',
       'pendingInputs[].expiresInMs': 'How long that is from now.',
       'pendingInputs[].onExpiry': '`deny`: what happens then.',
       'pendingInputs[].cwd': 'The directory of the session.',
@@ -105,7 +107,7 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'pendingInputs[].edit.before': 'Up to two lines before it.',
       'pendingInputs[].edit.after': 'Up to two lines after it.',
       'pendingInputs[].alwaysAllows': 'What “always allow” would allow, for this session only.',
-      toolUseEvents: 'The tools that were used since the last message.',
+      toolUseEvents: 'The tools used since the last message.',
       'toolUseEvents[].toolName': 'Name of the tool.',
       'toolUseEvents[].status': '`running`, `awaiting_permission`, `completed`, `denied` or `failed`.',
       'toolUseEvents[].input': 'What it ran with, in one line.',
@@ -114,13 +116,13 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
       'toolUseEvents[].deniedBy':
         'Who denied it: `caller`, `human`, `disallowedTools`, `settings` (rules or hooks of the user), `timeout` or `policy` (the operator, the permission mode).',
       'toolUseEvents[].inputId': 'While it waits: which of `pendingInputs` it is.',
-      work: 'At rest: evidence of what was done, whatever the result claims.',
+      work: 'At rest: evidence of what was done, regardless of what the result claims.',
       ...workReturns('work'),
-      effective: 'From `claude_create_session`: what the session runs under.',
+      effective: 'From `claude_create_session`: the settings the session runs under.',
       warnings,
-      costUsd: 'Cost of the session so far, in US dollars; left out until it is known.',
+      costUsd: 'Cost of the session so far, in US dollars; omitted until known.',
       costUnknown:
-        '`true` if it cost more than that: a turn whose process was killed never told its cost, and no budget counts it.',
+        '`true` if the actual cost is higher: the process was killed during a turn, so its cost was never reported and counts towards no budget.',
       turnCount: 'Turns of the session so far.',
       ...FAILURE,
       error: 'Why the session or the call failed.',
@@ -130,19 +132,19 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
   claude_respond: {
     parameters: {
       sessionId,
-      inputId: { meaning: 'Which of `pendingInputs` is answered.' },
+      inputId: { meaning: 'Which of `pendingInputs` to answer.' },
       decision: {
         meaning: '`allow` or `deny`. For a plan: `allow` starts the work, `deny` asks for another plan.',
       },
       waitMs,
-      reason: { meaning: 'With `deny`: what Claude is told.', default: 'a plain refusal' },
+      reason: { meaning: 'With `deny`: what Claude is told.', default: 'a generic refusal' },
       updatedInput: {
         meaning: 'With `allow`: run the tool with this input in place of the whole one asked for.',
-        default: 'the input asked for',
+        default: 'the requested input',
       },
       answers: {
         meaning:
-          'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; several labels as a list. Also accepted inside `updatedInput`.',
+          'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; multiple labels as a list. Also accepted inside `updatedInput`.',
         default: 'none',
       },
     },
@@ -154,23 +156,23 @@ export const EXPLICIT_NOTES: Readonly<Record<string, ToolNotes>> = {
     parameters: { sessionId },
     returns: {
       sessionId: 'Id of the session.',
-      status: '`interrupted`; the session takes messages afterwards.',
+      status: '`interrupted`; the session accepts messages afterwards.',
       ...FAILURE,
     },
   },
 
   claude_list_sessions: {
     parameters: {
-      projectDirectory: { meaning: 'Only sessions of this directory.', default: 'all' },
-      limit: { meaning: 'The most sessions, newest first.', default: '50' },
+      projectDirectory: { meaning: 'Only sessions in this directory.', default: 'all' },
+      limit: { meaning: 'Maximum number of sessions, newest first.', default: '50' },
     },
     returns: {
-      sessions: 'Every session that Claude Code keeps on this machine.',
+      sessions: 'All Claude Code sessions on this machine.',
       'sessions[].sessionId': 'Id of the session.',
       'sessions[].projectDirectory': 'Its directory.',
       'sessions[].displayText': 'Its title or first words.',
       'sessions[].timestamp': 'When something last happened in it.',
-      'sessions[].isActive': 'Whether it has a process of this server.',
+      'sessions[].isActive': 'Whether this server has a process for it.',
       'sessions[].activeStatus': 'Its status here, if it is active.',
       ...FAILURE,
     },

@@ -19,12 +19,11 @@ function below(field: string, entries: readonly (readonly [string, string])[]): 
 const ONLY_IN_FULL = /^(commands(\[|$)|files\[\]\.isBinary$)/;
 
 const FIELDS: Readonly<Record<string, string>> = {
-  filesChanged:
-    'Files that are different from before, in the whole checkout; without git, those that the file tools changed.',
+  filesChanged: 'Files that changed in the whole checkout; without git, those that the file tools changed.',
   insertions: 'Lines added.',
   deletions: 'Lines removed.',
   files: 'The most changed files first, as many as fit in 600 bytes of report.',
-  'files[].path': 'From the top of the checkout; absolute outside of it.',
+  'files[].path': 'Relative to the root of the checkout; absolute outside it.',
   'files[].insertions': 'Lines added.',
   'files[].deletions': 'Lines removed.',
   'files[].status': '`added`, `modified`, `deleted`, `renamed` or `type-changed`.',
@@ -35,12 +34,13 @@ const FIELDS: Readonly<Record<string, string>> = {
   'commands[].command': 'As it was run.',
   'commands[].exitCode': 'Of a command that failed.',
   'commands[].failed': 'Whether it failed.',
-  lastCheck: 'The last command that looks like a test, a build, a linter or a type check.',
+  lastCheck: 'The last command that looks like a test, build, lint or type check.',
   'lastCheck.command': 'The part of the command that is the check.',
   'lastCheck.exitCode': 'As Claude Code saw it.',
-  'lastCheck.afterLastEdit': '`false`: files were changed after it.',
-  shared: '`true`: another session worked in the same checkout at the same time; some of it may be its work.',
-  incomplete: 'Why git could not be asked; the files are then those that the file tools reported.',
+  'lastCheck.afterLastEdit': '`false` if files were changed after it.',
+  shared:
+    '`true` if another session worked in the same checkout at the same time; some of the changes may be its work.',
+  incomplete: 'Why git could not be used; the files are then those that the file tools reported.',
   problems: 'The last five tool calls that failed or were denied.',
   'problems[].tool': 'The tool.',
   'problems[].what': 'What it was called with, in one line.',

@@ -32,7 +32,7 @@ export function formEnd(form: Form, returned: FormReturn): FormEnd {
       const answer = form.read(returned.content);
       return answer
         ? { kind: 'answered', answer }
-        : { kind: 'closed', why: 'what the form returned does not fit what was asked' };
+        : { kind: 'closed', why: 'the form returned something other than what was asked for' };
     }
     case 'decline':
       return { kind: 'answered', answer: { decision: 'deny', message: form.declined } };

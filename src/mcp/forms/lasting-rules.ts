@@ -14,7 +14,7 @@ export function lastingRules(ask: Pick<PermissionAsk, 'suggestions' | 'onceOnly'
 const PLACES: Record<LastingRule['destination'], string> = {
   userSettings: 'your settings for all projects',
   projectSettings: 'the shared settings of this project',
-  localSettings: 'your own settings of this project',
+  localSettings: 'your own settings for this project',
   session: 'this session only',
   cliArg: 'this session only',
 };

@@ -12,7 +12,7 @@ export const ALWAYS_ALLOW = 'Always allow';
 export const DENY = 'Deny';
 
 const REFUSED = 'The user refused this.';
-const TOO_LONG = 'It was too long to be shown to them whole: do it in smaller steps.';
+const TOO_LONG = 'It was too long to show in full: do it in smaller steps.';
 
 /** The words of `respond_permission`, for a client whose user is a script. */
 const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([

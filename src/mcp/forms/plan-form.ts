@@ -26,7 +26,7 @@ export function planForm(asker: Asker, { ask, plan = '' }: OpenRequest): Form {
     message: [
       'Claude has a plan and asks to start the work.',
       whole === ''
-        ? 'It did not write the plan down.'
+        ? 'It did not provide a written plan.'
         : barred(isCut ? visibleText(plan.trim(), SHOWN_CHARS / 2) : whole),
       ...(isCut ? [tooLongToAllow(whole.length)] : []),
       ...(typeof file === 'string' ? [field('Plan file', oneLine(file, LONGEST_PATH))] : []),
@@ -51,12 +51,12 @@ export function planForm(asker: Asker, { ask, plan = '' }: OpenRequest): Form {
         ? { decision: 'allow' }
         : { decision: 'deny', message: changesWanted(data.changes?.trim() ?? '') };
     },
-    declined: 'The user does not want this plan. Ask what they want before you go on.',
+    declined: 'The user does not want this plan. Ask what they want before you continue.',
   };
 }
 
 function changesWanted(changes: string): string {
   return changes === ''
-    ? 'The user wants another plan but did not say what to change: ask.'
+    ? 'The user wants a different plan but did not say what to change: ask.'
     : `The user wants the plan changed: ${changes}`;
 }

@@ -47,7 +47,7 @@ export function questionForm(asker: Asker, { ask }: OpenRequest, { multiSelect }
       const answers = parts.map((part) => part.read(given as Record<string, unknown>));
       return answers.every((answer) => answer !== undefined) ? { decision: 'allow', answers } : undefined;
     },
-    declined: 'The user does not want to answer this. Go on without the answer if you can.',
+    declined: 'The user does not want to answer this. Continue without the answer if you can.',
   };
 }
 
@@ -68,7 +68,7 @@ function partFor(asked: Question, number: number, multiSelect: boolean): Part {
   if (labels.size === 0) return textPart(heading);
   if (asked.multiSelect !== true) return choicePart(heading, labels);
   if (multiSelect) return choicesPart(heading, labels);
-  return textPart({ ...heading, description: `${text} (one or more, with commas between)` });
+  return textPart({ ...heading, description: `${text} (one or more, separated by commas)` });
 }
 
 function describeOption({ label, description }: z.infer<typeof option>): string {

@@ -37,7 +37,7 @@ function wholeCharacters(text: string): string {
 
 /** Said in the place of the choice to allow, when the text above is not the whole. */
 export function tooLongToAllow(chars: number): string {
-  return `Too long to be shown whole: ${chars} characters, of which a form shows at most ${SHOWN_CHARS}. It cannot be allowed here.`;
+  return `Too long to show in full: ${chars} characters; a form shows at most ${SHOWN_CHARS}. It cannot be allowed here.`;
 }
 
 /** Which session asks. */

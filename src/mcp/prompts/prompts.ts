@@ -34,7 +34,7 @@ const STEPS: Readonly<Record<Toolset, Steps>> = {
     rest: '"idle"',
     asks: '"waiting_permission"',
     compare:
-      'Compare result.work and claude_code_session {action: "diff", sessionId}; then claude_code_session {action: "apply", sessionId} for what is to be kept and {action: "discard", sessionId} for the rest.',
+      'Compare result.work and claude_code_session {action: "diff", sessionId}; then claude_code_session {action: "apply", sessionId} for what you keep and {action: "discard", sessionId} for the rest.',
   },
   explicit: {
     start: (more) => `claude_create_session {prompt, workingDirectory, waitMs: 45000${more}}`,
@@ -43,7 +43,7 @@ const STEPS: Readonly<Record<Toolset, Steps>> = {
     reply: 'claude_send_message {sessionId, message, waitMs: 45000}',
     rest: '"completed"',
     asks: '"waiting_for_input"',
-    compare: 'Give each a directory of its own: sessions in one directory would touch the same files.',
+    compare: 'Give each its own directory: sessions in the same directory would touch the same files.',
   },
 };
 
@@ -54,21 +54,21 @@ const PROMPTS: readonly PromptDefinition[] = [
     name: 'delegate',
     title: 'Delegate a task to Claude Code',
     description: 'Hands one task to Claude Code and sees it through.',
-    arguments: [{ name: 'task', description: 'What is to be done.', required: true }, where],
+    arguments: [{ name: 'task', description: 'What to do.', required: true }, where],
     text: ({ task = '', directory }, steps) =>
       `Have Claude Code do this${directory === undefined ? '' : ` in ${directory}`}:
 
 ${task}
 
 1. Start it: ${steps.start('')}. Put everything it needs to know into the prompt: it does not see this conversation. Say how to check the work.
-2. Status ${steps.asks}: read what it wants to do, then ${steps.answer}. Deny with a reason what goes beyond the task. Status "running": ${steps.wait}.
+2. Status ${steps.asks}: read what it wants to do, then ${steps.answer}. Deny anything beyond the task, with a reason. Status "running": ${steps.wait}.
 3. Status ${steps.rest}: the result is what Claude claims, \`work\` is what happened. If work.problems or a failed check contradict the claim, or something is missing: ${steps.reply}.
 4. Report what was changed, what was checked and what is left.`,
   },
   {
     name: 'parallel',
     title: 'Run tasks side by side',
-    description: 'Several tasks, or several attempts at one, each in a session of its own.',
+    description: 'Several tasks, or several attempts at one, each in its own session.',
     arguments: [
       { name: 'tasks', description: 'The tasks, one per line; or one task and how many attempts.', required: true },
       where,
@@ -78,19 +78,19 @@ ${task}
 
 ${tasks}
 
-1. Start one session for each, without waiting: ${steps.start(steps === STEPS.compact ? ', advanced: {workspace: {type: "worktree"}}' : '').replace('waitMs: 45000', 'waitMs: 0')}. Each prompt has to stand on its own.
-2. Go round: ${steps.wait} for those at work, ${steps.answer} for those that ask (status ${steps.asks}).
-3. When all have come to rest (status ${steps.rest}): ${steps.compare}
+1. Start one session for each, without waiting: ${steps.start(steps === STEPS.compact ? ', advanced: {workspace: {type: "worktree"}}' : '').replace('waitMs: 45000', 'waitMs: 0')}. Each prompt must be self-contained.
+2. In turn: ${steps.wait} for those that are working, ${steps.answer} for those that ask (status ${steps.asks}).
+3. When all have finished (status ${steps.rest}): ${steps.compare}
 4. Report which were kept, which were not, and why.`,
   },
   {
     name: 'review',
     title: 'Review changes with Claude Code',
-    description: 'A second pair of eyes that may read and run checks, but change nothing.',
+    description: 'A second pair of eyes that may read and run checks, but not change anything.',
     arguments: [
       {
         name: 'target',
-        description: 'What to review: a branch, a commit, a diff; default the uncommitted changes.',
+        description: 'What to review: a branch, a commit, a diff; default: the uncommitted changes.',
         required: false,
       },
       where,
@@ -98,10 +98,10 @@ ${tasks}
     text: ({ target = 'the uncommitted changes', directory }, steps) =>
       `Have Claude Code review ${target}${directory === undefined ? '' : ` in ${directory}`}, without changing anything.
 
-1. Start it: ${steps.start(', permissionMode: "plan", disallowedTools: ["Edit", "Write", "NotebookEdit"]')}. Ask for findings with file, line, what goes wrong and in which case, worst first, and for nothing else.
-2. Status ${steps.asks}: allow what only reads or runs checks, with ${steps.answer}; deny a plan to begin changing things, since the findings are the answer. Status "running": ${steps.wait}.
-3. Check each finding against the code before you pass it on; ask back with ${steps.reply} where one is unclear.
-4. Report those that hold, and say which you dropped.`,
+1. Start it: ${steps.start(', permissionMode: "plan", disallowedTools: ["Edit", "Write", "NotebookEdit"]')}. Ask only for findings, worst first: file, line, what goes wrong and in which case.
+2. Status ${steps.asks}: allow anything that only reads or runs checks, with ${steps.answer}; deny plans to start making changes, since the findings are the answer. Status "running": ${steps.wait}.
+3. Check each finding against the code before you pass it on; use ${steps.reply} if one is unclear.
+4. Report those that hold up, and say which you dropped.`,
   },
 ];
 

@@ -6,7 +6,7 @@ import { listedAs } from '../list-schema.ts';
 export const sessionId = z.string().min(1);
 export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
 export const waitMs = z.int().min(0);
-export const decision = z.enum(['allow', 'deny']).describe('a plan: allow begins the work');
+export const decision = z.enum(['allow', 'deny']).describe('for a plan: allow starts the work');
 export const updatedInput = z
   .record(z.string(), z.unknown())
   .describe('with allow: replaces the whole input; give every field');

@@ -38,8 +38,7 @@ export function explicitStatusView(session: Session, options: StatusViewOptions)
 }
 
 function outcome({ atRest, result, state, cancellation }: Session): Pick<StatusAnswer, 'result' | 'error'> {
-  if (state === 'cancelled' && cancellation)
-    return { error: `The session was stopped for good: ${cancellation.reason}.` };
+  if (state === 'cancelled' && cancellation) return { error: `The session was cancelled: ${cancellation.reason}.` };
   if (!atRest || !result) return {};
   return result.isError ? { error: result.text } : { result: result.text };
 }

@@ -26,7 +26,7 @@ export function toolCallView(
   if (!recorded) {
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `No tool call ${toolUseID} among the events that are kept. The events of a poll name the calls by toolUseID.`,
+      `No tool call ${toolUseID} in the retained events. The events of a poll identify calls by toolUseID.`,
     );
   }
   const { toolName, input, result } = recorded;

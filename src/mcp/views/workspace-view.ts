@@ -33,16 +33,18 @@ export function appliedMessage(outcome: ApplyOutcome): string {
   const { mode, branch, commit, checkout } = outcome;
   if (mode === 'patch') return `Applied as uncommitted changes in ${checkout ?? 'the checkout'}.`;
   const where = checkout === undefined ? '' : ` and its checkout ${checkout}`;
-  return `Applied (${mode}) to ${branch ?? 'the base'}${where}, now at ${commit?.slice(0, 10) ?? ''}. The session can go on.`;
+  return `Applied (${mode}) to ${branch ?? 'the base'}${where}, now at ${commit?.slice(0, 10) ?? ''}. The session can continue.`;
 }
 
 export function discardedMessage(outcome: DiscardOutcome): string {
   const { path, deletedBranch, keptBranches, keptDirectory, ignored } = outcome;
   return [
     `Removed the worktree ${path}.`,
-    ...(deletedBranch === undefined ? [] : [`Its branch ${deletedBranch} held nothing of its own and is gone too.`]),
+    ...(deletedBranch === undefined
+      ? []
+      : [`Its branch ${deletedBranch} had no commits of its own and was deleted too.`]),
     ...(keptBranches.length === 0 ? [] : [`Kept: ${keptBranches.join(', ')}.`]),
-    ...(keptDirectory === undefined ? [] : [`What git could not keep was moved to ${keptDirectory}.`]),
-    ...(ignored.length === 0 ? [] : [`Ignored files went with it: ${ignored.join(', ')}.`]),
+    ...(keptDirectory === undefined ? [] : [`Files that git could not keep were moved to ${keptDirectory}.`]),
+    ...(ignored.length === 0 ? [] : [`Ignored files were removed with it: ${ignored.join(', ')}.`]),
   ].join(' ');
 }

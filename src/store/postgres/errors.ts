@@ -15,14 +15,14 @@ export function toDomainError(error: unknown): unknown {
   if (error instanceof DomainError) return error;
   const state = sqlState(error);
   if (state === '22021') {
-    return new DomainError('INVALID_ARGUMENT', 'Text with a NUL character is neither stored nor found.', {
+    return new DomainError('INVALID_ARGUMENT', 'Text with a NUL character cannot be stored or searched for.', {
       cause: error,
     });
   }
   if (state !== undefined && !UNAVAILABLE.test(state)) return error;
   return new DomainError(
     'UNAVAILABLE',
-    `Postgres is away (${messageOf(error) || 'connection lost'}). Try again; what was not confirmed may be sent again.`,
+    `Postgres is unavailable (${messageOf(error) || 'connection lost'}). Try again; anything unconfirmed may be resent.`,
     { cause: error },
   );
 }

@@ -23,7 +23,7 @@ export async function migrate(
     throw new DomainError(
       'UNAVAILABLE',
       `The store has version ${version}, this program knows versions up to ${migrations.length}. ` +
-        'It was left as it is: start a newer claude-code-mcp, or name another store.',
+        'It was left untouched: start a newer claude-code-mcp, or use another store.',
     );
   }
   if (version === migrations.length) return;

@@ -54,7 +54,7 @@ export async function libsql(): Promise<RawConstructor> {
   } catch (error) {
     throw new DomainError(
       'UNAVAILABLE',
-      `This Node has no SQLite and the package libsql does not load (${messageOf(error)}). Use Node 22.13 or later, or --store postgres://…`,
+      `This Node has no SQLite and the libsql package cannot be loaded (${messageOf(error)}). Use Node 22.13 or later, or --store postgres://…`,
       { cause: error },
     );
   }

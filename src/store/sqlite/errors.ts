@@ -2,13 +2,13 @@ import { DomainError, messageOf } from '../../errors/errors.ts';
 
 /** https://www.sqlite.org/rescode.html */
 const UNAVAILABLE: Readonly<Record<number, string>> = {
-  3: 'may not be used by this user',
+  3: 'is not accessible to this user',
   5: 'is locked by another process',
   6: 'is locked by another process',
   7: 'does not fit into memory',
-  8: 'cannot be written to: file, directory or file system are read-only',
+  8: 'is not writable: the file, directory or file system is read-only',
   10: 'cannot be read or written: the disk reports an error',
-  13: 'is full: there is no space left',
+  13: 'is full: no space left on the disk',
   14: 'cannot be opened',
 };
 const BUSY: ReadonlySet<number | undefined> = new Set([5, 6]);
@@ -26,12 +26,12 @@ export function isDamaged(error: unknown): boolean {
 export function toDomainError(error: unknown, file: string): unknown {
   const code = resultCode(error);
   if (isDamaged(error)) {
-    return unavailable(`The store ${file} is damaged. The next start moves it aside and begins a new one.`, error);
+    return unavailable(`The store ${file} is damaged. The next start moves it aside and creates a new one.`, error);
   }
   const problem = code === undefined ? undefined : UNAVAILABLE[code];
   return problem === undefined
     ? error
-    : unavailable(`The store ${file} ${problem}. Nothing was stored; try again once that is put right.`, error);
+    : unavailable(`The store ${file} ${problem}. Nothing was stored; try again once this is fixed.`, error);
 }
 
 export function toFileError(error: unknown, file: string): DomainError {

@@ -141,7 +141,7 @@ async function moveAside(file: string, now: () => number, warn: (line: string) =
   } catch (error) {
     throw toFileError(error, file);
   }
-  warn(`The store ${file} was damaged; it was moved to ${aside} and a new one begun.`);
+  warn(`The store ${file} was damaged; it was moved to ${aside} and a new one was created.`);
 }
 
 /** Damage that shows while the store is in use: most of it still answers, so it is moved aside at the next start. */

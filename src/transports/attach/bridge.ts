@@ -128,7 +128,7 @@ export class Bridge {
     const request = underWay(method, params);
     const timer = setTimeout(() => {
       this.#queue.delete(id);
-      const why = this.#state.kind === 'away' ? this.#state.why : 'it has just gone';
+      const why = this.#state.kind === 'away' ? this.#state.why : 'it has just stopped';
       this.#answer(id, request, { kind: 'not running', why });
     }, PATIENCE_MS);
     this.#queue.set(id, { ...request, line, timer });
@@ -170,7 +170,7 @@ export class Bridge {
     if (this.#state.kind !== 'attached' || this.#state.socket !== socket) return;
     const { version } = this.#state;
     this.#state = { kind: 'away', why: 'it has stopped' };
-    this.#options.log('info', 'the hub has gone; waiting for it to come back');
+    this.#options.log('info', 'lost the hub; waiting for it to come back');
     for (const [id, request] of this.#underWay)
       if (!this.#unwanted.has(id)) this.#answer(id, request, { kind: 'cut off' });
     this.#underWay.clear();
@@ -194,7 +194,7 @@ export class Bridge {
         hub.socket.end();
         return;
       }
-      this.#options.log('info', `attached to the hub again (${hub.version})`);
+      this.#options.log('info', `reattached to the hub (${hub.version})`);
       this.#attach(hub);
       this.#repeatHandshake(hub.socket);
       if (hub.version !== lastVersion && this.#isLegacy)

@@ -61,7 +61,7 @@ async function ask(
   }
   const channel = new LineChannel(connect(record.socket));
   let claim: { release(): Promise<void> } | undefined;
-  const late = setTimeout(() => channel.socket.destroy(new Error('it does not answer')), ANSWER_WITHIN_MS);
+  const late = setTimeout(() => channel.socket.destroy(new Error('it does not respond')), ANSWER_WITHIN_MS);
   try {
     const nonce = await prove(channel, secret);
     if (request.kind !== 'status') claim = await holdClaim(hubClaimFile(stateDir, nonce));
@@ -99,14 +99,14 @@ async function prove(channel: LineChannel, secret: string): Promise<string> {
       `it speaks version ${String(protocol)} of the hub's protocol, this client ${HUB_PROTOCOL}`,
     );
   if (!isNonce(hub) || !isProof(proof, secret, 'hub', { client, hub }))
-    throw new HubUnavailable('whoever listens there does not know the secret of the hub');
+    throw new HubUnavailable('the process listening there does not know the secret of the hub');
   channel.write({ proof: proofOf(secret, 'client', { client, hub }) });
   return hub;
 }
 
 function describe(error: unknown, { pid }: HubRecord): string {
   const code = (error as NodeJS.ErrnoException).code;
-  if (code === 'ENOENT' || code === 'ECONNREFUSED') return `it has ended without saying so (pid ${String(pid)})`;
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return `it exited without cleaning up (pid ${String(pid)})`;
   return messageOf(error);
 }
 

@@ -40,7 +40,7 @@ export function answerInstead({ id, method, isModern }: Request, away: Away, too
 function reasonOf(away: Away, toolset: Settings['toolset']): string {
   switch (away.kind) {
     case 'cut off':
-      return `The hub stopped while this call was under way, so it may have been carried out. Look before you repeat it: ${WHERE_TO_LOOK[toolset]}.`;
+      return `The hub stopped during this call, so it may have been carried out. Check before you repeat it: ${WHERE_TO_LOOK[toolset]}.`;
     case 'not running':
       return `The hub cannot be reached, and nothing was done: ${away.why}. Its user can start it with "claude-code-mcp hub start"; then call again.`;
   }

@@ -32,7 +32,7 @@ export async function readSecret(file: string): Promise<string> {
   const handle = await openOwnFile(file, 'read');
   try {
     const secret = (await handle.readFile('utf8')).trim();
-    if (!/^[0-9a-f]{64}$/.test(secret)) throw new Error(`${file} does not hold a secret`);
+    if (!/^[0-9a-f]{64}$/.test(secret)) throw new Error(`${file} does not contain a secret`);
     return secret;
   } finally {
     await handle.close();

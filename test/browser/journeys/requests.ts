@@ -21,7 +21,7 @@ export function requests(world: JourneyWorld): void {
         text('Changed it.'),
       );
     const page = await world.openSignedIn({ viewport: PHONE, touch: true });
-    await page.getByText('Nothing waits for you').waitFor();
+    await page.getByText('Nothing is waiting for you').waitFor();
     const session = await hub.begin({ prompt: 'Change the second line', title: 'Phone edit' });
     const card = cardOf(page, 'Phone edit');
     await card.getByText('zwei').waitFor();
@@ -102,8 +102,8 @@ export function requests(world: JourneyWorld): void {
     await page.getByRole('button', { name: 'Rewind files to here' }).last().click();
     const dialog = page.getByRole('dialog', { name: 'Rewind files' });
     await dialog.getByText('made.txt').waitFor();
-    await dialog.getByRole('button', { name: 'Put them back' }).click();
-    await dialog.getByText('1 file put back').waitFor();
+    await dialog.getByRole('button', { name: 'Restore them' }).click();
+    await dialog.getByText('1 file restored').waitFor();
     await expect(readFile(made, 'utf8')).rejects.toThrow('ENOENT');
   }, 120_000);
 

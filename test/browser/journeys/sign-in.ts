@@ -50,7 +50,7 @@ export function signIn(world: JourneyWorld): void {
 
       const second = await world.open();
       await second.page.goto(link);
-      await second.page.getByText('This link does not work any more').waitFor();
+      await second.page.getByText('This link is no longer valid').waitFor();
       await second.page.getByLabel('Token').waitFor();
 
       await other.goto(strange);
@@ -82,7 +82,7 @@ export function signIn(world: JourneyWorld): void {
     const late = hub.codes.issue();
     now += 2 * MINUTE;
     await page.goto(`${hub.url}/#code=${late}`);
-    await page.getByText('This link does not work any more').waitFor();
+    await page.getByText('This link is no longer valid').waitFor();
     await page.getByText('within two minutes').waitFor();
     await page.goto(`${hub.url}/#code=${hub.codes.issue()}`);
     await connected(page);
@@ -121,7 +121,7 @@ export function signIn(world: JourneyWorld): void {
       await page.getByRole('heading', { name: 'Rested' }).or(page.getByText('There is no such session')).waitFor();
       const shown = await controls(page);
       await page.goto(`${hub.url}#/sessions/${sessionId}/work`);
-      if (name !== 'Carl') await page.getByText('No file has changed').waitFor();
+      if (name !== 'Carl') await page.getByText('No files have changed').waitFor();
       seen[name] = {
         pages: links,
         controls: shown,

@@ -35,17 +35,14 @@ function parts(shop: string): Part[] {
         prompt: 'Ten articles get no discount. Find the bug, fix it and run the test.',
       },
       steps: [
-        text('I look at the program and at its test first.')
+        text('I will look at the program and its test first.')
           .tool('Read', { file_path: program })
           .tool('Read', { file_path: tests }),
-        text('The comparison leaves the boundary out: **ten** articles should be ten per cent cheaper too.').tool(
-          'Edit',
-          {
-            file_path: program,
-            old_string: `    const discount = ${BUG} ? 0.1 : 0;`,
-            new_string: `    const discount = ${FIX} ? 0.1 : 0;`,
-          },
-        ),
+        text('The comparison is off by one: **ten** articles should be ten per cent cheaper too.').tool('Edit', {
+          file_path: program,
+          old_string: `    const discount = ${BUG} ? 0.1 : 0;`,
+          new_string: `    const discount = ${FIX} ? 0.1 : 0;`,
+        }),
         tool('Bash', { command: TEST_COMMAND, description: 'Run the test' }),
         text('Fixed: ten articles now get the discount, and all tests pass.'),
       ],
@@ -58,7 +55,7 @@ function parts(shop: string): Part[] {
         workspace: { type: 'worktree' },
       },
       steps: rounds((round) => [
-        text(round === 1 ? 'I begin with what the project is.' : `Next is section ${round}.`).tool('Write', {
+        text(round === 1 ? 'I will start with what the project is.' : `Next is section ${round}.`).tool('Write', {
           file_path: 'CONTRIBUTING.md',
           content: guide(round),
         }),
@@ -68,19 +65,19 @@ function parts(shop: string): Part[] {
     {
       start: {
         title: 'Review the error handling',
-        prompt: 'Review how this shop handles wrong input. Change nothing.',
+        prompt: 'Review how this shop handles invalid input. Change nothing.',
       },
       steps: rounds((round) => [
         text(
           round === 1
-            ? 'I read everything twice, once for each kind of wrong input:\n\n- prices that are not numbers\n- quantities below zero'
+            ? 'I will read everything twice, once for each kind of invalid input:\n\n- prices that are not numbers\n- quantities below zero'
             : `Round ${round}: the other callers.`,
         ).tool('Read', { file_path: program }),
         tool('Bash', { command: `grep -n quantity ${path.basename(program)}`, description: 'Find who reads it' }),
       ]),
     },
     {
-      start: { title: 'Measure the start', prompt: 'Measure how long the program takes to load, again and again.' },
+      start: { title: 'Measure startup', prompt: 'Measure how long the program takes to load, again and again.' },
       steps: rounds(() => [
         tool('Read', { file_path: tests }),
         text('Within the usual range.').tool('Bash', { command: 'ls -l', description: 'See what there is to load' }),

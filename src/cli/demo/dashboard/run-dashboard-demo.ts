@@ -37,7 +37,7 @@ export async function runDashboardDemo(context: DemoContext): Promise<number> {
     const starts = dashboardScript(model, shop.directory, PACE_MS);
     hub = new DemoHub(context, world.stateDir, { ...world.toolEnv, ...model.env() }, shop.directory);
     await hub.start(signal);
-    say(`  ${paint.green('✓')} A hub runs at ${hub.url}`);
+    say(`  ${paint.green('✓')} A hub is running at ${hub.url}`);
     const caller = await hub.token('an editor', 'caller');
     for (const start of starts) {
       await hub.post('sessions', { ...start, cwd: shop.directory, enableFileCheckpointing: true }, caller);
@@ -45,7 +45,7 @@ export async function runDashboardDemo(context: DemoContext): Promise<number> {
     }
     const admin = await hub.token('you', 'admin');
     say(`\n${paint.bold('▸ Open')}  ${await hub.link()}`);
-    say(paint.dim('  The link works once, within two minutes. Later sign in with this token:'));
+    say(paint.dim('  The link works once, within two minutes. After that, sign in with this token:'));
     say(paint.dim(`  ${admin}`));
     say(`\n  One session is about to ask you something. Ctrl-C ends the demo and leaves nothing behind.`);
     await hub.ended(signal);
@@ -99,7 +99,7 @@ class DemoHub {
       }
       await sleep(50);
     }
-    throw new Error('The hub did not start; claude-code-mcp doctor says what to fix.');
+    throw new Error('The hub did not start; run claude-code-mcp doctor to see what to fix.');
   }
 
   async token(name: string, role: string): Promise<string> {

@@ -16,7 +16,7 @@ import { ModernClients } from './modern-clients.ts';
 const MOST_BYTES = 16 * 1024 * 1024;
 const TOOLSETS = ['compact', 'explicit'] as const satisfies readonly Settings['toolset'][];
 const METHODS = ['GET', 'POST', 'DELETE'];
-const STOPPING = 'The hub is stopping. Connect again, and look at the session before you repeat the call.';
+const STOPPING = 'The hub is stopping. Reconnect, and check the session before you repeat the call.';
 
 export interface McpCall {
   readonly request: IncomingMessage;

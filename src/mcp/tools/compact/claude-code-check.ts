@@ -18,7 +18,7 @@ const permissionOptions = z
   .strictObject({
     updatedInput,
     updatedPermissions: unlisted(z.array(permissionUpdate)),
-    always: z.boolean().describe('also allow what alwaysAllows says, this session only'),
+    always: z.boolean().describe('also allow what alwaysAllows lists, this session only'),
     answers,
   })
   .partial();
@@ -29,7 +29,7 @@ const input = z.strictObject({
   action: z
     .enum(['poll', 'wait', 'respond_permission'])
     .describe(
-      'respond_permission: answer one of actions, with waitMs go on to the next request or the result; wait: until it rests, asks, or waitMs is up, again while running; poll: at once, with events',
+      'respond_permission: answer one of actions; with waitMs, continue to the next request or the result; wait: until it finishes, asks, or waitMs is up, repeat while running; poll: immediate, with events',
     ),
   sessionId,
   requestId: z.string().min(1).describe('from actions, to respond').optional(),
@@ -38,20 +38,20 @@ const input = z.strictObject({
   interrupt: z.boolean().describe('with deny: also stop the turn').optional(),
   permissionOptions: permissionOptions.describe('with allow').optional(),
   waitMs: waitMs.max(MAX_WAIT_MS).describe('default 45000 for wait, 0 for respond_permission (give 45000)').optional(),
-  cursor: z.int().min(0).describe('events from here: the last nextCursor').optional(),
-  responseMode: z.enum(['minimal', 'full']).describe('full: raw events, long inputs whole; default minimal').optional(),
+  cursor: z.int().min(0).describe('events from here on: the last nextCursor').optional(),
+  responseMode: z.enum(['minimal', 'full']).describe('full: raw events, inputs in full; default minimal').optional(),
   maxEvents: unlisted(z.int().positive().optional()),
-  pollOptions: pollOptions.describe('what the answer carries').optional(),
+  pollOptions: pollOptions.describe('what the answer includes').optional(),
 });
 
 type Input = z.infer<typeof input>;
 
 export const claudeCodeCheck = defineTool({
   name: 'claude_code_check',
-  title: 'Watch a session and answer what it asks',
+  title: 'Watch a session and answer its requests',
   describe: () =>
-    "Answer what a session asks and wait for what comes next, in one call. At rest result.result is Claude's claim, " +
-    'result.work the evidence: work.problems lists tool calls that failed or were denied.',
+    "Answer a session's requests and wait for what comes next, in one call. At rest, result.result is Claude's claim, " +
+    'result.work the evidence: work.problems lists failed and denied tool calls.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () => input,
   output: () => checkOutput,
@@ -88,9 +88,12 @@ async function waitView(session: Session, args: Input, context: ToolContext): Pr
 function checkFits(args: Input): void {
   if (args.action === 'respond_permission') {
     if (args.requestId === undefined)
-      throw new DomainError('INVALID_ARGUMENT', 'respond_permission needs requestId, from the actions of the session.');
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        'respond_permission requires requestId, from the actions of the session.',
+      );
     if (args.decision === undefined)
-      throw new DomainError('INVALID_ARGUMENT', 'respond_permission needs decision: "allow" or "deny".');
+      throw new DomainError('INVALID_ARGUMENT', 'respond_permission requires decision: "allow" or "deny".');
     if (args.decision === 'deny' && Object.keys(args.permissionOptions ?? {}).length > 0)
       throw new DomainError('INVALID_ARGUMENT', 'permissionOptions are only valid with decision "allow".');
     if (args.decision === 'allow' && args.interrupt === true)

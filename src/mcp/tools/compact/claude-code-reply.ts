@@ -19,14 +19,14 @@ export const claudeCodeReply = defineTool({
   name: 'claude_code_reply',
   title: 'Continue a session',
   describe: () =>
-    'Send the next message to a session at rest; whenBusy "queue" hands it to a working one. Returns like claude_code.',
+    'Send the next message to an idle session; whenBusy "queue" queues it for a working one. Returns like claude_code.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
       sessionId,
       prompt: prompt.describe('the next message'),
       waitMs: waitMs.describe('as in claude_code').optional(),
-      forkSession: z.boolean().describe('answer in a copy with a new id').optional(),
+      forkSession: z.boolean().describe('continue in a copy with a new id').optional(),
       whenBusy: z.enum(['reject', 'queue']).describe('default reject').optional(),
       model: commonOptions.model.describe('from this turn on').optional(),
       permissionMode: listedAs(commonOptions.permissionMode.optional(), {

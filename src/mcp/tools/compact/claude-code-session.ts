@@ -17,20 +17,20 @@ const input = z.strictObject({
   action: z
     .enum(['list', 'get', 'cancel', 'interrupt', 'rewind', 'diff', 'apply', 'discard'])
     .describe(
-      'interrupt: stop its turn, it takes replies; cancel: for good; rewind: put files back (needs enableFileCheckpointing); diff: its work; of a worktree: apply to its base, discard',
+      'interrupt: stop its turn, it accepts replies; cancel: end it permanently; rewind: restore files (needs enableFileCheckpointing); diff: its work; for a worktree: apply to its base, discard',
     ),
-  sessionId: z.string().min(1).describe('for all but list').optional(),
+  sessionId: z.string().min(1).describe('for all except list').optional(),
   includeSensitive: z.boolean().describe('also cwd, systemPrompt, agents').optional(),
-  scope: z.enum(['server', 'disk']).describe('of list; disk: all on this machine').optional(),
+  scope: z.enum(['server', 'disk']).describe('for list; disk: all on this machine').optional(),
   projectDirectory: unlisted(z.string().min(1).optional()),
   limit: unlisted(z.int().positive().max(10_000).optional()),
-  offset: z.int().min(0).describe('of list or diff').optional(),
+  offset: z.int().min(0).describe('for list or diff').optional(),
   toUserMessage: z.string().min(1).describe('uuid to rewind to').optional(),
   maxBytes: unlisted(z.int().min(1).max(1_000_000).optional()),
-  mode: z.enum(['merge', 'squash', 'patch']).describe('of apply; default merge').optional(),
+  mode: z.enum(['merge', 'squash', 'patch']).describe('for apply; default merge').optional(),
   message: unlisted(z.string().min(1).max(10_000).optional()),
   force: z.boolean().describe('discard unmerged work').optional(),
-  dryRun: z.boolean().describe('of rewind; default true').optional(),
+  dryRun: z.boolean().describe('for rewind; default true').optional(),
 });
 
 type Input = z.infer<typeof input>;
@@ -38,7 +38,7 @@ type Input = z.infer<typeof input>;
 export const claudeCodeSession = defineTool({
   name: 'claude_code_session',
   title: 'Manage sessions and their work',
-  describe: () => 'List the sessions of this server or of this machine, look at one, stop or rewind it, take its work.',
+  describe: () => 'List the sessions of this server or this machine; inspect, stop or rewind one; apply its work.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: () => input,
   output: () =>
@@ -62,14 +62,14 @@ export const claudeCodeSession = defineTool({
         const cancelled = await context.engine.cancel(idOf(args));
         return {
           sessions: [await view(args, context)],
-          message: cancelled ? 'Cancelled.' : 'It was cancelled before.',
+          message: cancelled ? 'Cancelled.' : 'It was already cancelled.',
         };
       }
       case 'interrupt': {
         const interrupted = await context.engine.interrupt(idOf(args));
         return {
           sessions: [await view(args, context)],
-          message: interrupted ? 'Interrupted; it takes replies.' : 'Nothing was running.',
+          message: interrupted ? 'Interrupted; it accepts replies.' : 'Nothing was running.',
         };
       }
       case 'rewind':
@@ -119,7 +119,7 @@ async function rewind(args: Input, context: ToolContext): Promise<SessionsAnswer
   if (args.toUserMessage === undefined)
     throw new DomainError(
       'INVALID_ARGUMENT',
-      'rewind needs toUserMessage, the uuid of a message: see user_message_uuids of the result events in a poll with responseMode "full".',
+      'rewind requires toUserMessage, the uuid of a message: see user_message_uuids in the result events of a poll with responseMode "full".',
     );
   const again = context.forms?.session && session.lastRewind;
   const rewinding = again ?? context.engine.rewind(session.id, args.toUserMessage, args.dryRun ?? true);
@@ -127,7 +127,7 @@ async function rewind(args: Input, context: ToolContext): Promise<SessionsAnswer
   if (ownRequest(session)) await waitForSession(session, DEFAULT_WAIT_MS, context);
   const open = ownRequest(session);
   const message = open
-    ? `A person is being asked (request ${open.id}); the files are put back when they allow it. Wait for that with claude_code_check.`
+    ? `A person is being asked (request ${open.id}); the files are restored when they allow it. Wait for that with claude_code_check.`
     : describeRewind(await rewinding);
   return { sessions: [await view(args, context)], message };
 }
@@ -177,7 +177,7 @@ function settledOrAsked(rewinding: Promise<unknown>, session: Session): Promise<
 }
 
 function idOf({ sessionId, action }: Input): string {
-  if (sessionId === undefined) throw new DomainError('INVALID_ARGUMENT', `${action} needs sessionId.`);
+  if (sessionId === undefined) throw new DomainError('INVALID_ARGUMENT', `${action} requires sessionId.`);
   return sessionId;
 }
 

@@ -12,13 +12,13 @@ const MOST_TOOLS_NAMED = 60;
 
 const describedOptions = {
   ...commonOptions,
-  cwd: commonOptions.cwd.describe("existing directory; default the server's"),
-  allowedTools: commonOptions.allowedTools.describe('run unasked: Read, Bash(npm test *), mcp__server__tool'),
+  cwd: commonOptions.cwd.describe("existing directory; default: the server's"),
+  allowedTools: commonOptions.allowedTools.describe('run without asking: Read, Bash(npm test *), mcp__server__tool'),
   disallowedTools: commonOptions.disallowedTools.describe(
-    'always refused, even if approved: WebFetch, Bash(curl *), Edit(src/**). Bash rules match command prefixes; a script that calls curl gets past them, the sandbox does not let it',
+    'always refused, even if approved: WebFetch, Bash(curl *), Edit(src/**). Bash rules match command prefixes; a script that calls curl gets past them, but not past the sandbox',
   ),
   permissionMode: commonOptions.permissionMode.describe(
-    'default: asks before risky tools; acceptEdits: lets edits pass; plan: plans, then asks to begin; dontAsk: denies what is not allowed; auto: a model decides; bypassPermissions: asks nothing (operator must allow)',
+    'default: asks before risky tools; acceptEdits: allows edits; plan: plans, then asks to start; dontAsk: denies what is not allowed; auto: a model decides; bypassPermissions: never asks (operator must allow)',
   ),
   maxTurns: commonOptions.maxTurns.describe('of the model'),
   model: commonOptions.model.describe('or alias'),
@@ -33,13 +33,13 @@ export const claudeCode = defineTool({
   name: 'claude_code',
   title: 'Start a Claude Code session',
   describe: (knownTools) =>
-    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId at once; with waitMs it answers as claude_code_check does with "wait". ' +
+    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId immediately; with waitMs it returns what claude_code_check does with "wait". ' +
     `Continue with claude_code_reply. Tools for allowedTools/disallowedTools: ${toolNames(knownTools ?? USUAL_TOOLS)}.`,
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
       prompt: prompt.describe('the task'),
-      waitMs: waitMs.describe('answer when it rests, asks, or this is up; default 0, best 45000').optional(),
+      waitMs: waitMs.describe('return when it finishes, asks, or time is up; default 0, recommended 45000').optional(),
       ...z.strictObject(describedOptions).partial().shape,
       advanced: advanced.optional(),
     }),

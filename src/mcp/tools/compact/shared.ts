@@ -16,7 +16,7 @@ const OBJECT = { type: 'object' };
 const NAMES = { type: 'array', items: { type: 'string' } };
 
 const listedOptions = {
-  additionalDirectories: advancedOptions.additionalDirectories.describe('to work in too'),
+  additionalDirectories: advancedOptions.additionalDirectories.describe('additional working directories'),
   agents: listedAs(advancedOptions.agents, {
     ...OBJECT,
     description: '{"<name>": {description, prompt, tools?, model?}}',
@@ -36,7 +36,7 @@ const listedOptions = {
   sandbox: listedAs(advancedOptions.sandbox, {
     ...OBJECT,
     description:
-      'of commands; no network: {enabled: true, allowUnsandboxedCommands: false, network: {strictAllowlist: true}}, and disallow WebFetch',
+      'for commands; no network: {enabled: true, allowUnsandboxedCommands: false, network: {strictAllowlist: true}}, and disallow WebFetch',
   }),
   settingSources: listedAs(advancedOptions.settingSources, {
     ...NAMES,
@@ -44,9 +44,9 @@ const listedOptions = {
   }),
   workspace: listedAs(advancedOptions.workspace, {
     ...OBJECT,
-    description: '{type: "worktree", base?, branch?}: a git worktree of its own',
+    description: '{type: "worktree", base?, branch?}: its own git worktree',
   }),
-  tools: listedAs(advancedOptions.tools, { ...NAMES, description: 'the only tools there are; [] for none' }),
+  tools: listedAs(advancedOptions.tools, { ...NAMES, description: 'the only built-in tools available; [] for none' }),
 };
 
 const rareOptions = Object.fromEntries(
@@ -57,7 +57,7 @@ const rareOptions = Object.fromEntries(
 export const advanced = z
   .strictObject({ ...rareOptions, ...listedOptions })
   .partial()
-  .describe('rarer options; more in the reference');
+  .describe('less common options; more in the reference');
 
 /** The options of `claude_code`, as they stand in its arguments. */
 export const optionArguments = z.strictObject({ ...commonOptions, advanced }).partial();

@@ -14,9 +14,9 @@ export const pollOptions = z
     includeTerminalEvents: unlisted(z.boolean()),
     includeProgressEvents: unlisted(z.boolean()),
     includeWork: unlisted(z.enum(['short', 'full'])),
-    toolUseID: z.string().min(1).describe('show this tool call whole'),
+    toolUseID: z.string().min(1).describe('show this tool call in full'),
     maxBytes: z.int().min(1).describe('default 24000'),
-    resultOffset: z.int().min(0).describe('read a long result on from here'),
+    resultOffset: z.int().min(0).describe('read a long result from here on'),
   })
   .partial();
 

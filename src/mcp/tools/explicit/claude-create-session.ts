@@ -17,13 +17,13 @@ const options = z
     permissionMode: z
       .enum(['default', 'acceptEdits', 'plan', 'bypassPermissions'])
       .describe(
-        'default asks before risky tools; acceptEdits lets edits pass; plan plans, then asks to begin; bypassPermissions asks nothing, where allowed. Not given: as configured',
+        'default asks before risky tools; acceptEdits allows edits; plan plans, then asks to start; bypassPermissions never asks, if permitted. Omitted: as configured',
       ),
-    allowedTools: allowedTools.describe('run unasked, e.g. Read, Bash(git diff *)'),
+    allowedTools: allowedTools.describe('run without asking, e.g. Read, Bash(git diff *)'),
     disallowedTools: disallowedTools.describe(
       'always refused: WebFetch, Bash(curl *), Edit(src/**); a script that runs curl gets past',
     ),
-    maxTurns: maxTurns.describe('limit of model turns'),
+    maxTurns: maxTurns.describe('maximum model turns'),
     maxBudgetUsd: advancedOptions.maxBudgetUsd.describe('stop at this cost'),
     systemPrompt: z.string().min(1).describe("appended to Claude Code's"),
     dangerouslySkipPermissions: unlisted(z.boolean()),
@@ -36,12 +36,12 @@ export const claudeCreateSession = defineTool({
   name: 'claude_create_session',
   title: 'Start a Claude Code session',
   describe: () =>
-    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId at once; with waitMs it answers as claude_get_status does.',
+    'Start Claude Code, an autonomous coding agent, on a task. Returns a sessionId immediately; with waitMs it returns what claude_get_status does.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
       prompt: prompt.describe('the task'),
-      waitMs: waitMs.describe('answer when it rests, asks, or this is up; default 0, best 45000').optional(),
+      waitMs: waitMs.describe('return when it finishes, asks, or time is up; default 0, recommended 45000').optional(),
       ...options.shape,
     }),
   output: () => statusOutput,

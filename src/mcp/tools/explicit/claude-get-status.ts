@@ -9,14 +9,14 @@ import { DEFAULT_OUTPUT_LINES, statusOutput } from './shared.ts';
 
 export const claudeGetStatus = defineTool({
   name: 'claude_get_status',
-  title: 'Look at a session',
-  describe: () => 'What a session says, does and asks. result is a claim, work.problems the evidence.',
+  title: 'Get the status of a session',
+  describe: () => "What a session says, does and asks. result is Claude's claim, work.problems the evidence.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: () =>
     z.strictObject({
       sessionId,
       waitMs: waitMs.max(MAX_WAIT_MS).describe('default 0, best 45000').optional(),
-      inputId: z.string().min(1).describe('show this request whole').optional(),
+      inputId: z.string().min(1).describe('show this request in full').optional(),
       turn: z.enum(['last', 'all']).describe('output since the last message (default), or all').optional(),
       outputLines: unlisted(z.int().min(0).max(10_000).optional()),
     }),

@@ -7,7 +7,7 @@ import { briefOutput } from './shared.ts';
 export const claudeInterrupt = defineTool({
   name: 'claude_interrupt',
   title: 'Interrupt a session',
-  describe: () => 'Stop what a session does now, as Escape does. It takes messages.',
+  describe: () => 'Stop what a session is doing, like Escape. It still accepts messages.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: () => z.strictObject({ sessionId }),
   output: () => briefOutput,

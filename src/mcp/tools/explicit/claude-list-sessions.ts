@@ -8,8 +8,8 @@ const DEFAULT_LIMIT = 50;
 
 export const claudeListSessions = defineTool({
   name: 'claude_list_sessions',
-  title: 'List all sessions of this machine',
-  describe: () => 'All Claude Code sessions of this machine, newest first.',
+  title: 'List all sessions on this machine',
+  describe: () => 'All Claude Code sessions on this machine, newest first.',
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: () =>
     z.strictObject({

@@ -7,9 +7,9 @@ import { movedView, statusOutput } from './shared.ts';
 
 export const claudeRespond = defineTool({
   name: 'claude_respond',
-  title: 'Answer what a session asks',
+  title: 'Answer a request of a session',
   describe: () =>
-    'Answer one of pendingInputs; with waitMs go on to the next or the result. A denied plan comes back changed.',
+    'Answer one of pendingInputs; with waitMs, continue to the next one or the result. A denied plan comes back revised.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({

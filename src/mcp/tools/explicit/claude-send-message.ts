@@ -8,14 +8,14 @@ export const claudeSendMessage = defineTool({
   name: 'claude_send_message',
   title: 'Send a message to a session',
   describe: () =>
-    'Send the next message to any session of this machine, also one made in a terminal. A working one takes it up when it can.',
+    'Send the next message to any session on this machine, even one started in a terminal. A working session takes it up when it can.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
       sessionId,
       message: prompt.describe('the next message'),
       waitMs: waitMs.describe('default 0, best 45000').optional(),
-      fork: z.boolean().describe('answer in a copy with a new id').optional(),
+      fork: z.boolean().describe('continue in a copy with a new id').optional(),
     }),
   output: () => statusOutput,
   async run({ sessionId: id, message, waitMs: wait, fork = false }, context) {
