@@ -9,7 +9,7 @@ import { isProblem, outputTail, problemsOf } from './work.ts';
 export interface ToolUse {
   readonly id: string;
   readonly toolName: string;
-  /** One line on what it was called with, or on what really ran where somebody changed that. */
+  /** One line on the input it was called with, or on what actually ran if an answer changed it. */
   summary: string;
   status: ToolStatus;
   /** The call and the message it belongs to, counted over the session. */
@@ -22,7 +22,7 @@ export interface ToolUse {
   inputChanged?: true;
   deniedBy?: DeniedBy | undefined;
   exitCode?: number | undefined;
-  /** The end of what it said, where it failed or was denied. */
+  /** The end of its output, if it failed or was denied. */
   tail?: string;
 }
 
@@ -42,7 +42,7 @@ export class Activity {
   #call = 0;
   #message = 0;
   #note: string | undefined;
-  /** Whether it is worth looking for them. */
+  /** Whether any are worth looking for. */
   #hasProblems = false;
   #lastToolUseId: string | undefined;
 
@@ -59,13 +59,13 @@ export class Activity {
     this.#note = undefined;
   }
 
-  /** To be called when nothing more is expected for long. */
+  /** Call when nothing more is expected for a long time. */
   pack(): void {
     this.#uses.pack();
     this.#log.pack();
   }
 
-  /** From now on, what is done counts as done after this message. */
+  /** From now on, calls count as made after this message. */
   messageGiven(): void {
     this.#message++;
   }
@@ -112,7 +112,7 @@ export class Activity {
     use.requestId = id;
   }
 
-  /** `ran`: what runs in place of what was asked for. */
+  /** `ran`: what runs instead of what was requested. */
   requestSettled(
     { ask }: { readonly ask: Pick<ToolCall, 'toolUseId'> },
     outcome: Outcome,
@@ -134,7 +134,7 @@ export class Activity {
     use.summary = summarizeTool(use.toolName, ran, 120);
   }
 
-  /** Claude Code does not tell the session's own rules from those of the settings. */
+  /** Claude Code does not distinguish the session's own rules from those in settings. */
   toolRefused(id: string, by: DeniedBy, message: string): void {
     const own = this.#uses.toRead.get(id)?.refusingRule !== undefined;
     this.#denied(id, own ? 'disallowedTools' : by, message);
@@ -152,7 +152,7 @@ export class Activity {
     use.tail = outputTail(message);
   }
 
-  /** Nothing runs but what waits for an answer, and sub-agents that do so too. */
+  /** Everything still running is waiting for an answer, sub-agents included. */
   onlyWaits(requests: readonly Pick<OpenRequest, 'ask'>[]): boolean {
     const waitingAgents = new Set(requests.flatMap(({ ask }) => ask.agentId ?? [])).size;
     const running = this.toolUses.filter(({ status }) => status === 'running');
@@ -257,7 +257,7 @@ export class Activity {
     return `now: ${nameOf(now)}${now.inputChanged ? ' (input changed)' : ''}`;
   }
 
-  /** What went wrong in this call is kept longest, because its report is made from it. */
+  /** Problems of this call are kept longest, because its report is made from them. */
   #evict(): void {
     const uses = this.#uses.toWrite;
     let oldest: ToolUse | undefined;

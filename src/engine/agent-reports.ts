@@ -16,7 +16,7 @@ export interface ReportsSeed {
   readonly inherited: Sums | undefined;
 }
 
-/** What is left of the reports that an earlier process heard. */
+/** Reports that survive from an earlier process. */
 export interface RestoredReports {
   readonly events: readonly SessionEvent[];
   readonly lastEventId: number;
@@ -31,7 +31,7 @@ export interface RestoredReports {
 /** The rule of `disallowedTools` that refuses such a call. */
 type RefusingRule = (toolName: string, input: Record<string, unknown>) => string | undefined;
 
-/** What Claude Code has reported of itself and its work. Nothing here moves the state of the conversation. */
+/** What Claude Code has reported about itself and its work. Nothing here changes the state of the conversation. */
 export class AgentReports {
   readonly log: EventLog;
   readonly activity: Activity;
@@ -53,7 +53,7 @@ export class AgentReports {
     this.setup = new SessionSetup(options);
   }
 
-  /** Hears again what is left of the last turn; sums are as they were stored. */
+  /** Replays what is left of the last turn; totals are restored as stored. */
   restore(restored: RestoredReports, atRest: boolean): void {
     const { events, lastEventId, droppedThrough, lastMessageAt, totals, ...setup } = restored;
     this.log.restore(events, lastEventId + 1, droppedThrough);
@@ -65,7 +65,7 @@ export class AgentReports {
     this.setup.restore(setup);
   }
 
-  /** Hears what was reported elsewhere since; a turn that has begun since is heard from its beginning. */
+  /** Replays what was reported elsewhere since; a turn that started since is replayed from its beginning. */
   reflect(stored: RestoredReports, atRest: boolean, isNewTurn: boolean): void {
     const { events, lastEventId, droppedThrough, lastMessageAt, totals, ...setup } = stored;
     this.log.restore(events, lastEventId + 1, droppedThrough);
@@ -122,7 +122,7 @@ export class AgentReports {
     this.#backgroundTasks = 0;
   }
 
-  /** Tells whether a waiting call may have been waiting for it. */
+  /** Returns whether a waiting call may have been waiting for it. */
   take(body: EventBody, refusingRule: RefusingRule): boolean {
     switch (body.kind) {
       case 'message':
@@ -167,7 +167,7 @@ export class AgentReports {
       if (block.kind === 'tool_call') this.activity.toolUsed(block, refusingRule(block.toolName, block.input));
       else if (block.kind === 'tool_result') this.activity.toolEnded(block.toolUseId, block);
     }
-    // Whatever was holding Claude up is over.
+    // Whatever was blocking Claude is over.
     this.activity.clearNote();
     this.speech.messageEnds(body);
     return body.blocks.some((block) => 'toolUseId' in block);
@@ -182,10 +182,10 @@ export class AgentReports {
   #streamed({ messageId, text }: Extract<AgentSignal, { kind: 'streamed' }>): void {
     if (messageId !== undefined) this.speech.messageBegins();
     else this.speech.streamed(text);
-    // A session that only shows what is being written keeps no record of the pieces.
+    // A session that only shows text as it is written does not record the pieces.
     if (this.setup.options.includePartialMessages !== true) return;
     if (messageId !== undefined) this.log.beginPartial(messageId);
-    // Most pieces need no time of their own.
+    // Most pieces do not need their own timestamp.
     else if (!this.log.growPartial(text)) this.log.appendPartial(text, this.#clock.wallTime());
   }
 }

@@ -5,7 +5,7 @@ import type { OpenRequest } from './requests.ts';
 import { changedInput } from './shown-request.ts';
 import { questionTexts } from './tool-summary.ts';
 
-/** One answer to one question: a label, an own text, or several labels. */
+/** One answer to one question: a label, free text, or several labels. */
 export type QuestionAnswer = string | string[];
 
 export interface Answer {
@@ -14,7 +14,7 @@ export interface Answer {
   interrupt?: boolean | undefined;
   updatedInput?: Record<string, unknown> | undefined;
   updatedPermissions?: PermissionUpdate[] | undefined;
-  /** Allow what Claude Code suggests to allow from now on, in this session. */
+  /** Also allow, in this session, what Claude Code suggests allowing from now on. */
   always?: boolean | undefined;
   answers?: Record<string, QuestionAnswer> | QuestionAnswer[] | undefined;
 }
@@ -37,7 +37,7 @@ export function suggestedRules({
   );
 }
 
-/** The rights that an answer asks for beyond this once, and what becomes of them that was not asked for. */
+/** The permissions an answer asks for beyond this one call, and how they were adjusted. */
 export function rightsAsked(
   { decision, updatedPermissions = [], always = false }: Answer,
   request: OpenRequest | undefined,
@@ -111,7 +111,7 @@ function answeredInput(request: OpenRequest, answer: Answer): Record<string, unk
   return { ...request.ask.input, ...rest, answers: settled };
 }
 
-/** What Claude Code takes: for each question one text, several labels with commas between. */
+/** What Claude Code expects: one text per question, multiple labels separated by commas. */
 function byQuestion(questions: string[], answers: unknown): Record<string, string> {
   const given = new Map(Array.isArray(answers) ? fromList(questions, answers) : fromMap(answers));
   const known = new Set(questions);

@@ -15,22 +15,22 @@ const DECIDERS: Readonly<Record<Settings['approvals'], ReadonlySet<Decider>>> = 
   human: new Set(['person']),
 };
 
-/** Whether callers may answer requests, and so may grant in advance what would be asked about. */
+/** Whether callers may answer requests, and so may grant permissions in advance. */
 export function callersDecide(mode: Settings['approvals']): boolean {
   return DECIDERS[mode].has('caller');
 }
 
-/** The mode in which decides whoever may in both; none where nobody may. */
+/** The mode that allows only those who may decide in both; undefined if no one may. */
 export function commonDeciders(a: Settings['approvals'], b: Settings['approvals']): Settings['approvals'] | undefined {
   const common = [...DECIDERS[a]].filter((decider) => DECIDERS[b].has(decider));
   const modes = Object.keys(DECIDERS) as Settings['approvals'][];
   return modes.find((mode) => DECIDERS[mode].size === common.length && common.every((one) => DECIDERS[mode].has(one)));
 }
 
-/** A form that nobody has answered for this long holds up nobody any more; a late answer still counts. */
+/** A form unanswered for this long no longer blocks anyone; a late answer still counts. */
 export const FORM_LIFETIME_MS = 600_000;
 
-/** What is needed of a session to ask about its requests and to settle them. */
+/** What is needed from a session to ask about its requests and settle them. */
 export type AskingSession = Pick<
   Session,
   'id' | 'options' | 'owner' | 'client' | 'approvals' | 'notices' | 'findRequest' | 'respond' | 'decide'
@@ -39,20 +39,20 @@ export type AskingSession = Pick<
 /** A client connection, and how the person at it is asked. */
 export interface ConnectedClient {
   readonly principal: Principal;
-  /** Rules of its own, where it has any; they only narrow the server's. */
+  /** Its own rules, if any; they can only narrow the server's. */
   readonly rules?: Rules | undefined;
-  /** Whether it can show forms at all, be it only while one of its calls waits. */
+  /** Whether it can show forms at all, even if only while one of its calls waits. */
   readonly showsForms: boolean;
-  /** Shows the form of a request. Missing where only a waiting call can show one. Must not reject. */
+  /** Shows the form for a request. Missing if only a waiting call can show one. Must not reject. */
   showForm?(session: AskingSession, request: OpenRequest): Promise<FormEnd>;
 }
 
 /** What became of a form. */
 export type FormEnd =
   | { kind: 'answered'; answer: Answer }
-  /** By the person, or with something that does not answer what was asked: there is no point in asking again. */
+  /** Closed by the person, or answered with something unusable: there is no point in asking again. */
   | { kind: 'closed'; why: string }
-  /** No person had a say; another client may still ask. */
+  /** No person was involved; another client may still ask. */
   | { kind: 'lost'; why: string };
 
 type FormState =
@@ -63,13 +63,13 @@ type FormState =
 
 interface Asked {
   state: FormState;
-  /** Nobody is asked twice on one connection. */
+  /** A person is never asked twice on one connection. */
   readonly clients: Set<ConnectedClient>;
 }
 
 /**
  * Who decides on a request: who may under the operator's mode, which person is being asked on which client, and what
- * that means for a waiting call. The first answer counts; the request itself ensures that.
+ * that means for a waiting call. The first answer wins, which the request itself ensures.
  */
 export class Approvals {
   readonly #clock: Clock;
@@ -77,7 +77,9 @@ export class Approvals {
   readonly #clients = new Set<ConnectedClient>();
   readonly #asked = new Map<OpenRequest, Asked>();
 
-  /** What only a person may decide, and nobody can be asked about here, is refused; where there is an inbox it is kept. */
+  /**
+   * A request that only a person may decide is refused if no one can be asked here; if there is an inbox, it is kept.
+   */
   constructor(clock: Clock, unanswerable: 'refused' | 'kept' = 'refused') {
     this.#clock = clock;
     this.#unanswerable = unanswerable;
@@ -98,7 +100,7 @@ export class Approvals {
     );
   }
 
-  /** Whether the person at this client may decide, as in a form that was shown there. */
+  /** Whether the person at this client may decide, for example in a form shown there. */
   checkPersonMayAnswer(client: ConnectedClient, session: AskingSession): void {
     if (client.principal.id === session.owner.id && this.#personDecides(session, client)) return;
     throw new DomainError('PERMISSION_DENIED', 'A form answer on this connection does not count as a decision.');
@@ -106,7 +108,7 @@ export class Approvals {
 
   // ── who can be asked ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Idempotent. Tells whether it is new here. */
+  /** Idempotent. Returns whether it is new here. */
   connect(client: ConnectedClient): boolean {
     const isNew = !this.#clients.has(client);
     this.#clients.add(client);
@@ -127,22 +129,22 @@ export class Approvals {
     if (!this.#personDecides(session, client)) return false;
     const asked = this.#asked.get(request);
     if (asked === undefined) return true;
-    // Where requests are kept, a form that somebody closed is shown again to whoever connects later.
+    // Where requests are kept, a form that was closed is shown again to clients that connect later.
     const isOver = asked.state.kind === 'lost' || (asked.state.kind === 'closed' && this.#unanswerable === 'kept');
     return isOver && !asked.clients.has(client);
   }
 
-  /** Whether a form about it is on a person's screen. */
+  /** Whether a person has a form for it open. */
   isAskingPerson(request: OpenRequest): boolean {
     return this.#asked.get(request)?.state.kind === 'shown';
   }
 
-  /** Whether a request is no reason for a waiting call to answer: the caller may not decide, or a person is about to. */
+  /** Whether a waiting call should ignore the request: the caller may not decide, or a person is about to. */
   holdsWait(session: Pick<AskingSession, 'approvals'>, request: OpenRequest, client?: ConnectedClient): boolean {
     return !this.callerDecides(session, client) || this.isAskingPerson(request);
   }
 
-  /** A script that fills in its own form is no person: where callers may not decide, somebody has to sit at the client. */
+  /** A script that fills in its own form is not a person: where callers may not decide, the client must be attended. */
   #personDecides({ approvals }: AskingSession, { principal, rules }: ConnectedClient): boolean {
     const modes = rules ? [approvals, rules.settings.approvals] : [approvals];
     return modes.every((mode) => DECIDERS[mode].has('person') && (callersDecide(mode) || principal.attended));
@@ -150,13 +152,13 @@ export class Approvals {
 
   // ── the life of a form ─────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Somebody has to answer this: asks a person where one may decide and can be asked, and refuses where nobody can. */
+  /** Gets a request answered: asks a person if one may decide and can be asked, and refuses it if no one can. */
   requested(session: AskingSession, request: OpenRequest): void {
     if (!this.#askSomebody(session, request))
       this.#leaveToCaller(session, request, 'the connected client cannot show a form (MCP elicitation)');
   }
 
-  /** Claims the request for this client, which shows the form from now on. False where it may not. */
+  /** Claims the request for this client, which shows the form from now on. Returns false if it may not. */
   beginForm(client: ConnectedClient, session: AskingSession, request: OpenRequest): boolean {
     if (request.settled.aborted || !this.canAsk(client, session, request)) return false;
     const clients = this.#asked.get(request)?.clients ?? new Set();
@@ -179,7 +181,7 @@ export class Approvals {
   }
 
   formEnded(client: ConnectedClient, session: AskingSession, request: OpenRequest, end: FormEnd): void {
-    // Settled elsewhere: the first answer counts.
+    // Settled elsewhere: the first answer wins.
     if (session.findRequest(request.id) !== request || !this.#isShownBy(client, request)) return;
     if (end.kind !== 'answered') return this.#unanswered(session, request, end);
     try {
@@ -189,7 +191,7 @@ export class Approvals {
     }
   }
 
-  /** A person answered, and the answer did not arrive where the session runs. */
+  /** A person answered, but the answer did not reach the session. */
   answerLost(session: AskingSession, request: OpenRequest, why: string): void {
     this.#unanswered(session, request, { kind: 'lost', why });
   }

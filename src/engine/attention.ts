@@ -1,11 +1,11 @@
 import type { Session } from './session.ts';
 
-/** Whether somebody has to look: the session rests, or it asks something. */
+/** Whether the session needs attention: it is at rest, or it asks something. */
 export function needsAttention(session: Session): boolean {
   return session.atRest || session.requests.length > 0;
 }
 
-/** Resolves as soon as the session rests or asks something, or the signal is aborted. */
+/** Resolves once the session is at rest or asks something, or the signal is aborted. */
 export function untilAttention(session: Session, signal?: AbortSignal): Promise<void> {
   if (needsAttention(session) || signal?.aborted === true) return Promise.resolve();
   return new Promise((resolve) => {

@@ -42,7 +42,7 @@ export class CallLog {
     this.#running.toWrite.set(id, { tool, input: named(input), startedAt: this.#now(), turn: this.#turn });
   }
 
-  /** Somebody let it run with another input. */
+  /** It was allowed to run with a different input. */
   changed(id: string, input: Input): void {
     const call = this.#running.toRead.get(id);
     if (call) this.#running.toWrite.set(id, { ...call, input: named(input) });
@@ -57,7 +57,7 @@ export class CallLog {
     if (ended.size > MOST_CALLS) this.#drop(oldestOf(ended));
   }
 
-  /** What a call that has ended changed in a file. */
+  /** What a finished call changed in a file. */
   edited(id: string, edit: FileEdit): void {
     const call = this.#ended.toRead.get(id);
     if (!call) return;

@@ -4,9 +4,9 @@ declare const monotonic: unique symbol;
 
 /** Time as the engine sees it, so that tests can let hours pass without waiting. */
 export interface Clock {
-  /** Milliseconds since 1970, to show and to store. It jumps when somebody sets the system clock: never measure with it. */
+  /** Milliseconds since 1970, to show and to store. It jumps when the system clock is set: never measure with it. */
   wallTime(): number;
-  /** Milliseconds of being awake, to measure with. Neither a changed system clock nor a sleeping machine moves it. */
+  /** Milliseconds awake, to measure with. Unaffected by changes to the system clock or by sleep. */
   instant(): Instant;
   /** Calls back once after `ms` of `instant`, without keeping the process alive. Returns how to cancel it. */
   after(ms: number, callback: () => void): () => void;
@@ -23,12 +23,12 @@ export function msBetween(from: Instant, to: Instant): number {
 
 /** Longer timers are split into pieces of this length, so that a gap in which none fired is recognised as sleep. */
 const PIECE_MS = 10_000;
-/** What a gap counts for at most: on a busy machine timers fire late, on a sleeping one not at all. */
+/** The most that a gap counts for: timers fire late on a busy machine, and not at all on a sleeping one. */
 const LONGEST_GAP_MS = PIECE_MS + 5_000;
 
 /**
- * Node's monotonic clock, and its timers with it, stand still while a Linux machine sleeps but go on under macOS and
- * Windows: there a closed lid would use up every time-out. So a gap longer than the timers leave is not counted.
+ * Node's monotonic clock, and its timers with it, stand still while a Linux machine sleeps but keep running on macOS
+ * and Windows, where a closed lid would use up every timeout. So a gap longer than the timers explain is not counted.
  */
 export class SystemClock implements Clock {
   readonly #elapsed: () => number;

@@ -7,19 +7,19 @@ import type { Message } from './outbox.ts';
 import type { OpenRequest } from './requests.ts';
 import type { Stood } from './standing.ts';
 
-/** What a conversation reports while it goes on. */
+/** What a conversation reports as it proceeds. */
 export type ConversationEvent =
   /** Something that a waiting call may have been waiting for. */
   | { kind: 'changed' }
   | Extract<SessionNotice, { kind: 'event' | 'message' | 'delivered' | 'settled' }>
-  /** All that was asked is decided, and there is no process to hear it. */
+  /** Everything that was asked is decided, but there is no process to tell. */
   | { kind: 'decided' }
   | { kind: 'granted'; grant: Grant }
   | { kind: 'grant_ended'; grant: Grant; end: GrantEnd }
   | { kind: 'tools'; tools: string[] }
-  /** Every request, also one that a rule is about to refuse. */
+  /** Every request, including one that a rule is about to refuse. */
   | { kind: 'opened'; request: OpenRequest }
-  /** A request that somebody has to answer. */
+  /** A request that needs an answer. */
   | { kind: 'asked'; request: OpenRequest }
   /** A turn begins after a rest. */
   | { kind: 'began' }
@@ -33,7 +33,7 @@ export interface ConversationSeed extends ReportsSeed {
   readonly restored?: RestoredConversation | undefined;
 }
 
-/** What is left of a conversation that an earlier process carried on. */
+/** What is left of a conversation from an earlier process. */
 export interface RestoredConversation extends Stood {
   readonly reports: RestoredReports;
   readonly createdAt: number;
@@ -49,7 +49,7 @@ export interface RestoredConversation extends Stood {
 export interface ConversationServices {
   readonly clock: Clock;
   readonly tell: (event: ConversationEvent) => void;
-  /** Whether the rules of now would still allow it. */
+  /** Whether the current rules would still allow it. */
   readonly holds?: (grant: Grant) => boolean;
   readonly debug: (line: string) => void;
 }

@@ -38,7 +38,7 @@ const TOPIC_CHARS = 200;
 
 const BACK_TO_REST: Partial<Record<State, OwnRequest['backTo']>> = { idle: 'rest', interrupted: 'stop', error: 'fail' };
 
-/** One conversation with Claude Code: its state, what was said, done and asked. It knows nothing of processes. */
+/** One conversation with Claude Code: its state, what was said, done and asked. It knows nothing about processes. */
 export class Conversation {
   readonly id: string;
   readonly log: EventLog;
@@ -90,7 +90,10 @@ export class Conversation {
     for (const request of requests) this.requests.restore(request);
   }
 
-  /** Of a conversation that is carried on elsewhere: as it is now. The events are those since. Returns new requests. */
+  /**
+   * For a conversation that continues elsewhere: its current state. The events are those since the last update. Returns
+   * new requests.
+   */
   reflect(stored: RestoredConversation): OpenRequest[] {
     const { reports, createdAt, lastActiveAt, topic, requests } = stored;
     this.#standing.reflect(stored);
@@ -101,10 +104,10 @@ export class Conversation {
     return this.requests.reflect(requests);
   }
 
-  /** Call once, when there are listeners: what was running when the hub stopped no longer is. */
+  /** Call once, when there are listeners: whatever was running when the hub stopped no longer is. */
   hubStopped({ undelivered }: RestoredConversation): void {
     if (this.atRest) return;
-    // Nobody waits for these any more.
+    // Nothing waits for these any more.
     for (const { id, own } of this.requests.all)
       if (own) this.requests.settle(id, { behavior: 'deny', message: HUB_STOPPED, interrupt: true }, 'shutdown');
     if (this.atRest || this.requests.size > 0) return;
@@ -112,12 +115,12 @@ export class Conversation {
     this.fail(hubStopped(undelivered.map(({ text }) => text)));
   }
 
-  /** Everything that is alive waits for answers. */
+  /** Everything still alive is waiting for answers. */
   get onlyWaits(): boolean {
     return this.state === 'waiting' && this.backgroundTasks === 0 && this.activity.onlyWaits(this.requests.all);
   }
 
-  /** The process is given back while requests are open. They stay. */
+  /** The process is released while requests are open. They stay open. */
   detach(): void {
     this.requests.detachAll();
     this.#reports.processGone();
@@ -178,7 +181,9 @@ export class Conversation {
     this.#services.tell({ kind: 'message', message });
   }
 
-  /** It could not be handed over, and the caller gets the error; left here it would keep the session from resting. */
+  /**
+   * It could not be delivered, and the caller gets the error; left here it would keep the session from coming to rest.
+   */
   unsay(message: Message): void {
     this.outbox.takeBack(message.id);
   }
@@ -191,7 +196,7 @@ export class Conversation {
     return true;
   }
 
-  /** Settles one request. Throws if it had its outcome. */
+  /** Settles one request. Throws if it was already settled. */
   decide(requestId: string, decision: Decision, source: Source, by?: string): void {
     const stops = decision.behavior === 'deny' && decision.interrupt === true;
     const detached = this.requests.isDetached(requestId);
@@ -227,7 +232,7 @@ export class Conversation {
   async asked(ask: PermissionAsk): Promise<Decision> {
     this.times.heard(this);
     const lastText = this.#reports.speech.last;
-    // Only for an edit is there anything to wait for.
+    // Only an edit has anything to wait for.
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     const { cwd = '' } = this.setup.options;
     const target = this.#keepsRequests ? await targetState(ask.toolName, ask.input, cwd) : undefined;
@@ -237,7 +242,7 @@ export class Conversation {
     return this.#ask(ask, { lastText, edit, target });
   }
 
-  /** The server itself asks, for a caller. Once it is settled the conversation is at rest again. */
+  /** A request from the server itself, on behalf of a caller. Once it is settled the conversation is at rest again. */
   async askAtRest(ask: PermissionAsk, opening: string): Promise<Decision> {
     const backTo = BACK_TO_REST[this.state];
     if (!backTo) throw new DomainError('SESSION_BUSY', `Session ${this.id} is ${this.state}.`);
@@ -261,7 +266,7 @@ export class Conversation {
       this.#standing.setResult(body.result);
       if (this.state === 'interrupting' && this.outbox.waiting && this.#apply('next')) this.#changed();
     } else if (body.kind === 'background_tasks') {
-      // Claude Code is about to wake and report their end.
+      // Claude Code is about to wake up and report that they ended.
       this.times.active();
     }
   }
@@ -320,19 +325,19 @@ export class Conversation {
   }
 
   #becameIdle(): void {
-    // If there is something Claude Code has not read yet, its report of being idle is out of date.
+    // If Claude Code has not read everything yet, its report of being idle is out of date.
     if (this.atRest || this.outbox.unread) return;
     this.#end(ranToItsEnd(this.state, this.result));
   }
 
-  /** No process came up. Undelivered messages are listed only where nobody waits for the start itself. */
+  /** No process came up. Undelivered messages are listed only if no caller is waiting for the start itself. */
   startFailed(error: unknown, reported: boolean): void {
     const undelivered = this.outbox.takeUndelivered();
     const result = startFailed(messageOf(error), reported ? [] : undelivered);
     this.fail(result);
   }
 
-  /** The process has ended by itself. What it never read is for the next one, if it can have one. */
+  /** The process exited by itself. The next process, if any, gets what it never read. */
   exited(exit: AgentExit, canRedeliver: boolean): readonly Message[] {
     this.#reports.processGone();
     if (this.atRest) return [];
@@ -347,18 +352,21 @@ export class Conversation {
     return [];
   }
 
-  /** The process did not react to an interrupt and was ended. */
+  /** The process did not respond to an interrupt and was ended. */
   stoppedByForce(): void {
     this.#end(forced(this.outbox.takeUndelivered()));
   }
 
-  /** The server ends the turn; unlike a cancelled one, the conversation takes messages. Returns whether there was a turn. */
+  /**
+   * The server ends the turn; unlike a cancelled conversation, this one still accepts messages. Returns whether there
+   * was a turn.
+   */
   stop(reason: string, source: string): boolean {
     const cancellation = { at: this.#services.clock.wallTime(), reason, source };
     return this.#end(stopped(cancellation, this.outbox.takeUndelivered()));
   }
 
-  /** Final. Returns whether it was still open. */
+  /** Final. Returns whether it was still active. */
   cancel(reason: string, source: string, settledAs: Source): boolean {
     const cancellation = { at: this.#services.clock.wallTime(), reason, source };
     return this.#end(cancelled(cancellation, settledAs));
@@ -369,20 +377,21 @@ export class Conversation {
     this.#reports.processGone();
   }
 
-  /** The turn has nobody who could continue it. */
+  /** There is no process left to continue the turn. */
   fail(result: TurnResult, exit?: AgentExit): void {
     this.#reports.processGone();
     this.#end(failed(result, exit));
   }
 
-  /** The one way in which a turn ends. */
+  /** The only way a turn ends. */
   #end(ending: TurnEnding): boolean {
     if (!this.#standing.end(this.atRest ? ending : this.decidedAway.lapsed(ending)))
       return this.#meansNothing(ending.how);
     this.#settleAll(ending.unanswered);
     if (ending.error) this.#append(ending.error);
     this.#reports.turnEnds();
-    // Its rest begins now: counted from its last prompt, a session stopped for its length would be forgotten at once.
+    // The idle time starts now: counted from its last prompt, a session stopped for running too long would be dropped
+    // at once.
     this.times.active();
     this.#services.tell({ kind: 'rested' });
     this.#changed();

@@ -6,8 +6,8 @@ import type { OpenRequest, Source } from './requests.ts';
 import type { Ending } from './standing.ts';
 
 /**
- * What was decided while there was no process: words for the next one, and for each call that was allowed a grant to
- * make it once.
+ * What was decided while there was no process: a message for the next one, and a one-time grant for each call that was
+ * allowed.
  */
 export class DecidedAway {
   readonly #grants: Grants;
@@ -28,17 +28,17 @@ export class DecidedAway {
     this.#lines = [...(restored?.handover ?? [])];
   }
 
-  /** What the next process has to be told first; empty where there is nothing. */
+  /** What the next process must be told first; empty if nothing. */
   get lines(): readonly string[] {
     return this.#lines;
   }
 
-  /** The next process was told, or there will be none. */
+  /** The next process was told, or there will not be one. */
   clear(): void {
     this.#lines = [];
   }
 
-  /** What was allowed is granted once; denials and answers are handed over in words. */
+  /** Allowed calls are granted once; denials and answers are passed on as text. */
   add(request: OpenRequest, decision: Decision, source: Source): void {
     const { ask, kind, cwd = '', target } = request;
     this.#lines.push(handoverLine(request, decision));
@@ -46,12 +46,12 @@ export class DecidedAway {
       this.#grants.add(request.id, { ...ask, cwd, target }, decision, source === 'human' ? 'human' : 'caller');
   }
 
-  /** The decision on this very call, if it was made before. */
+  /** The decision on exactly this call, if it was made earlier. */
   use(ask: PermissionAsk, cwd: string, target: string | undefined): Decision | undefined {
     return this.#grants.use(ask, { ...ask, cwd, target }, this.#holds);
   }
 
-  /** At rest nothing is left of what was allowed, unless nobody has been told of it yet. */
+  /** At rest, remaining grants are dropped, unless Claude has not been told about them yet. */
   lapsed(ending: Ending): Ending {
     if (this.#lines.length > 0 || this.#grants.open.length === 0) return ending;
     const tools = this.#grants.lapseAll().map(({ tool }) => tool);

@@ -6,10 +6,13 @@ import { DomainError, messageOf } from '../errors/errors.ts';
 export class Directories {
   readonly #allowed: readonly string[] | undefined;
   readonly #stateDir: string | undefined;
-  /** The server's own, where a relative path begins unless a session's directory is given. Callers over HTTP have none. */
+  /**
+   * The server's own, which relative paths are resolved against unless a session's directory is given. Callers over
+   * HTTP have none.
+   */
   readonly own: string | undefined;
 
-  /** `stateDir`, where given, is out of bounds. A session's own worktree in it is not checked here. */
+  /** `stateDir`, if given, is off limits. A session's own worktree in it is not checked here. */
   constructor(allowed: readonly string[] | undefined, own: string | undefined, stateDir?: string) {
     this.#allowed = allowed;
     this.own = own;
@@ -28,7 +31,7 @@ export class Directories {
         `${what}: ${given} is relative, and there is no base directory; give the full path.`,
       );
     const absolute = path.resolve(base ?? path.sep, given);
-    // First of all, so that a caller cannot find out what there is elsewhere.
+    // Checked first, so that a caller cannot probe what exists elsewhere.
     this.checkInside(absolute, what);
     const found = statOf(absolute, what);
     if (!found) throw new DomainError('INVALID_ARGUMENT', `${what}: ${absolute} does not exist.`);
@@ -37,8 +40,9 @@ export class Directories {
   }
 
   /**
-   * A path that Claude Code will read for itself, as the absolute path that was checked. It trims such a path and expands
-   * `~` in it; one that would need either is refused where directories are limited, since it could mean another place there.
+   * A path that Claude Code reads itself, as the absolute path that was checked. Claude Code trims such a path and
+   * expands `~`; where directories are limited, a path that would need either is refused, since it could mean a
+   * different place.
    */
   written(given: string, what: string, base: string): string {
     if (!this.limited) return given;
@@ -76,7 +80,7 @@ export class Directories {
     );
   }
 
-  /** A directory that a session works in can be written to by its commands. */
+  /** Commands can write to a directory that a session works in. */
   #checkNotState(directory: string, what: string): void {
     const absolute = path.resolve(this.own ?? path.sep, directory);
     if (this.#stateDir === undefined || !liesIn([realPath(this.#stateDir)], absolute)) return;
@@ -97,7 +101,7 @@ export function liesIn(roots: readonly string[], absolute: string): boolean {
   return roots.some((root) => real === root || real.startsWith(root.endsWith(path.sep) ? root : root + path.sep));
 }
 
-/** Links resolved as far as the path exists. A link that leads nowhere yet counts as what would be made through it. */
+/** Links resolved as far as the path exists. A dangling link counts as its target. */
 function realPath(absolute: string, hops = 0): string {
   try {
     return realpathSync.native(absolute);
@@ -110,7 +114,7 @@ function realPath(absolute: string, hops = 0): string {
   }
 }
 
-/** Links that lead in a circle end here, as they do in the kernel. */
+/** Circular links stop here, as they do in the kernel. */
 const MOST_LINKS = 40;
 
 function linkTarget(absolute: string): string | undefined {

@@ -20,8 +20,8 @@ export class DiskResumes {
   }
 
   /**
-   * Of replies that come together one starts the process. The others wait for it and get `undefined`: the session is
-   * known by then.
+   * Of concurrent replies, one starts the process. The others wait for it and get `undefined`: the session is known by
+   * then.
    */
   async reply(request: ReplyRequest): Promise<Session | undefined> {
     const { sessionId, fork = false } = request;
@@ -53,7 +53,7 @@ export class DiskResumes {
         'The transcript does not contain the session’s directory: pass cwd if the tool accepts it, or start a new session there.',
       );
     const worktree = disk.options.cwd === undefined ? await this.#worktreeOf(sessionId, found.cwd) : undefined;
-    // The checkout is what has to be allowed; the worktree is the session's own.
+    // It is the checkout that must be allowed; the worktree belongs to the session.
     const directory = worktree ? inCheckout(worktree.workspace) : found.cwd;
     const recorded = directory === undefined ? {} : { cwd: directory };
     const rules = request.by?.rules ?? this.#parts.rules;

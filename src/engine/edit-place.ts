@@ -7,7 +7,7 @@ import { cutAt, escapeInvisible } from './tool-summary.ts';
 const LARGEST_FILE = 1_000_000;
 const LINES_AROUND = 2;
 const LINE_CHARS = 200;
-/** Whoever waits for the request must not wait for a file system. */
+/** A caller waiting for the request must not have to wait for a file system. */
 const PATIENCE_MS = 500;
 
 /** Where an edit would go, for a file in the directories of the session; nothing else is read for the caller. */

@@ -1,4 +1,4 @@
-/** Sessions that other hubs on the same store run: what is seen of them here, and how something is done to them. */
+/** Sessions that other hubs on the same store run: how they are shown here, and how operations reach them. */
 
 import type { Settings } from '../config/load-settings.ts';
 import type { StoredSession } from '../schema/store.ts';
@@ -11,12 +11,14 @@ import type { RewindOutcome } from './rewind.ts';
 import type { RecalledSession } from './services.ts';
 import type { ReplyRequest, StartRequest } from './start-request.ts';
 
-/** What is done to a session, as data: whichever hub takes the call, the one that the session runs on carries it out. */
+/**
+ * An operation on a session, as data: whichever hub receives the call, the one that runs the session carries it out.
+ */
 export type Order =
   | { readonly kind: 'start'; readonly request: Omit<StartRequest, 'by' | 'id'> }
   | { readonly kind: 'reply'; readonly request: Omit<ReplyRequest, 'by' | 'sessionId'> }
   | { readonly kind: 'respond'; readonly requestId: string; readonly answer: Answer }
-  /** A person's answer in a form that was shown elsewhere. */
+  /** A person's answer in a form shown elsewhere. */
   | { readonly kind: 'form'; readonly requestId: string; readonly answer: Answer }
   | { readonly kind: 'interrupt' }
   | { readonly kind: 'cancel' }
@@ -39,32 +41,32 @@ export interface OrderOutcomes {
   discard: DiscardOutcome;
 }
 
-/** The session that an order was about, or that it made, and what its caller should know. */
+/** The session that an order was about or created, and what the caller should know. */
 export interface DrivenSession {
   readonly sessionId: string;
   readonly warnings: readonly string[];
 }
 
-/** Who gave an order, and under which rules: they hold wherever it is carried out. */
+/** Who gave an order, and under which rules: they apply wherever it is carried out. */
 export interface OrderedBy {
   readonly principal: Principal;
   readonly settings: Settings;
 }
 
-/** What is stored of a session that runs elsewhere. */
+/** What is stored about a session that runs elsewhere. */
 export interface SeenElsewhere extends RecalledSession {
-  /** Where its last change is in the feed. */
+  /** Position of its last change in the feed. */
   readonly position: number;
-  /** Its hub is away and it can move, but not to this one. */
+  /** Its hub is unavailable and it can move, but not to this hub. */
   readonly isForOthers: boolean;
 }
 
-/** What was seen of it before. */
+/** What was seen of it earlier. */
 export interface Known {
   readonly lastEventId: number;
   readonly position: number;
   readonly hub: string;
-  /** This hub may take it over when the other is away. */
+  /** This hub may take it over when the other one is gone. */
   readonly movable: boolean;
 }
 
@@ -72,20 +74,20 @@ export type CanRun = (row: StoredSession) => Promise<boolean>;
 
 export interface OtherHubs {
   /**
-   * A session that runs elsewhere, and cannot be taken over: `canRun` tells whether this hub could continue it. The events
-   * are those after `lastEventId`; nothing changed where its position is still `position`.
+   * A session that runs elsewhere and cannot be taken over; `canRun` tells whether this hub could continue it. The
+   * events are those after `lastEventId`; nothing has changed if its position is still `position`.
    */
   see(id: string, canRun: CanRun, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined>;
   /** Which of these have changed since, or can be taken over now. */
   changed(known: ReadonlyMap<string, Known>): Promise<string[]>;
   /** Calls back when something was stored. */
   onStored(listener: () => void): () => void;
-  /** Has an order carried out, once, by the hub that the session runs on; it was last seen on `hub`. */
+  /** Has an order carried out, once, by the hub that runs the session, last seen on `hub`. */
   carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
     session: { readonly id: string; readonly hub: string },
     order: Extract<Order, { kind: Kind }>,
     by: OrderedBy,
   ): Promise<OrderOutcomes[Kind]>;
-  /** Starts a session that can move on the hub with most free places. Undefined: it is to be started here. */
+  /** Starts a movable session on the hub with the most free slots. Undefined: start it here. */
   start(request: Omit<StartRequest, 'by' | 'id'>, by: OrderedBy): Promise<DrivenSession | undefined>;
 }

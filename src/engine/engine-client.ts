@@ -21,8 +21,8 @@ import type { ListedWorktree } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 
 /**
- * The engine as one client may use it, and all that tools and forms see of it. Whether a principal may do something is
- * asked here and nowhere else: what belongs to another one does not exist for it.
+ * The engine as one client may use it, and all that tools and forms see of it. Access is checked here and nowhere else:
+ * sessions of other principals do not exist for it.
  */
 export class EngineClient {
   readonly #engine: Engine;
@@ -47,20 +47,20 @@ export class EngineClient {
 
   /** The tools that sessions reported at their start, once there was one. */
   get tools(): readonly string[] | undefined {
-    // What an MCP server offers tells of whoever's session has it.
+    // The tools of an MCP server reveal whose session uses it.
     return this.#engine.tools?.filter(
       (name) => !name.startsWith('mcp__') || this.sessions.some(({ tools }) => tools?.includes(name)),
     );
   }
 
-  /** Calls back when the real list of tools is known or has changed. Returns how to stop that. */
+  /** Calls back when the real list of tools is known or has changed. Returns an unsubscribe function. */
   onToolsChanged(listener: () => void): () => void {
     return this.#engine.stream.subscribe(({ kind }) => {
       if (kind === 'tools') listener();
     });
   }
 
-  /** Everything that happens, also to what it does not see. Returns how to stop listening. */
+  /** Everything that happens, including to sessions it cannot see. Returns an unsubscribe function. */
   onNotice(listener: (notice: EngineNotice) => void): () => void {
     return this.#engine.stream.subscribe(listener);
   }
@@ -72,12 +72,12 @@ export class EngineClient {
 
   // ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Those that this process has at hand. */
+  /** Those loaded in this process. */
   get sessions(): Session[] {
     return [...this.#engine.sessions, ...this.#engine.fleet.elsewhere].filter((session) => this.sees(session));
   }
 
-  /** Also those that only the store remembers. */
+  /** Including those that exist only in the store. */
   async listSessions(): Promise<Session[]> {
     const owner = this.#rights.read === 'all' ? undefined : this.principal.id;
     const here = this.#engine.sessions.filter((session) => this.sees(session));
@@ -159,7 +159,7 @@ export class EngineClient {
     return this.#engine.work.discard(sessionId, options, this.#connection);
   }
 
-  /** Worktrees of its sessions, also of those that are forgotten. */
+  /** Worktrees of its sessions, including dropped ones. */
   async worktrees(): Promise<ListedWorktree[]> {
     const listed = await this.#engine.work.list();
     const owners = await Promise.all(listed.map(({ sessionId }) => this.#engine.ownerOf(sessionId)));
@@ -169,7 +169,7 @@ export class EngineClient {
     });
   }
 
-  /** A session of its own, or one that only its worktree is left of. */
+  /** One of its own sessions, or one of which only the worktree is left. */
   async #workOf(sessionId: string, right: 'read' | 'drive'): Promise<Session | undefined> {
     const known = await this.#recall(sessionId);
     if (!known) this.#checkSeesDisk(() => unknownSession(sessionId));
@@ -196,34 +196,34 @@ export class EngineClient {
     this.#rules.policy.checkSensitive();
   }
 
-  /** Whether lists tell where sessions were and what they were about. */
+  /** Whether lists show where sessions worked and what they were about. */
   get seesDetails(): boolean {
     return this.#rules.settings.allowSensitiveSessionDetails;
   }
 
-  /** Whether the folder that the client has open may be where a session works. */
+  /** Whether a session may work in the folder that the client has open. */
   get followsRoots(): boolean {
     return !this.#rules.settings.denyOptions.includes('cwd');
   }
 
-  /** Done by the hub that the session runs on. */
+  /** Carried out by the hub that runs the session. */
   async #there<Kind extends Exclude<Order['kind'], 'start'>>(
     session: Session,
     order: Extract<Order, { kind: Kind }>,
   ): Promise<OrderOutcomes[Kind]> {
     const outcome = await this.#engine.fleet.carryOut<Kind>(session, order, this.#connection);
-    // What is shown of it here has to show what was done.
+    // What is shown here must reflect what was done.
     await this.#engine.recall(session.id);
     return outcome;
   }
 
-  /** As above, for what leads to a session, which shows what was done. */
+  /** Like above, for operations that return a session, which must reflect what was done. */
   async #driven(session: Session, order: Extract<Order, { kind: 'reply' | 'respond' }>): Promise<Session> {
     const { fleet } = this.#engine;
     return fleet.driven(await fleet.carryOut<'reply' | 'respond'>(session, order, this.#connection));
   }
 
-  /** A person's answer that came from a form elsewhere. */
+  /** A person's answer from a form shown elsewhere. */
   async answerForm(sessionId: string, requestId: string, answer: Answer): Promise<Session> {
     const session = this.#mustSee(await this.#recall(sessionId), sessionId);
     this.#engine.approvals.checkPersonMayAnswer(this.#connection, session);
@@ -240,7 +240,7 @@ export class EngineClient {
     return this.#connection.rules ?? this.#engine;
   }
 
-  /** Nobody brings back another's session, nor hears why it cannot be. */
+  /** A principal cannot recall another's session, nor learn why it cannot be recalled. */
   async #recall(id: string): Promise<Session | undefined> {
     const owner = await this.#engine.ownerOf(id);
     if (owner !== undefined && !this.#seesOwnedBy(owner)) throw unknownSession(id);
@@ -259,7 +259,7 @@ export class EngineClient {
     return this.#rights.read === 'all' || owner === this.principal.id;
   }
 
-  /** What belongs to another does not exist, unless the role reads everything. */
+  /** Other principals' sessions do not exist, unless the role may read everything. */
   #mustSee(session: Session | undefined, id: string): Session {
     if (!session || !this.sees(session)) throw unknownSession(id);
     return session;
@@ -290,7 +290,7 @@ export class EngineClient {
 
   // ── people at this client ──────────────────────────────────────────────────────────────────────────────────────
 
-  /** From its first call on; a probe never makes one. Idempotent. */
+  /** From its first call on; a probe never creates one. Idempotent. */
   connect(): void {
     if (!this.#engine.approvals.connect(this.#connection)) return;
     for (const session of this.sessions)
@@ -317,7 +317,7 @@ export class EngineClient {
     this.#engine.approvals.formEnded(this.#connection, session, request, end);
   }
 
-  /** Whether a request is no reason for a waiting call to answer. */
+  /** Whether a waiting call should ignore the request. */
   holdsWait(session: Session, request: OpenRequest): boolean {
     return this.#engine.approvals.holdsWait(session, request, this.#connection);
   }

@@ -17,12 +17,12 @@ import { findKeptFiles, rewindCopiesDir } from './kept-files.ts';
 import type { EngineServices, FleetLease, SessionArchive, TranscriptMirrors } from './services.ts';
 import { startWarnings } from './start-warnings.ts';
 
-/** What an engine takes from the program it lives in. Sessions work in `cwd` when nobody names a directory. */
+/** What an engine takes from its host program. Sessions work in `cwd` unless a directory is given. */
 export interface HostContext extends Host {
   readonly log: EngineServices['log'];
-  /** What outlives this process, where anything does. */
+  /** What outlives this process, if anything does. */
   readonly archive?: SessionArchive | undefined;
-  /** Other hubs on the same store, where there may be any. */
+  /** Other hubs on the same store, if there can be any. */
   readonly others?: OtherHubs | undefined;
   /** Where others share the archive. */
   readonly lease?: FleetLease | undefined;
@@ -32,11 +32,15 @@ export interface HostContext extends Host {
 export interface HostedEngine {
   /** Closing it ends its sessions, their processes and the services around it. */
   readonly engine: Engine;
-  /** Ends what an earlier engine left behind when it was killed. Resolves when its processes are gone; never rejects. */
+  /**
+   * Ends what an earlier engine left behind when it was killed. Resolves once those processes are gone; never rejects.
+   */
   sweep(): Promise<void>;
-  /** Processes of sessions that others could take over may go on for so long; called again and again while they may. */
+  /**
+   * Processes of sessions that others could take over may run for this much longer; called repeatedly while they may.
+   */
   extendLease(ms: number): void;
-  /** Loads the Agent SDK, and warms a spare where that is wanted, before the first session needs it. */
+  /** Loads the Agent SDK, and warms a spare if configured, before the first session needs it. */
   preload(): void;
 }
 

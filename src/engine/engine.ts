@@ -40,12 +40,12 @@ export class Engine {
   readonly #registry: Registry;
   readonly #housekeeping: Housekeeping;
   readonly #trail: SessionTrail;
-  /** For connections that bring none of their own. */
+  /** For connections without their own. */
   readonly #rules: Rules;
   readonly #worktrees: SessionWorktrees;
-  /** What can be done with the work of a session. */
+  /** Operations on the work of a session. */
   readonly work: WorkspaceActions;
-  /** What it does as one of several that share a store. */
+  /** Its part in a group that shares a store. */
   readonly fleet: FleetMember;
   readonly #host: SessionHost;
   readonly #recall: SessionRecall;
@@ -94,19 +94,19 @@ export class Engine {
     return this.#registry.all;
   }
 
-  /** The operator's rules, for connections that bring none of their own. */
+  /** The operator's rules, for connections without their own. */
   get policy(): Policy {
     return this.#rules.policy;
   }
 
-  /** Rules for a connection that brings its own; they have to be narrower. */
+  /** Rules for a connection that brings its own; they must be narrower. */
   rulesFor(context: ConnectionContext): Rules {
     return new Rules(context, this.#services);
   }
 
   /**
-   * A connection of an owner of sessions has come. What was decided on one that lacked its variables is handed over.
-   * Returns how to tell that it has gone.
+   * A session owner has connected. Decisions on sessions that lacked their variables are delivered. Returns a function
+   * to call on disconnect.
    */
   connected(by: ConnectedClient): () => void {
     const leave = this.#connections.add(by);
@@ -138,12 +138,12 @@ export class Engine {
     return this.#registry.find(id);
   }
 
-  /** The session, recalled from the store if need be. */
+  /** The session, recalled from the store if necessary. */
   recall(id: string): Promise<Session | undefined> {
     return this.#recall.recall(id);
   }
 
-  /** Whose session it is, also where only the store remembers it. */
+  /** The owner of a session, even if it exists only in the store. */
   async ownerOf(id: string): Promise<string | undefined> {
     const known = this.find(id) ?? this.#recall.peekElsewhere(id);
     return known?.owner.id ?? this.#services.archive?.ownerOf(id);
@@ -190,7 +190,7 @@ export class Engine {
     );
   }
 
-  /** How a session is launched whose caller asks for nothing special. */
+  /** How a session is launched without special requests from its caller. */
   async plainLaunch(): Promise<SpareTemplate> {
     const options = await this.policy.admit({});
     const { launch } = await this.#rules.launches.plan(
@@ -201,7 +201,7 @@ export class Engine {
 
   async reply(request: ReplyRequest): Promise<Session> {
     this.#checkOpen();
-    // Includes what only a resume from disk would use: what a caller may not set is refused, not ignored.
+    // Includes what only a resume from disk would use: options a caller may not set are refused, not ignored.
     const rules = this.#rulesOf(request.by);
     rules.policy.check(withOverrides(request.disk.options, request));
     const known = this.#registry.find(request.sessionId);
@@ -223,7 +223,7 @@ export class Engine {
     return known;
   }
 
-  /** A caller's answer; the session's warnings say what was granted otherwise than asked. */
+  /** A caller's answer; the session's warnings say what was granted differently than requested. */
   respond(sessionId: string, requestId: string, answer: Answer, by?: ConnectedClient): Session {
     const session = this.session(sessionId);
     this.approvals.checkCallerMayAnswer(session, by);
@@ -237,7 +237,9 @@ export class Engine {
     return session;
   }
 
-  /** A person's answer, given elsewhere than in a form. What it grants holds for this session, and the operator's limits stay. */
+  /**
+   * A person's answer, given outside a form. What it grants applies to this session only, within the operator's limits.
+   */
   respondAsPerson(sessionId: string, requestId: string, answer: Answer, person: Principal): Session {
     const session = this.session(sessionId);
     const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
@@ -298,7 +300,7 @@ export class Engine {
   }
 
   async #closeSession(session: Session): Promise<void> {
-    // What the store remembers is taken up when the hub starts again.
+    // What is in the store is picked up when the hub starts again.
     if (this.#services.archive && session.persists) {
       await session.reported();
       await session.suspend();
@@ -313,7 +315,7 @@ export class Engine {
     return client?.rules ?? this.#rules;
   }
 
-  /** Whether the caller may decide what would otherwise be a person's to decide. */
+  /** Whether the caller may make decisions that would otherwise be a person's. */
   #decides(session: Session | undefined, by: ConnectedClient | undefined): boolean {
     if (by && RIGHTS[by.principal.role].answer === 'person') return true;
     return this.approvals.callerDecides(session ?? { approvals: this.settings.approvals }, by);
@@ -321,7 +323,7 @@ export class Engine {
 
   #checkOpen(): void {
     if (this.#closing) throw new DomainError('CANCELLED', 'The server is shutting down.');
-    // Nobody could be told of what is begun now, and whoever tries again would begin it twice.
+    // The caller could not be told about anything started now, and a retry would start it twice.
     this.#services.archive?.checkReachable();
   }
 
@@ -349,7 +351,7 @@ export class Engine {
     this.#rulesOf(request.by).policy.checkDepth();
     this.#host.checkDirectory(session);
     await bringMissing(session, this.#rulesOf(request.by), request.disk.options, this.#services);
-    // A process that is closing is still registered, and would look like somebody else's.
+    // A closing process is still registered, and would look like someone else's.
     await session.closed();
     await this.#host.transcripts.checkNotHeld(session.id);
     await this.#registry.withPlace((place) => {
@@ -384,7 +386,9 @@ export class Engine {
   }
 }
 
-/** One that waits for answers, or for its turn to be told of them, without a process: a message must not start another. */
+/**
+ * One that waits, without a process, for answers or to be told about them: a message must not start another process.
+ */
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
   const takesMore = session.hasProcess || session.launching;
   if (!session.atRest && (whenBusy !== 'queue' || !takesMore)) throw busy(session);

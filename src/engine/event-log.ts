@@ -26,7 +26,7 @@ export function eventLimits({ eventBufferSize }: { readonly eventBufferSize: num
 export interface Slice {
   /** Oldest first. Ids rise by one, but dropped events leave gaps. */
   events: readonly SessionEvent[];
-  /** Set when events from the cursor on were dropped: where what is kept begins. */
+  /** Set when events after the cursor were dropped: where the retained events start. */
   resetTo: number | undefined;
 }
 
@@ -35,9 +35,9 @@ export class EventLog {
   readonly #limits: EventLogLimits;
   readonly #announce: (event: SessionEvent) => void;
   #entries: Entry[] = [];
-  /** Older than all of them and dropped last: so the next to be dropped is the first of the others. */
+  /** Older than all of them and dropped last, so the next one to drop is the first of the others. */
   #spared: Entry[] = [];
-  /** In place of the entries, while the session has no process. */
+  /** Replaces the entries while the session has no process. */
   #packed: PackedEntries | undefined;
   #length = 0;
   #bytes = 0;
@@ -70,7 +70,7 @@ export class EventLog {
     return this.#packed ? this.#length : this.#spared.length + this.#entries.length;
   }
 
-  /** To be called when nothing more is expected for long: reading unpacks for the moment, an event for good. */
+  /** Call when nothing more is expected for a long time: reading unpacks temporarily, an event permanently. */
   pack(): void {
     if (this.#packed) return;
     this.#closePartial();
@@ -104,8 +104,8 @@ export class EventLog {
   }
 
   /**
-   * Text that streams in. It grows one event until somebody has read it; then the next piece opens a new one. So even
-   * a long stream makes few events, and no reader misses a piece.
+   * Streamed text. It extends one event until that event has been read; then the next piece opens a new one. So even a
+   * long stream makes few events, and no reader misses a piece.
    */
   appendPartial(text: string, at: number): void {
     if (this.growPartial(text)) return;
@@ -128,7 +128,7 @@ export class EventLog {
     return true;
   }
 
-  /** From `cursor` on, the id of the first event wanted. The caller walks it lazily. */
+  /** From `cursor` on, the id of the first event requested. The caller iterates lazily. */
   from(cursor: number): Slice {
     const entries = !this.#packed && cursor > (this.#spared.at(-1)?.id ?? 0) ? this.#entries : this.#all;
     const start = indexOf(entries, cursor);
@@ -137,7 +137,7 @@ export class EventLog {
     return { events: start === 0 ? entries : entries.slice(start), resetTo };
   }
 
-  /** Newest first, for those who want only the last of something, or the last before an event. */
+  /** Newest first, for readers that want only the last of something, or the last before an event. */
   *newestFirst(before = Infinity): Generator<SessionEvent> {
     const entries = this.#all;
     for (let index = indexOf(entries, before) - 1; index >= 0; index--) {
@@ -148,7 +148,7 @@ export class EventLog {
 
   markDelivered(upTo: number): void {
     this.#delivered = Math.max(this.#delivered, upTo);
-    // Nothing grows that somebody has read: the next piece is an event of its own.
+    // An event that has been read no longer grows: the next piece becomes a new event.
     if (this.#stream.open && this.#stream.open.id <= upTo) this.#closePartial();
   }
 

@@ -7,7 +7,7 @@ import type { FileBefore } from '../driver/agent-signal.ts';
 const MAX_READ_BYTES = 64 * 1024 * 1024;
 const ABSENT: FileState = { bytes: 'absent', text: 'absent' };
 
-/** What a file holds, as digests: byte for byte, and as the text that Claude Code sees. */
+/** A file's contents as digests: byte for byte, and as the text that Claude Code sees. */
 export interface FileState {
   readonly bytes: string;
   readonly text: string;
@@ -17,18 +17,18 @@ interface Tracked {
   readonly path: string;
   /** As it was when the session last wrote it, or when a message was taken up. */
   last: FileState;
-  /** The last message that a rewind cannot reach or pass without losing what somebody else wrote. */
+  /** The last message that a rewind cannot reach or pass without losing someone else's changes. */
   foreignSince: number;
 }
 
 /**
- * What a session left in the files it wrote, so that a rewind can tell whether somebody else has changed them since. A
- * checkpoint is taken when a message is taken up: what others wrote before that comes back with it.
+ * What a session left in the files it wrote, so that a rewind can tell whether someone else has changed them since. A
+ * checkpoint is taken when a message is taken up: earlier changes by others are restored with it.
  */
 export class FileTrail {
   readonly #files = new Map<string, Tracked>();
   readonly #messages = new Map<string, number>();
-  /** One after the other, so that files are read in the order in which they were reported. */
+  /** Sequential, so that files are read in the order in which they were reported. */
   #queue: Promise<void> = Promise.resolve();
 
   messageTaken(id: string): void {
@@ -53,7 +53,7 @@ export class FileTrail {
     });
   }
 
-  /** A rewind has put it back. */
+  /** A rewind has restored it. */
   async putBack(file: string): Promise<void> {
     await this.#queue;
     const known = this.#files.get(await canonical(file));

@@ -12,7 +12,7 @@ import type { SessionRecall } from './session-recall.ts';
 import type { Session } from './session.ts';
 import type { StartRequest } from './start-request.ts';
 
-/** What an engine does as one of several that share a store. */
+/** What an engine does as a member of a group that shares a store. */
 export class FleetMember {
   readonly #parts: EngineParts;
   readonly #recall: SessionRecall;
@@ -29,7 +29,7 @@ export class FleetMember {
     return this.#recall.elsewhere;
   }
 
-  /** Where it can move, it runs on the hub with most free places; what its client has and no other hub does keeps it here. */
+  /** A movable session runs on the hub with the most free slots; values that only its client has keep it here. */
   async place(
     request: Omit<StartRequest, 'by' | 'id'>,
     rules: Rules,
@@ -53,7 +53,7 @@ export class FleetMember {
     return services.others.carryOut<Kind>({ id, hub: elsewhere }, order, orderedBy(by, by.rules ?? rules));
   }
 
-  /** The session that an order was about, or that it made. */
+  /** The session that an order was about or created. */
   async driven({ sessionId, warnings }: DrivenSession): Promise<Session> {
     const session = await this.#recall.recall(sessionId);
     if (!session) throw unknownSession(sessionId);
@@ -68,17 +68,17 @@ export class FleetMember {
     return this.#parts.registry.places;
   }
 
-  /** Those that another hub takes over when this one falls silent. */
+  /** Those that another hub takes over when this one goes silent. */
   get movable(): Session[] {
     return this.#parts.registry.all.filter(({ movable }) => movable);
   }
 
-  /** Another hub may have them by now, or soon: no process of theirs goes on here. What was asked stays open. */
+  /** Another hub may have them by now, or soon: none of their processes continues here. Requests stay open. */
   async loseTouch(): Promise<void> {
     await Promise.all(this.movable.map((session) => session.loseTouch()));
   }
 
-  /** Another hub has it. Its process ends; nothing is written of it, and nobody but the readers of the stream is told. */
+  /** Another hub has it. Its process ends; nothing is written for it, and only subscribers of the stream are told. */
   async disown(session: Session): Promise<void> {
     const ended = session.disown();
     await this.#parts.registry.forget(session);

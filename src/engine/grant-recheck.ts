@@ -7,8 +7,8 @@ import type { Grant } from './grants.ts';
 import type { Session } from './session.ts';
 
 /**
- * Whether what was allowed could be allowed now: between the decision and the call the hub may have been started again
- * with narrower rules. What Claude Code itself asks for is confined by Claude Code; what the decision changed is not.
+ * Whether an earlier permission could still be granted: the hub may have been restarted with narrower rules between the
+ * decision and the call. Claude Code confines what it asks for itself, but not input that the decision changed.
  */
 export function stillHolds(grant: Grant, session: Pick<Session, 'rules' | 'options' | 'worktree'>): boolean {
   const { rules, options } = session;
@@ -24,7 +24,7 @@ export function stillHolds(grant: Grant, session: Pick<Session, 'rules' | 'optio
   }
 }
 
-/** Throws if what somebody put in place of the input of a call names a file outside of what the operator allows. */
+/** Throws if changed input names a file outside what the operator allows. */
 export function checkChangedInput(
   input: Record<string, unknown> | undefined,
   cwd: string,
@@ -37,7 +37,7 @@ export function checkChangedInput(
 }
 
 function checkPlace(file: string, { rules, options, worktree }: Pick<Session, 'rules' | 'options' | 'worktree'>): void {
-  // What the session works in was admitted with it, its worktree too.
+  // The session's directories were admitted with it, including its worktree.
   if (worktree && options.cwd !== undefined && liesIn([rules.policy.directories.realPath(options.cwd)], file)) return;
   rules.policy.directories.checkInside(file, 'updatedInput');
 }

@@ -6,22 +6,22 @@ import type { Decision, PermissionAsk, PermissionUpdate } from '../driver/permis
 import type { StoredGrant } from '../schema/store.ts';
 import { EDIT_TOOLS } from '../workspace/tool-kinds.ts';
 
-/** A call that was allowed while no process could hear it: it may be made once. */
+/** A call that was allowed while there was no process to hear it: it may be made once. */
 export type Grant = Omit<StoredGrant, 'closed'>;
 export type GrantEnd = NonNullable<StoredGrant['closed']>;
 
 /** How long a grant waits for its call. */
 export const GRANT_LIFETIME_MS = 600_000;
 
-/** A file of any size is read in pieces, but nobody waits for a huge one. */
+/** Files of any size are read in chunks, but no one waits for a huge one. */
 const MOST_TARGET_BYTES = 64 * 1024 * 1024;
 
-/** What exactly was asked for. */
+/** Exactly what was requested. */
 export interface AskedCall {
   readonly toolName: string;
   readonly input: Record<string, unknown>;
   readonly cwd: string;
-  /** State of the file that a file tool is about to change, when it was asked about. */
+  /** State of the file that a file tool is about to change, when permission was requested. */
   readonly target?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface GrantListener {
   closed(grant: Grant, end: GrantEnd): void;
 }
 
-/** The grants of one session. Each is good for one call, and every one of them ends. */
+/** The grants of one session. Each is valid for one call and eventually expires. */
 export class Grants {
   readonly #open: Grant[] = [];
   readonly #sessionId: string;
@@ -77,8 +77,7 @@ export class Grants {
   }
 
   /**
-   * Uses up a grant for this very call, and tells what was decided on it. The oldest goes first. One that no longer
-   * holds lapses.
+   * Uses up a grant for exactly this call, oldest first, and returns the decision. One that is no longer valid lapses.
    */
   use(
     { toolUseId }: Pick<PermissionAsk, 'toolUseId'>,
@@ -105,13 +104,13 @@ export class Grants {
     };
   }
 
-  /** Those whose time is up. */
+  /** Expired ones. */
   lapseExpired(): Grant[] {
     const now = this.#now();
     return this.#lapse((grant) => grant.expiresAt <= now);
   }
 
-  /** The session rests: what it was allowed and did not do again, it may not do later. */
+  /** The session is at rest: calls that were allowed but not repeated may not be made later. */
   lapseAll(): Grant[] {
     return this.#lapse(() => true);
   }
@@ -126,7 +125,7 @@ export class Grants {
   }
 }
 
-/** The same for inputs that differ in the order of their keys only. */
+/** The same for inputs that differ only in key order. */
 export function digestOf(input: unknown): string {
   return createHash('sha256').update(canonicalJson(input)).digest('hex');
 }
@@ -140,7 +139,7 @@ function canonicalJson(value: unknown): string {
   return `{${entries.map(([name, item]) => `${JSON.stringify(name)}:${canonicalJson(item)}`).join(',')}}`;
 }
 
-/** What a file tool is about to change: a digest, or that there is nothing yet. None for other tools. */
+/** What a file tool is about to change: a digest, or the fact that nothing exists yet. Undefined for other tools. */
 export async function targetState(
   toolName: string,
   input: Record<string, unknown>,

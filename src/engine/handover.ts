@@ -2,7 +2,7 @@ import type { Decision } from '../driver/permission-ask.ts';
 import type { OpenRequest } from './requests.ts';
 import { summarizeTool } from './tool-summary.ts';
 
-/** Claude Code (2.1.325) resumes with the call unanswered; these words take the place of the answer. */
+/** Claude Code (2.1.325) resumes with the call unanswered; this text replaces the answer. */
 export function handoverText(lines: readonly string[], undelivered: readonly string[] = []): string {
   return [
     'Your process was stopped while you waited for an answer. These decisions were made in the meantime:',
@@ -27,7 +27,7 @@ export function handoverLine({ ask, kind }: Pick<OpenRequest, 'ask' | 'kind'>, d
   return `${call} was allowed. Make exactly the same call again, with the same input: it will run without asking again.${changed}${orphan}`;
 }
 
-/** What a result says of calls that were allowed and not made again. */
+/** What a result says about allowed calls that were not repeated. */
 export function lapsedText(tools: readonly string[]): string {
   return `Allowed while the session was stopped, but not repeated: ${tools.join(', ')}. Ask for permission again if it is still needed.`;
 }

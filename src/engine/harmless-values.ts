@@ -1,6 +1,6 @@
 import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
 
-/** What an agent may be described with and still have no right of its own. A list of what is known to be harmless. */
+/** Fields of an agent that grant no permissions. An allowlist of what is known to be harmless. */
 const AGENT_FIELDS_WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
   'description',
   'prompt',
@@ -14,7 +14,7 @@ const AGENT_FIELDS_WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
   'criticalSystemReminder_EXPERIMENTAL',
 ]);
 
-/** The values of the sandbox's switches that make it tighter. */
+/** The values of the sandbox's switches that tighten it. */
 const TIGHTER_SANDBOX: Readonly<Record<string, boolean>> = {
   enabled: true,
   failIfUnavailable: true,
@@ -22,7 +22,7 @@ const TIGHTER_SANDBOX: Readonly<Record<string, boolean>> = {
   autoAllowBashIfSandboxed: false,
 };
 
-/** Values that take rights away, or give none, of options that could give some. */
+/** Values that remove permissions, or grant none, for options that could grant some. */
 export function isHarmless(name: SessionOptionName, asked: SessionOptions): boolean {
   switch (name) {
     case 'allowedTools':
@@ -37,7 +37,7 @@ export function isHarmless(name: SessionOptionName, asked: SessionOptions): bool
     case 'agents':
       return Object.values(asked.agents ?? {}).every(hasNoRightsOfItsOwn);
     case 'agent':
-      // The agents given along with it are checked by themselves.
+      // The agents passed along with it are checked separately.
       return asked.agent !== undefined && Object.hasOwn(asked.agents ?? {}, asked.agent);
     case 'sandbox':
       return isTighter(asked.sandbox ?? {});
@@ -48,7 +48,7 @@ export function isHarmless(name: SessionOptionName, asked: SessionOptions): bool
   }
 }
 
-/** Whether commands in the sandbox are still asked about is a switch of Claude Code's makers, unless it is said here. */
+/** Whether sandboxed commands still need permission is up to Claude Code's defaults unless set here. */
 function isTighter(sandbox: Record<string, unknown>): boolean {
   if (sandbox['enabled'] === true && sandbox['autoAllowBashIfSandboxed'] !== false) return false;
   return Object.entries(sandbox).every(([key, value]) => TIGHTER_SANDBOX[key] === value);

@@ -9,7 +9,7 @@ export interface HousekeepingRules {
   cleanupIntervalMs: number;
 }
 
-/** Parks, forgets and stops sessions whose time has come. Ticks only while there are sessions. */
+/** Parks, drops and stops sessions whose time has come. Ticks only while there are sessions. */
 export class Housekeeping {
   readonly #registry: Registry;
   readonly #rules: HousekeepingRules;
@@ -17,7 +17,7 @@ export class Housekeeping {
   readonly #detach: (session: Session) => void;
   #cancelTimer: (() => void) | undefined;
 
-  /** `detach` gives back the process of a session that waits for nothing but answers. */
+  /** `detach` releases the process of a session that only waits for answers. */
   constructor(
     registry: Registry,
     rules: HousekeepingRules,

@@ -14,12 +14,12 @@ type Limits = Pick<Settings, 'approvals' | 'allowedDirs' | 'denyOptions'>;
 type Rules = Limits & Pick<Settings, 'sandbox' | 'sandboxNetwork' | 'stateDir'>;
 
 export interface LaunchPlace {
-  /** Whether what a directory brings along (hooks, rules, servers, skills) may be loaded. */
+  /** Whether a directory's hooks, rules, servers and skills may be loaded. */
   readonly trusted: boolean;
-  /** Where Claude Code keeps what it knows of this user. */
+  /** Where Claude Code keeps this user's data. */
   readonly configDir: string;
   readonly worktree?: OwnWorktree | undefined;
-  /** The server keeps there what would make a session a client of its own, and its memory of all others. */
+  /** The server's files there would let a session pose as a client, and contain the data of all others. */
   readonly closesState?: boolean;
   readonly sandboxHost?: () => SandboxHost;
 }
@@ -34,7 +34,7 @@ export interface ImposedLaunch {
   readonly warnings: readonly string[];
 }
 
-/** One rule, added to what those before it impose. */
+/** One rule, added to those imposed before it. */
 type Imposition = (rules: Rules, launch: ImposedLaunch, place: LaunchPlace) => ImposedLaunch;
 
 export function imposeRules(rules: Rules, admitted: SessionOptions, place: LaunchPlace): ImposedLaunch {
@@ -42,7 +42,7 @@ export function imposeRules(rules: Rules, admitted: SessionOptions, place: Launc
   return IMPOSITIONS.reduce((launch, imposition) => imposition(rules, launch, place), unlimited);
 }
 
-/** Whether anything is limited that a slash command or an `@path` in a prompt would get around. */
+/** Whether there are limits that a slash command or an `@path` in a prompt would get around. */
 export function drawsLimits({ approvals, allowedDirs, denyOptions }: Limits): boolean {
   return approvals === 'human' || allowedDirs !== undefined || denyOptions.length > 0;
 }
@@ -60,7 +60,7 @@ const literalPrompts: Imposition = (rules, launch) =>
     : launch;
 
 /**
- * Tools that Claude Code (2.1.325) runs without asking although they reach into other sessions of the user or leave
+ * Tools that Claude Code (2.1.325) runs without asking although they reach into the user's other sessions or leave
  * something behind that acts later.
  */
 const ASK_BEFORE = [
@@ -76,7 +76,7 @@ const ASK_BEFORE = [
   'ExitWorktree',
 ];
 
-/** A rule to ask wins over one to allow, and over what Claude Code allows by itself. */
+/** An ask rule overrides an allow rule, and what Claude Code allows by default. */
 const personAsked: Imposition = ({ approvals }, launch, { configDir }) => {
   if (approvals !== 'human') return launch;
   const settings = settingsOf(launch.options);
@@ -91,7 +91,9 @@ const personAsked: Imposition = ({ approvals }, launch, { configDir }) => {
   return { ...launch, options: { ...launch.options, settings: asking } };
 };
 
-/** Claude Code writes memory files in a folder of each project without asking. `//` begins an absolute path in a rule. */
+/**
+ * Claude Code writes memory files in a folder of each project without asking. `//` starts an absolute path in a rule.
+ */
 function memoryFiles(configDir: string): string {
   const absolute = path.join(path.resolve(configDir), 'projects').replaceAll('\\', '/').replace(/^\/*/, '');
   return `//${absolute}/**`;
@@ -109,9 +111,8 @@ function untrusted(directory: string): string {
 }
 
 /**
- * A limit is written into both layers that Claude Code takes from the program that starts it. The policy layer cannot be
- * overridden, but Claude Code drops it on a machine whose administrator has a policy of their own; `settings` always
- * counts.
+ * A limit is written into both layers that the launching program controls. The policy layer cannot be overridden, but
+ * Claude Code drops it on a machine whose administrator has set a policy; `settings` always applies.
  */
 const confined: Imposition = (rules, launch, { worktree, sandboxHost = thisSandboxHost }) => {
   if (rules.allowedDirs === undefined && !rules.sandbox) return launch;
@@ -137,7 +138,7 @@ const confined: Imposition = (rules, launch, { worktree, sandboxHost = thisSandb
   };
 };
 
-/** Claude Code refuses its file tools what lies outside the session's directories, in every mode and before any rule. */
+/** Claude Code denies its file tools anything outside the session's directories, in every mode and before any rule. */
 const BLOCKED: Fields = { blockReadsOutsideWorkingDirectories: true, blockWritesOutsideWorkingDirectories: true };
 
 /** A session may work in a directory above the server's own files. */
@@ -145,12 +146,12 @@ function closedTo(places: readonly string[]): Fields {
   return { deny: ['Read', 'Edit'].flatMap((tool) => places.map((place) => `${tool}(/${place})`)) };
 }
 
-/** A text that is left here is inline JSON: the policy has read what was a file. */
+/** Any string left here is inline JSON: the policy has already read files. */
 function settingsOf({ settings }: SessionOptions): Fields {
   return fields(typeof settings === 'string' ? JSON.parse(settings) : settings);
 }
 
-/** Without a sandbox commands reach it all the same; file tools do not. */
+/** Without a sandbox, commands can still reach it; file tools cannot. */
 const stateClosed: Imposition = (rules, launch, { worktree, closesState }) => {
   if (closesState !== true || rules.sandbox) return launch;
   const { deny } = closedTo(stateOf(rules, worktree));

@@ -7,7 +7,7 @@ import { DomainError } from '../errors/errors.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a command needs of the system to run at all; everything else at the top is somebody's. */
+/** What a command needs from the system to run at all; everything else at the top level is private. */
 const SYSTEM_DIRECTORIES: Readonly<Record<string, readonly string[]>> = {
   linux: ['bin', 'dev', 'etc', 'lib', 'lib32', 'lib64', 'libx32', 'nix', 'opt', 'proc', 'sbin', 'sys', 'usr'],
   darwin: [
@@ -27,10 +27,10 @@ const SYSTEM_DIRECTORIES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Below those, but people's own. */
+/** Below those, but private. */
 const NEVER_READ: Readonly<Record<string, readonly string[]>> = { darwin: ['/private/tmp', '/private/var/tmp'] };
 
-/** Programs that people install into their home, and who commits are made by. */
+/** Programs that people install in their home directory, and the git identity. */
 const READ_IN_HOME = [
   ...['.local/bin', '.local/lib', '.cargo/bin', '.bun/bin', '.deno/bin', 'go/bin'],
   ...[
@@ -60,7 +60,7 @@ export function thisSandboxHost(): SandboxHost {
   return { platform: process.platform, topLevel: readdirSync('/').map((name) => `/${name}`), temporaryDir: tmpdir() };
 }
 
-/** Claude Code would say so too, but late and in the words of its own settings. */
+/** Claude Code would report this too, but late and in terms of its own settings. */
 export function checkSandboxPackages(env: NodeJS.ProcessEnv): void {
   const missing = missingSandboxPackages({ env, platform: process.platform });
   if (missing.length === 0) return;
@@ -70,18 +70,18 @@ export function checkSandboxPackages(env: NodeJS.ProcessEnv): void {
   );
 }
 
-/** A worktree that a session works in, and what its commands need of the repository to commit. */
+/** A worktree that a session works in, and the parts of the repository its commands need in order to commit. */
 export interface OwnWorktree {
   readonly path: string;
   readonly repository: string;
   readonly writable: readonly string[];
-  /** Below what is writable. */
+  /** Inside what is writable. */
   readonly readOnly: readonly string[];
-  /** What the server keeps beside it. */
+  /** What the server keeps next to it. */
   readonly besides: readonly string[];
 }
 
-/** What a caller may say about the sandbox where the operator switched it on: only what makes it tighter. */
+/** What a caller may set for the sandbox if the operator turned it on: only what tightens it. */
 export function sandboxFor(
   rules: Pick<Settings, 'sandboxNetwork' | 'stateDir'>,
   asked: Fields,
@@ -123,15 +123,15 @@ export function sandboxFor(
   };
 }
 
-/** The working directories are opened again by Claude Code itself. */
+/** Claude Code itself reopens the working directories. */
 function deniedDirectories({ platform, topLevel }: SandboxHost): string[] {
   const readable = SYSTEM_DIRECTORIES[platform];
-  // Which directories a system of another kind needs is not known; Claude Code's own rules about homes still hold.
+  // Which directories other systems need is unknown; Claude Code's own rules for home directories still apply.
   const others = readable ? topLevel.filter((entry) => !readable.includes(path.posix.basename(entry))) : [];
   return ['~', ...others, ...(NEVER_READ[platform] ?? [])];
 }
 
-/** Claude Code's way to the network leads through sockets in the temporary directory, which would be hidden with it. */
+/** Claude Code reaches the network through sockets in the temporary directory, which would be hidden with it. */
 function proxySockets({ temporaryDir }: SandboxHost): string[] {
   return ['http', 'socks'].map((kind) => path.posix.join(temporaryDir, `claude-${kind}-*.sock`));
 }

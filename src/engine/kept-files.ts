@@ -18,14 +18,14 @@ const manifest = z.object({
 
 interface Kept {
   readonly path: string;
-  /** Missing where there is no file, and shall be none. */
+  /** Missing if there is no file and should be none. */
   readonly copy?: string | undefined;
   readonly mode: number;
 }
 
 /**
- * Runs what would change more files than it should, and leaves these as they were. Claude Code rewinds all files or
- * none: they are copied aside first, so that nothing is lost if the machine stops in between.
+ * Runs something that changes more files than it should, and restores these. Claude Code rewinds all files or none:
+ * they are copied aside first, so that nothing is lost if the machine stops in between.
  */
 export async function keepFiles<T>(directory: string, files: readonly string[], action: () => Promise<T>): Promise<T> {
   if (files.length === 0) return action();
@@ -69,7 +69,7 @@ async function putBack(aside: string, kept: readonly Kept[]): Promise<void> {
   }
 }
 
-/** At no moment is there half a file. */
+/** The file is never half-written. */
 async function replace(file: string, copy: string, mode: number): Promise<void> {
   const beside = path.join(path.dirname(file), `.${path.basename(file)}.${randomUUID()}`);
   try {
@@ -96,13 +96,13 @@ async function same(file: string, copy: string): Promise<boolean> {
   return (await stateOf(file)).bytes === (await stateOf(copy)).bytes;
 }
 
-/** What rewinds that were cut short have left behind: one line each. Copies that nobody needs are removed. */
+/** What interrupted rewinds left behind: one line each. Copies that are no longer needed are removed. */
 export async function findKeptFiles(directory: string, isAlive: (pid: number) => boolean): Promise<string[]> {
   const lines: string[] = [];
   for (const name of await readdir(directory).catch(() => [])) {
     const aside = path.join(directory, name);
     const read = manifest.safeParse(await readFile(path.join(aside, MANIFEST), 'utf8').then(JSON.parse, () => ({})));
-    // Without a list, nothing had been rewound yet.
+    // Without a list, the rewind had not started yet.
     if (read.success && isAlive(read.data.pid)) continue;
     const changed: string[] = [];
     for (const { path: file, copy } of read.success ? read.data.files : [])

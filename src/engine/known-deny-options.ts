@@ -3,12 +3,12 @@ import { quote, SettingsError } from '../config/settings-error.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { SDK_OPTIONS, SERVER_OPTIONS } from '../driver/options-table.ts';
 
-/** Options that are not offered may be listed too: nobody can set them anyway. */
+/** Options that are not exposed may be listed too: they cannot be set anyway. */
 const OPTION_NAMES: ReadonlySet<string> = new Set([...Object.keys(SDK_OPTIONS), ...Object.keys(SERVER_OPTIONS)]);
 
 /**
- * The settings with the denied options by the names the rules know. An unknown name stops the start: a typo
- * would silently leave open what was meant to be closed.
+ * The settings with the denied options under the names the rules use. An unknown name stops the start: a typo would
+ * silently leave open what was meant to be closed.
  */
 export function withKnownDenyOptions(settings: Settings): Settings {
   const denyOptions = settings.denyOptions.map((written) => {

@@ -18,8 +18,8 @@ export interface LaunchPlan {
 }
 
 /**
- * How a process of Claude Code is launched: what its caller asked for, what the operator's rules impose on it, and its
- * environment. Planned again for every process: a directory may have lost its trust since the session began.
+ * How a Claude Code process is launched: what its caller asked for, what the operator's rules impose on it, and its
+ * environment. Planned again for every process: a directory may have lost its trust since the session started.
  */
 export class LaunchPlanner {
   readonly #settings: Settings;
@@ -47,19 +47,19 @@ export class LaunchPlanner {
     return { launch, warnings };
   }
 
-  /** Throws where the sandbox that the operator wants cannot be had. */
+  /** Throws if the sandbox that the operator requires is not available. */
   checkSandbox(): void {
     if (this.#settings.sandbox) checkSandboxPackages(this.#services.baseEnv);
   }
 
-  /** What is missing on this machine that Claude Code would have use for. */
+  /** What is missing on this machine that Claude Code could use. */
   get missing(): string | undefined {
     const bash = this.#services.findGitBash?.();
     if (bash?.kind !== 'missing') return undefined;
     return `Git Bash: ${bash.problem}, so Claude has no Bash tool. ${bash.remedy}`;
   }
 
-  /** Only where rights are a person's to grant does a directory need trust: elsewhere it is used as in the terminal. */
+  /** A directory needs trust only where a person must grant permissions: otherwise it is used as in the terminal. */
   async #isTrusted({ cwd, projectConfigRoot }: SessionOptions): Promise<boolean> {
     const directory = projectConfigRoot ?? cwd;
     if (this.#settings.approvals !== 'human' || directory === undefined) return true;
@@ -80,13 +80,13 @@ export class LaunchPlanner {
   }
 }
 
-/** A start that failed where something was missing: most likely for that reason. */
+/** If a start failed and something was missing, that is the most likely reason. */
 export function withReason(error: unknown, missing: string | undefined): unknown {
   if (missing === undefined || !(error instanceof DomainError)) return error;
   return new DomainError(error.code, `${error.message} ${missing}`, { cause: error });
 }
 
-/** `env` is merged into the child's whole environment, which the driver is given apart. */
+/** `env` is merged into the child's full environment, which is passed to the driver separately. */
 function withoutEnv({ env: _merged, ...options }: SessionOptions): SessionOptions {
   return options;
 }

@@ -12,7 +12,7 @@ const MOST_FAILURES = 3;
 const LONGEST_MS = 600_000;
 /** How long what a person has decided on may take to be done and told. */
 const SEQUEL_MS = 120_000;
-const WHEN_BACK = 'Look at the session when the store is back.';
+const WHEN_BACK = 'Check the session when the store is back.';
 
 /** Why an order that nobody has taken in this time is not waited for any longer. */
 type GiveUp = (waitedMs: number) => Promise<NotBegun | undefined>;

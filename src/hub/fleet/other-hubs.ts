@@ -187,7 +187,7 @@ function away({ id, movable }: StoredSession, hub: Hub): NotBegun {
       ? 'a hub that may continue it does so when it is asked; this one may not'
       : 'wait until that machine is back';
   return new NotBegun(
-    `Session ${id} runs on ${hub.host} (hub ${hub.id}), which is away. Nothing was done. What is stored of it can be read; ${until}.`,
+    `Session ${id} runs on ${hub.host} (hub ${hub.id}), which is unavailable. Nothing was done. Its stored data can be read; ${until}.`,
   );
 }
 
