@@ -13,7 +13,7 @@ type HeardFields = Omit<Entry, 'body' | 'original'> & { readonly message: unknow
 const ENVELOPE_BYTES = 80;
 const UNKNOWN: EventBody = { kind: 'notice', name: 'unknown' };
 
-/** What Claude Code said is kept as it came and in no other form: whoever asks for the event has it read anew. */
+/** What Claude Code said is kept as received and in no other form: the event is derived again for each reader. */
 class HeardEntry implements Entry {
   readonly id: number;
   readonly type: EventType;
@@ -57,7 +57,7 @@ export function ownEntry<Body extends EventBody>(id: number, body: Body, at: num
   return { id, type: eventType(body), at, body, size: sizeOf(body) + ENVELOPE_BYTES };
 }
 
-/** As it was stored: with the body that was read then, by whatever version. */
+/** As stored: with the body as it was read then, by whatever version. */
 export function storedEntry({ id, type, at, body, original }: SessionEvent): Entry {
   const size = sizeOf(body) + sizeOf(original) + ENVELOPE_BYTES;
   return { id, type, at, body, ...(original && { original }), size };

@@ -9,19 +9,19 @@ import type { SendAnswer, SessionElsewhere } from './session-elsewhere.ts';
 import type { RestoredSession } from './session-types.ts';
 import type { Session } from './session.ts';
 
-/** How long a session that nobody has asked for since is still followed. */
+/** How long a session is still followed after the last request for it. */
 const KEPT_MS = 300_000;
-/** Much is stored in a breath; once is enough to look. */
+/** Writes come in bursts; one look is enough. */
 const LOOK_AFTER_MS = 5;
 
 interface Mirror {
   readonly session: SessionElsewhere;
   position: number;
   lastEventId: number;
-  /** This hub may take it over when the other is away. */
+  /** This hub may take it over when the other one is gone. */
   movable: boolean;
   usedAt: Instant;
-  /** Looks one after the other: what is seen must not go back in time. */
+  /** Looks are sequential: the view must not go back in time. */
   looking: Promise<unknown>;
 }
 
@@ -35,7 +35,7 @@ export interface MirrorServices {
   readonly debug: (line: string) => void;
 }
 
-/** Sessions that run elsewhere and somebody here asks for: kept as they are stored, as long as somebody does. */
+/** Sessions that run elsewhere and are in use here: kept in sync with the store for as long as they are used. */
 export class Mirrors {
   readonly #services: MirrorServices;
   readonly #mirrors = new Map<string, Mirror>();
@@ -51,12 +51,12 @@ export class Mirrors {
     return [...this.#mirrors.values()].map(({ session }) => session);
   }
 
-  /** As it was when somebody last looked. */
+  /** As it was at the last look. */
   peek(id: string): Session | undefined {
     return this.#mirrors.get(id)?.session;
   }
 
-  /** The session as it is stored now; undefined where it does not run elsewhere. */
+  /** The session as currently stored; undefined if it does not run elsewhere. */
   async find(id: string): Promise<Session | undefined> {
     const known = this.#mirrors.get(id);
     const mirror = known && (await this.#look(known)) ? known : await this.#made(id);
@@ -104,7 +104,7 @@ export class Mirrors {
     for (const request of requests) this.#services.approvals.requested(session, request);
   }
 
-  /** False where it does not run elsewhere any more. */
+  /** False if it no longer runs elsewhere. */
   #look(mirror: Mirror): Promise<boolean> {
     const look = mirror.looking.then(() => this.#lookNow(mirror));
     mirror.looking = look.catch(() => undefined);
@@ -135,7 +135,7 @@ export class Mirrors {
     session.notices.tell({ kind: 'changed' });
   }
 
-  /** Whoever still waits for it looks for it anew, and finds where it is now. */
+  /** Anyone still waiting for it looks it up again, and finds where it is now. */
   #drop({ session }: Mirror): void {
     this.#mirrors.delete(session.id);
     session.leave();

@@ -5,7 +5,10 @@ import type { EngineServices } from './services.ts';
 import { inCheckout } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 
-/** After a restart a session lacks what is never stored, until a connection brings it: in its environment, or as options. */
+/**
+ * After a restart a session lacks values that are never stored, until a connection provides them: in its environment,
+ * or as options.
+ */
 export async function bringMissing(
   session: Session,
   { baseEnv, policy }: Rules,
@@ -24,7 +27,7 @@ export async function bringMissing(
       'INVALID_ARGUMENT',
       `Session ${session.id} needs ${lacking.join(', ')} again: secrets are not stored. Pass the options in diskResumeConfig; for variables, use a client that has them in its environment.`,
     );
-  // Held to the same rules as at the start: they need not be what they were then.
+  // Checked by the same rules as at the start, since the values may differ.
   const { worktree, options, rules } = session;
   const cwd = worktree ? inCheckout(worktree) : options.cwd;
   const where = cwd === undefined ? {} : { cwd };
@@ -34,7 +37,7 @@ export async function bringMissing(
   session.adopt(new Rules(context, services), admitted);
 }
 
-/** Those of the options that a session lacks. */
+/** The options that a session lacks. */
 function missingOf(
   missing: readonly string[],
   { env = {}, mcpServers, settings, agents }: SessionOptions,

@@ -3,7 +3,7 @@ import { liesIn } from './directories.ts';
 import { runsElsewhere } from './session-errors.ts';
 import type { SessionSeed } from './session-types.ts';
 
-/** The options whose values are never stored: whoever continues the session in another process has to bring them again. */
+/** Options whose values are never stored: whoever continues the session in another process must provide them again. */
 export function secretNamesOf({ env, mcpServers, settings, agents }: SessionOptions): string[] {
   return [
     ...Object.keys(env ?? {}).map((name) => `env.${name}`),
@@ -29,7 +29,7 @@ export function canMove(
     worktree === undefined &&
     options.persistSession !== false &&
     secretNamesOf(options).length === 0 &&
-    // One that once had to stay does not have its whole past elsewhere.
+    // A session that once had to stay does not have its full history elsewhere.
     restored?.movable !== false &&
     liesIn([sharedWorkspace], rules.policy.directories.realPath(cwd))
   );
@@ -39,7 +39,7 @@ export function canMove(
 export class Mobility {
   readonly #sharedWorkspace: string | undefined;
   #movable: boolean;
-  /** Another hub has it; what is here is only a copy. */
+  /** Another hub has it; this is only a copy. */
   hasLeft = false;
 
   constructor(seed: Portable, sharedWorkspace: string | undefined) {
@@ -51,21 +51,21 @@ export class Mobility {
     return this.#movable;
   }
 
-  /** Returns whether that is new. */
+  /** Returns whether this is new. */
   stays(): boolean {
     const changes = this.#movable;
     this.#movable = false;
     return changes;
   }
 
-  /** Returns whether that changes anything. */
+  /** Returns whether this changes anything. */
   mayMoveAgain(session: Omit<Portable, 'restored'>): boolean {
     if (this.#movable) return false;
     this.#movable = this.isPortable(session);
     return this.#movable;
   }
 
-  /** Whatever made it stay, if anything did. */
+  /** Whatever kept it here, if anything. */
   isPortable({ options, rules, worktree }: Omit<Portable, 'restored'>): boolean {
     return canMove({ options, rules, worktree }, this.#sharedWorkspace);
   }

@@ -4,17 +4,17 @@ import { outOfTouch, runsElsewhere } from './session-errors.ts';
 import { SessionFacts } from './session-facts.ts';
 import { lostTouch } from './turn-result.ts';
 
-/** What of a session is about the hubs it may run on. */
+/** The part of a session that deals with the hubs it may run on. */
 export abstract class MovableSession extends SessionFacts {
   abstract readonly id: string;
-  /** What somebody has to bring again before it can run. */
+  /** What must be provided again before it can run. */
   abstract missing: readonly string[];
   readonly notices = new NoticeStream<SessionNotice>();
   protected abstract readonly mobility: Mobility;
 
-  /** Ends the process, and nothing else. */
+  /** Only ends the process. */
   abstract dispose(): Promise<void>;
-  /** Ends the process and leaves all else as it is. */
+  /** Ends the process and leaves everything else unchanged. */
   abstract suspend(): Promise<void>;
 
   /** Another hub may take it over when this one is gone. */
@@ -22,36 +22,36 @@ export abstract class MovableSession extends SessionFacts {
     return this.mobility.movable;
   }
 
-  /** It works where other hubs can, and has nothing that only this one knows. */
+  /** It works where other hubs can, and has no values that only this hub knows. */
   get portable(): boolean {
     return this.mobility.isPortable(this);
   }
 
-  /** Where it works; none only in a session that no client named a directory for. */
+  /** Where it works; undefined only for a session whose client named no directory. */
   get directory(): string | undefined {
     return this.options.cwd ?? this.rules.policy.directories.own;
   }
 
-  /** Another hub could not continue it from here on: it stays with this machine. */
+  /** Another hub could not continue it from here on: it stays on this machine. */
   stays(reason: string): void {
     if (!this.mobility.stays()) return;
     this.services.debug(`session ${this.id} stays on this machine: ${reason}`);
     this.notices.tell({ kind: 'changed' });
-    // Until others can read that it stays, they may take it over: until then its process ends with the lease.
+    // Until others can see that it stays, they may take it over: until then its process ends with the lease.
     this.services.stored?.().then(
       () => this.process.live?.setLent(this.movable),
       () => undefined,
     );
   }
 
-  /** What made it stay is repaired. */
+  /** Whatever kept it here is repaired. */
   mayMoveAgain(): void {
     if (this.missing.length > 0 || !this.mobility.mayMoveAgain(this)) return;
     this.process.live?.setLent(true);
     this.notices.tell({ kind: 'changed' });
   }
 
-  /** It runs elsewhere than it did: whoever waits for it has to look for it again. */
+  /** It now runs elsewhere: waiting callers must look it up again. */
   get hasLeft(): boolean {
     return this.mobility.hasLeft;
   }
@@ -61,7 +61,7 @@ export abstract class MovableSession extends SessionFacts {
     this.notices.tell({ kind: 'changed' });
   }
 
-  /** This hub may no longer run it. Requests stay open; a turn at work rests, and says why. */
+  /** This hub may no longer run it. Requests stay open; a working turn comes to rest and says why. */
   async loseTouch(): Promise<void> {
     if (!this.holdsPlace) return;
     if (this.keepsRequests && this.state === 'waiting') this.conversation.detach();
@@ -70,7 +70,7 @@ export abstract class MovableSession extends SessionFacts {
     await this.dispose();
   }
 
-  /** Another hub has it: from here on nothing that happens to this copy is told to anybody. */
+  /** Another hub has it: from here on nothing that happens to this copy is reported. */
   async disown(): Promise<void> {
     this.leave();
     this.process.abortStart(runsElsewhere(this.id));

@@ -11,25 +11,25 @@ export type SessionNotice =
   | { readonly kind: 'event'; readonly event: SessionEvent }
   | { readonly kind: 'request'; readonly request: OpenRequest }
   | { readonly kind: 'settled'; readonly request: OpenRequest; readonly outcome: Outcome }
-  /** On its way to Claude Code, and later: taken up by it, or taken back. */
+  /** On its way to Claude Code, and later: accepted by it, or withdrawn. */
   | { readonly kind: 'message'; readonly message: Message }
   | { readonly kind: 'delivered'; readonly messageId: string };
 
-/** What happened in the engine: the one stream that the hub's journal and every other observer reads. */
+/** What happened in the engine: the single stream that the hub's journal and all other observers read. */
 export type EngineNotice =
   | (SessionNotice & { readonly session: Session })
   | { readonly kind: 'added'; readonly session: Session }
-  /** By this process. What was stored of it stays. */
+  /** By this process. Its stored data stays. */
   | { readonly kind: 'forgotten'; readonly session: Session }
   /** The tools that sessions reported so far. */
   | { readonly kind: 'tools'; readonly tools: readonly string[] };
 
-/** Calls its listeners at once, in the order in which they came. */
+/** Calls its listeners synchronously, in the order in which they subscribed. */
 export class NoticeStream<Notice> {
-  /** Never changed but replaced, so that nobody who is being told of a notice misses another one for it. */
+  /** Replaced, never mutated, so that a listener in the middle of a notice does not miss another. */
   #listeners: readonly ((notice: Notice) => void)[] = [];
 
-  /** Returns how to stop listening. */
+  /** Returns an unsubscribe function. */
   subscribe(listener: (notice: Notice) => void): () => void {
     const own = (notice: Notice): void => listener(notice);
     this.#listeners = [...this.#listeners, own];

@@ -13,7 +13,7 @@ export class OpenConnections {
     return () => this.#open.delete(connection);
   }
 
-  /** Of one that belongs to the owner of the session, has all that it misses, and may drive it. */
+  /** One that belongs to the session's owner, has everything it lacks, and may drive it. */
   rulesFor(session: Session): Rules | undefined {
     return [...this.#open].find((connection) => brings(connection, session))?.rules;
   }

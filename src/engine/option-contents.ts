@@ -7,13 +7,13 @@ import type { SessionOptions } from '../schema/session-options.ts';
  */
 
 export interface OptionContents {
-  /** As they were written, which need not be modes there are. */
+  /** As given, which need not be valid modes. */
   readonly modes: readonly unknown[];
   /** Variables of Claude Code itself. */
   readonly variables: readonly string[];
   /** Variables of the servers it starts. */
   readonly serverVariables: readonly string[];
-  /** What an agent would send to itself as if the caller had. */
+  /** What an agent would send to itself as if it came from the caller. */
   readonly prompts: readonly unknown[];
 }
 

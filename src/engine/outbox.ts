@@ -9,11 +9,14 @@ type Stage = 'sent' | 'queued' | 'started';
 export class Outbox {
   /** Messages whose processing has not been reported as ended. */
   readonly #messages = new Map<string, { text: string; stage: Stage }>();
-  /** What was said since the last answer, also when Claude Code has taken it up: it may not have written it down. */
+  /**
+   * What was said since the last answer, even if Claude Code has accepted it: it may not have written it to the
+   * transcript.
+   */
   #unanswered: string[] = [];
   readonly #onDelivered: (id: string) => void;
 
-  /** `onDelivered`: a turn has begun with it, or whoever sent it was told that none did. */
+  /** `onDelivered`: a turn has started with it, or the sender was told that none did. */
   constructor(onDelivered: (id: string) => void = () => undefined) {
     this.#onDelivered = onDelivered;
   }
@@ -35,13 +38,13 @@ export class Outbox {
     return this.#messages.get(id)?.text;
   }
 
-  /** Answered by a result. A Claude Code that does not say which ones has answered all. */
+  /** Answered by a result. A Claude Code that does not say which ones has answered all of them. */
   answered(ids: readonly string[] | undefined): void {
     this.#unanswered = [];
     for (const id of ids ?? [...this.#messages.keys()]) this.#remove(id);
   }
 
-  /** It could not be handed over, and the caller gets the error. */
+  /** It could not be delivered, and the caller gets the error. */
   takeBack(id: string): void {
     const message = this.#messages.get(id);
     if (!message) return;
@@ -49,7 +52,7 @@ export class Outbox {
     this.#remove(id);
   }
 
-  /** What a session that has to begin again says first. */
+  /** The first message of a session that has to start over. */
   get unanswered(): string {
     return this.#unanswered.join('\n\n');
   }
@@ -59,7 +62,7 @@ export class Outbox {
     return [...this.#messages.values()].some(({ stage }) => stage === 'sent');
   }
 
-  /** Something that Claude Code has not started on: it continues with that when the present turn ends. */
+  /** Something that Claude Code has not started on yet: it continues with that when the current turn ends. */
   get waiting(): boolean {
     return [...this.#messages.values()].some(({ stage }) => stage !== 'started');
   }
@@ -70,7 +73,10 @@ export class Outbox {
     return messages.every(({ stage }) => stage === 'sent') ? messages : [];
   }
 
-  /** Removes whatever no turn has started on. The caller is asked to send it again, so it must not be delivered as well. */
+  /**
+   * Removes everything that no turn has started on. The caller is asked to send it again, so it must not be delivered
+   * as well.
+   */
   takeUndelivered(): string[] {
     const texts = [...this.#messages.values()].filter(({ stage }) => stage !== 'started').map(({ text }) => text);
     for (const id of [...this.#messages.keys()]) this.#remove(id);

@@ -1,11 +1,11 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /**
- * Plain data as compressed JSON. As objects it takes many times its text, and a server may remember hundreds of sessions
- * that have no process and that nobody looks at any more.
+ * Plain data as compressed JSON. As objects it takes many times the size of its text, and a server may remember
+ * hundreds of sessions that have no process and are not being used.
  */
 export class Packed<Value> {
-  /** A string, because a buffer of a few hundred bytes takes as much again for itself. */
+  /** A string, because a buffer of a few hundred bytes has as much overhead again. */
   readonly #bytes: string;
 
   constructor(value: Value) {
@@ -17,7 +17,7 @@ export class Packed<Value> {
   }
 }
 
-/** A map that is packed while nothing is added: reading unpacks it for the moment, writing for good. */
+/** A map that is packed while nothing is added: reading unpacks it temporarily, writing permanently. */
 export class PackableMap<Value> {
   #map: Map<string, Value> | undefined;
   #packed: Packed<[string, Value][]> | undefined;

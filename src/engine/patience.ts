@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Whether it settles in time; how it fails, it fails here too. */
+/** Whether it settles in time; rejections are passed on. */
 export function settledWithin(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const cancelTimer = clock.after(ms, () => resolve(false));

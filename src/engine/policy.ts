@@ -20,10 +20,10 @@ import { checkSandboxEscapes } from './sandbox-escapes.ts';
 import { drawsLimits, NO_MENTIONS_VARIABLE } from './imposed-rules.ts';
 import { settingsObject, withCheckedDirectories } from './settings-option.ts';
 
-/** Modes that give a caller nothing a person did not grant. */
+/** Modes that give a caller nothing beyond what a person granted. */
 const MODES_THAT_GRANT_NOTHING: ReadonlySet<PermissionMode> = new Set<PermissionMode>(['default', 'plan', 'dontAsk']);
 
-/** Variables that make Claude Code ask nobody, or take its rules from elsewhere. */
+/** Variables that make Claude Code skip questions, or take its rules from elsewhere. */
 const GOES_AROUND_PERMISSIONS = /SKIP_PERMISSIONS|PERMISSION_RULES|MANAGED_SETTINGS/i;
 
 /** The operator's rules, applied to what a caller asks for. */
@@ -32,7 +32,7 @@ export class Policy {
   readonly #settings: Settings;
   readonly #callersDecide: boolean;
 
-  /** `cwd`: where sessions work whose caller names no directory. */
+  /** `cwd`: where sessions work if their caller names no directory. */
   constructor(settings: Settings, cwd: string | undefined) {
     this.#settings = settings;
     this.#callersDecide = callersDecide(settings.approvals);
@@ -40,8 +40,8 @@ export class Policy {
   }
 
   /**
-   * What the caller asked for as it may run: checked, paths resolved, ceilings applied. Throws what is refused.
-   * `defaults` holds for what the caller did not set, and is no wish of its own that a rule could refuse.
+   * What the caller asked for, in the form in which it may run: checked, paths resolved, limits applied. Throws if
+   * something is refused. `defaults` fills in what the caller did not set, and is not subject to rules about callers.
    */
   async admit(asked: SessionOptions, defaults: SessionOptions = {}): Promise<SessionOptions> {
     this.check(asked);
@@ -73,19 +73,19 @@ export class Policy {
     return own;
   }
 
-  /** Where only a person may grant rights, a mode that was configured elsewhere must not. */
+  /** Where only a person may grant permissions, a mode configured elsewhere must not. */
   #ownDefaults(): SessionOptions {
     return this.#callersDecide ? {} : { permissionMode: 'default' };
   }
 
-  /** What can be said about options without knowing where they will run. */
+  /** Checks on options that do not depend on where they will run. */
   check(asked: SessionOptions): void {
     const given = (Object.keys(asked) as SessionOptionName[]).filter((name) => asked[name] !== undefined);
     for (const name of given) this.#checkName(name, asked);
     this.checkMode(asked.permissionMode);
   }
 
-  /** A session started by a session of a server of this kind, and so on: bounded, or one prompt could fill the machine. */
+  /** A session started by a session of such a server, and so on: limited, or one prompt could fill the machine. */
   checkDepth(): void {
     const { depth, maxDepth } = this.#settings;
     if (depth < maxDepth) return;
@@ -110,9 +110,9 @@ export class Policy {
   }
 
   /**
-   * The rights that an answer may grant: for this session, and none that a caller could not have asked for as an option; a
-   * person may grant what is denied to callers, within the operator's limits. Throws what is refused. `cwd` is the session's
-   * directory.
+   * The permissions that an answer may grant: for this session, and none that a caller could not have requested as an
+   * option; a person may grant what is denied to callers, within the operator's limits. Throws if something is refused.
+   * `cwd` is the session's directory.
    */
   grantable(updates: readonly PermissionUpdate[], cwd: string, by: 'caller' | 'person' = 'caller'): PermissionUpdate[] {
     if (by === 'caller' && !this.#callersDecide && updates.length > 0) throw humanOnly('updatedPermissions');
@@ -162,7 +162,7 @@ export class Policy {
   #checkContents({ modes, variables, serverVariables, prompts }: OptionContents): void {
     for (const mode of modes.filter(isPermissionMode)) this.checkMode(mode);
     for (const name of variables) this.#checkVariable(name, isReservedVariable(name) || this.#isImposed(name));
-    // A server of this kind may be given settings of its own, but not another place among servers.
+    // A nested server may be given its own settings, but not a different nesting depth.
     for (const name of serverVariables) this.#checkVariable(name, isMarkVariable(name));
     if (prompts.length > 0 && drawsLimits(this.#settings)) {
       throw new DomainError(
@@ -191,7 +191,7 @@ export class Policy {
     }
   }
 
-  /** Absolute, because what Claude Code makes of a relative path need not be what was checked. */
+  /** Absolute, because Claude Code may resolve a relative path differently from what was checked. */
   #resolvedPaths({ additionalDirectories, projectConfigRoot, debugFile }: SessionOptions, cwd: string): SessionOptions {
     const file = debugFile === undefined ? undefined : path.resolve(cwd, debugFile);
     if (file !== undefined) this.directories.checkInside(file, 'debugFile');
@@ -208,7 +208,7 @@ export class Policy {
     };
   }
 
-  /** The caller's program, or the operator's; a bare name is looked for on PATH. */
+  /** The caller's program, or the operator's; a bare name is looked up on PATH. */
   #program(asked: string | undefined): string | undefined {
     const given = asked ?? this.#settings.executable;
     if (given === undefined) return undefined;
@@ -237,13 +237,13 @@ function isPermissionMode(mode: unknown): mode is PermissionMode {
   return (PERMISSION_MODES as readonly unknown[]).includes(mode);
 }
 
-/** What the Agent SDK refuses too, but only when the session is already on its way. */
+/** The Agent SDK refuses this too, but only once the session is already starting. */
 function checkConflicts({ model, fallbackModel }: SessionOptions): void {
   if (fallbackModel !== undefined && fallbackModel === model)
     throw new DomainError('INVALID_ARGUMENT', 'fallbackModel: same as the model itself; choose another one.');
 }
 
-/** The option by which a caller could have asked for the same right. */
+/** The option by which a caller could have requested the same permission. */
 function optionFor(update: PermissionUpdate): SessionOptionName | undefined {
   switch (update.type) {
     case 'setMode':

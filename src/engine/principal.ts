@@ -1,17 +1,18 @@
 export const ROLES = ['viewer', 'caller', 'approver', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Whoever acts on the engine. A session belongs to the principal that started it. */
+/** An actor on the engine. A session belongs to the principal that started it. */
 export interface Principal {
   readonly id: string;
   readonly name: string;
   /**
-   * `local`: the user this process runs as. `nested`: a client that runs inside a session. `program`: a server that an
-   * embedding program made. `token`, `oauth`: whoever holds the credential. `person`: somebody signed in to the dashboard.
+   * `local`: the user this process runs as. `nested`: a client that runs inside a session. `program`: a server created
+   * by an embedding program. `token`, `oauth`: the holder of the credential. `person`: someone signed in to the
+   * dashboard.
    */
   readonly kind: 'local' | 'nested' | 'program' | 'token' | 'oauth' | 'person';
   readonly role: Role;
-  /** A person sits in front of it, so the answer to a form is a person's. */
+  /** A person uses it, so its form answers are a person's. */
   readonly attended: boolean;
 }
 
@@ -23,7 +24,7 @@ export function isThisUser({ kind }: Pick<Principal, 'kind'>): boolean {
   return kind === 'local' || kind === 'program';
 }
 
-/** What a role may do with sessions. `own`: with those of its own only. */
+/** What a role may do with sessions. `own`: only with its own. */
 interface Rights {
   readonly read: 'own' | 'all';
   /** Start, reply, fork, rewind, apply, discard. */

@@ -8,7 +8,7 @@ import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import { describeExit } from './turn-result.ts';
 
-/** Receives what a process says and asks, and its exit if it exits by itself after its start was reported. */
+/** Receives what a process says and asks, and its exit if it exits on its own after its start was reported. */
 export interface ProcessListener {
   onMessage(translation: Translation): void;
   onRequest(ask: PermissionAsk): Promise<Decision>;
@@ -28,13 +28,13 @@ export interface ProcessStart {
 
 interface Start {
   readonly reported: Deferred<void>;
-  /** Settles when nothing of it is in progress any more. */
+  /** Settles when nothing is in progress any more. */
   readonly ended: Deferred<void>;
   process: AgentProcess | undefined;
   hasReported: boolean;
-  /** What Claude Code itself said went wrong: more useful than its exit code. */
+  /** What Claude Code itself reported as wrong: more useful than its exit code. */
   complaint: string | undefined;
-  /** Nobody wants it any more. */
+  /** It is no longer wanted. */
   aborted: DomainError | undefined;
 }
 
@@ -45,8 +45,8 @@ type Holding =
   | { kind: 'closing'; process: AgentProcess; gone: Promise<void> };
 
 /**
- * Holds at most one Claude Code process: brings it up, passes on what it says, ends it. The next process starts only
- * when the one before it is gone, and a process that is being closed is no longer listened to.
+ * Holds at most one Claude Code process: starts it, passes on what it says, ends it. The next process starts only when
+ * the previous one is gone, and a closing process is no longer listened to.
  */
 export class ProcessHolder {
   readonly #clock: Clock;
@@ -58,7 +58,7 @@ export class ProcessHolder {
     this.#listener = listener;
   }
 
-  /** A process that takes messages, even if it has not reported its start yet. */
+  /** A process that accepts messages, even if it has not reported its start yet. */
   get live(): AgentProcess | undefined {
     if (this.#holding.kind === 'live') return this.#holding.process;
     return this.#holding.kind === 'starting' ? this.#holding.start.process : undefined;
@@ -102,8 +102,8 @@ export class ProcessHolder {
   }
 
   /**
-   * Brings a process up and gives it its first message. Resolves when Claude Code has reported its start. Call it only
-   * when there is none (`settled`); it takes the place before it awaits anything.
+   * Starts a process and gives it its first message. Resolves when Claude Code has reported its start. Call it only
+   * when there is none (`settled`); it reserves the slot before it awaits anything.
    */
   async start({ launch, timeoutMs }: ProcessStart): Promise<void> {
     if (this.#holding.kind !== 'none') throw new DomainError('INTERNAL', 'The session already has a process.');
@@ -115,7 +115,7 @@ export class ProcessHolder {
       complaint: undefined,
       aborted: undefined,
     };
-    // Nobody may be waiting when it fails: a cancel, a crash during the launch itself.
+    // There may be no one waiting when it fails: a cancel, or a crash during the launch itself.
     start.reported.promise.catch(() => undefined);
     this.#holding = { kind: 'starting', start };
     try {
@@ -157,7 +157,7 @@ export class ProcessHolder {
     });
   }
 
-  /** A process may have died without its end being reported yet; what is sent to it would not arrive. */
+  /** A process may have died without its exit being reported yet; anything sent to it would be lost. */
   async exitReported(): Promise<void> {
     if (this.#holding.kind === 'live' && !this.#holding.process.alive) await this.#holding.process.gone;
   }
@@ -228,7 +228,7 @@ export class ProcessHolder {
     return this.#isStarting(start);
   }
 
-  /** A result without an error is as good as a report; one with an error is why there will be none. */
+  /** A successful result is as good as a report; a failed one explains why there will be none. */
   #noteStart(start: Start, { event }: Translation): void {
     const body = event?.body;
     if (body?.kind === 'result' && body.result.isError) start.complaint = body.result.text;
@@ -236,13 +236,13 @@ export class ProcessHolder {
   }
 }
 
-/** A process that cannot even start (no transcript to resume, say) reports idle too: wait for its exit. */
+/** A process that cannot even start (for example, with no transcript to resume) reports idle too: wait for its exit. */
 function withoutIdle(translation: Translation): Translation {
   const signals = translation.signals.filter((signal) => signal.kind !== 'state' || signal.state !== 'idle');
   return { ...translation, signals };
 }
 
-/** Claude Code itself reports when it is idle; a version that never does is taken to be idle after each result. */
+/** Claude Code reports when it is idle; a version that never does is assumed to be idle after each result. */
 class IdleReports {
   #arrive = false;
 

@@ -1,13 +1,13 @@
 import { DomainError } from '../errors/errors.ts';
 import type { Session } from './session.ts';
 
-/** The right to one process. Its launch says for which session, so that this one is not counted twice. */
+/** The right to one process. Its launch names the session, so that it is not counted twice. */
 export interface Place {
   session: Session | undefined;
 }
 
 export interface Places {
-  /** Also those that a session at rest would hand over. */
+  /** Including those that an idle session would give up. */
   readonly free: number;
   readonly max: number;
 }
@@ -23,9 +23,9 @@ export class Registry {
   readonly #departing = new Map<string, { readonly session: Session; readonly gone: Promise<void> }>();
   readonly #maxProcesses: number;
   readonly #onForgotten: (session: Session) => void;
-  /** Of launches under way. */
+  /** Launches in progress. */
   readonly #places = new Set<Place>();
-  /** Sessions whose processes make room for launches that wait for their end. */
+  /** Sessions whose processes make room for launches that wait for them to end. */
   readonly #handingOver = new Set<Session>();
 
   constructor(maxProcesses: number, onForgotten: (session: Session) => void = () => undefined) {
@@ -49,7 +49,7 @@ export class Registry {
     this.#sessions.set(session.id, session);
   }
 
-  /** Takes a session out and ends its process. */
+  /** Removes a session and ends its process. */
   async forget(session: Session): Promise<void> {
     this.#sessions.delete(session.id);
     const gone = session.release();
@@ -63,7 +63,7 @@ export class Registry {
     }
   }
 
-  /** Whoever takes up the transcript of a session that was just forgotten has to wait for the end of its process. */
+  /** Anyone resuming the transcript of a session that was just dropped must wait for its process to end. */
   async departed(id: string): Promise<void> {
     await this.#departing.get(id)?.gone;
   }
@@ -73,8 +73,8 @@ export class Registry {
   }
 
   /**
-   * Runs a launch on a place of its own. The place is taken before anything is awaited, so that calls that come together
-   * never take the same one; if none is free it is handed over by a process that is closing or may be parked.
+   * Runs a launch in its own slot. The slot is taken before anything is awaited, so that concurrent calls never take
+   * the same one; if none is free, it is handed over by a process that is closing or can be parked.
    */
   async withPlace<T>(launch: (place: Place) => Promise<T>): Promise<T> {
     const place: Place = { session: undefined };
@@ -111,7 +111,7 @@ export class Registry {
     return leaving;
   }
 
-  /** Whose place is or can be given up: one that closes anyway, else the longest idle. */
+  /** Whose slot is or can be given up: one that is closing anyway, else the longest idle. */
   #findLeaving(): Leaving | undefined {
     const candidates = this.#withProcess().filter((session) => !this.#handingOver.has(session));
     const closing = candidates.find((session) => session.closing);
@@ -120,7 +120,7 @@ export class Registry {
     return idle && { session: idle, vacate: () => idle.park() };
   }
 
-  /** A process whose place is handed over counts for the launch that waits for its end. */
+  /** A process whose slot is handed over counts towards the launch that waits for it to end. */
   #occupied(): number {
     const launching = new Set([...this.#places].map(({ session }) => session));
     const others = this.#withProcess().filter((session) => !launching.has(session) && !this.#handingOver.has(session));

@@ -7,22 +7,22 @@ import type { Clock } from './clock.ts';
 export const SOURCES = ['caller', 'human', 'timeout', 'cancel', 'shutdown', 'policy'] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** What whoever decides has to know besides the call itself. */
+/** What a decider needs to know besides the call itself. */
 export type RequestContext = Pick<RequestRecord, 'plan' | 'said' | 'cwd' | 'edit' | 'target' | 'own'>;
 export type OwnRequest = NonNullable<RequestRecord['own']>;
 
 export interface OpenRequest extends RequestRecord {
   readonly ask: PermissionAsk;
-  /** Aborted when the request has its outcome, so that whoever still shows it can take it away. */
+  /** Aborted when the request is settled, so that anyone still showing it can remove it. */
   readonly settled: AbortSignal;
 }
 
 export interface Outcome {
   decision: Decision;
   source: Source;
-  /** No process was there to hear it. */
+  /** There was no process to hear it. */
   detached?: true;
-  /** The principal that decided, where one did. */
+  /** The principal that decided, if one did. */
   by?: string;
   /** Refused by the session's `disallowedTools`. */
   disallowed?: true;
@@ -35,11 +35,11 @@ export interface RequestListener {
 
 interface Pending {
   request: OpenRequest;
-  /** Whoever asked is gone: the decision is handed over in another way. */
+  /** The process that asked is gone: the decision is delivered in another way. */
   detached: boolean;
   settled: AbortController;
   resolve: (decision: Decision) => void;
-  /** Claude Code can take it back no longer. */
+  /** Claude Code can no longer withdraw it. */
   keep: () => void;
   cancelTimer: () => void;
 }
@@ -53,13 +53,13 @@ export function kindOf(toolName: string): RequestKind {
   return KINDS.get(toolName) ?? 'permission';
 }
 
-/** Who denied it; nobody did where the turn or the session ended first. */
+/** Who denied it; undefined if the turn or the session ended first. */
 export function denierOf({ source, disallowed }: Outcome): DeniedBy | undefined {
   if (disallowed) return 'disallowedTools';
   return source === 'cancel' || source === 'shutdown' ? undefined : source;
 }
 
-/** What Claude Code has asked and nobody has answered. Each request has exactly one outcome, whichever comes first. */
+/** Unanswered requests from Claude Code. Each has exactly one outcome, whichever comes first. */
 export class RequestBook {
   readonly #pending = new Map<string, Pending>();
   readonly #clock: Clock;
@@ -82,7 +82,7 @@ export class RequestBook {
     return this.#pending.get(id)?.request;
   }
 
-  /** Resolves with the one decision there will be. `timeoutMs` 0: it never expires. */
+  /** Resolves with the final decision. `timeoutMs` 0: never expires. */
   open(ask: PermissionAsk, timeoutMs: number, context: RequestContext = {}): Promise<Decision> {
     const createdAt = this.#clock.wallTime();
     const settled = new AbortController();
@@ -113,7 +113,7 @@ export class RequestBook {
     });
   }
 
-  /** A request that an earlier process opened and nobody has answered. */
+  /** An unanswered request that an earlier process opened. */
   restore({ ask, ...record }: RequestRecord): void {
     const settled = new AbortController();
     const withdrawn = new AbortController().signal;
@@ -132,7 +132,7 @@ export class RequestBook {
     });
   }
 
-  /** Of requests that are decided elsewhere: those that are open now. Returns the ones that are new. */
+  /** For requests that are decided elsewhere: those currently open. Returns the new ones. */
   reflect(records: readonly RequestRecord[]): OpenRequest[] {
     const open = new Set(records.map(({ id }) => id));
     for (const [id, { settled }] of [...this.#pending]) {
@@ -145,7 +145,7 @@ export class RequestBook {
     return added.flatMap(({ id }) => this.find(id) ?? []);
   }
 
-  /** Whoever asked is gone; what they asked stays open. */
+  /** The process that asked is gone; its requests stay open. */
   detachAll(): void {
     for (const pending of this.#pending.values()) {
       pending.keep();
@@ -153,12 +153,12 @@ export class RequestBook {
     }
   }
 
-  /** Whether nobody is there to hear a decision. */
+  /** Whether there is no process to hear a decision. */
   isDetached(id: string): boolean {
     return this.#pending.get(id)?.detached === true;
   }
 
-  /** The request that was settled by this, or `undefined` if it is unknown or had its outcome already. */
+  /** The request that this settled, or `undefined` if it is unknown or already settled. */
   settle(
     id: string,
     decision: Decision,
@@ -198,14 +198,14 @@ export class RequestBook {
   }
 }
 
-/** A request of the server's own, as Claude Code would make one. */
+/** A request by the server itself, in the form Claude Code would use. */
 export function ownAsk(toolName: string, input: Record<string, unknown>): PermissionAsk {
   const id = randomUUID();
   const withdrawn = new AbortController().signal;
   return { requestId: id, toolName, input, toolUseId: id, onceOnly: true, withdrawn };
 }
 
-/** How a request was settled, for the log. `ran`: what runs in place of what was asked for. */
+/** How a request was settled, for the log. `ran`: what runs instead of what was requested. */
 export function settledEvent(
   { id, ask }: OpenRequest,
   { decision, source }: Outcome,

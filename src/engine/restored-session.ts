@@ -7,14 +7,14 @@ import type { Principal } from './principal.ts';
 import type { RecalledSession } from './services.ts';
 import type { RestoredSession, SessionSeed } from './session-types.ts';
 
-/** A session as it has to be made anew from what was stored of it. */
+/** A session to be recreated from its stored data. */
 export interface Revival extends Omit<SessionSeed, 'rules' | 'worktree'> {
   readonly restored: RestoredSession;
   /** The rules it was started under. */
   readonly settings: Partial<Settings>;
 }
 
-/** `env`: what this process could give it. */
+/** `env`: what this process could provide. */
 export function revive(recalled: RecalledSession, env: NodeJS.ProcessEnv): Revival {
   const { row, events, lastEventId, droppedThrough, requests, messages, grants } = recalled;
   const state = sessionState.parse(row.state);

@@ -3,7 +3,7 @@ import type { Settings } from '../config/load-settings.ts';
 import { DomainError } from '../errors/errors.ts';
 import { notFound } from './session-errors.ts';
 
-/** Proof that the holder was handed this session: the HMAC-SHA256 of its id under the operator's secret. */
+/** Proof that the holder was given this session: the HMAC-SHA256 of its id under the operator's secret. */
 export function resumeToken(secret: string, sessionId: string): string {
   return createHmac('sha256', secret).update(sessionId).digest('hex');
 }
@@ -14,7 +14,7 @@ function isResumeToken(secret: string, sessionId: string, token: string): boolea
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Whether a caller may take up a session that only the disk remembers; if not, what to set. */
+/** Whether a caller may resume a session that exists only on disk; if not, what to set. */
 export function checkMayResume(settings: Settings, sessionId: string, token: string | undefined): void {
   const { allowDiskResume, resumeSecret } = settings;
   if (!allowDiskResume) {

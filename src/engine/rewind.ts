@@ -13,10 +13,10 @@ export interface LeftFile {
 
 export interface RewindOutcome {
   readonly dryRun: boolean;
-  /** What was put back, or would be. */
+  /** What was restored, or would be. */
   readonly files: readonly string[];
   readonly left: readonly LeftFile[];
-  /** Only where all files are put back: Claude Code counts them together. */
+  /** Only if all files are restored: Claude Code counts them together. */
   readonly lines?: { readonly insertions: number; readonly deletions: number } | undefined;
 }
 
@@ -27,22 +27,24 @@ export function rewindEvent({ dryRun, files, left, lines }: RewindOutcome): Even
 export interface RewindOrder {
   readonly toUserMessage: string;
   readonly dryRun: boolean;
-  /** A person has to allow it first. */
+  /** A person must allow it first. */
   readonly askPerson: boolean;
   /** Where files that must be left alone are copied in the meantime. */
   readonly copiesDir: string;
 }
 
-/** What a rewind needs of its session. */
+/** What a rewind needs from its session. */
 export interface RewindScene {
   readonly files: FileTrail;
   rewindFiles(toUserMessage: string, dryRun: boolean): Promise<RewindReport>;
   ask(ask: PermissionAsk, opening: string): Promise<Decision>;
-  /** Runs this while no message can be handed over. Throws if the session has gone back to work. */
+  /** Runs this while no message can be delivered. Throws if the session has started working again. */
   undisturbed<T>(action: () => Promise<T>): Promise<T>;
 }
 
-/** Puts files back, except those that somebody else has changed since; reports what it did, not what it was asked to do. */
+/**
+ * Restores files, except those that someone else has changed since; reports what it did, not what it was asked to do.
+ */
 export async function rewind(scene: RewindScene, order: RewindOrder): Promise<RewindOutcome> {
   const plan = await preview(scene, order.toUserMessage);
   if (order.dryRun || plan.files.length === 0) return { ...plan, dryRun: order.dryRun };

@@ -10,7 +10,7 @@ export type RuleSettings = Pick<Settings, (typeof RULE_SETTINGS)[number]>;
 
 export type Intersection = { readonly rules: RuleSettings } | { readonly refusal: string };
 
-/** The rules that hold where both sets do. Refused where nothing would be left to allow. */
+/** The rules that satisfy both sets. Refused if nothing would be left to allow. */
 export function intersectRules(hub: RuleSettings, client: RuleSettings): Intersection {
   const approvals = commonDeciders(hub.approvals, client.approvals);
   if (approvals === undefined)
@@ -23,7 +23,10 @@ export function intersectRules(hub: RuleSettings, client: RuleSettings): Interse
   return { rules: strictest(hub, client) };
 }
 
-/** As `intersectRules`, and nothing is refused: where nobody is left to decide a person does, and no directory is none. */
+/**
+ * Like `intersectRules`, but never refuses: if no decider is left, a person decides, and if no directory is left, none
+ * is allowed.
+ */
 export function strictest(a: RuleSettings, b: RuleSettings): RuleSettings {
   return {
     approvals: commonDeciders(a.approvals, b.approvals) ?? 'human',
@@ -39,13 +42,13 @@ export function strictest(a: RuleSettings, b: RuleSettings): RuleSettings {
   };
 }
 
-/** Whether everything that lies in the one list lies in the other. */
+/** Whether everything inside the one list is inside the other. */
 export function areInside(inner: readonly string[] | undefined, outer: readonly string[] | undefined): boolean {
   if (!outer) return true;
   return inner?.every((one) => outer.some((other) => isInside(other, one))) === true;
 }
 
-/** Of two directories of which one lies in the other, the inner one. */
+/** Of two directories, one inside the other, the inner one. */
 function commonDirectories(
   a: readonly string[] | undefined,
   b: readonly string[] | undefined,
@@ -57,13 +60,13 @@ function commonDirectories(
   return [...new Set(inner)];
 }
 
-/** As written: both lists have their links resolved. */
+/** As given: both lists have their links resolved. */
 function isInside(directory: string, candidate: string): boolean {
   const way = path.relative(directory, candidate);
   return way === '' || (way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way));
 }
 
-/** Without a sandbox nothing holds commands back from the network, so the list of that side says nothing. */
+/** Without a sandbox, commands have unrestricted network access, so that side's list is meaningless. */
 function commonNetwork(hub: RuleSettings, client: RuleSettings): readonly string[] {
   if (!hub.sandbox) return client.sandbox ? client.sandboxNetwork : hub.sandboxNetwork;
   if (!client.sandbox) return hub.sandboxNetwork;

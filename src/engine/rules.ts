@@ -8,28 +8,33 @@ import type { EngineServices } from './services.ts';
 import { inCheckout } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 
-/** What a connection brings of its own: rules that only narrow the server's, a working directory, an environment. */
+/** What a connection brings along: rules that only narrow the server's, a working directory, an environment. */
 export interface ConnectionContext {
   readonly settings: Settings;
-  /** Where sessions work whose caller names no directory; without one, the caller has to. */
+  /** Where sessions work if their caller names no directory; without it, the caller must. */
   readonly cwd: string | undefined;
-  /** What its sessions inherit; without one, what this process does. Never stored. */
+  /** What its sessions inherit; without it, this process's own. Never stored. */
   readonly baseEnv?: NodeJS.ProcessEnv | undefined;
-  /** What whoever starts a session here should know, one line each. */
+  /** What callers that start a session here should know, one line each. */
   readonly warnings?: readonly string[] | undefined;
 }
 
-/** What Claude Code signs in and reaches the network with, and what looks like a credential. An editor's own are not missed. */
+/**
+ * What Claude Code uses to sign in and reach the network, and anything that looks like a credential. An editor's own
+ * variables are not missed.
+ */
 const NEEDED =
   /^(?:ANTHROPIC|CLAUDE|AWS|GOOGLE|AZURE|VERTEX|BEDROCK)_|PROXY$|^NODE_EXTRA_CA_CERTS$|^SSL_CERT|TOKEN|SECRET|PASSWORD|CREDENTIAL|API_?KEY/i;
 
-/** The operator's rules as they hold for one connection and for the sessions it starts. */
+/** The operator's rules as they apply to one connection and the sessions it starts. */
 export class Rules {
   readonly settings: Settings;
   readonly policy: Policy;
   readonly launches: LaunchPlanner;
   readonly baseEnv: NodeJS.ProcessEnv;
-  /** The variables that the connection brought, this process does not have, and a session could not run without. */
+  /**
+   * Variables that the connection brought, that this process does not have, and that a session could not run without.
+   */
   readonly ownVariables: string[];
   readonly warnings: readonly string[];
 
@@ -45,13 +50,13 @@ export class Rules {
   }
 
   /**
-   * A session keeps the rules it was started under, and what it was given then. Whoever has narrower rules may not drive
-   * it beyond them: that would do by another's session what it may not do by its own.
+   * A session keeps the rules and values it was started with. A connection with narrower rules may not drive it beyond
+   * them: it would do through another's session what it may not do in its own.
    */
   checkMayDrive({ id, rules, options, worktree }: Pick<Session, 'id' | 'rules' | 'options' | 'worktree'>): void {
     if (rules === this) return;
     if (this.settings.sandbox && !rules.settings.sandbox) throw wider(id, 'without the sandbox', 'SANDBOX');
-    // They hold inside the session too.
+    // They apply inside the session too.
     if (!areInside(rules.settings.allowedDirs, this.settings.allowedDirs))
       throw wider(id, 'for more directories than those', 'ALLOWED_DIRS');
     const directory = worktree ? inCheckout(worktree) : options.cwd;
@@ -60,7 +65,7 @@ export class Rules {
     this.policy.checkMode(options.permissionMode);
   }
 
-  /** Those of a session that a connection with rules of its own makes of one with these. */
+  /** The rules of a session that a connection with its own rules creates from one with these. */
   narrowedTo(other: Rules, services: EngineServices): Rules {
     if (other === this) return this;
     const settings = { ...this.settings, ...strictest(this.settings, other.settings) };
@@ -69,7 +74,7 @@ export class Rules {
   }
 }
 
-/** What a caller chose. The rest was set where the session was made, under whatever rules. */
+/** What a caller chose. The rest was set where the session was created, under whatever rules. */
 function withoutServersOwn(options: SessionOptions, { executable }: Settings, hasWorktree: boolean): SessionOptions {
   const { cwd: _, permissionMode: _mode, maxTurns: _turns, maxBudgetUsd: _budget, ...chosen } = options;
   const { pathToClaudeCodeExecutable, projectConfigRoot, ...others } = chosen;

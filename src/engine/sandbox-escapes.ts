@@ -9,14 +9,14 @@ import type { SessionOptions } from '../schema/session-options.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Settings that run nothing; every other key may be a hook, a helper, a server or a plugin, also of a later version. */
+/** Settings that run nothing; any other key may be a hook, a helper, a server or a plugin, even in a later version. */
 const SETTINGS_THAT_RUN_NOTHING: ReadonlySet<string> = new Set([
   ...['$schema', 'permissions', 'env', 'sandbox', 'model', 'availableModels', 'effortLevel', 'alwaysThinkingEnabled'],
   ...['outputStyle', 'language', 'attribution', 'includeCoAuthoredBy', 'includeGitInstructions', 'cleanupPeriodDays'],
   ...['claudeMdExcludes', 'respectGitignore', 'autoMemoryEnabled', 'disableAllHooks', 'skipWebFetchPreflight'],
 ]);
 
-/** Keys of `sandbox` that a caller may set, with the values that make it no wider. */
+/** Keys of `sandbox` that a caller may set, with the values that do not widen it. */
 const NO_WIDER: Readonly<Record<string, (value: unknown) => boolean>> = {
   enabled: (value) => value === true,
   failIfUnavailable: (value) => value === true,
@@ -27,8 +27,8 @@ const NO_WIDER: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /**
- * Variables by which Claude Code, its shell and its helpers find programs, libraries and configuration. They act before
- * the sandbox is there, or on what makes it.
+ * Variables by which Claude Code, its shell and its helpers find programs, libraries and configuration. They take
+ * effect before the sandbox exists, or on what creates it.
  */
 const STEERS_CLAUDE_CODE =
   /^(PATH|HOME|USERPROFILE|SHELL|ENV|IFS|TMP|TEMP|TMPDIR|ZDOTDIR|GCONV_PATH|EDITOR|VISUAL|PAGER|NODE_(?!ENV$).*|(BASH|BUN|CLAUDE|DYLD|GIT|IS_SANDBOX|LD|RIPGREP|SANDBOX|SRT|SSH|XDG)(_.*)?|CLAUDECODE|.*_PROXY)$/i;
@@ -38,7 +38,7 @@ const OPENS_THE_SANDBOX = /^(?:(?:Edit|Write|MultiEdit|NotebookEdit|Read|Grep|Gl
 
 const AGENT_FIELDS_THAT_RUN = ['mcpServers', 'hooks'];
 
-/** `settings` are the caller's own, read from their file if they are one. */
+/** `settings` are the caller's own, read from their file if they name one. */
 export function checkSandboxEscapes(asked: SessionOptions, settings: Fields, cwd: string): void {
   for (const name of ['mcpServers', 'plugins'] as const)
     if (Object.keys(asked[name] ?? {}).length > 0) throw escape(name, 'starts programs outside the sandbox');

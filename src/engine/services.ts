@@ -12,44 +12,44 @@ import type { Grant, GrantEnd } from './grants.ts';
 import type { Message } from './outbox.ts';
 import type { OpenedWorkspace } from './session-work.ts';
 
-/** What the engine needs of the world; each is one thing that tests and embedders can replace. */
+/** What the engine needs from the outside world; each service can be replaced by tests and embedders. */
 export interface EngineServices {
   clock: Clock;
   driver: {
     launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess>;
-    /** A process that waits for its session has an id already; a driver without one leaves the choice to the engine. */
+    /** A warm process already has an id; a driver without one leaves the choice to the engine. */
     newSessionId?(launch: SpareTemplate): string;
   };
   transcripts: TranscriptReader;
   audit: AuditTrail;
   /** What outlives this process; without it, sessions are forgotten with the process. */
   archive?: SessionArchive;
-  /** Other hubs on the same store, where there may be any. */
+  /** Other hubs on the same store, if there can be any. */
   others?: OtherHubs;
   /** Where others share the archive. */
   lease?: FleetLease;
   /** Where sessions can move to other machines: their transcripts are found there too. */
   transcriptMirrors?: TranscriptMirrors;
-  /** Where Claude Code keeps what it knows of this user. */
+  /** Where Claude Code keeps this user's data. */
   configDir: string;
   /** Whether a person has trusted this very project in Claude Code. */
   isTrusted(directory: string): Promise<boolean>;
-  /** Looked for at each start: it may have been installed since the last one. */
+  /** Looked up at each start: it may have been installed since the last one. */
   findGitBash?: () => GitBash;
   /** What a caller should know before it relies on a session started with these options. */
   startWarnings?: (options: SessionOptions) => Promise<string[]>;
-  /** Loaded when the first session starts; without it nothing is reported of files. */
+  /** Loaded when the first session starts; without it nothing is reported about files. */
   workspaces?: () => Promise<WorkspaceModule>;
-  /** The environment a Claude Code gets before the caller's own variables. */
+  /** The environment of a Claude Code process before the caller's own variables. */
   baseEnv: NodeJS.ProcessEnv;
   log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;
-  /** Ends the services themselves, when the last session has gone. */
+  /** Ends the services themselves, after the last session. */
   release?: () => Promise<void>;
 }
 
-/** The right to run sessions that another process takes over once this one has been silent for too long. */
+/** The right to run sessions that another process takes over if this one is silent for too long. */
 export interface FleetLease {
-  /** Renewed so recently that nobody else can have taken one. */
+  /** Renewed so recently that no one else can have taken one. */
   readonly held: boolean;
 }
 
@@ -58,11 +58,11 @@ export interface SessionArchive {
   stored(): Promise<void>;
   /** Throws `UNAVAILABLE` while nothing can be stored. */
   checkReachable(): void;
-  /** A session that this process does not have. From now on it is this process's to change. */
+  /** A session that this process does not have. From now on this process may change it. */
   recall(sessionId: string): Promise<RecalledSession | undefined>;
-  /** Whose it is, without bringing it back. */
+  /** Its owner, without recalling it. */
   ownerOf(sessionId: string): Promise<string | undefined>;
-  /** The most recently active first. */
+  /** Most recently active first. */
   list(query: { readonly principal?: string; readonly limit: number }): Promise<StoredSession[]>;
   grantAdded(grant: Grant): void;
   grantClosed(grant: Grant, end: GrantEnd): void;
@@ -70,15 +70,15 @@ export interface SessionArchive {
 
 export interface TranscriptMirrors {
   /**
-   * Before a process resumes a session that was brought back: makes the transcript on this machine the one that all
-   * share, unless it has all of that. Tells whether it had to.
+   * Before a process resumes a recalled session: makes the transcript on this machine match the shared one, unless it
+   * already has all of it. Returns whether it had to.
    */
   fetch(session: MirroredSession, cwd: string): Promise<boolean>;
   /** For a process that is about to be started. */
   open(session: MirroredSession, listener: MirrorListener): TranscriptMirror;
 }
 
-/** What was found of its transcript is remembered by this object. */
+/** This object remembers what was found of its transcript. */
 export interface MirroredSession {
   readonly id: string;
 }
@@ -89,7 +89,7 @@ export interface MirrorListener {
   onWhole(): void;
 }
 
-/** All that is stored of a session. */
+/** Everything stored about a session. */
 export interface RecalledSession {
   readonly row: StoredSession;
   /** Oldest first. */
@@ -111,15 +111,15 @@ export interface WorkspaceModule extends Omit<OpenedWorkspace, 'workspace'> {
 
 export interface TranscriptReader {
   find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
-  /** Whether a process that was killed left a conversation to resume; if not, its id can be begun with again. */
+  /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
   salvage(sessionId: string): Promise<boolean>;
   lastCostUsd(sessionId: string): Promise<number>;
-  /** Whether it cost more than that, and nobody knows how much. */
+  /** Whether it cost more than that, by an unknown amount. */
   hasUnwrittenCost(sessionId: string): Promise<boolean>;
   list(
     query: DiskQuery & { within?: ((directory: string, sessionId: string) => boolean) | undefined },
   ): Promise<DiskSession[]>;
-  /** Keeps other servers from starting a process for this session until released, or says who already does. */
+  /** Keeps other servers from starting a process for this session until released, or says which one already has. */
   lock(sessionId: string): Promise<{ release(): Promise<void> } | { pid: number }>;
   /** Another live Claude Code that has this session open. */
   findHolder(sessionId: string, isOurs: (pid: number) => boolean): Promise<{ pid: number } | undefined>;

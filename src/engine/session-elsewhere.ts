@@ -6,12 +6,12 @@ import type { OpenRequest, Source } from './requests.ts';
 import type { RestoredSession, SessionSeed, SessionServices } from './session-types.ts';
 import { Session } from './session.ts';
 
-/** Somebody here answered a form about a session that runs elsewhere. */
+/** A form for a session that runs elsewhere was answered here. */
 export type SendAnswer = (session: Session, requestId: string, answer: Answer, by: Principal) => void;
 
 /**
- * A session that another hub runs, as it is stored. It looks like any other and does nothing by itself: what is done to
- * it is done where it runs.
+ * A session that another hub runs, as stored. It looks like any other but does nothing by itself: operations on it
+ * happen where it runs.
  */
 export class SessionElsewhere extends Session {
   override readonly elsewhere: string;
@@ -23,19 +23,19 @@ export class SessionElsewhere extends Session {
     this.#sendAnswer = sendAnswer;
   }
 
-  /** Somebody waits for what happens to it. */
+  /** Someone is waiting for something to happen to it. */
   get isFollowed(): boolean {
     return this.notices.listenerCount > 1;
   }
 
-  /** As it is now; the events are those since. Returns the requests that are new. */
+  /** Its current state; the events are those since the last update. Returns the new requests. */
   reflect(stored: RestoredSession): OpenRequest[] {
     this.restored = stored;
     this.missing = stored.missing;
     return this.conversation.reflect(stored);
   }
 
-  /** Checked here, counted there: it is settled when the store says so. */
+  /** Checked here, decided there: it is settled when the store says so. */
   override respond(requestId: string, answer: Answer, _source: Source, by?: Principal): OpenRequest {
     const { request } = this.conversation.requests.decisionFor(requestId, answer);
     if (!by) throw new DomainError('INTERNAL', 'An answer sent to another hub must say who gave it.');
@@ -48,7 +48,7 @@ export class SessionElsewhere extends Session {
   }
 }
 
-/** Time passes, and nothing happens by it. */
+/** Nothing here expires by itself. */
 export function withoutTimers(clock: Clock): Clock {
   return { wallTime: () => clock.wallTime(), instant: () => clock.instant(), after: () => () => undefined };
 }

@@ -10,7 +10,7 @@ export function busy(session: Session): DomainError {
   );
 }
 
-/** Whether it never was, was forgotten or is somebody else's: to whoever asks it is the same. */
+/** Whether it never existed, was dropped or belongs to someone else: the caller cannot tell. */
 export function unknownSession(sessionId: string): DomainError {
   return notFound(
     sessionId,
@@ -22,7 +22,7 @@ export function notFound(sessionId: string, why: string): DomainError {
   return new DomainError('SESSION_NOT_FOUND', `No session ${sessionId}. ${why}`);
 }
 
-/** Two processes that write one transcript would lose each other's words. */
+/** Two processes that write one transcript would overwrite each other. */
 export function heldElsewhere(
   sessionId: string,
   pid: number,
@@ -34,7 +34,7 @@ export function heldElsewhere(
   );
 }
 
-/** Another hub may have taken it over, and would run it too. */
+/** Another hub may have taken it over and be running it too. */
 export function outOfTouch(sessionId: string): DomainError {
   return new DomainError(
     'UNAVAILABLE',

@@ -16,13 +16,13 @@ import type { Totals } from './totals.ts';
 import type { TurnResult } from './turn-result.ts';
 import { workOf } from './work.ts';
 
-/** What others see of a session. Reading it changes nothing. */
+/** The public view of a session. Reading it changes nothing. */
 export abstract class SessionFacts {
   protected abstract readonly conversation: Conversation;
   protected abstract readonly process: ProcessHolder;
   protected abstract readonly sessionWork: SessionWork | undefined;
   protected abstract readonly services: SessionServices;
-  /** What an earlier process of the server left of it, until its next turn begins. */
+  /** What an earlier server process left of it, until its next turn starts. */
   protected abstract restored: RestoredSession | undefined;
 
   /** The rules it was started under, and keeps. */
@@ -30,7 +30,7 @@ export abstract class SessionFacts {
 
   // ── the conversation ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A turn that has ended counts as running until it is known what it did; a cancelled session waits for nothing. */
+  /** A finished turn counts as running until its work is known; a cancelled session waits for nothing. */
   get state(): State {
     const { state } = this.conversation;
     return this.reporting && state !== 'cancelled' ? 'running' : state;
@@ -61,7 +61,7 @@ export abstract class SessionFacts {
     return this.conversation.cancellation;
   }
 
-  /** What Claude is writing and has not finished; only in a session that was started to stream it. */
+  /** What Claude is writing and has not finished; only in a session started with streaming. */
   get unfinishedText(): string {
     return this.conversation.unfinishedText;
   }
@@ -115,7 +115,7 @@ export abstract class SessionFacts {
     return this.conversation.times.lastActiveAt;
   }
 
-  /** How long nothing has happened to it. */
+  /** How long ago something last happened to it. */
   get restedMs(): number {
     return this.conversation.times.restedMs;
   }
@@ -125,7 +125,7 @@ export abstract class SessionFacts {
     return this.conversation.times.workedMs;
   }
 
-  /** How long Claude Code has said nothing while it works. */
+  /** How long Claude Code has been silent while working. */
   get quietMs(): number {
     return this.conversation.times.quietMs;
   }
@@ -150,7 +150,7 @@ export abstract class SessionFacts {
     return this.rules.settings.approvals;
   }
 
-  /** Requests are settled only by those who may answer them: waiting is neither work nor rest. */
+  /** Requests are settled only by those who may answer them: waiting is neither working nor resting. */
   get keepsRequests(): boolean {
     return this.services.keepsRequests === true && this.persists;
   }
@@ -190,24 +190,24 @@ export abstract class SessionFacts {
     return this.process.exitReported();
   }
 
-  /** Everything that is alive in it waits for answers, so its process can be given back. */
+  /** Everything alive in it waits for answers, so its process can be released. */
   get detachable(): boolean {
     return this.keepsRequests && this.hasProcess && !this.launching && this.conversation.onlyWaits;
   }
 
   // ── its work ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Its turn has ended, and what it did is being looked up. */
+  /** Its turn has ended, and its work is being determined. */
   get reporting(): boolean {
     return this.conversation.atRest && this.sessionWork?.isReporting === true;
   }
 
-  /** Resolves when the report of a turn that has ended is there. */
+  /** Resolves when the report of a finished turn is available. */
   async reported(): Promise<void> {
     await this.sessionWork?.reported();
   }
 
-  /** The worktree it works in, where it was given one. */
+  /** The worktree it works in, if it was given one. */
   get worktree(): Workspace | undefined {
     return this.sessionWork?.worktree;
   }
@@ -225,7 +225,7 @@ export abstract class SessionFacts {
     return this.sessionWork ? this.sessionWork.short(problems) : workOf(undefined, problems);
   }
 
-  /** The same with every file and command. */
+  /** Like the above, with every file and command. */
   get fullWork(): Work | undefined {
     return this.sessionWork && !this.restored?.work ? this.sessionWork.full(this.activity.problems) : this.work;
   }

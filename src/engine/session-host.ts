@@ -23,7 +23,7 @@ import { inWorktree, requireWorktree, type SessionWorktrees } from './session-wo
 import { Session } from './session.ts';
 import { TranscriptAccess } from './transcript-access.ts';
 
-/** How soon a handover is tried again when there was no place for a process. */
+/** How soon a handover is retried when no process slot was free. */
 const HANDOVER_RETRY_MS = 2_000;
 
 /** The parts of an engine that its sessions depend on. */
@@ -44,15 +44,15 @@ export interface EngineParts {
 
 export type NewSession = Pick<SessionSeed, 'rules' | 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & {
   id?: string;
-  /** How the session gets its worktree, where it gets one. */
+  /** How the session gets its worktree, if it gets one. */
   worktree?: ((id: string) => Promise<OpenedWorkspace>) | undefined;
 };
 
-/** Makes sessions, launches them and gives them what they need of the engine. */
+/** Creates sessions, launches them and gives them what they need from the engine. */
 export class SessionHost {
   readonly transcripts: TranscriptAccess;
   readonly #parts: EngineParts;
-  /** One for all: hundreds of sessions may be remembered. */
+  /** Shared by all: hundreds of sessions may be remembered. */
   #services: SessionServices | undefined;
   #tools: string[] | undefined;
 
@@ -70,11 +70,11 @@ export class SessionHost {
     return new Session(seed, this.#sessionServices());
   }
 
-  /** One that another hub runs, to look at. */
+  /** One that another hub runs, for reading. */
   createElsewhere(seed: SessionSeed, hub: string, sendAnswer: SendAnswer): SessionElsewhere {
     const own = this.#sessionServices();
     const services: SessionServices = { ...own, clock: withoutTimers(own.clock) };
-    // Its files may be another machine's.
+    // Its files may be on another machine.
     delete services.openWorkspace;
     delete services.othersWorked;
     return new SessionElsewhere(seed, services, hub, sendAnswer);
@@ -90,7 +90,7 @@ export class SessionHost {
   async launch(seed: NewSession, prompt: string): Promise<Session> {
     const { services, registry, trail } = this.#parts;
     return registry.withPlace(async (place) => {
-      // A spare process has another directory and an id already.
+      // A spare process already has a different directory and an id.
       const own = seed.worktree && (seed.id ?? randomUUID());
       const worktree = own === undefined ? undefined : await seed.worktree?.(own);
       const options = worktree ? inWorktree(seed.options, worktree.workspace) : seed.options;
@@ -126,7 +126,7 @@ export class SessionHost {
         const gone = registry.forget(session);
         if (worktree && seed.origin.kind !== 'resume') {
           await gone;
-          // Nothing was done in it; if it holds something all the same, it is kept.
+          // Nothing was done in it; if it contains something anyway, it is kept.
           await worktree.workspace.discard().catch((left: unknown) => services.log('warn', messageOf(left)));
         }
         const failure = withReason(error, missing);
@@ -206,7 +206,7 @@ export class SessionHost {
     };
   }
 
-  /** Starts a process for a session whose requests were decided while it had none, as soon as there is a place. */
+  /** Starts a process for a session whose requests were decided while it had none, as soon as a slot is free. */
   handOver(session: Session): void {
     const { registry, services, rules, connections } = this.#parts;
     const start = async (): Promise<void> => {
@@ -217,7 +217,7 @@ export class SessionHost {
           'UNAVAILABLE',
           `It needs ${session.missing.join(', ')} again, which no client has provided since the hub was restarted. Decisions are kept until a client that has it connects.`,
         );
-      // The hub may have been given narrower rules since it was started.
+      // The hub's rules may have been narrowed since it was started.
       rules.checkMayDrive(session);
       this.checkDirectory(session);
       await session.closed();
@@ -234,7 +234,7 @@ export class SessionHost {
   }
 
   #learnTools(tools: string[]): void {
-    // A session that was given few tools must not make the others look as if they did not exist.
+    // A session with few tools must not hide the others from the list.
     const known = [...new Set([...(this.#tools ?? []), ...tools])];
     if (known.length === this.#tools?.length) return;
     this.#tools = known;

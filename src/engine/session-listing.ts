@@ -30,12 +30,12 @@ export async function listDisk(
   return transcripts.list({ projectDirectory, limit, offset, within });
 }
 
-/** A worktree counts as inside for its own session, where the checkout it was made from lies inside. */
+/** A worktree counts as inside for its own session if the checkout it was made from is inside. */
 export interface OwnWorktrees {
   checkouts(): Promise<ReadonlyMap<string, { readonly cwd: string; readonly origin: string }>>;
 }
 
-/** The same with what this server has, also where Claude Code has written nothing yet. */
+/** The same, merged with what this server has, even where Claude Code has written nothing yet. */
 export async function listMachine(
   transcripts: TranscriptReader,
   directories: Directories,
@@ -65,7 +65,7 @@ export async function listMachine(
   return [...listed, ...unwritten].sort((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, limit);
 }
 
-/** Many sessions lie in few directories, and resolving the links of one is not free. */
+/** Many sessions share few directories, and resolving links is not free. */
 function remembered(isInside: (directory: string) => boolean): (directory: string) => boolean {
   const known = new Map<string, boolean>();
   return (directory) => {

@@ -8,7 +8,7 @@ import { ProcessHolder, type Launched, type ProcessListener } from './process-ho
 import { withPartialMessages } from './session-setup.ts';
 import type { SessionOrigin, SessionServices, TranscriptLock } from './session-types.ts';
 
-/** `first`: with the history the session was made with. `redelivery`: of what a process that died had not read. */
+/** `first`: with the history the session was created with. `redelivery`: of what a dead process had not read. */
 export type Occasion = 'first' | 'again' | 'redelivery';
 
 export interface SessionProcessSeed {
@@ -32,9 +32,9 @@ export class SessionProcess {
   #initTimeoutMs: number;
   #hasAnswered: boolean;
   #arrivedAt: number | undefined;
-  /** Held while there is a process on a transcript that other servers could reach for. */
+  /** Held while there is a process on a transcript that other servers could open. */
   #lock: TranscriptLock | undefined;
-  /** The next lock is taken only when the last one is gone: it would look like somebody else's. */
+  /** The next lock is taken only when the last one is released: it would look like someone else's. */
   #unlocking: Promise<void> | undefined;
 
   constructor(
@@ -104,7 +104,7 @@ export class SessionProcess {
     this.#unlockWhenClosed();
   }
 
-  /** Closes the process, and resolves when it is gone and its transcript free. */
+  /** Closes the process, and resolves when it is gone and its transcript is free. */
   async dispose(): Promise<void> {
     this.close();
     await this.holder.closed();
@@ -112,8 +112,8 @@ export class SessionProcess {
   }
 
   /**
-   * For as long as there is a process: Claude Code registers itself some time after its start, and until then no other
-   * server can know of it. A new transcript is nobody else's.
+   * Held as long as there is a process: Claude Code registers itself some time after its start, and until then no other
+   * server can know about it. A new transcript is unknown to everyone else.
    */
   async #lockTranscript(occasion: Occasion): Promise<void> {
     await this.#unlocking;
@@ -154,7 +154,7 @@ export class SessionProcess {
     return { process, first: first && beginsAgain ? { ...first, text: outbox.unanswered } : first };
   }
 
-  /** Everything that is asked of a transcript is asked of the file on this machine: it has to be the right one. */
+  /** Every question about a transcript is answered from the file on this machine, so it must be up to date. */
   async #fetchTranscript(occasion: Occasion): Promise<void> {
     const isOwn = occasion !== 'first' || this.#origin.kind === 'resume';
     if (isOwn && (await this.#services.fetchTranscript?.(this.#id))) this.#arrivedAt = this.#conversation.log.nextId;
@@ -162,8 +162,9 @@ export class SessionProcess {
   }
 
   /**
-   * A process that was killed before it wrote a message left nothing to resume: the session begins again. One that has
-   * answered had a transcript; if that is gone now, resuming fails, and nobody takes an empty session for the old one.
+   * A process that was killed before it wrote a message left nothing to resume: the session starts over. One that has
+   * answered had a transcript; if that is gone now, resuming fails, rather than passing off an empty session as the old
+   * one.
    */
   async #history(): Promise<SessionOrigin> {
     const resumes = this.#hasAnswered || (await this.#services.salvageTranscript(this.#id));

@@ -15,7 +15,7 @@ import type { Session } from './session.ts';
 
 const NOTHING = { events: [], lastEventId: 0, droppedThrough: 0, requests: [], messages: [], grants: [] };
 
-/** Sessions that only the store remembers: brought back when somebody asks for one. */
+/** Sessions that exist only in the store: recalled on demand. */
 export class SessionRecall {
   readonly #parts: EngineParts;
   readonly #host: SessionHost;
@@ -49,7 +49,7 @@ export class SessionRecall {
     return this.#mirrors?.all ?? [];
   }
 
-  /** One that runs elsewhere, as it was when somebody last looked. */
+  /** One that runs elsewhere, as it was at the last look. */
   peekElsewhere(id: string): Session | undefined {
     return this.#mirrors?.peek(id);
   }
@@ -58,7 +58,7 @@ export class SessionRecall {
     this.#mirrors?.close();
   }
 
-  /** The session, recalled from the store if need be. */
+  /** The session, recalled from the store if necessary. */
   async recall(id: string): Promise<Session | undefined> {
     const known = this.#parts.registry.find(id);
     const { archive } = this.#parts.services;
@@ -92,7 +92,7 @@ export class SessionRecall {
     return Promise.all(unknown.map((row) => this.#revived({ row, ...NOTHING })));
   }
 
-  /** Throws if a session of another hub could not be continued here, or may not be by the rules of this one. */
+  /** Throws if a session of another hub could not be continued here, or if this hub's rules forbid it. */
   async checkCanRun(row: StoredSession): Promise<void> {
     const session = await this.#revived({ row, ...NOTHING });
     this.#parts.rules.checkMayDrive(session);
@@ -101,7 +101,7 @@ export class SessionRecall {
       throw new DomainError('UNAVAILABLE', `Session ${row.id} works in a directory that is not shared with this hub.`);
   }
 
-  /** What was decided on sessions that lacked their variables, where this connection of their owner brings them. */
+  /** Delivers decisions on sessions that lacked their variables, if this connection of their owner has them. */
   async handOverWaiting({ principal, rules }: ConnectedClient): Promise<void> {
     const { services, registry, connections } = this.#parts;
     if (!services.archive || !rules) return;
@@ -111,7 +111,7 @@ export class SessionRecall {
     const stored = await services.archive.list({ principal: principal.id, limit: MOST_LOOKED_AT });
     const forgotten = stored.filter(({ id, state }) => !registry.find(id) && hasHandover(state));
     await Promise.all(forgotten.map(({ id }) => this.recall(id).catch(() => undefined)));
-    // One that runs on another hub is that one's to continue.
+    // A session that runs on another hub is that hub's to continue.
     const recalled = forgotten.flatMap(({ id }) => registry.find(id) ?? []);
     for (const session of [...own, ...recalled])
       if (session.atRest && connections.rulesFor(session)) this.#host.handOver(session);
@@ -131,7 +131,7 @@ export class SessionRecall {
   async #seed(recalled: RecalledSession): Promise<SessionSeed> {
     const { services, settings: own, rules: operator } = this.#parts;
     const { settings, ...seed } = await this.#revival(recalled);
-    // All others named theirs, or had that of a connection which is gone.
+    // All others named theirs, or used that of a connection that is gone.
     const cwd = isThisUser(seed.owner) ? operator.policy.directories.own : undefined;
     const rules = new Rules({ settings: { ...own, ...presentRules(own, settings) }, cwd }, services);
     return { ...seed, options: withinCeilings(seed.options, rules.settings), rules };
@@ -144,9 +144,9 @@ function hasHandover({ handover }: Readonly<Record<string, unknown>>): boolean {
   return Array.isArray(handover) && handover.length > 0;
 }
 
-/** The rules it was started under, and those that hold now: the operator may have drawn limits since. */
+/** Its original rules and the current ones: the operator may have added limits since. */
 export function presentRules(own: Settings, stored: Partial<Settings>): RuleSettings {
-  // What is not set is not stored.
+  // Unset values are not stored.
   return strictest(own, { ...own, allowedDirs: undefined, maxTurns: undefined, maxBudgetUsd: undefined, ...stored });
 }
 

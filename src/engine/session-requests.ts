@@ -11,7 +11,7 @@ import { oneLine } from './tool-summary.ts';
 
 const SAID_CHARS = 200;
 
-/** A session's requests under its own rules: what `disallowedTools` refuses is refused, whoever would allow it. */
+/** A session's requests under its own rules: `disallowedTools` always refuses, whoever would allow it. */
 export class SessionRequests extends RequestBook {
   readonly #options: () => SessionOptions;
 
@@ -20,7 +20,7 @@ export class SessionRequests extends RequestBook {
     this.#options = options;
   }
 
-  /** Opens a request. It comes back only if it is still open, so that somebody has to be asked. */
+  /** Opens a request. Returns it only if it is still open, so that someone has to be asked. */
   ask(
     ask: PermissionAsk,
     timeoutMs: number,
@@ -43,7 +43,10 @@ export class SessionRequests extends RequestBook {
     return { decision, request: this.find(ask.requestId) };
   }
 
-  /** What an answer means for Claude Code. A changed input must not lead around the rules: they were checked before it. */
+  /**
+   * What an answer means for Claude Code. Changed input must not get around the rules, which were checked against the
+   * original.
+   */
   decisionFor(requestId: string, answer: Answer): { request: OpenRequest; decision: Decision } {
     const request = this.find(requestId);
     if (!request) throw requestNotFound(requestId);

@@ -9,7 +9,7 @@ import type { Session } from './session.ts';
 
 /** The process that rewinds, of the session whose files they are. */
 export interface RewindProcess {
-  /** Starts one unless there is one. */
+  /** Starts one unless it is running. */
   bringUp(): Promise<void>;
   readonly holder: ProcessHolder;
   /** The first event since it came from another machine, if it did. */
@@ -41,7 +41,7 @@ export class SessionRewinds {
   rewind(order: RewindOrder): Promise<RewindOutcome> {
     const outcome = this.#rewind(order);
     this.#last = outcome;
-    // Whoever asked may not wait for the person's answer.
+    // The caller may not wait for the person's answer.
     outcome.then(
       (told) => {
         if (!order.dryRun) this.#session.log.append(rewindEvent(told), this.#session.now);

@@ -1,11 +1,11 @@
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 
-/** Text can be shown while it is written. */
+/** Text can be shown as it is written. */
 export function withPartialMessages(options: SessionOptions): SessionOptions {
   return { ...options, includePartialMessages: true };
 }
 
-/** What a session runs with: the options for its next process, and what the present one has reported of itself. */
+/** What a session runs with: the options for its next process, and what the current one has reported about itself. */
 export class SessionSetup {
   #options: SessionOptions;
   #model: string | undefined;
@@ -41,7 +41,7 @@ export class SessionSetup {
     return this.#tools;
   }
 
-  /** Options that were never stored and that somebody brought again. */
+  /** Options that are never stored and were provided again. */
   add(options: SessionOptions): void {
     this.#options = { ...this.#options, ...options };
   }
@@ -62,7 +62,7 @@ export class SessionSetup {
     this.#permissionMode = reported.permissionMode;
   }
 
-  /** A mode left on the way, such as plan mode when the plan was allowed, must not come back with the next process. */
+  /** A mode that was left, such as plan mode when the plan was allowed, must not come back with the next process. */
   modeReported(mode: PermissionMode): void {
     if (this.#permissionMode !== undefined && mode !== this.#permissionMode) this.switchMode(mode);
     this.#permissionMode = mode;

@@ -1,13 +1,13 @@
 import { msBetween, type Clock, type Instant } from './clock.ts';
 
-/** When things happened to a session: the time of day for showing, spans of the monotonic clock for deciding. */
+/** When things happened to a session: the time of day for display, monotonic spans for decisions. */
 export class SessionTimes {
   #createdAt: number;
   readonly #clock: Clock;
   #lastActiveAt: number;
   #activeSince: Instant;
   #workingSince: Instant;
-  /** The last word from Claude Code since the call began. */
+  /** The last sign of life from Claude Code since the call started. */
   #lastHeard: Instant | undefined;
 
   constructor(clock: Clock) {
@@ -18,7 +18,7 @@ export class SessionTimes {
     this.#workingSince = this.#activeSince;
   }
 
-  /** Of a session that another process began. How long it has rested is counted from now. */
+  /** For a session from another process. Its idle time is counted from now. */
   restore(createdAt: number, lastActiveAt: number): void {
     this.#createdAt = createdAt;
     this.#lastActiveAt = lastActiveAt;
@@ -34,7 +34,7 @@ export class SessionTimes {
     return this.#lastActiveAt;
   }
 
-  /** Since something last happened; parking and forgetting go by it. */
+  /** Since something last happened; used for parking and dropping. */
   get restedMs(): number {
     return this.#msSince(this.#activeSince);
   }
@@ -48,12 +48,12 @@ export class SessionTimes {
     return Math.round(this.#msSince(this.#lastHeard ?? this.#workingSince));
   }
 
-  /** No word from Claude Code since the call began. */
+  /** Nothing heard from Claude Code since the call started. */
   get heardNothing(): boolean {
     return this.#lastHeard === undefined;
   }
 
-  /** Rest is counted from here. */
+  /** Idle time is counted from here. */
   active(): void {
     this.#lastActiveAt = this.#clock.wallTime();
     this.#activeSince = this.#clock.instant();
@@ -65,7 +65,7 @@ export class SessionTimes {
     this.#lastHeard = undefined;
   }
 
-  /** A session at work is active for as long as it is heard of; what is still said at rest does not prolong the rest. */
+  /** A working session is active for as long as it is heard from; output at rest does not extend the idle time. */
   heard({ atRest }: { readonly atRest: boolean }): void {
     this.#lastHeard = this.#clock.instant();
     if (!atRest) this.#lastActiveAt = this.#clock.wallTime();

@@ -13,7 +13,7 @@ type Kind = 'start' | 'request' | 'decision' | 'end';
 
 const LONGEST_LINE = 200;
 
-/** What sessions leave in the audit log and, a line each, in the server's log: texts as length and digest at most. */
+/** What sessions leave in the audit log and, one line each, in the server's log: texts only as length and digest. */
 export class SessionTrail {
   readonly #audit: AuditTrail;
   readonly #info: (line: string) => void;
@@ -49,13 +49,13 @@ export class SessionTrail {
     this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior);
   }
 
-  /** Its process was given back; what it asked is still open. */
+  /** Its process was released; its requests are still open. */
   parked(session: Session): void {
     const requests = session.requests.map(({ id }) => id).join(' ');
     this.#record(session, 'request', 'server', 'parked', { requests });
   }
 
-  /** A call that was allowed while the session had no process was made again, or was not. */
+  /** A call that was allowed while the session had no process was repeated, or was not. */
   grantEnded(session: Session, { requestId, tool }: Grant, { how }: GrantEnd): void {
     this.#record(session, 'decision', 'server', tool, { request: requestId }, how === 'used' ? 'repeated' : 'lapsed');
   }
@@ -94,7 +94,7 @@ export class SessionTrail {
   }
 }
 
-/** Counts, and which check: names of files are not for the log. */
+/** Counts, and which check: file names do not belong in the log. */
 function workDetails(work: Work | undefined): Record<string, string | number | boolean> {
   const { filesChanged, insertions, deletions, commandsRun, commandsFailed, lastCheck, shared, incomplete } =
     work ?? {};
@@ -113,7 +113,7 @@ function workDetails(work: Work | undefined): Record<string, string | number | b
   );
 }
 
-/** Names of tools come from MCP servers, words of errors from anywhere: what is written stays one line. */
+/** Tool names come from MCP servers and error texts from anywhere: the output must stay on one line. */
 function lineOf(kind: Kind, who: string, what: string, outcome: string | undefined): string {
   return oneLine(words(), LONGEST_LINE);
 

@@ -25,21 +25,23 @@ export interface SessionServices {
     launch: Pick<AgentLaunch, 'sessionId' | 'history' | 'options'>,
     listener: AgentListener,
   ): Promise<AgentProcess>;
-  /** What a resumed or forked process takes for the cost so far. */
+  /** What a resumed or forked process counts as the cost so far. */
   recordedCostUsd(sessionId: string): Promise<number>;
   /** Resolves when everything that has happened so far is stored, where there is a store. */
   stored?(): Promise<void>;
-  /** Before a transcript is resumed or forked. Tells whether it had to be fetched from where other machines wrote it. */
+  /**
+   * Before a transcript is resumed or forked. Returns whether it had to be fetched from where other machines wrote it.
+   */
   fetchTranscript?(sessionId: string): Promise<boolean>;
-  /** Keeps other servers from a transcript; refused when another process has it open or is about to. */
+  /** Keeps other servers away from a transcript; refused if another process has it open or is about to. */
   lockTranscript(sessionId: string): Promise<TranscriptLock>;
-  /** Whether a process that was killed left a conversation to resume; if not, its id can be begun with again. */
+  /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
   salvageTranscript(sessionId: string): Promise<boolean>;
-  /** Every request, also one that a rule is about to refuse. */
+  /** Every request, including one that a rule is about to refuse. */
   onOpened(session: Session, request: OpenRequest): void;
-  /** A request that somebody has to answer. */
+  /** A request that needs an answer. */
   onRequest(session: Session, request: OpenRequest): void;
-  /** Whether a form about it is on a person's screen. */
+  /** Whether a person has a form for it open. */
   isAskingPerson(request: OpenRequest): boolean;
   onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
   /** Where the session works; without one there is no report of files. */
@@ -51,7 +53,7 @@ export interface SessionServices {
   keepsRequests?: boolean;
   /** Where sessions work that another hub can take over. */
   sharedWorkspace?: string | undefined;
-  /** All that was asked is decided, and a process has to be told. */
+  /** Everything that was asked is decided, and a process has to be told. */
   onDecided?(session: Session): void;
   onGranted?(session: Session, grant: Grant): void;
   onGrantEnded?(session: Session, grant: Grant, end: GrantEnd): void;
@@ -60,7 +62,7 @@ export interface SessionServices {
   debug(line: string): void;
 }
 
-/** A turn that has ended, as the audit log tells of it. */
+/** A finished turn, as recorded in the audit log. */
 export interface RestedTurn {
   readonly state: State;
   readonly errorSubtype: string | undefined;
@@ -98,7 +100,7 @@ export interface RestoredSession extends RestoredConversation {
   readonly work: Work | undefined;
   readonly movable: boolean;
   readonly arrivedAt: number | undefined;
-  /** What somebody has to bring again before it can run: variables, and options that are never stored. */
+  /** What must be provided again before it can run: variables, and options that are never stored. */
   readonly missing: readonly string[];
 }
 

@@ -9,7 +9,7 @@ import { workOf } from './work.ts';
 /** How long an answer waits for the report of its work. */
 const PATIENCE_MS = 2_000;
 
-/** A workspace, and how its evidence is put into words: a module that is loaded with the first session. */
+/** A workspace, and how its evidence is put into words: a module loaded with the first session. */
 export interface OpenedWorkspace {
   readonly workspace: Workspace;
   readonly workReport: (evidence: Evidence) => WorkReport;
@@ -34,7 +34,7 @@ interface Turn {
   readonly from: Instant;
   to: Instant | undefined;
   readonly mark: Promise<Mark>;
-  /** Its first tool was heard of when the mark was not yet taken. */
+  /** Its first tool ran before the baseline was taken. */
   overtaken: boolean;
   marked: boolean;
 }
@@ -65,7 +65,7 @@ export class SessionWork {
     this.#opening = opened && Promise.resolve(opened);
   }
 
-  /** The worktree it works in, where it has one. */
+  /** The worktree it works in, if it has one. */
   get worktree(): Workspace | undefined {
     const { workspace } = this.#opened ?? {};
     return workspace?.worktree && workspace;
@@ -84,7 +84,7 @@ export class SessionWork {
     return (this.#opening ??= this.#open());
   }
 
-  /** Nothing waits for it: the prompt is already on its way. */
+  /** Nothing waits for it: the prompt is already being sent. */
   turnBegins(): void {
     const isFirst = this.#turn === undefined;
     const mark = isFirst ? this.opened().then(({ workspace }) => workspace.begun ?? workspace.mark()) : this.#mark();
@@ -134,7 +134,7 @@ export class SessionWork {
     return workspace?.root === root && this.#turn !== undefined && (this.#turn.to ?? Infinity) >= since;
   }
 
-  /** Nobody waits for a workspace that is still being opened: a large repository must not hold up a shut-down. */
+  /** A workspace that is still being opened is not waited for: a large repository must not delay shutdown. */
   async close(): Promise<void> {
     if (this.#opened) await this.#opened.workspace.close();
     else this.#opening?.then(({ workspace }) => workspace.close()).catch(() => undefined);

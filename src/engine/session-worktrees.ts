@@ -10,14 +10,14 @@ import type { OwnWorktree } from './imposed-sandbox.ts';
 import type { WorkspaceModule } from './services.ts';
 import { withoutWorkspaces, type OpenedWorkspace } from './session-work.ts';
 
-/** A worktree whose record cannot be read has no more than a problem to tell. */
+/** A worktree with an unreadable record can only report that problem. */
 export type ListedWorktree = WorktreeState;
 
-/** The worktrees of sessions: made at a start, found again later, never removed by the engine itself. */
+/** The worktrees of sessions: created at a start, found again later, never removed by the engine itself. */
 export class SessionWorktrees {
   readonly #load: (() => Promise<WorkspaceModule>) | undefined;
   readonly #worktreesDir: string;
-  /** Of sessions that the server does not know any more. */
+  /** Those of sessions that the server no longer knows. */
   readonly #reopened = new Map<string, OpenedWorkspace>();
 
   constructor(load: (() => Promise<WorkspaceModule>) | undefined, { worktreesDir }: Pick<Settings, 'worktreesDir'>) {
@@ -25,14 +25,14 @@ export class SessionWorktrees {
     this.#worktreesDir = worktreesDir;
   }
 
-  /** What a session that asks for a worktree gets. */
+  /** What a session that requests a worktree gets. */
   async create(sessionId: string, { cwd = '', workspace }: SessionOptions): Promise<OpenedWorkspace> {
     const { workspaces, ...words } = await this.#module();
     const { base, branch } = workspace ?? {};
     return { ...words, workspace: await workspaces.openWorktree({ sessionId, cwd, base, branch }) };
   }
 
-  /** A fork goes on from the last commit of the original, on a branch and in a worktree of its own. */
+  /** A fork continues from the last commit of the original, on its own branch and in its own worktree. */
   async fork(sessionId: string, original: Workspace): Promise<OpenedWorkspace> {
     const { workspaces, ...words } = await this.#module();
     return { ...words, workspace: await workspaces.forkWorktree(sessionId, original) };
@@ -73,13 +73,13 @@ export class SessionWorktrees {
     throw withoutWorkspaces();
   }
 
-  /** A server that never made one does not load the module to find that out. */
+  /** A server that never created one does not load the module to find that out. */
   async #areThere(): Promise<boolean> {
     return (await lstat(path.join(this.#worktreesDir, '.records')).catch(() => undefined)) !== undefined;
   }
 }
 
-/** The options of a session that works in a worktree: its project settings come from the checkout that people trust. */
+/** The options of a session in a worktree: its project settings come from the checkout that people trust. */
 export function inWorktree(options: SessionOptions, { cwd, projectConfigRoot }: Workspace): SessionOptions {
   return { projectConfigRoot, ...options, cwd };
 }
@@ -98,13 +98,13 @@ export function requireWorktree({ cwd }: Workspace): void {
 }
 
 /**
- * Claude Code (2.1.325) opens the whole repository of a worktree to its commands, but for `config` and `hooks`. These are
- * the user's. Other branches cannot be closed: the name of one that is not there, because git has packed it, would become
- * an empty file while a command runs, and the branch be broken for everybody.
+ * Claude Code (2.1.325) opens the whole repository of a worktree to its commands, except `config` and `hooks`. These
+ * are the user's. Other branches cannot be closed: the name of one that does not exist as a file, because git has
+ * packed it, would become an empty file while a command runs, breaking the branch for everyone.
  */
 const USERS_OWN = ['HEAD', 'index', 'info', 'packed-refs', 'refs/tags', 'refs/remotes'];
 
-/** What the sandbox of a session has to leave open for its worktree. */
+/** What the sandbox of a session must leave open for its worktree. */
 export function ownWorktree(workspace: Workspace | undefined, { stateDir }: Settings): OwnWorktree | undefined {
   const { worktree, repository, sandbox } = workspace ?? {};
   if (!worktree || repository === undefined) return undefined;
@@ -117,7 +117,7 @@ export function ownWorktree(workspace: Workspace | undefined, { stateDir }: Sett
   };
 }
 
-/** Links resolved where they can be: a recorded directory may be gone. */
+/** Links resolved where possible: a recorded directory may be gone. */
 export function isInside(directory: string, place: string): boolean {
   const way = path.relative(realOrWritten(directory), realOrWritten(place));
   return way !== '' && way.split(path.sep)[0] !== '..' && !path.isAbsolute(way);
@@ -131,7 +131,7 @@ function realOrWritten(place: string): string {
   }
 }
 
-/** Everything in a directory but the way to one place in it; the directory itself where the place lies elsewhere. */
+/** Everything in a directory except the path to one place in it; the directory itself if the place is elsewhere. */
 function besidesPath(directory: string, place: string): string[] {
   if (!isInside(directory, place)) return [directory];
   const way = path.relative(realOrWritten(directory), realOrWritten(place)).split(path.sep);

@@ -30,17 +30,17 @@ import { workOf } from './work.ts';
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
 
-/** A conversation and its process: what callers do is passed down to either, what happens is reported up from here. */
+/** A conversation and its process: calls are passed down to either, events are reported up from here. */
 export class Session extends MovableSession {
   readonly id: string;
   readonly owner: Principal;
-  /** The connection it was started on; it may have gone. */
+  /** The connection it was started on; it may be gone. */
   readonly client: ConnectedClient | undefined;
-  /** The hub it runs on, where that is another one: this only shows what is stored of it. */
+  /** The hub it runs on, if that is another one: this object only shows what is stored. */
   readonly elsewhere: string | undefined = undefined;
-  /** What somebody has to bring again before it can run; nothing but in a session of an earlier process. */
+  /** What must be provided again before it can run; only in a session from an earlier process. */
   missing: readonly string[] = [];
-  /** What the caller should know of the last start; emptied when it is shown. */
+  /** What the caller should know about the last start; cleared once shown. */
   readonly warnings: string[] = [];
   protected readonly services: SessionServices;
   protected readonly conversation: Conversation;
@@ -121,14 +121,14 @@ export class Session extends MovableSession {
     return this.#rules;
   }
 
-  /** A process that may be closed without losing anything. */
+  /** A process that can be closed without losing anything. */
   get parkable(): boolean {
     return this.hasProcess && this.atRest && this.persists && this.backgroundTasks === 0 && !this.#rewinds.underWay;
   }
 
   // ── what callers do ────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Hands a message over. Resolves when a live process has it, or a new one has reported its start. */
+  /** Delivers a message. Resolves when a live process has it, or a new one has reported its start. */
   async prompt(text: string): Promise<void> {
     this.mobility.checkOwned(this.id);
     const { lines } = this.conversation.decidedAway;
@@ -151,7 +151,7 @@ export class Session extends MovableSession {
     }
   }
 
-  /** Starts a process again for a session whose requests were decided while it had none. */
+  /** Restarts a process for a session whose requests were decided while it had none. */
   async handOver(): Promise<void> {
     this.mobility.checkOwned(this.id);
     const { decidedAway, outbox } = this.conversation;
@@ -164,24 +164,24 @@ export class Session extends MovableSession {
     this.notices.tell({ kind: 'changed' });
   }
 
-  /** The handover failed: the session rests, and the decisions go along with the next message. */
+  /** The handover failed: the session is at rest, and the decisions go along with the next message. */
   handoverFailed(error: unknown): void {
     if (!this.atRest) this.conversation.startFailed(error, true);
   }
 
-  /** Call once it is registered: nobody continues what an earlier process had begun. */
+  /** Call once it is registered: nothing continues what an earlier process had started. */
   takeUp(): void {
     if (this.restored) this.conversation.hubStopped(this.restored);
   }
 
-  /** Somebody brought what it needs to run again. */
+  /** What it needs to run again was provided. */
   adopt(rules: Rules, options: SessionOptions): void {
     this.#rules = rules;
     this.conversation.setup.add(options);
     this.missing = [];
   }
 
-  /** What it takes to continue it in another process. */
+  /** What is needed to continue it in another process. */
   get continuity(): Pick<
     SessionState,
     'permissionTimeoutMs' | 'startTimeoutMs' | 'streamsText' | 'hasAnswered' | 'handover' | 'arrivedAt'
@@ -196,19 +196,19 @@ export class Session extends MovableSession {
     };
   }
 
-  /** Ends the process and leaves all else as it is, for the next process of this server to take up. */
+  /** Ends the process and leaves everything else for the next server process to pick up. */
   async suspend(): Promise<void> {
     this.conversation.requests.detachAll();
     await this.dispose();
   }
 
-  /** Gives its process back while its requests stay open. */
+  /** Releases its process while its requests stay open. */
   async detach(): Promise<void> {
     this.conversation.detach();
     await this.dispose();
   }
 
-  /** Concurrent replies are handed over one after the other, so that the second finds the session at work. */
+  /** Concurrent replies are delivered one after the other, so that the second finds the session working. */
   oneReplyAtATime<T>(handOver: () => Promise<T>): Promise<T> {
     const turn = this.#lastReply.then(handOver);
     this.#lastReply = turn.catch(() => undefined);
@@ -218,7 +218,7 @@ export class Session extends MovableSession {
   /** From the next turn on. */
   async switchTo({ model, permissionMode, permissionTimeoutMs }: SessionSwitch): Promise<void> {
     const { setup } = this.conversation;
-    // Claude Code takes this mode only if it was started with it: the next message starts it again.
+    // Claude Code accepts this mode only if it was started with it: the next message restarts it.
     if (permissionMode === 'bypassPermissions' && this.permissionMode !== permissionMode) {
       await this.park();
       if (this.hasProcess) throw cannotSwitch(this, permissionMode);
@@ -238,17 +238,17 @@ export class Session extends MovableSession {
     this.#sessionProcess.setInitTimeout(ms);
   }
 
-  /** Settles one request with a decision somebody made. */
+  /** Settles one request with someone's decision. */
   respond(requestId: string, answer: Answer, source: Source, by?: Principal): OpenRequest {
     const { request, decision } = this.conversation.requests.decisionFor(requestId, answer);
-    // Claude Code confines what it asks for itself, not what somebody puts in its place.
+    // Claude Code confines what it asks for itself, not what an answer puts in its place.
     if (decision.behavior === 'allow')
       checkChangedInput(decision.updatedInput, request.cwd ?? this.directory ?? '', this);
     this.decide(requestId, decision, source, by);
     return request;
   }
 
-  /** As `respond`, with a decision already made. Throws if the request had its outcome. */
+  /** Like `respond`, with a decision already made. Throws if the request is already settled. */
   decide(requestId: string, decision: Decision, source: Source, by?: Principal): void {
     this.mobility.checkOwned(this.id);
     this.conversation.decide(requestId, decision, source, by?.id);
@@ -261,11 +261,11 @@ export class Session extends MovableSession {
       throw new DomainError('PERMISSION_DENIED', `Nothing was changed. ${decision.message}`);
   }
 
-  /** Escape: the turn stops, the session stays. Resolves when it has stopped; a message that waited is taken up then. */
+  /** Escape: the turn stops, the session stays. Resolves when it has stopped; a queued message is then taken up. */
   async interrupt(): Promise<boolean> {
     this.mobility.checkOwned(this.id);
     if (!this.conversation.interrupt()) return false;
-    // A turn that has not begun cannot be stopped.
+    // A turn that has not started cannot be stopped.
     await this.process.startSettled();
     const { live } = this.process;
     await live?.interrupt().catch((error: unknown) => this.services.debug(`interrupt: ${messageOf(error)}`));
@@ -277,7 +277,7 @@ export class Session extends MovableSession {
     return true;
   }
 
-  /** Ends the work and the process for a reason of the server's; the next message continues from the transcript. */
+  /** Ends the work and the process for the server's own reasons; the next message continues from the transcript. */
   async stop(reason: string, source: string): Promise<void> {
     if (!this.conversation.stop(reason, source)) return;
     await this.dispose();
@@ -302,18 +302,18 @@ export class Session extends MovableSession {
     this.activity.pack();
   }
 
-  /** Ends the process, and nothing else. */
+  /** Only ends the process. */
   dispose(): Promise<void> {
     return this.#sessionProcess.dispose();
   }
 
-  /** The server forgets it: its process ends, and the snapshots that its changes were compared with are removed. */
+  /** The server drops it: its process ends, and the snapshots for comparing its changes are removed. */
   async release(): Promise<void> {
     await this.dispose();
     await this.sessionWork?.close().catch((error: unknown) => this.services.debug(`workspace: ${messageOf(error)}`));
   }
 
-  /** Kept after it has ended, so that a call that is made again gets its outcome. */
+  /** Kept after it has ended, so that a repeated call gets its outcome. */
   get lastRewind(): Promise<RewindOutcome> | undefined {
     return this.#rewinds.last;
   }
@@ -328,7 +328,7 @@ export class Session extends MovableSession {
     return this.#sessionProcess.launch(this.options, first, occasion);
   }
 
-  /** A process that died at rest may be noticed only when it is written to: what it never read goes to the next one. */
+  /** A process that died at rest may be noticed only on the next write: what it never read goes to the next one. */
   #redeliver([first, ...others]: readonly Message[]): void {
     if (!first) return;
     this.#launch(first, 'redelivery').then(
@@ -385,7 +385,7 @@ export class Session extends MovableSession {
     });
   }
 
-  /** Resolves when an interrupt has had its effect. */
+  /** Resolves when an interrupt has taken effect. */
   async #stopped(): Promise<void> {
     const stopped = deferred<void>();
     const look = (): void => {

@@ -5,12 +5,12 @@ import { DomainError } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { Directories } from './directories.ts';
 
-/** No settings file that a person wrote comes near it. */
+/** No hand-written settings file comes close. */
 const MOST_BYTES = 1_000_000;
 
 /**
- * The settings as an object: text is JSON or the path of a file with JSON, as for Claude Code itself. A file is read
- * once, here, so that what was checked is what runs. No error repeats any of the text: the file may be any file.
+ * The settings as an object: a string is JSON or the path of a JSON file, as for Claude Code itself. A file is read
+ * once, here, so that what was checked is what runs. No error repeats any of the text: it could be any file.
  */
 export async function settingsObject(
   settings: SessionOptions['settings'],
@@ -24,8 +24,8 @@ export async function settingsObject(
 }
 
 /**
- * The settings with every directory in them as the absolute path that was checked, because what Claude Code makes of
- * another need not be the same.
+ * The settings with every directory as the absolute path that was checked, because Claude Code may resolve another form
+ * differently.
  */
 export function withCheckedDirectories(
   settings: Record<string, unknown>,
@@ -59,7 +59,7 @@ function parsed(text: string, what: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Same error as for JSON that is not an object.
+    // The same error as for JSON that is not an object.
   }
   throw new DomainError('INVALID_ARGUMENT', `settings: ${what} is not a JSON object.`);
 }
@@ -67,7 +67,7 @@ function parsed(text: string, what: string): Record<string, unknown> {
 async function textOf(file: string): Promise<string> {
   let handle: FileHandle;
   try {
-    // Without O_NONBLOCK, opening a named pipe would block until somebody writes to it.
+    // Without O_NONBLOCK, opening a named pipe would block until something writes to it.
     handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch {
     throw unusable(file, 'cannot be read');

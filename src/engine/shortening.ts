@@ -44,7 +44,7 @@ export function tailOf(text: string, chars: number): string {
   return tail.length < text.length && first >= 0xdc00 && first <= 0xdfff ? tail.slice(1) : tail;
 }
 
-/** The value with every long text in it shortened; the same object where nothing was. */
+/** The value with every long text in it shortened; the same object if nothing was. */
 export function shortenTexts<Value>(value: Value, maxChars: number, seed: string): { value: Value; cut: boolean } {
   const short = shortened(value, maxChars, seed);
   return { value: short as Value, cut: short !== value };
@@ -65,14 +65,14 @@ function shortened(value: unknown, maxChars: number, path: string): unknown {
   return cut ? copy : value;
 }
 
-/** Every text in a value, keys left out. */
+/** Every text in a value, excluding keys. */
 export function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
   return Object.values(value).flatMap(textsIn);
 }
 
-/** The length that every text may have so that all of them together have `total`. */
+/** The maximum length per text so that all of them together have `total`. */
 export function evenShare(lengths: readonly number[], total: number): number {
   const rising = [...lengths].sort((a, b) => a - b);
   let left = total;

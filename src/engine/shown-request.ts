@@ -5,7 +5,7 @@ import type { RequestRecord } from '../schema/events.ts';
 import type { OpenRequest } from './requests.ts';
 import { evenShare, marksIn, shortenTexts, textsIn } from './shortening.ts';
 
-/** Up to here whoever decides sees everything; what is longer is shown whole on demand. */
+/** Up to this length a decider sees everything; anything longer is shown in full on demand. */
 export const SHOWN_CHARS = 32_000;
 /** A request made of very many texts is not cut into crumbs. */
 const SHORTEST = 200;
@@ -14,11 +14,11 @@ const SHORTEST = 200;
 export interface ShownRequest {
   input: Record<string, unknown>;
   plan: string | undefined;
-  /** Characters of the whole, where some of them are missing. */
+  /** Full length in characters, if some are missing. */
   fullChars: number | undefined;
 }
 
-/** The same request always gives the same answer: what comes back can be compared with what was shown. */
+/** Deterministic: what comes back can be compared with what was shown. */
 export function shownRequest({ id, ask: { input }, plan }: RequestRecord, whole = false): ShownRequest {
   // The plan is usually part of the input; then it is counted and cut as such.
   const ownPlan = plan === input['plan'] ? undefined : plan;
@@ -33,8 +33,8 @@ export function shownRequest({ id, ask: { input }, plan }: RequestRecord, whole 
 }
 
 /**
- * The input to run in place of the one asked for, or `undefined` if it is the same. A shortened text must never become
- * data, so one that comes back inside a changed input is refused; a mark that the tool itself was called with may stay.
+ * The input to run instead of the requested one, or `undefined` if it is the same. Truncated text must never become
+ * data, so any that comes back inside changed input is refused; a mark in the tool's original input may stay.
  */
 export function changedInput(
   request: OpenRequest,
@@ -55,7 +55,7 @@ export function changedInput(
   );
 }
 
-/** What runs in place of what was asked for. The answers to a question are its answer, not another input. */
+/** What runs instead of what was requested. The answers to a question are its answer, not a different input. */
 export function ranInstead({ kind, ask }: OpenRequest, decision: Decision): Record<string, unknown> | undefined {
   if (decision.behavior === 'deny' || kind === 'user_question') return undefined;
   return isDeepStrictEqual(decision.updatedInput, ask.input) ? undefined : decision.updatedInput;

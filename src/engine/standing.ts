@@ -2,7 +2,7 @@ import type { Cancellation } from './session-types.ts';
 import { transition, type State, type StateAtRest, type StateAtWork, type StateEvent } from './state.ts';
 import type { TurnResult } from './turn-result.ts';
 
-/** The answer so far belongs to the turn while it works, and to the rest afterwards. */
+/** The current answer belongs to the turn while it works, and to the rest state afterwards. */
 type At =
   | {
       readonly kind: StateAtWork | Exclude<StateAtRest, 'cancelled'>;
@@ -12,7 +12,7 @@ type At =
     }
   | { readonly kind: 'cancelled'; readonly result: TurnResult | undefined; readonly cancellation: Cancellation };
 
-/** Where a conversation stood, as it is stored. */
+/** The stored form of a conversation's standing. */
 export interface Stood {
   readonly state: State;
   readonly result: TurnResult | undefined;
@@ -28,7 +28,7 @@ export type Ending =
     }
   | { readonly how: 'cancel'; readonly cancellation: Cancellation };
 
-/** Events within a turn, into one, or back from a request of the server's own. */
+/** Events within a turn, into one, or back from one of the server's own requests. */
 export type Move = Exclude<StateEvent, 'cancel'>;
 
 /** Where a conversation stands, with the answer of its last turn. */
@@ -62,7 +62,7 @@ export class Standing {
     this.#at = { ...this.#at, result };
   }
 
-  /** False where the event means nothing in this state. */
+  /** False if the event is invalid in this state. */
   move(event: Move): boolean {
     const kind = transition(this.state, event);
     if (kind === undefined) return false;
@@ -70,7 +70,7 @@ export class Standing {
     return true;
   }
 
-  /** False where there is no turn to end. */
+  /** False if there is no turn to end. */
   end(ending: Ending): boolean {
     const next = this.#after(ending);
     if (!next) return false;

@@ -5,13 +5,15 @@ import type { ConnectedClient } from './approvals.ts';
 export interface StartRequest {
   prompt: string;
   options: SessionOptions;
-  /** What holds where the caller set nothing. */
+  /** Defaults for what the caller did not set. */
   defaults?: SessionOptions;
-  /** The connection this comes from: its principal owns the session. Without one the session is this program's own. */
+  /**
+   * The connection this comes from: its principal owns the session. Without one the session belongs to this program.
+   */
   by?: ConnectedClient | undefined;
-  /** The session's id, where another hub chose it and placed the session here. */
+  /** The session's id, if another hub chose it and placed the session here. */
   id?: string;
-  /** `unfinishedText` of the session shows text while it is written. */
+  /** `unfinishedText` of the session shows text as it is written. */
   streamsText?: boolean;
 }
 
@@ -25,18 +27,18 @@ export interface ReplyRequest {
   permissionMode?: PermissionMode | undefined;
   permissionRequestTimeoutMs?: number | undefined;
   sessionInitTimeoutMs?: number | undefined;
-  /** As at a start; for a session that this reply brings to the server. */
+  /** As for a start; for a session that this reply brings to the server. */
   streamsText?: boolean;
   disk: DiskResume;
-  /** As in a start, for a session that this reply makes: a fork, or one from disk. */
+  /** As for a start, for a session that this reply creates: a fork, or one from disk. */
   by?: ConnectedClient | undefined;
 }
 
-/** How a session that only the disk remembers may be resumed. */
+/** How a session that exists only on disk may be resumed. */
 export type DiskResume = Pick<StartRequest, 'options' | 'defaults'> &
   ({ kind: 'token'; token: string | undefined; resumeSessionAt?: string | undefined } | { kind: 'open' });
 
-/** The options with what the reply sets in place of theirs. */
+/** The options with the reply's values replacing theirs. */
 export function withOverrides(options: SessionOptions, request: ReplyRequest): SessionOptions {
   const { model, permissionMode, permissionRequestTimeoutMs, sessionInitTimeoutMs } = request;
   return {
@@ -49,8 +51,9 @@ export function withOverrides(options: SessionOptions, request: ReplyRequest): S
 }
 
 /**
- * Claude Code records the system prompt with the first message and sends that record from then on, whatever it is given.
- * A prompt given for an existing session counts only with `snapshot: false`, unless the caller sets `snapshot` itself.
+ * Claude Code records the system prompt with the first message and sends that record from then on, whatever it is
+ * given. A prompt given for an existing session takes effect only with `snapshot: false`, unless the caller sets
+ * `snapshot` itself.
  */
 export function withFreshSystemPrompt({ systemPrompt, ...options }: SessionOptions): SessionOptions {
   if (systemPrompt === undefined) return options;

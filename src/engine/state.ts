@@ -10,9 +10,9 @@ export type State = SessionState;
 export const TRANSITIONS = {
   /** Claude Code has reported its start. */
   started: { starting: 'running' },
-  /** A message was handed over, or Claude Code woke by itself. */
+  /** A message was delivered, or Claude Code woke up by itself. */
   work: { idle: 'running', interrupted: 'running', error: 'running' },
-  /** The turn was stopped, and Claude Code goes on with a message that waited. */
+  /** The turn was stopped, and Claude Code continues with a queued message. */
   next: { interrupting: 'running' },
   /** The first open request. Background work can ask while the conversation is at rest. */
   asked: { starting: 'waiting', running: 'waiting', idle: 'waiting', interrupted: 'waiting', error: 'waiting' },
@@ -23,7 +23,7 @@ export const TRANSITIONS = {
   rest: { starting: 'idle', running: 'idle', waiting: 'idle', interrupting: 'idle' },
   /** At rest because the turn was stopped. */
   stop: { starting: 'interrupted', running: 'interrupted', waiting: 'interrupted', interrupting: 'interrupted' },
-  /** At rest because the turn failed, or the process died at work. */
+  /** At rest because the turn failed, or the process died while working. */
   fail: {
     starting: 'error',
     running: 'error',
@@ -47,7 +47,7 @@ export type StateEvent = keyof typeof TRANSITIONS;
 
 type Next<Event extends StateEvent> = (typeof TRANSITIONS)[Event][keyof (typeof TRANSITIONS)[Event]];
 
-/** The next state, or `undefined` when the event means nothing in this one. */
+/** The next state, or `undefined` if the event is invalid in this one. */
 export function transition<Event extends StateEvent>(state: State, event: Event): Next<Event> | undefined {
   return (TRANSITIONS[event] as Partial<Record<State, Next<Event>>>)[state];
 }

@@ -2,21 +2,21 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { matchesPath, matchesWildcards } from './wildcards.ts';
 
-/** A call of a tool that rules are asked about. */
+/** A tool call to check against rules. */
 export interface ToolCall {
   readonly toolName: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Relative paths, in rules and in the input, count from here. */
+  /** Relative paths, in rules and in the input, are resolved against this. */
   readonly cwd: string;
 }
 
-/** `Bash`, `Bash(git diff *)`, `Edit(src/**)`, `mcp__server`: a tool's name and perhaps what of it. */
+/** `Bash`, `Bash(git diff *)`, `Edit(src/**)`, `mcp__server`: a tool's name and optionally a specifier. */
 interface ToolRule {
   readonly toolName: string;
   readonly specifier: string | undefined;
 }
 
-/** A rule about paths holds for every tool that does the same to files. */
+/** A path rule applies to every tool that does the same to files. */
 const FAMILIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['Edit', ['Write', 'NotebookEdit']],
   ['Read', ['Grep', 'Glob']],
@@ -32,11 +32,11 @@ const MOST_COMMAND_CHARS = 100_000;
 const MOST_PATH_CHARS = 4_096;
 
 /**
- * The first rule that refuses this call, if any does. Claude Code has its own, exact reading of the rules; this one
- * stands where Claude Code no longer looks, at an input that was changed with the answer, so it errs on the safe side.
+ * The first rule that refuses this call, if any. Claude Code interprets the rules exactly; this check covers what
+ * Claude Code no longer sees, input changed by an answer, so it errs on the safe side.
  */
 export function refusingRule(rules: readonly string[], call: ToolCall): string | undefined {
-  // Taken apart once, however many rules there are.
+  // Parsed once, however many rules there are.
   const commands = COMMAND_TOOLS.has(call.toolName) ? commandsIn(textOf(call.input['command'])) : undefined;
   return rules.find((rule) => matches(parseRule(rule.trim()), call, commands));
 }
@@ -55,7 +55,9 @@ function matches({ toolName, specifier }: ToolRule, call: ToolCall, commands: re
   return pathMatches(specifier, call) || otherMatches(specifier, call.input);
 }
 
-/** No shell takes such a command and no system such a path; held against many rules, it would keep the server busy. */
+/**
+ * No shell accepts such a command and no system such a path; matching it against many rules would keep the server busy.
+ */
 function tooLongToMatch(input: ToolCall['input']): boolean {
   const isLonger = (fields: readonly string[], chars: number): boolean =>
     fields.some((field) => textOf(input[field]).length > chars);
@@ -68,7 +70,7 @@ function names(rule: string, toolName: string): boolean {
   return rule.startsWith('mcp__') && toolName.startsWith(`${rule.replace(/(__)?\*$/, '')}__`);
 }
 
-/** A command line is refused when any of the commands in it is. Quotes are not understood: too much is refused, not too little. */
+/** A command line is refused if any command in it is. Quotes are not parsed: too much is refused, not too little. */
 function commandsIn(line: string): string[] {
   if (line.length > MOST_COMMAND_CHARS) return [];
   const commands = [line, ...line.split(/[;&|\n()`{}]+/)].map((command) => withoutPrefix(command).replace(/\s/g, ' '));
@@ -89,7 +91,7 @@ function withoutPrefix(command: string): string {
   return command.replace(PREFIX, '').trim();
 }
 
-/** `git diff *` and the older `git diff:*` both mean the command alone or with anything behind it. */
+/** `git diff *` and the older `git diff:*` both mean the command alone or followed by anything. */
 function commandRule(specifier: string): { head: string; open: boolean } {
   const open = specifier.endsWith(':*') || specifier.endsWith(' *');
   return { head: open ? specifier.slice(0, -2) : specifier, open };

@@ -1,4 +1,4 @@
-/** The field of a tool's input that tells most about the call, by tool. */
+/** The most informative field of a tool's input, by tool. */
 const TELLING_FIELD: Record<string, string> = {
   Bash: 'command',
   PowerShell: 'command',
@@ -48,10 +48,10 @@ export function questionTexts(input: Record<string, unknown>): string[] {
   });
 }
 
-/** What cannot be seen or turns the direction of writing: it could make a command look like another. */
+/** Invisible characters and those that change the text direction: they could make a command look like another. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
 
-/** Most texts are nothing else, and this is found out much faster. */
+/** Most texts contain nothing else, and this check is much faster. */
 const BEYOND_ASCII_LINE = /[^\x20-\x7e]/;
 
 export function escapeInvisible(text: string): string {
@@ -62,15 +62,15 @@ export function escapeInvisible(text: string): string {
   });
 }
 
-/** All white space but a single blank, which stays as it is. */
+/** All white space except a single blank, which stays. */
 const FOLDED = /\s{2,}|[^\S ]/g;
 
-/** White space folded, unseen characters made visible, cut with an ellipsis. */
+/** White space folded, invisible characters escaped, truncated with an ellipsis. */
 export function oneLine(text: string, maxChars: number): string {
   const head = text.slice(0, maxChars * 4);
   const visible = escapeInvisible(head.replace(FOLDED, ' ')).trim();
   if (visible.length > maxChars) return `${cutAt(visible, maxChars - 1)}…`;
-  // Blanks that were folded away must not hide that something follows them.
+  // Folded blanks must not hide that something follows them.
   return head.length < text.length ? `${visible}…` : visible;
 }
 

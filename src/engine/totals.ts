@@ -22,14 +22,14 @@ export interface CallSums extends Sums {
 }
 
 /**
- * What a call and a session cost. Claude Code reports cost as a running sum over the whole transcript, so each share is a
- * difference; a resumed process starts from the sum its transcript knows, which is less than ours after a crash.
+ * What a call and a session cost. Claude Code reports cost as a running total over the whole transcript, so each share
+ * is a difference; a resumed process starts from the total in its transcript, which is less than ours after a crash.
  */
 export class Totals {
   readonly #session: Sums;
   #call: CallSums = emptyCall();
   #counted = 0;
-  /** API time is a running sum too, but where a resumed process begins is not recorded. */
+  /** API time is a running total too, but where a resumed process starts is not recorded. */
   #countedApiMs: number | undefined = 0;
   #costKnown: boolean;
   /** The model is working, and no result has reported the cost yet. */
@@ -40,7 +40,7 @@ export class Totals {
     this.#costKnown = inherited.costUsd > 0;
   }
 
-  /** As an earlier process of this server left them. */
+  /** As left by an earlier server process. */
   restore({ call, ...session }: Sums & { readonly call: CallSums }): void {
     Object.assign(this.#session, session);
     this.#call = { ...call };
@@ -48,7 +48,7 @@ export class Totals {
     this.#spending = false;
   }
 
-  /** A process was started whose running sum begins at this figure. */
+  /** A process was started whose running total begins at this figure. */
   beginProcess(startsAtUsd: number): void {
     this.#counted = startsAtUsd;
     this.#countedApiMs = startsAtUsd === 0 ? 0 : undefined;
@@ -63,7 +63,7 @@ export class Totals {
     this.#spending = true;
   }
 
-  /** The turn has ended; if it still spends, its process was killed. Prices are in no message but the result. */
+  /** The turn has ended; if it is still spending, its process was killed. Only the result carries a price. */
   endTurn(): void {
     if (this.#spending) this.#session.costUnknown = true;
     this.#spending = false;
@@ -86,7 +86,10 @@ export class Totals {
     }
   }
 
-  /** The first result of a resumed process may carry the sum of its predecessors: it cannot have taken longer than it did. */
+  /**
+   * The first result of a resumed process may include the total of its predecessors: it cannot have taken longer than
+   * its own lifetime.
+   */
   #apiShare({ durationApiMs, durationMs }: ResultFigures): number {
     const counted = this.#countedApiMs;
     this.#countedApiMs = durationApiMs;

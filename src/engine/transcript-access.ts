@@ -5,7 +5,9 @@ import { heldElsewhere } from './session-errors.ts';
 import type { TranscriptLock } from './session-types.ts';
 import type { Session } from './session.ts';
 
-/** Transcripts as several processes and machines reach for them: two must not write one, and none may continue an old one. */
+/**
+ * Access to transcripts across processes and machines: two must not write one, and none may continue an outdated one.
+ */
 export class TranscriptAccess {
   readonly #services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors'>;
   readonly #registry: Registry;
@@ -23,7 +25,7 @@ export class TranscriptAccess {
     if (holder) throw heldElsewhere(sessionId, holder.pid);
   }
 
-  /** Holders are checked again under the lock: what was free a moment ago need not be any more. */
+  /** Holders are checked again under the lock: a transcript that was free a moment ago may not be any more. */
   async lock(sessionId: string): Promise<TranscriptLock> {
     const lock = await this.#services.transcripts.lock(sessionId);
     if ('pid' in lock) throw heldElsewhere(sessionId, lock.pid, 'server');
@@ -36,7 +38,7 @@ export class TranscriptAccess {
     }
   }
 
-  /** Where sessions move, one that was brought back may have been continued elsewhere. Tells whether it was. */
+  /** Where sessions can move, a recalled one may have been continued elsewhere. Returns whether it was. */
   async fetch(sessionId: string): Promise<boolean> {
     const { transcriptMirrors: mirrors } = this.#services;
     const session = this.#registry.find(sessionId);

@@ -6,9 +6,9 @@ import type { Ending } from './standing.ts';
 import type { State } from './state.ts';
 import { endedByForce, interruptedWaiting, stoppedByServer, type TurnResult } from './turn-result.ts';
 
-/** How a turn ends, with everything that follows from it. */
+/** How a turn ends, with all consequences. */
 export type TurnEnding = Ending & {
-  /** What becomes of the requests that nobody has answered. */
+  /** What becomes of unanswered requests. */
   readonly unanswered: { readonly message: string; readonly interrupt?: true; readonly source: Source };
   /** For the log. */
   readonly error?: EventBody;
@@ -42,12 +42,12 @@ export function interruptedDetached(undelivered: string[]): TurnEnding {
   return { how: 'stop', result: interruptedWaiting(undelivered), unanswered: INTERRUPTED };
 }
 
-/** The process did not react to an interrupt and was ended. */
+/** The process did not respond to an interrupt and was ended. */
 export function forced(undelivered: string[]): TurnEnding {
   return { how: 'stop', result: endedByForce(undelivered), unanswered: INTERRUPTED };
 }
 
-/** Stopped by the server; unlike a cancelled one, the conversation takes messages. */
+/** Stopped by the server; unlike a cancelled conversation, this one still accepts messages. */
 export function stopped(cancellation: Cancellation, undelivered: string[]): TurnEnding {
   const { reason } = cancellation;
   return {

@@ -1,7 +1,7 @@
 import type { AgentExit } from '../driver/agent-process.ts';
 import type { AgentResult } from '../schema/events.ts';
 
-/** The answer of a call: what Claude Code reported last, or what can be said of a process that died before it could. */
+/** The answer of a call: what Claude Code reported last, or what is known about a process that died before it could. */
 export type TurnResult = Pick<
   AgentResult,
   | 'text'
@@ -47,7 +47,7 @@ export function lostTouch(undelivered: string[]): TurnResult {
   return failed(text, 'hub_stopped');
 }
 
-/** There was no process to stop: it had been given back while the session waited. */
+/** There was no process to stop: it had been released while the session waited. */
 export function interruptedWaiting(undelivered: string[]): TurnResult {
   const text = `The turn was interrupted while it waited for an answer.${sendAgain(undelivered)}`;
   return { ...failed(text, 'error_during_execution'), interrupted: true };

@@ -8,7 +8,7 @@ const MOST_PROBLEMS = 5;
 const TAIL_CHARS = 200;
 const WHAT_CHARS = 80;
 
-/** Evidence of what a call did: the answer is only what Claude says about it. Without a report, what went wrong. */
+/** Evidence of what a call did: the answer is only what Claude claims. Without a report, only the problems. */
 export function workOf(
   report: WorkReport | FullWork | undefined,
   problems: readonly Problem[],
@@ -22,7 +22,7 @@ export function workOf(
   };
 }
 
-/** Of calls that failed or were denied, the last. */
+/** The last calls that failed or were denied. */
 export function problemsOf(uses: readonly ToolUse[]): Problem[] {
   return uses.slice(-MOST_PROBLEMS).map(toProblem);
 }
@@ -41,7 +41,7 @@ function toProblem({ toolName, summary, status, deniedBy, tail }: ToolUse): Prob
   };
 }
 
-/** The end of an output: that of a test run or of an error says what went wrong. */
+/** The end of an output: in a test run or an error, that is where the problem shows. */
 export function outputTail(output: string): string {
   const text = output.trimEnd();
   return text.length > TAIL_CHARS ? `…${tailOf(text, TAIL_CHARS - 1)}` : text;

@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
 
 export interface WorkspaceActionsContext {
   readonly worktrees: SessionWorktrees;
-  /** Whether whoever calls may decide by itself, without a person being asked. */
+  /** Whether the caller may decide alone, without asking a person. */
   decides(session: Session | undefined, by: ConnectedClient | undefined): boolean;
   readonly directories: Directories;
   findSession(id: string): Session | undefined;
@@ -30,10 +30,10 @@ interface WorkspaceAsk {
   readonly by: ConnectedClient | undefined;
 }
 
-/** What can be done with the work of a session. A worktree outlives its session: its work can be taken later too. */
+/** Operations on the work of a session. A worktree outlives its session: its work can be applied later too. */
 export class WorkspaceActions {
   readonly #context: WorkspaceActionsContext;
-  /** Pages after the first are of the same comparison. */
+  /** Pages after the first come from the same comparison. */
   readonly #cursors = new WeakMap<Workspace, DiffCursor>();
 
   constructor(context: WorkspaceActionsContext) {
@@ -74,7 +74,7 @@ export class WorkspaceActions {
     return outcome;
   }
 
-  /** Those of directories that callers may use. */
+  /** Those in directories that callers may use. */
   async list(): Promise<ListedWorktree[]> {
     const { worktrees, directories } = this.#context;
     return (await worktrees.list()).filter(({ repository }) => directories.isInside(repository));
@@ -101,7 +101,7 @@ export class WorkspaceActions {
     return { session: undefined, workspace: opened.workspace, calls: [] };
   }
 
-  /** Where only a person decides, they are asked first, and see what it is about. */
+  /** If only a person may decide, they are asked first, and see what it is about. */
   async #decided<T>(
     sessionId: string,
     { toolName, input, by }: WorkspaceAsk,
@@ -110,7 +110,7 @@ export class WorkspaceActions {
     if (this.#context.decides(this.#context.findSession(sessionId), by)) return this.#atRest(sessionId, work);
     const { session, workspace, calls } = await this.#place(sessionId);
     const { worktree } = workspace;
-    // What cannot be done at all is refused without asking anybody.
+    // Impossible operations are refused without asking anyone.
     if (!worktree) return this.#atRest(sessionId, work);
     if (!session) throw nobodyToAsk(sessionId);
     if (!session.atRest) throw busy(session);
@@ -126,7 +126,7 @@ export class WorkspaceActions {
     return this.#atRest(sessionId, work);
   }
 
-  /** Whoever asked may not have waited for the person's answer. */
+  /** The caller may not have waited for the person's answer. */
   #log(sessionId: string, kind: 'apply' | 'discard', outcome: string): void {
     const session = this.#context.findSession(sessionId);
     session?.log.append({ kind, outcome }, session.now);
