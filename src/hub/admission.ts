@@ -9,7 +9,7 @@ import type { Peer } from './peer.ts';
 
 export type Admission =
   | { readonly settings: Settings; readonly warnings: readonly string[] }
-  /** Completes "the hub does not take this client: …". */
+  /** Completes "the hub does not accept this client: …". */
   | { readonly why: string };
 
 const NAMES: Readonly<Record<keyof UserPlace, string>> = {
@@ -20,8 +20,8 @@ const NAMES: Readonly<Record<keyof UserPlace, string>> = {
 };
 
 /**
- * Whether a client belongs to this hub, and under which rules: those that hold both for it and for `outer`, which are
- * the hub's own, or for a client inside a session those of the session.
+ * Whether a client belongs to this hub, and under which rules: those that satisfy both it and `outer`, which are the
+ * hub's own or, for a client inside a session, the session's.
  */
 export function admit(request: AttachRequest, outer: Settings, place: UserPlace, isNested: boolean): Admission {
   for (const key of Object.keys(NAMES) as (keyof UserPlace)[]) {
@@ -29,7 +29,7 @@ export function admit(request: AttachRequest, outer: Settings, place: UserPlace,
       return { why: `${NAMES[key]} is ${place[key]} there and ${request.place[key]} here` };
   }
   const depth = isNested ? outer.depth + 1 : outer.depth;
-  // A link of the client's making must not lead out of the directories it is compared with.
+  // A link created by the client must not lead out of the directories it is compared with.
   const allowedDirs = request.rules.allowedDirs?.map(realPath);
   const common = intersectRules({ ...outer, depth }, { ...request.rules, allowedDirs });
   if ('refusal' in common) return { why: common.refusal };
@@ -40,8 +40,8 @@ export function admit(request: AttachRequest, outer: Settings, place: UserPlace,
 }
 
 /**
- * All clients of the user share their sessions. One that runs inside a session is somebody else: it sees what was
- * started from there and nothing more, and what it fills in is no person's answer.
+ * All clients of the user share their sessions. One that runs inside a session is a separate principal: it sees only
+ * what was started from there, and its form answers are not a person's.
  */
 export function principalOf({ inside, rules }: AttachRequest): Principal {
   if (inside === undefined && rules.depth === 0) return LOCAL;
@@ -49,14 +49,14 @@ export function principalOf({ inside, rules }: AttachRequest): Principal {
   return { id: `nested:${session}`, name: `inside ${session}`, kind: 'nested', role: 'caller', attended: false };
 }
 
-/** The request as it comes from this process: what it says about where it runs counts only where it says more. */
+/** The request as coming from this process: its own claim about where it runs counts only if it is more restrictive. */
 export function asPeer(request: AttachRequest, peer: Peer): AttachRequest {
   if (peer.kind !== 'inside') return request;
   const { session = request.inside } = peer;
   return { ...request, inside: session, rules: { ...request.rules, depth: Math.max(1, request.rules.depth) } };
 }
 
-/** As written for what is no path, or not there. */
+/** Unchanged if it is not a path, or does not exist. */
 function realPath(text: string): string {
   try {
     return realpathSync.native(text);

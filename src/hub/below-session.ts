@@ -2,8 +2,8 @@ import type { Settings } from '../config/load-settings.ts';
 import { withDepthOfAncestors } from '../config/ancestor-depth.ts';
 
 /**
- * Whether this process runs inside a session: its own environment says so, or that of a process above it. What an agent
- * may start must not make it an admin.
+ * Whether this process runs inside a session, according to its own environment or that of an ancestor. An agent must
+ * not be able to make itself an admin.
  */
 export function runsBelowSession(settings: Settings, platform: NodeJS.Platform = process.platform): boolean {
   return withDepthOfAncestors(settings, platform).depth > 0;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { HubRef } from '../schema/store.ts';
 
-/** Names the life of the hub that added the command: once that is over, nobody there waits for it any more. */
+/** Names the incarnation of the hub that added the command: once that is over, nothing there waits for it any more. */
 export function newCommandId({ hub, fence }: HubRef): string {
   return `${hub}.${String(fence)}.${randomUUID()}`;
 }

@@ -1,12 +1,12 @@
 import type { Settings } from '../config/load-settings.ts';
 import { rowOf, SETTING_KEYS, variableOf, type SettingKey } from '../config/settings-table.ts';
 
-/** Which of two settings counts for a connection. */
+/** Which of two settings applies to a connection. */
 type Whose = 'connection' | 'both' | 'hub';
 
 /**
- * Whose value counts, for every setting. `both`: a connection can only narrow what the hub allows. What is the hub's is
- * ignored if a connection brings it, and the connection is told.
+ * Whose value applies, for every setting. `both`: a connection can only narrow what the hub allows. Hub settings are
+ * ignored if a connection brings them, and the connection is told.
  */
 export const WHOSE_SETTING: Readonly<Record<SettingKey, Whose>> = {
   toolset: 'connection',
@@ -54,7 +54,7 @@ export const WHOSE_SETTING: Readonly<Record<SettingKey, Whose>> = {
   notifySecret: 'hub',
 };
 
-/** One line about what a client was given and the hub decides otherwise. */
+/** One line about client settings that the hub overrides. */
 export function ignoredSettings(hub: Settings, given: Readonly<Partial<Record<SettingKey, string>>>): string[] {
   const ignored = SETTING_KEYS.filter((key) => {
     const text = given[key];

@@ -29,16 +29,16 @@ export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown'> {
   readonly log: EngineServices['log'];
 }
 
-/** The key that signs what goes through a client between two calls; the same over restarts. */
+/** The key that signs state held by a client between two calls; it survives restarts. */
 export function stateKeyIn(store: Store): Promise<string> {
   return store.ensureSetting('form-state-key', randomBytes(32).toString('base64url'));
 }
 
-/** All that the hub does over HTTP, put together: MCP, the API, the dashboard. */
+/** Everything the hub does over HTTP, put together: MCP, the API, the dashboard. */
 export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
   const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, log, slowDown } =
     options;
-  // Whoever comes over HTTP names the directory to work in: none of this machine's goes without saying.
+  // HTTP callers name the directory to work in: there is no default on this machine.
   const rules = engine.rulesFor({ settings, cwd: undefined });
   return serveHttp({
     settings,

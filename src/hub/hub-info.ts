@@ -3,9 +3,9 @@ import type { StoredLease } from '../schema/store.ts';
 
 const places = z.object({ free: z.number(), max: z.number() });
 
-/** What the lease of a hub tells the others. One of another version may tell less. */
+/** What a hub's lease tells the others. One of another version may tell less. */
 const hubInfo = z.object({
-  /** The name of its machine. */
+  /** Its host name. */
   host: z.string(),
   pid: z.number(),
   version: z.string(),

@@ -35,7 +35,7 @@ export interface RunningHub {
   /** Where it listens for HTTP. */
   readonly url: string;
   readonly socket: string;
-  /** Resolves when somebody who may do so asks the hub to stop, or its service manager to start it again. */
+  /** Resolves when an authorised client asks the hub to stop, or its service manager to restart it. */
   readonly stopRequested: Promise<'stop' | 'restart'>;
   /** Ends connections, sessions and processes. Idempotent. */
   close(): Promise<void>;
@@ -43,7 +43,7 @@ export interface RunningHub {
 
 const UNPROVEN = 'it cannot identify the process of this client, for example because it runs in another container';
 
-/** Everything the hub is made of. Throws `HubRunsAlready` if this state directory has one. */
+/** Everything the hub is made of. Throws `HubRunsAlready` if this state directory already has one. */
 export async function startHub(settings: Settings, context: HubContext): Promise<RunningHub> {
   const { version, argv, dashboardDir, ...host } = context;
   const startedAt = new Date().toISOString();
@@ -54,7 +54,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
   let requestStop: (how: 'stop' | 'restart') => void = () => undefined;
   const stopRequested = new Promise<'stop' | 'restart'>((resolve) => (requestStop = resolve));
 
-  // Undone in the reverse order, at the end or when a later part does not come up.
+  // Undone in reverse order, at the end or when a later part fails to start.
   const undo: (() => Promise<void>)[] = [];
   const closeAll = async (): Promise<void> => {
     for (const step of undo.splice(0).reverse())
@@ -90,7 +90,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     });
     const { engine } = hosted;
     undo.push(() => engine.close());
-    // A session that is taken up must not find its own process of the life before in its way.
+    // A session being resumed must not be blocked by its own process from before the restart.
     await hosted.sweep();
     await memory.restore(hosted);
     const runner = fleet?.runOrders(engine, host.log);
@@ -182,7 +182,7 @@ async function joinFleet({ store, by, journal }: HubMemory): Promise<Fleet | und
   return join({ store, by, journal });
 }
 
-/** Only where sessions can move are their transcripts mirrored. */
+/** Transcripts are mirrored only where sessions can move. */
 async function openMirrors(
   { sharedWorkspace }: Settings,
   host: HostContext,

@@ -22,7 +22,7 @@ export class HubRunsAlready extends Error {
 
 /** This process as the only hub of a state directory. */
 export interface HubInstance {
-  /** What both ends of the socket have to know. */
+  /** What both ends of the socket must know. */
   readonly secret: string;
   /** From now on clients find the hub. */
   announce(record: HubRecord): Promise<void>;
@@ -34,7 +34,7 @@ export async function becomeHub(stateDir: string): Promise<HubInstance> {
   const lock = await lockSession(path.join(stateDir, 'hub'), 'instance');
   if ('pid' in lock) throw new HubRunsAlready(lock.pid, readHubRecord(stateDir));
   try {
-    // Of a hub that was killed: it would send clients to a socket that nobody listens on.
+    // Left by a killed hub: it would send clients to a dead socket.
     await rm(hubRecordFile(stateDir), { force: true });
     const secret = await ownSecret(hubSecretFile(stateDir));
     return {
@@ -51,7 +51,7 @@ export async function becomeHub(stateDir: string): Promise<HubInstance> {
   }
 }
 
-/** Stays over restarts, so that clients that reconnect need not be told of another. */
+/** Survives restarts, so that reconnecting clients need no new one. */
 async function ownSecret(file: string): Promise<string> {
   try {
     return await readSecret(file);

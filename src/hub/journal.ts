@@ -16,7 +16,7 @@ import { knownOf } from './hub-info.ts';
 import { unfinishedOn } from './take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
-/** What nobody waits for is gathered for this long: each write costs a flush of the disk. */
+/** Changes that no one waits for are batched for this long: each write costs a disk flush. */
 const GATHER_MS = 25;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -25,15 +25,15 @@ const MOST_CHANGES = 500;
 
 export interface JournalOptions {
   readonly store: Store;
-  /** This life of this hub. */
+  /** This incarnation of this hub. */
   readonly by: HubRef;
   readonly now: () => number;
   readonly log: (level: 'warn' | 'error', line: string) => void;
-  /** Another life of this hub has begun: this one may write no more. */
+  /** A new incarnation of this hub has started: this one may no longer write. */
   readonly onFenced: () => void;
 }
 
-/** Whoever is told of these waits for them first. */
+/** Anyone reporting these waits for them first. */
 const GATHERED: ReadonlySet<EngineNotice['kind']> = new Set<EngineNotice['kind']>(['changed', 'event']);
 
 interface Waiting {
@@ -44,15 +44,15 @@ interface Waiting {
 }
 
 /**
- * Writes what happens in an engine to the store, in the order in which it happens. Whoever is about to tell somebody of
- * it waits for `stored` first, so that nothing is told that a crash could take back.
+ * Writes what happens in an engine to the store, in order. Anyone about to report it waits for `stored` first, so that
+ * nothing is reported that a crash could undo.
  */
 export class Journal implements SessionArchive {
   readonly #options: JournalOptions;
   readonly #changes = new WaitingChanges();
   /** Sessions whose rows are out of date. */
   readonly #touched = new Set<Session>();
-  /** A request that a rule refused at once was never opened for anybody. */
+  /** A request that a rule refused at once was never visible to anyone. */
   readonly #openRequests = new Set<string>();
   readonly #messages = new Set<string>();
   #engine: Engine | undefined;
@@ -64,7 +64,7 @@ export class Journal implements SessionArchive {
   #wakeEarly: () => void = () => undefined;
   #closed = false;
   #gathering: NodeJS.Timeout | undefined;
-  /** Somebody waits for what is not written yet, or it must not be lost. */
+  /** Someone is waiting for what is not written yet, or it must not be lost. */
   #isUrgent = false;
 
   constructor(options: JournalOptions) {
@@ -79,7 +79,7 @@ export class Journal implements SessionArchive {
 
   stored(): Promise<void> {
     if (this.#written >= this.#noticed) return Promise.resolve();
-    // While the store is away, a call is not kept waiting for it.
+    // While the store is unavailable, a call is not kept waiting for it.
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ upTo: this.#noticed, resolve, reject });
@@ -91,7 +91,7 @@ export class Journal implements SessionArchive {
     if (this.#failure) throw this.#failure;
   }
 
-  /** How many changes the store has not taken yet. */
+  /** How many changes the store has not accepted yet. */
   get waiting(): number {
     return this.#changes.length;
   }
@@ -117,7 +117,7 @@ export class Journal implements SessionArchive {
     };
   }
 
-  /** Of an earlier life of this hub, or of a hub that is gone; throws where it is not ours to have. */
+  /** From an earlier incarnation of this hub, or from a hub that is gone; throws if this hub may not have it. */
   async #claim(known: StoredSession): Promise<StoredSession> {
     const { store, by } = this.#options;
     const { id, runsOn, movable } = known;
@@ -143,7 +143,7 @@ export class Journal implements SessionArchive {
     return (await this.#options.store.sessions(query)).items;
   }
 
-  /** Ids of sessions that were at work or waited when this hub last stopped. */
+  /** Ids of sessions that were working or waiting when this hub last stopped. */
   async unfinished(): Promise<string[]> {
     return (await unfinishedOn(this.#options.store, this.#options.by.hub)).map(({ id }) => id);
   }
@@ -156,7 +156,9 @@ export class Journal implements SessionArchive {
     this.#add({ type: 'grant.close', sessionId, grantId: id, closed });
   }
 
-  /** The outcome of an order is stored with what it did, never one without the other. Resolves when it is. */
+  /**
+   * The outcome of an order is stored together with its effects, never one without the other. Resolves once both are.
+   */
   finished(...outcome: readonly Change[]): Promise<void> {
     this.#add(...outcome);
     return this.stored();
@@ -181,7 +183,7 @@ export class Journal implements SessionArchive {
   }
 
   #note(notice: EngineNotice): void {
-    // What is forgotten here is remembered there.
+    // What is dropped here stays in the store.
     if (notice.kind === 'tools' || notice.kind === 'forgotten') return;
     const { session } = notice;
     // Stored by the hub that it runs on.
@@ -232,7 +234,7 @@ export class Journal implements SessionArchive {
     clearTimeout(this.#gathering);
     this.#gathering = undefined;
     this.#isUrgent = true;
-    // What happens in the same breath goes into one transaction.
+    // Simultaneous changes go into one transaction.
     this.#writing ??= new Promise<void>((resolve) => setImmediate(resolve))
       .then(() => this.#writeAll())
       .catch((error: unknown) => this.#options.log('error', `journal: ${messageOf(error)}`))
@@ -255,7 +257,7 @@ export class Journal implements SessionArchive {
     }
   }
 
-  /** Rows first: an event of a session that nobody knows would be refused. */
+  /** Rows first: an event of an unknown session would be refused. */
   #take(): { changes: Change[]; upTo: number } {
     const rows = [...this.#touched].map((session): Change => ({
       type: 'session.put',
@@ -268,7 +270,7 @@ export class Journal implements SessionArchive {
     return { changes: [...rows, ...others], upTo };
   }
 
-  /** Until it is stored: a write whose answer was lost may simply be sent again. */
+  /** Until it is stored: a write whose response was lost can simply be resent. */
   async #writeSurely(changes: readonly Change[]): Promise<void> {
     const { store, by } = this.#options;
     for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
@@ -299,7 +301,7 @@ export class Journal implements SessionArchive {
       await store
         .write([change], by)
         .catch((error: unknown) => {
-          // The one before it was refused: it counts as dropped, or all that follow would be refused as well.
+          // The one before it was refused: it counts as dropped, or all that follow would be refused too.
           if (change.type !== 'event.append' || !isConflict(error, 'outOfStep')) throw error;
           return store.write([{ ...change, afterDropped: true }], by);
         })
@@ -307,7 +309,7 @@ export class Journal implements SessionArchive {
     }
   }
 
-  /** This life of the hub is over. */
+  /** This incarnation of the hub is over. */
   #end(conflict: StoreConflict): void {
     this.#fail(unavailable(conflict.message));
     this.#options.onFenced();
@@ -324,7 +326,7 @@ export class Journal implements SessionArchive {
     return changes.filter((change) => !taken.has(sessionOf(change) ?? ''));
   }
 
-  /** Gives up those of the sessions that another hub has taken over. */
+  /** Gives up the sessions that another hub has taken over. */
   async checkOwned(sessions: readonly Session[]): Promise<void> {
     for (const { id } of sessions) if (await this.#isTaken(id)) this.#giveUp(id);
   }
@@ -334,7 +336,10 @@ export class Journal implements SessionArchive {
     return row !== undefined && !isSameLife(row.runsOn, this.#options.by);
   }
 
-  /** Who waits for it to be stored waits in vain. Nobody knows who of those who wait that is: all have to look again. */
+  /**
+   * Those waiting for it to be stored wait in vain. It is unknown which of the waiters that is, so all have to look
+   * again.
+   */
   #giveUp(sessionId: string): void {
     const session = this.#engine?.find(sessionId);
     if (!session) return;

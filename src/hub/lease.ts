@@ -5,27 +5,27 @@ import type { HubRef } from '../schema/store.ts';
 import { StoreConflict, type StoreLeases } from '../store/contract.ts';
 
 export interface LeaseTimes {
-  /** After which others take over, by the store's clock. */
+  /** After this, others take over, by the store's clock. */
   readonly ttlMs: number;
   readonly renewMs: number;
-  /** For how long it counts as held after the last renewal. What runs has ended before anybody else may start it. */
+  /** How long it counts as held after the last renewal. Whatever runs has ended before anyone else may start it. */
   readonly heldMs: number;
 }
 
 export const LEASE_TIMES: LeaseTimes = { ttlMs: 15_000, renewMs: 2_000, heldMs: 6_000 };
 
-/** How soon a renewal that failed is tried again: a store that was away for seconds must not cost the lease. */
+/** How soon a failed renewal is retried: a store that was unavailable for seconds must not cost the lease. */
 const RETRY_MS = 500;
 
 export interface LeaseOptions {
   readonly store: Pick<StoreLeases, 'renewLease'>;
   readonly by: HubRef;
-  /** What other hubs need to know of this one. */
+  /** What other hubs need to know about this one. */
   readonly info: () => Record<string, unknown>;
   /** Whether any session could be taken over. */
   readonly isShared: boolean;
   readonly log: (level: 'debug' | 'warn', line: string) => void;
-  /** Another life of this hub has begun. */
+  /** A new incarnation of this hub has started. */
   readonly onFenced: () => void;
   readonly times?: LeaseTimes | undefined;
   /** Milliseconds that also pass while the machine sleeps or the process is stopped. */
@@ -33,11 +33,11 @@ export interface LeaseOptions {
 }
 
 export interface LeaseListener {
-  /** It is held for so long from now on. */
+  /** It is held for this long from now on. */
   onRenewed(heldForMs: number): void;
-  /** Others may take over what can move. */
+  /** Others may take over movable sessions. */
   onLost(): void;
-  /** Renewed after it was lost: find out what others have taken in the meantime, before anything is started again. */
+  /** Renewed after it was lost: find out what others have taken in the meantime before starting anything. */
   onRegained(): Promise<void>;
 }
 
@@ -45,8 +45,8 @@ export interface LeaseListener {
 export const uptime = (): number => os.uptime() * 1000;
 
 /**
- * This hub's right to the sessions that others could take over. It is renewed apart from all other work, and counts from
- * the beginning of the last renewal that succeeded: later than that the store may have taken it back.
+ * This hub's right to the sessions that others could take over. It is renewed independently of all other work, and
+ * counts from the start of the last successful renewal: after that the store may have given it to others.
  */
 export class Lease implements FleetLease {
   readonly #options: LeaseOptions;
@@ -77,13 +77,13 @@ export class Lease implements FleetLease {
   listen(listener: LeaseListener): void {
     this.#listener = listener;
     if (this.#isLost) listener.onLost();
-    // There is more to tell the others from here on.
+    // There is more to tell the others from now on.
     if (this.#renewing) return;
     clearTimeout(this.#timer);
     this.#schedule(0);
   }
 
-  /** No more renewals from here on; resolves when none is under way. */
+  /** No more renewals from now on; resolves when none is in progress. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -110,7 +110,7 @@ export class Lease implements FleetLease {
   /** Whether it was. */
   async #renew(begun: number): Promise<boolean> {
     const { store, by, info, log, onFenced } = this.#options;
-    // A process that was stopped for a while wakes here as well as anywhere else.
+    // A process that was stopped for a while may wake up here.
     if (!this.held) this.#lost();
     try {
       await store.renewLease(by, this.#times.ttlMs, info());

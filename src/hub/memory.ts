@@ -17,16 +17,16 @@ import { TakeOver } from './take-over.ts';
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_AT_ONCE = 200;
 const DAY_MS = 86_400_000;
-/** How long a stop waits for what is not stored yet. */
+/** How long shutdown waits for what is not stored yet. */
 const LAST_WRITE_MS = 3_000;
 
 export interface HubMemory {
   readonly store: Store;
-  /** This life of this hub. */
+  /** This incarnation of this hub. */
   readonly by: HubRef;
   readonly journal: Journal;
   readonly lease: Lease;
-  /** Takes up where the last life of this hub stopped. From now on all that happens is stored. */
+  /** Continues where the last incarnation of this hub stopped. From now on everything that happens is stored. */
   restore(hosted: Pick<HostedEngine, 'engine' | 'extendLease'>): Promise<void>;
   /** After the engine is closed. */
   close(): Promise<void>;
@@ -40,11 +40,11 @@ export interface MemoryOptions {
   readonly version: string;
   readonly now: () => number;
   readonly log: (level: 'debug' | 'warn' | 'error', line: string) => void;
-  /** Another life of this hub has begun: this one has to end. */
+  /** A new incarnation of this hub has started: this one must end. */
   readonly onFenced: () => void;
 }
 
-/** What the hub remembers: the store, its right to write, and what is written. */
+/** The hub's memory: the store, its right to write, and what is written. */
 export async function openMemory({ settings, version, now, log, onFenced }: MemoryOptions): Promise<HubMemory> {
   const store = await openStore({
     url: settings.store,
@@ -114,7 +114,9 @@ export async function openMemory({ settings, version, now, log, onFenced }: Memo
   };
 }
 
-/** The same after a restart. A store of our own has one hub; on a shared one each state directory of each machine is one. */
+/**
+ * Stable across restarts. A private store has one hub; on a shared one, each state directory of each machine is one.
+ */
 function hubId({ store, stateDir }: Pick<Settings, 'store' | 'stateDir'>): string {
   if (store === undefined) return 'local';
   const place = createHash('sha256').update(stateDir).digest('hex').slice(0, 8);

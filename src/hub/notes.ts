@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { COMPACT_STATUS } from '../mcp/views/status.ts';
 import { RESTING_TAGS, type FeedEntry, type StoredSession } from '../schema/store.ts';
 
-/** What somebody is told: where to look, never what was said or done. */
+/** Contents of a notification: where to look, never what was said or done. */
 export const note = z.object({
   /** The same however often it is sent. */
   id: z.string(),
@@ -18,10 +18,13 @@ export type Note = z.infer<typeof note>;
 
 const MOST_RESTS = 2_000;
 
-/** Sessions at rest whose rest has been told of, each with what tells it from the next one. The oldest are forgotten. */
+/**
+ * Idle sessions that have been reported, each with what distinguishes this rest from the next. The oldest are
+ * forgotten.
+ */
 export type KnownRests = Map<string, string>;
 
-/** What a change of the store gives to tell, if anything. */
+/** What a change in the store gives reason to report, if anything. */
 export function noteOf(
   entry: FeedEntry,
   session: StoredSession,
@@ -59,7 +62,7 @@ export function noteOf(
   };
 }
 
-/** A row may be stored again while it rests, and a turn may come and go between two looks. */
+/** A row may be stored again while the session rests, and a turn may start and end between two looks. */
 function restOf({ state: { tag }, totals }: StoredSession): string | undefined {
   if (!(RESTING_TAGS as readonly string[]).includes(tag)) return undefined;
   return [tag, totals['turns'], totals['costUsd']].join('/');

@@ -9,10 +9,10 @@ const LONGEST_REASON = 200;
 
 export type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string };
 
-/** Takes one note, or says why not. Never throws. */
+/** Delivers one notification, or says why not. Never throws. */
 export type NotifyTarget = (note: string, signal: AbortSignal) => Promise<Delivery>;
 
-/** A URL that is posted to, or a command that is run. */
+/** A URL to POST to, or a command to run. */
 export function notifyTarget(target: string, secret: string | undefined): NotifyTarget {
   return /^https?:/i.test(target) ? urlTarget(target, secret) : commandTarget(target);
 }
@@ -27,7 +27,7 @@ function urlTarget(url: string, secret: string | undefined): NotifyTarget {
     try {
       const response = await fetch(url, {
         method: 'POST',
-        // Whoever can redirect would get what was meant for the receiver.
+        // Anyone who can redirect would get what was meant for the receiver.
         redirect: 'manual',
         headers: {
           'content-type': 'application/json',
@@ -51,7 +51,7 @@ function commandTarget(command: string): NotifyTarget {
     new Promise((resolve) => {
       const ended = AbortSignal.any([signal, AbortSignal.timeout(COMMAND_PATIENCE_MS)]);
       if (ended.aborted) return resolve({ ok: false, why: 'the hub is stopping' });
-      // A group of its own, so that what it starts ends with it.
+      // Its own process group, so that what it starts ends with it.
       const isGroup = process.platform !== 'win32';
       const child = spawn(command, { shell: true, stdio: ['pipe', 'ignore', 'ignore'], detached: isGroup });
       const kill = (): void => {
@@ -73,7 +73,7 @@ function commandTarget(command: string): NotifyTarget {
           code === 0 ? { ok: true } : { ok: false, why: `it exited with ${killedBy ?? `exit code ${code ?? '?'}`}` },
         ),
       );
-      // A command that does not read its input may have gone before it is written.
+      // A command that does not read its input may have exited before it is written.
       child.stdin.on('error', () => undefined);
       child.stdin.end(note);
     });

@@ -30,7 +30,7 @@ export interface NotifierServices {
 const pendingNote = z.object({ note, since: z.number(), attempts: z.int() });
 type PendingNote = z.infer<typeof pendingNote>;
 
-/** What outlives the process. What was delivered and not yet stored is sent again, under the same id. */
+/** What outlives the process. Notifications delivered but not yet recorded are sent again, under the same id. */
 const remembered = z.object({
   position: z.int(),
   rests: z.array(z.tuple([z.string(), z.string()])),
@@ -44,8 +44,8 @@ interface Line {
 }
 
 /**
- * Tells somebody elsewhere that a request has opened or a session has come to rest. Reads the store's feed on its own, so it
- * blocks nobody; notes of one session go out in order, each until it is taken or a day has passed.
+ * Sends a notification when a request opens or a session becomes idle. Reads the store's feed independently, so it
+ * blocks nothing; notifications of one session are sent in order, each until it is accepted or a day has passed.
  */
 export class Notifier {
   readonly #services: NotifierServices;
@@ -59,14 +59,14 @@ export class Notifier {
   #isDirty = false;
   #reading: Promise<void> | undefined;
   readonly #sending = new Set<Promise<void>>();
-  /** What became of notes so far. */
+  /** Outcomes of notifications so far. */
   readonly counts = { delivered: 0, failed: 0, dropped: 0 };
 
   constructor(services: NotifierServices) {
     this.#services = services;
   }
 
-  /** From where the last life of this hub left off; the first one begins with what happens from now on. */
+  /** From where the last incarnation of this hub left off; the first one starts with what happens from now on. */
   async start(): Promise<void> {
     const { store } = this.#services;
     const stored = await store.setting(this.#key);
@@ -83,7 +83,7 @@ export class Notifier {
     return [...this.#lines.values()].reduce((sum, { notes }) => sum + notes.length, 0);
   }
 
-  /** Stops sending; what is pending is stored. Idempotent. */
+  /** Stops sending; pending ones are stored. Idempotent. */
   async close(): Promise<void> {
     this.#stop.abort();
     for (const { cancelRetry } of this.#lines.values()) cancelRetry?.();
@@ -106,7 +106,7 @@ export class Notifier {
           let hasNews = false;
           for (const entry of entries) hasNews = (await this.#take(entry)) || hasNews;
           this.#position = last;
-          // What gives nothing to tell may be read again.
+          // Entries that are not reported may be read again.
           if (hasNews || last - this.#storedPosition > POSITIONS_UNSTORED) this.#save();
           this.#deliver();
         }
@@ -117,12 +117,12 @@ export class Notifier {
     }
   }
 
-  /** Whether there is something new to remember. */
+  /** Whether there is something new to persist. */
   async #take(entry: FeedEntry): Promise<boolean> {
     if (entry.kind !== 'session' && entry.kind !== 'request') return false;
     const { store, hub, url, clock } = this.#services;
     const session = entry.kind === 'session' ? entry.row : await store.session(entry.row.sessionId);
-    // Each hub tells of its own sessions.
+    // Each hub reports its own sessions.
     if (session?.runsOn.hub !== hub.hub) return false;
     const now = clock.wallTime();
     const knownRest = this.#rests.get(session.id);
@@ -131,7 +131,7 @@ export class Notifier {
     return told !== undefined || this.#rests.get(session.id) !== knownRest;
   }
 
-  /** What rests already when notifications are switched on is no news. */
+  /** Sessions that are already idle when notifications are turned on are not news. */
   async #restsNow(): Promise<KnownRests> {
     const { store, hub, url } = this.#services;
     const rests: KnownRests = new Map();
@@ -217,7 +217,7 @@ export class Notifier {
 
   // ── what outlives the process ──────────────────────────────────────────────────────────────────────────────────
 
-  /** One write at a time; what changed meanwhile is in the next. */
+  /** One write at a time; changes made in the meantime go into the next. */
   #save(): void {
     this.#isDirty = true;
     this.#saving ??= this.#saveAll().finally(() => (this.#saving = undefined));

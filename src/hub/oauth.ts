@@ -12,7 +12,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const CLOCK_TOLERANCE_S = 30;
 const ANSWER_WITHIN_MS = 5_000;
 const MOST_BYTES = 256 * 1024;
-/** How long an issuer that could not be asked, or that has no such key, is left alone. */
+/** How long an issuer that could not be reached, or that has no such key, is not asked again. */
 const RETRY_AFTER_MS = 5_000;
 const DISCOVERED_FOR_MS = 3_600_000;
 
@@ -23,7 +23,10 @@ export interface OauthOptions {
   readonly now?: () => number;
 }
 
-/** The hub as an OAuth 2.1 resource server: takes access tokens of one issuer, made for it, with scopes that name roles. */
+/**
+ * The hub as an OAuth 2.1 resource server: accepts access tokens from one issuer, made for it, with scopes that name
+ * roles.
+ */
 export class OauthTokens implements AccessTokens {
   readonly #options: OauthOptions;
   readonly #now: () => number;
@@ -35,7 +38,7 @@ export class OauthTokens implements AccessTokens {
   }
 
   async verify(token: string): Promise<Authenticated | Refused> {
-    // An issuer whose tokens are opaque is not asked about each of them.
+    // An issuer with opaque tokens is not asked about each of them.
     if (token.split('.').length !== 3) return { refused: 'invalid' };
     let keys: JWTVerifyGetKey;
     try {
@@ -62,7 +65,7 @@ export class OauthTokens implements AccessTokens {
     }
   }
 
-  /** Where clients learn which issuer gives access tokens for the hub (RFC 9728), in both forms of the path. */
+  /** Where clients learn which issuer issues access tokens for the hub (RFC 9728), in both forms of the path. */
   routes(origin: () => string): Route[] {
     const { issuer } = this.#options;
     return ['', '/mcp'].map((suffix) => ({
@@ -89,7 +92,7 @@ export class OauthTokens implements AccessTokens {
     const keys = { found, until: this.#now() + DISCOVERED_FOR_MS };
     this.#keys = keys;
     found.catch(() => {
-      // Asked again soon, and not by every request meanwhile.
+      // Retried soon, but not by every request in the meantime.
       if (this.#keys === keys) this.#keys = { found, until: this.#now() + RETRY_AFTER_MS };
     });
     return found;
@@ -98,7 +101,7 @@ export class OauthTokens implements AccessTokens {
 
 const Metadata = z.looseObject({ issuer: z.string(), jwks_uri: z.url() });
 
-/** By the metadata of the authorization server, or that of OpenID Connect; whichever the issuer has. */
+/** From the metadata of the authorization server or of OpenID Connect, whichever the issuer has. */
 async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   const problems: string[] = [];
   for (const url of metadataUrls(issuer)) {
@@ -144,7 +147,7 @@ async function fetchJson(url: string): Promise<unknown> {
 const withoutRedirects = (url: string, init: RequestInit): Promise<Response> =>
   fetch(url, { ...init, redirect: 'error' });
 
-/** The token's own fault; all else is the issuer's or ours. */
+/** The token's own fault; everything else is the issuer's or ours. */
 function isOfToken(error: unknown): boolean {
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return false;
   return error instanceof errors.JOSEError;
@@ -159,7 +162,7 @@ function admitted(payload: JWTPayload): Authenticated | Refused {
   return { principal, credential: { kind: 'oauth', expiresAt: (exp + CLOCK_TOLERANCE_S) * 1000 } };
 }
 
-/** A subject may be anything; ids of principals stand in keys and queries. None can be called what another is hashed to. */
+/** A subject can be anything, while principal ids are used in keys and queries. No subject can equal another's hash. */
 export function subjectId(subject: string): string {
   return /^[\w.@-]{1,64}$/.test(subject) ? subject : `~${createHash('sha256').update(subject).digest('hex')}`;
 }

@@ -1,7 +1,7 @@
 import { IDEMPOTENCY_META_KEY, type CallOnce } from '../mcp/call-once.ts';
 import type { Once } from './once.ts';
 
-/** Carries a tool call out once for the key in its `_meta`. */
+/** Runs a tool call once per key in its `_meta`. */
 export function onceForTools(once: Once): CallOnce {
   return async ({ principal, key, tool, args }, run) => {
     const call = { keyName: IDEMPOTENCY_META_KEY, key, principal, operation: tool, path: 'tools/call', input: args };

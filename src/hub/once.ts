@@ -8,38 +8,38 @@ import { isUnderWay } from '../store/row-facts.ts';
 import { addedBy, newCommandId } from './command-id.ts';
 
 const LONGEST_KEY = 200;
-/** How long a repeat waits for what another hub carries out. */
+/** How long a repeat waits for a call that another hub is carrying out. */
 const PATIENCE_MS = 30_000;
 
-/** What is carried out here at once is in no session's queue, where a hub would take it up. */
+/** What is carried out here at once is in no session's queue, where a hub would pick it up. */
 const NO_SESSION = 'api';
 
 const STOPPED = 'The hub stopped while carrying this out. Check the session before you send it again.';
 
-/** A call as its key stands for it. */
+/** A call as identified by its key. */
 export interface KeyedCall {
   /** What the key is called where the caller set it. */
   readonly keyName: string;
   readonly key: string;
   readonly principal: string;
-  /** What is called, in words of the interface: another one with the same key is an error. */
+  /** What is called, in the interface's terms: a different call with the same key is an error. */
   readonly operation: string;
   readonly path: string;
-  /** What was sent: it may hold secrets, and only its digest is kept. */
+  /** What was sent: it may contain secrets, so only its digest is kept. */
   readonly input: unknown;
 }
 
 export interface OnceOptions {
   readonly store: Store;
-  /** This life of this hub. */
+  /** This incarnation of this hub. */
   readonly hub: HubRef;
   /** Time of day. */
   readonly now: () => number;
 }
 
 /**
- * A call with a key of its caller is carried out once: it is a command of the store, begun before and finished after. A
- * repeat gets the stored answer, an error too. One that was begun in a life of a hub that is over is never run again.
+ * A call with an idempotency key runs once: it is a stored command, started before and finished after. A repeat gets
+ * the stored answer, even an error. A call that was started by a past incarnation of a hub is never run again.
  */
 export class Once {
   readonly #options: OnceOptions;
@@ -50,7 +50,7 @@ export class Once {
     this.#options = options;
   }
 
-  /** `kept`: what of the answer is stored for repeats. */
+  /** `kept`: which part of the answer is stored for repeats. */
   async run<Answer extends object>(
     call: KeyedCall,
     carryOut: () => Promise<Answer>,
@@ -82,7 +82,7 @@ export class Once {
     }
     const answer = carryOut().then(async (one) => {
       await this.#finish(command.id, { status: 'done', at: now(), result: kept(one) }).catch((error: unknown) => {
-        // It took so long that this hub counted as gone, and somebody who repeated the call was told so.
+        // It took so long that this hub was considered gone, and a repeat was told so.
         throw error instanceof StoreConflict ? outcomeUnknown() : error;
       });
       return one;
@@ -95,7 +95,7 @@ export class Once {
     }
   }
 
-  /** The command that had this key before, if any. */
+  /** The command that already used this key, if any. */
   async #begin(command: Omit<StoredCommand, 'progress'>): Promise<StoredCommand | undefined> {
     const { store } = this.#options;
     const find = (): Promise<StoredCommand | undefined> => store.commandByKey(command.principal, command.key ?? '');
@@ -130,7 +130,7 @@ export class Once {
     throw outcomeUnknown();
   }
 
-  /** The command when it has ended, or when whoever began it can end it no more. */
+  /** The command once it has ended, or once the hub that started it can no longer end it. */
   async #settled(id: string): Promise<StoredCommand | undefined> {
     const { store } = this.#options;
     const deadline = performance.now() + PATIENCE_MS;
@@ -148,7 +148,7 @@ export class Once {
     }
   }
 
-  /** Whether the life of a hub that began it goes on. In this life it would be under way here. */
+  /** Whether the hub incarnation that started it is still alive. In this incarnation it would be in progress here. */
   async #lives(commandId: string): Promise<boolean> {
     const by = addedBy(commandId);
     if (by?.hub === this.#options.hub.hub) return false;

@@ -8,17 +8,17 @@ import { GROUP_PREFIX } from '../driver/process/run-groups.ts';
 /** Who is at the other end of the socket. */
 export type Peer =
   | { readonly kind: 'outside' }
-  /** Runs inside a session, known by its id or by other marks only. */
+  /** Runs inside a session, known by its id or only by other marks. */
   | { readonly kind: 'inside'; readonly session: string | undefined }
-  /** It does not hold its claim, or not as the process that it says it is. */
+  /** It does not hold its claim, or not as the process it says it is. */
   | { readonly kind: 'unproven' };
 
 const RUN_GROUP = new RegExp(`/${GROUP_PREFIX}-[0-9a-f]{8}-`);
 
 /**
- * Which process a client is, by the file that it holds open, and whether that one runs inside a session: by its own
- * marks, those of the processes above it, or its cgroup. What a client says about itself does not count, because an agent
- * can speak to the socket as well as the command can. Elsewhere than on Linux that is all there is.
+ * Which process a client is, determined by the file that it holds open, and whether it runs inside a session: by its
+ * own marks, those of its ancestors, or its cgroup. What a client says about itself does not count, because an agent
+ * can talk to the socket as well as the command can. On systems other than Linux, its own claim is all there is.
  */
 export async function peerOf(
   { pid }: { readonly pid?: number | undefined },
@@ -56,7 +56,7 @@ async function holds(pid: number, file: string): Promise<boolean> {
   }
 }
 
-/** One that gave up its parent and its environment is still in the cgroup of its session, where there is one. */
+/** A process that detached from its parent and environment is still in its session's cgroup, if there is one. */
 async function isInRunGroup(pid: number): Promise<boolean> {
   const text = await readFile(`/proc/${String(pid)}/cgroup`, 'utf8').catch(() => '');
   return RUN_GROUP.test(text);

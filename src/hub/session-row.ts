@@ -9,7 +9,7 @@ import type { SessionState, TotalsRecord } from '../schema/records.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { HubRef, RequestOutcome, StoredRequest, StoredSession } from '../schema/store.ts';
 
-/** A session as the store keeps it. */
+/** A session in the form in which it is stored. */
 export function sessionRow(session: Session, runsOn: HubRef): StoredSession {
   const options = withoutSecrets(session.options);
   const { topic, totals } = session;
@@ -21,7 +21,7 @@ export function sessionRow(session: Session, runsOn: HubRef): StoredSession {
     ...(title !== '' && { title: withoutNul(title) }),
     cwd: withoutNul(options.cwd ?? ''),
     options: asJson(options),
-    // Those that nobody has brought since the last restart are still needed.
+    // Those not provided again since the last restart are still needed.
     secretNames: [...new Set([...secretNamesOf(session.options), ...session.missing.filter(isSecretName)])],
     workspace: workspaceRow(session),
     totals: asJson(costs),
@@ -71,7 +71,7 @@ function workspaceRow({ worktree }: Session): StoredSession['workspace'] {
   return { type: 'worktree', path, branch, base };
 }
 
-/** What is never stored: whoever continues the session after a restart has to bring it again. */
+/** Never stored: whoever continues the session after a restart must provide it again. */
 function withoutSecrets({
   env: _,
   mcpServers: _servers,
@@ -87,7 +87,7 @@ function isSecretName(name: string): boolean {
   return name.startsWith('env.') || ['mcpServers', 'settings', 'agents'].includes(name);
 }
 
-/** A request with all that is needed to show and to answer it, whichever process asked. */
+/** A request with everything needed to show and answer it, whichever process asked. */
 export function requestRow(sessionId: string, request: OpenRequest): Omit<StoredRequest, 'outcome'> {
   const { withdrawn: _, ...ask } = request.ask;
   const { plan, said, cwd, edit, target, own } = request;
@@ -112,7 +112,7 @@ export function outcomeRow(request: OpenRequest, { decision, source, by }: Outco
   };
 }
 
-/** What is left out in JSON is left out here too. */
+/** Values omitted in JSON are omitted here too. */
 function asJson(value: object): Record<string, unknown> {
   return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
 }

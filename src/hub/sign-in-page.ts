@@ -7,7 +7,7 @@ const NAME = /^hub-open-[0-9a-f]{64}\.html$/;
 
 /**
  * A page that leads to the dashboard with the code of a sign-in. The browser is given its path: the link itself would
- * stand in the arguments of a process, which every user of the machine can read.
+ * appear in a process's arguments, which every user of the machine can read.
  */
 export async function writeSignInPage(stateDir: string, link: string, code: string): Promise<string> {
   const file = pageFile(stateDir, hashOfCode(code));
@@ -20,18 +20,18 @@ export async function writeSignInPage(stateDir: string, link: string, code: stri
   return file;
 }
 
-/** The one for this code; nothing where there is none. */
+/** The page for this code; does nothing if there is none. */
 export async function removeSignInPage(stateDir: string, hash: string): Promise<void> {
   await rm(pageFile(stateDir, hash), { force: true });
 }
 
-/** Those of a hub that is gone: their codes are of no use any more. */
+/** Those of a hub that is gone: their codes are no longer valid. */
 export async function removeSignInPages(stateDir: string): Promise<void> {
   const names = (await readdir(stateDir)).filter((name) => NAME.test(name));
   await Promise.all(names.map((name) => rm(path.join(stateDir, name), { force: true })));
 }
 
-/** Codes are looked up by their hash, so that how long it takes says nothing about them. */
+/** Codes are looked up by their hash, so that timing reveals nothing about them. */
 export function hashOfCode(code: string): string {
   return createHash('sha256').update(code).digest('hex');
 }

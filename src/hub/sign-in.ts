@@ -3,17 +3,17 @@ import { hashOfCode } from './sign-in-page.ts';
 
 /** A link is opened right away or not at all. */
 const LIFETIME_MS = 2 * 60_000;
-/** Whoever asks for more has lost the earlier ones. */
+/** Anyone asking for more has lost the earlier ones. */
 const MOST_CODES = 100;
 
-/** Codes in the links of `hub open`: each is good for one sign-in as admin, for two minutes, in this process only. */
+/** Codes in the links of `hub open`: each is valid for one sign-in as admin, for two minutes, in this process only. */
 export class SignInCodes {
   readonly #now: () => number;
   /** Hash of a code, and when it expires; oldest first. */
   readonly #codes = new Map<string, number>();
   readonly #onGone: (hash: string) => void;
 
-  /** `onGone` is told of each code that was used or will never be. */
+  /** `onGone` is called for each code that was used or never will be. */
   constructor(now: () => number = Date.now, onGone: (hash: string) => void = () => undefined) {
     this.#now = now;
     this.#onGone = onGone;

@@ -1,12 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** Well below what the hub may take, so that there is time to collect what piled up. */
+/** Well below the hub's memory target, so that there is time to collect what piled up. */
 const SMALL_ENOUGH_BYTES = 110 * 1024 * 1024;
 const LOOK_EVERY_MS = 250;
 
 /**
- * The hub runs for weeks beside everything else on the machine, and what it does is short-lived: V8 would let several times
- * of what is alive pile up before it collects. Collecting often costs time, so it is asked to only where memory has grown.
+ * The hub runs for weeks next to everything else on the machine, and its objects are short-lived: V8 would let several
+ * times the live size pile up before it collects. Collecting often costs time, so it is requested only where memory has
+ * grown.
  */
 export function keepHeapSmall(): void {
   let collectsOften = false;

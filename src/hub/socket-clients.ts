@@ -23,7 +23,7 @@ interface SocketClientsOptions {
   readonly once?: CallOnce;
 }
 
-/** Clients of this user that are passed through to the hub, each under its own rules. */
+/** Clients of this user that are attached to the hub, each under its own rules. */
 export class SocketClients {
   readonly #options: SocketClientsOptions;
   readonly #states: ReturnType<typeof createCallStates>;

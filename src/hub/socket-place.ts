@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 
-/** What `sun_path` holds on macOS; Linux has four bytes more. */
+/** Size of `sun_path` on macOS; Linux has four bytes more. */
 const MAX_SOCKET_BYTES = 103;
 
 export interface SocketHost {
@@ -13,7 +13,7 @@ export interface SocketHost {
   readonly uid: number | undefined;
 }
 
-/** Where the hub of this state directory listens: beside its files, or where the path is short enough. */
+/** Where the hub of this state directory listens: next to its files, or where the path is short enough. */
 export function socketPath({ stateDir, temporaryDir, platform, uid }: SocketHost): string {
   const name = createHash('sha256').update(stateDir).digest('hex').slice(0, 16);
   if (platform === 'win32') return `\\\\.\\pipe\\claude-code-mcp-${name}`;
@@ -24,7 +24,7 @@ export function socketPath({ stateDir, temporaryDir, platform, uid }: SocketHost
   return Buffer.byteLength(short) <= MAX_SOCKET_BYTES ? short : path.join('/tmp', directory, 'hub.sock');
 }
 
-/** A directory that only this user can enter. In a shared one somebody else may have made it before. */
+/** A directory that only this user can enter. In a shared location someone else may have created it first. */
 export async function makePrivateDirectory(socket: string, { platform, uid }: SocketHost): Promise<void> {
   if (platform === 'win32') return;
   const directory = path.dirname(socket);

@@ -12,17 +12,17 @@ import {
 } from '../transports/attach/protocol.ts';
 import { parseHubRequest } from './attach-schema.ts';
 
-/** Whoever has not said by then what it wants is no client. */
+/** A connection that has not said what it wants by then is not a client. */
 const HANDSHAKE_MS = 5_000;
-/** Connections that have proved nothing yet. */
+/** Connections that have not proved anything yet. */
 const MAX_STRANGERS = 64;
 
 export interface SocketServerOptions {
-  /** Path of a socket in a directory of the user's own, or the name of a pipe. */
+  /** Path of a socket in the user's own directory, or the name of a pipe. */
   readonly path: string;
   readonly secret: string;
   readonly isPipe: boolean;
-  /** What is answered, and what becomes of the connection afterwards. `nonce`: what the client's claim is named after. */
+  /** The response, and what happens to the connection afterwards. `nonce`: what the client's claim is named after. */
   readonly answer: (request: HubRequest, nonce: string) => SocketAnswer | Promise<SocketAnswer>;
   readonly log: (level: 'debug' | 'warn', line: string) => void;
 }
@@ -38,7 +38,7 @@ export interface SocketServer {
   close(): Promise<void>;
 }
 
-/** The hub's end of the local socket: nobody gets further than the greeting without the secret. */
+/** The hub's end of the local socket: no one gets past the greeting without the secret. */
 export async function listenOnSocket(options: SocketServerOptions): Promise<SocketServer> {
   const sockets = new Set<Socket>();
   let strangers = 0;
@@ -58,7 +58,7 @@ export async function listenOnSocket(options: SocketServerOptions): Promise<Sock
       })
       .finally(() => strangers--);
   });
-  // What a killed hub left; this process holds the lock of the state directory.
+  // Left by a killed hub; this process holds the lock of the state directory.
   if (!options.isPipe) await rm(options.path, { force: true });
   await listen(server, options.path);
   server.on('error', (error) => options.log('warn', `socket: ${error.message}`));
@@ -66,7 +66,7 @@ export async function listenOnSocket(options: SocketServerOptions): Promise<Sock
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const socket of sockets) socket.end();
-      // One that does not read must not hold up the end.
+      // A client that does not read must not delay shutdown.
       setTimeout(() => sockets.forEach((socket) => socket.destroy()), 500).unref();
       await closed;
     },

@@ -13,7 +13,7 @@ export interface TakeOverOptions {
 
 const AT_WORK = ['starting', 'running', 'waiting', 'interrupting'] as const;
 
-/** Sessions of a hub that were at work or waiting when it was last heard of. */
+/** Sessions of a hub that were working or waiting when it was last heard from. */
 export async function unfinishedOn(store: Store, hub: string): Promise<StoredSession[]> {
   const sessions: StoredSession[] = [];
   let after: string | undefined;
@@ -26,12 +26,12 @@ export async function unfinishedOn(store: Store, hub: string): Promise<StoredSes
 }
 
 /**
- * Takes up what hubs that are gone left unfinished. What was at rest stays where it is until somebody asks for it. Each
+ * Takes over what hubs that are gone left unfinished. Idle sessions stay where they are until they are requested. Every
  * hub tries; the store gives a session to one of them.
  */
 export class TakeOver {
   readonly #options: TakeOverOptions;
-  /** By hub, the lease that it let expire: nothing is left there for this hub until it has been heard of again. */
+  /** By hub, the lease that it let expire: nothing is left there for this hub until that hub is heard from again. */
   readonly #done = new Map<string, string>();
   #running: Promise<void> | undefined;
 
@@ -39,7 +39,7 @@ export class TakeOver {
     this.#options = options;
   }
 
-  /** One look at all hubs; calls that come while it goes on join it. Never rejects. */
+  /** One look at all hubs; concurrent calls join it. Never rejects. */
   look(): Promise<void> {
     this.#running ??= this.#look()
       .catch((error: unknown) => this.#options.log('debug', `take-over: ${messageOf(error)}`))
@@ -72,7 +72,7 @@ export class TakeOver {
         await engine.recall(row.id);
         log('warn', `session ${row.id} was taken over from ${knownOf(hub, info).host}, which stopped responding`);
       } catch (error) {
-        // Another hub was faster, or the store is away: whichever it was, the next look shows it.
+        // Another hub was faster, or the store is unavailable: the next look will tell.
         log('debug', `session ${row.id}: ${messageOf(error)}`);
         isDone = false;
       }

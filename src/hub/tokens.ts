@@ -4,7 +4,7 @@ import type { StoredToken } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import type { Role } from '../engine/principal.ts';
 
-/** Recognised by people and by scanners that look for leaked secrets. */
+/** Recognisable to people and to scanners for leaked secrets. */
 export const TOKEN_PREFIX = 'ccmcp_';
 const TOKEN_SHAPE = /^ccmcp_[A-Za-z0-9_-]{43}$/;
 const SECRET_BYTES = 32;
@@ -21,7 +21,7 @@ export interface NewToken {
 /** A token as it may be shown: without its hash. */
 export type ShownToken = Omit<StoredToken, 'hash'>;
 
-/** Credentials of programs. Each is shown once, when it is made; the store has its SHA-256. */
+/** Credentials for programs. Each is shown once, when it is created; the store has its SHA-256. */
 export class Tokens {
   readonly #store: Pick<Store, 'token' | 'tokenByHash' | 'tokens' | 'write'>;
   readonly #now: () => number;
@@ -51,13 +51,13 @@ export class Tokens {
     return { token, row: shown(row) };
   }
 
-  /** Newest first, sign-ins of browsers too. */
+  /** Newest first, including browser sign-ins. */
   async list(): Promise<ShownToken[]> {
     const rows = await this.#store.tokens();
     return rows.map(shown).sort((one, other) => other.createdAt - one.createdAt);
   }
 
-  /** By id, or by a name that only one valid token has. Idempotent. Revokes what was signed in with it too. */
+  /** By id, or by a name that only one valid token has. Idempotent. Also revokes sign-ins made with it. */
   async revoke(idOrName: string): Promise<ShownToken> {
     const rows = await this.#store.tokens();
     const row = rows.find(({ id }) => id === idOrName) ?? theOneNamed(idOrName, rows);
@@ -78,7 +78,7 @@ export class Tokens {
 
   // ── browsers ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Signs a browser in; `from` is the token that was used for it, if any. */
+  /** Signs a browser in; `from` is the token used for it, if any. */
   async createSignIn(
     { name, role, attended, expiresAt }: NewToken & { expiresAt: number },
     from: string | undefined,
@@ -99,7 +99,7 @@ export class Tokens {
     return { cookie, key, row };
   }
 
-  /** Neither half opens anything without the other. */
+  /** Neither half is of any use without the other. */
   async verifySignIn(cookie: string, key: string): Promise<StoredToken | undefined> {
     const row = await this.#byHash(signInHash(cookie, key));
     if (row?.kind !== 'sign-in') return undefined;

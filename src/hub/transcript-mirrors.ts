@@ -17,7 +17,7 @@ const LONGEST_RETRY_MS = 30_000;
 
 export interface MirrorsOptions {
   readonly store: StoreTranscripts;
-  /** This life of this hub. */
+  /** This incarnation of this hub. */
   readonly by: HubRef;
   readonly configDir: string;
   /** Resolves when the rows of all sessions are stored: without its row, nothing of a session is. */
@@ -28,7 +28,7 @@ export interface MirrorsOptions {
 /** Transcripts of sessions that can move, in the store that all hubs share. */
 export class StoredTranscripts implements TranscriptMirrors {
   readonly #options: MirrorsOptions;
-  /** How far the files of a session are known to be in the store. */
+  /** How far a session's files are known to be in the store. */
   readonly #progress = new WeakMap<MirroredSession, Progress>();
 
   constructor(options: MirrorsOptions) {
@@ -38,7 +38,7 @@ export class StoredTranscripts implements TranscriptMirrors {
   async fetch({ id }: MirroredSession, cwd: string): Promise<boolean> {
     const { store, configDir, log } = this.#options;
     const shared = await store.transcript({ sessionId: id });
-    // Nothing was ever mirrored: whatever there is, is here.
+    // Nothing was ever mirrored: everything there is, is here.
     if (!shared) return false;
     const [conversation] = await partFiles(configDir, id);
     const own = new Set((conversation ? await readPart(conversation) : []).map(({ uuid }) => uuid));
@@ -65,7 +65,7 @@ class Progress {
   readonly checked = new Map<string | undefined, number>();
   /** Those stored since. */
   readonly fresh = new Map<string | undefined, Set<string>>();
-  /** Parts of which the SDK has dropped something. Lines without a uuid are not missed by comparing. */
+  /** Parts from which the SDK has dropped something. Comparing does not notice missing lines without a uuid. */
   readonly suspect = new Set<string | undefined>();
 }
 
@@ -87,7 +87,7 @@ class StoreMirror implements TranscriptMirror {
 
   async append(part: MirroredPart, entries: readonly MirroredEntry[]): Promise<void> {
     const { store, by, stored } = this.#options;
-    // What follows a gap is of no use: the part is stored from the file again, which has these entries as well.
+    // Entries after a gap are useless: the part is stored from the file again, which contains these entries too.
     if (this.#progress.suspect.has(part.subpath)) return this.#repair(part.subpath);
     const lines = [...entries];
     try {
@@ -125,12 +125,12 @@ class StoreMirror implements TranscriptMirror {
       this.#isWhole = true;
     } catch (error) {
       this.#broken(messageOf(error));
-      // Whoever has the session now has its transcript as well.
+      // Whoever has the session now also has its transcript.
       if (!(error instanceof StoreConflict)) this.#tryAgain(retryMs);
     }
   }
 
-  /** Stores what the file has and the store has not. */
+  /** Stores what the file has and the store lacks. */
   async #complete(part: PartFile): Promise<void> {
     const { checked, fresh, suspect } = this.#progress;
     const { file, subpath } = part;

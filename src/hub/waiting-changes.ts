@@ -2,12 +2,13 @@ import { sizeOf } from '../engine/size-of.ts';
 import type { Session } from '../engine/session.ts';
 import type { Change, StoredEvent } from '../schema/store.ts';
 
-/** Looked through for what is not needed any more from here on, and again whenever what was left has doubled. */
+/** Searched for changes that are no longer needed from here on, and again whenever the remainder has doubled. */
 const FIRST_LOOK = { count: 2_000, bytes: 16_000_000 };
 
 /**
- * What the store has not taken yet, in order. However long the store is away, no more events wait for it than a session
- * itself still has, which are those that the store would keep; requests, decisions and results all wait.
+ * Changes that the store has not accepted yet, in order. However long the store is unavailable, no more events are
+ * queued than the session itself still has, which are the ones the store would keep; requests, decisions and results
+ * are all queued.
  */
 export class WaitingChanges {
   #changes: Change[] = [];
@@ -31,7 +32,7 @@ export class WaitingChanges {
     if (this.#changes.length > this.#lookAt.count || this.#bytes > this.#lookAt.bytes) this.#dropForgotten();
   }
 
-  /** The oldest, at most so many. */
+  /** The oldest, at most this many. */
   take(limit: number): Change[] {
     const taken = this.#changes.splice(0, limit);
     if (this.#changes.length === 0) {

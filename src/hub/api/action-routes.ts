@@ -35,7 +35,7 @@ const LONG_BODY = 4 * 1024 * 1024;
 
 const AWAITS = { description: 'A person must approve it first; it runs once the request is allowed.' };
 
-/** What is done to sessions. */
+/** Routes that change sessions. */
 export function actionRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
   const turned = async (call: ApiCall<unknown, unknown>, status: number, session: Session): Promise<RouteResponse> => {
     const { context, principal } = call;
@@ -212,7 +212,7 @@ async function reply({ context, principal, params }: ApiCall<unknown, unknown>, 
   });
 }
 
-/** Something that a person may have to allow first: the call does not wait for that. */
+/** Something that may need a person's approval first: the call does not wait for it. */
 async function acting<Body>(
   { context, principal, params }: ApiCall<unknown, Body>,
   act: (client: EngineClient, id: string) => Promise<object>,

@@ -19,7 +19,7 @@ import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, mayOf, READERS } from './rights.ts';
 import { iso, tokenView } from './views.ts';
 
-/** Who calls, what was done, and who else may come in. */
+/** Who is calling, what was done, and who else has access. */
 export function adminRoutes(): ApiRoute[] {
   return [
     defineRoute({
@@ -126,7 +126,7 @@ export function adminRoutes(): ApiRoute[] {
   ];
 }
 
-/** Where a page ended: its last entry's time, and how many entries of that time it had. */
+/** Where a page ended: the time of its last entry, and how many entries with that time it had. */
 function toCursor(page: readonly AuditEntry[], before: Place | undefined): string {
   const time = page.at(-1)?.time ?? '';
   const earlier = before?.time === time ? before.skip : 0;

@@ -6,15 +6,15 @@ import type { Principal } from '../../engine/principal.ts';
 import type { Once } from '../once.ts';
 import type { Tokens } from '../tokens.ts';
 
-/** What the routes of the API need of the hub. What is read comes from the store, what is changed goes through a client. */
+/** What the API routes need from the hub. Reads come from the store, changes go through a client. */
 export interface ApiContext {
   readonly store: Store;
-  /** This life of this hub. */
+  /** This incarnation of this hub. */
   readonly hub: HubRef;
   readonly version: string;
   readonly settings: Pick<Settings, 'approvals' | 'auditLog' | 'allowSensitiveSessionDetails'>;
   readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
-  /** Carries out what has a key once. */
+  /** Runs each idempotency key once. */
   readonly once: Once;
   /** The engine as this principal may use it. */
   clientFor(principal: Principal): EngineClient;
@@ -22,8 +22,8 @@ export interface ApiContext {
   stored(): Promise<void>;
   /** Time of day. */
   now(): number;
-  /** Told of every call, for whoever measures. */
+  /** Called for every request, for metrics. */
   served?(method: string, route: string, status: number, seconds: number): void;
-  /** Failures that nobody foresaw, for the log. */
+  /** Unexpected failures, for the log. */
   report(error: unknown): void;
 }

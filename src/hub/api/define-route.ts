@@ -18,17 +18,17 @@ export interface ApiCall<Query, Body> {
   readonly signal: AbortSignal;
 }
 
-/** A route as it is served and as the OpenAPI document tells of it. */
+/** A route as it is served and as it appears in the OpenAPI document. */
 export interface ApiRoute {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
-  /** Names the operation for clients that are made from the document. */
+  /** Names the operation for clients generated from the document. */
   readonly operation: string;
   readonly summary: string;
   readonly roles: readonly Role[];
   readonly query: z.ZodObject | undefined;
   readonly body: z.ZodObject | undefined;
-  /** What it answers, by status; errors that any route may answer are left out. */
+  /** Its responses by status; errors common to all routes are omitted. */
   readonly answers: Readonly<Record<number, ApiAnswer>>;
   /** How a repeat with the same `Idempotency-Key` is answered. */
   readonly repeat: 'same-answer' | 'refused';
@@ -61,7 +61,7 @@ export function defineRoute<Query extends z.ZodObject = Nothing, Body extends z.
   return { query: undefined, body: undefined, repeat: 'same-answer', ...definition };
 }
 
-/** The routes as the HTTP server takes them: parsed once here, writes carried out once for each idempotency key. */
+/** The routes in the form the HTTP server expects: parsed once here, writes run once per idempotency key. */
 export function served(routes: readonly ApiRoute[], context: ApiContext): Route[] {
   return routes.map((route) => ({
     method: route.method,
@@ -72,7 +72,7 @@ export function served(routes: readonly ApiRoute[], context: ApiContext): Route[
   }));
 }
 
-/** A stream is measured until it begins. */
+/** A stream is measured until it starts. */
 async function measured(
   { method, path }: ApiRoute,
   context: ApiContext,
@@ -110,7 +110,7 @@ async function handle(route: ApiRoute, request: RouteRequest, context: ApiContex
   return key === undefined ? write() : onceFor(context.once, route, request, String(key), write);
 }
 
-/** Every call that changes something, as the tools' calls are. */
+/** Every call that changes something, like the tools' calls. */
 function audit(
   { operation }: ApiRoute,
   { principal, params }: RouteRequest,

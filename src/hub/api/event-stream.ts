@@ -8,15 +8,15 @@ import { sees } from './rights.ts';
 import { eventView, requestView, sessionView, type ViewContext } from './views.ts';
 
 const PAGE = 100;
-/** Whoever is further behind loads what it shows again: that is less than a replay of everything. */
+/** Readers further behind reload what they show: that is less than replaying everything. */
 const FURTHEST_BEHIND = 10_000;
-/** Positions of others' rows after which a reader is told where it stands, so that it can read on from there. */
+/** Number of other principals' rows after which a reader is sent its position, so that it can resume from there. */
 const SILENT_POSITIONS = 1_000;
 const MOST_SESSIONS = 2_000;
 const MOST_VIEWS = 4;
-/** Pages of those who keep up, which is mostly the last one. */
+/** Pages for readers that keep up, mostly the last one. */
 const MOST_PAGES = 4;
-/** A reader that has stalled holds on to one of these. */
+/** A stalled reader holds on to one of these. */
 const PART_BYTES = 64 * 1024;
 
 export interface StreamRequest {
@@ -32,7 +32,7 @@ export interface StreamSource {
   readonly tail: FeedTail;
   readonly sessions: KnownSessions;
   readonly frames: SentFrames;
-  /** Names this memory: another one has other positions. */
+  /** Identifies this store: a different one has different positions. */
   storeId(): Promise<string>;
 }
 
@@ -48,7 +48,7 @@ function seenBy({ principal: { id, role } }: ViewContext): string {
   return `${role} ${id}`;
 }
 
-/** Tells one reader everything it may see, from where it left off, at the pace at which it reads. */
+/** Sends one reader everything it may see, from where it left off, at the pace at which it reads. */
 export async function streamFeed(source: StreamSource, request: StreamRequest, stream: EventStream): Promise<void> {
   const { tail } = source;
   const { newest, leave } = await tail.enter();
@@ -121,13 +121,13 @@ async function frameFor(
   }
 }
 
-/** Rows as they are sent: made once for all who see the same, while the tail has them. */
+/** Rows in the form in which they are sent: serialised once for all who see the same, while the tail has them. */
 export class SentFrames {
   readonly #made = new WeakMap<FeedEntry, Map<string, Buffer>>();
-  /** The latest: most readers are told the same at the same time. */
+  /** The latest: most readers are sent the same at the same time. */
   readonly #pages = new Map<string, Promise<readonly Part[]>>();
 
-  /** What a reader is told of these rows, in as few pieces as possible: each costs a write for each reader. */
+  /** What a reader is sent for these rows, in as few pieces as possible: each costs one write per reader. */
   page(entries: readonly FeedEntry[], request: StreamRequest, source: StreamSource): Promise<readonly Part[]> {
     const { view, session, events, eventsOf } = request;
     const rows = [entries[0]?.seq, entries.at(-1)?.seq, entries.length];
@@ -141,13 +141,13 @@ export class SentFrames {
     return made;
   }
 
-  /** `seenBy`: tells apart those to whom it looks different. */
+  /** `seenBy`: distinguishes readers that see different things. */
   async of(entry: FeedEntry, seenBy: string, make: () => Buffer | Promise<Buffer>): Promise<Buffer> {
     const made = this.#made.get(entry) ?? new Map<string, Buffer>();
     const known = made.get(seenBy);
     if (known) return known;
     const frame = await make();
-    // Each takes memory: where readers differ, each has its own made.
+    // Each takes memory: where readers differ, each has its own.
     if (made.size < MOST_VIEWS) this.#made.set(entry, made.set(seenBy, frame));
     return frame;
   }
@@ -179,7 +179,7 @@ async function partsOf(
   return parts;
 }
 
-/** Sessions that the stream has come across: whose they are does not change. */
+/** Sessions that the stream has come across: their owners do not change. */
 export class KnownSessions {
   readonly #store: Pick<Store, 'session'>;
   readonly #known = new Map<string, StoredSession>();

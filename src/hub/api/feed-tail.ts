@@ -13,8 +13,8 @@ interface Held {
 }
 
 /**
- * The end of the store's feed, read once for all who follow it. Whoever keeps up reads from memory, whoever falls behind
- * reads from the store, each at its own pace: nobody waits for anybody, and nothing is queued for anybody.
+ * The end of the store's feed, read once for all followers. Readers that keep up read from memory, those that fall
+ * behind read from the store at their own pace: no one waits for anyone, and nothing is queued.
  */
 export class FeedTail {
   readonly #store: Pick<Store, 'feed' | 'subscribe'>;
@@ -22,7 +22,7 @@ export class FeedTail {
   readonly #waiting = new Set<() => void>();
   #held: Held[] = [];
   #bytes = 0;
-  /** What is held is everything after this position. */
+  /** Everything after this position is held. */
   #from = 0;
   #last = 0;
   #readers = 0;
@@ -38,7 +38,7 @@ export class FeedTail {
     return this.#readers;
   }
 
-  /** Follows the feed while there is a reader. Returns the newest position and how to leave. */
+  /** Follows the feed while there is a reader. Returns the newest position and a function to leave. */
   async enter(): Promise<{ newest: number; leave: () => void }> {
     this.#readers++;
     const leave = (): void => {
@@ -60,7 +60,7 @@ export class FeedTail {
     return (await this.#store.feed({ after: Number.MAX_SAFE_INTEGER, limit: 1 })).last;
   }
 
-  /** What comes after a position; no entries when there is nothing yet. */
+  /** What comes after a position; empty if there is nothing yet. */
   async read(after: number, limit: number): Promise<FeedPage> {
     if (after < this.#from) return this.#store.feed({ after, limit });
     const first = this.#indexAfter(after);
@@ -71,7 +71,7 @@ export class FeedTail {
     };
   }
 
-  /** Of the first entry after this position; they are in order. */
+  /** Index of the first entry after this position; they are in order. */
   #indexAfter(position: number): number {
     let low = 0;
     let high = this.#held.length;

@@ -8,7 +8,7 @@ interface Answer {
   readonly json?: unknown;
 }
 
-/** Carries a write out once for its `Idempotency-Key`. */
+/** Runs a write once per `Idempotency-Key`. */
 export async function onceFor(
   once: Once,
   { operation, repeat }: ApiRoute,
@@ -27,7 +27,7 @@ export async function onceFor(
   return answer;
 }
 
-/** Only JSON answers are kept; a write gives no other. */
+/** Only JSON responses are kept; a write returns nothing else. */
 function plain(response: RouteResponse): Answer {
   if (!('status' in response)) throw new TypeError('A write cannot return a stream.');
   return { status: response.status, ...('json' in response && { json: response.json }) };

@@ -19,7 +19,7 @@ import { EVERY_ROLE } from './rights.ts';
 
 type Json = Record<string, unknown>;
 
-/** Errors that any route may answer. */
+/** Errors that any route may return. */
 const ERRORS: Readonly<Record<string, string>> = {
   400: 'The call is invalid; the message says why.',
   401: 'No valid credential.',
@@ -44,7 +44,7 @@ const AUTHENTICATION = {
   },
 };
 
-/** What several answers hold is told once, under this name. */
+/** Schemas used by several responses are defined once, under this name. */
 const NAMED: Readonly<Record<string, z.ZodType>> = {
   Error: apiError,
   Event: apiEvent,
@@ -142,7 +142,7 @@ function queryParameters(query: z.ZodObject | undefined): Json[] {
     name,
     in: 'query',
     required: required.includes(name),
-    // A number that is read from text has no type of its own.
+    // A number parsed from text has no type of its own.
     schema: schema as Json,
   }));
 }
@@ -160,7 +160,7 @@ function errorResponses(): Json {
   );
 }
 
-/** The exchange itself is served elsewhere, and needs no credential. */
+/** The exchange itself is served elsewhere, and requires no credential. */
 function signIn(): Json {
   return {
     operationId: 'signIn',

@@ -2,7 +2,7 @@ import type { Store } from '../../store/contract.ts';
 
 const MOST_REMEMBERED = 5_000;
 
-/** What people call a principal: a token by its name, all others by their id. A token's name never changes. */
+/** Display name of a principal: a token's name, otherwise the id. A token's name never changes. */
 export class PrincipalNames {
   readonly #store: Pick<Store, 'token'>;
   readonly #known = new Map<string, string>();
@@ -12,7 +12,7 @@ export class PrincipalNames {
   }
 
   async of(principalId: string): Promise<string> {
-    // The name that a sign-in by `hub open` has.
+    // The name of a sign-in by `hub open`.
     if (principalId === 'person') return 'this user';
     const known = this.#known.get(principalId);
     if (known !== undefined) return known;

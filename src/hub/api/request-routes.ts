@@ -96,7 +96,7 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
           return { status: 200, json };
         } catch (error) {
           if (!(error instanceof DomainError) || error.code !== 'PERMISSION_REQUEST_NOT_FOUND') throw error;
-          // Somebody was faster; what they decided may still be on its way to the store.
+          // Someone was faster; their decision may not have reached the store yet.
           await context.stored();
           const row = await store.request(id);
           if (row?.outcome) return settledBefore(row.outcome, view);

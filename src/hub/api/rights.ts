@@ -26,7 +26,7 @@ export function sees(principal: Principal, row: Pick<StoredSession, 'principal'>
   return readsAll(principal) || row.principal === principal.id;
 }
 
-/** What belongs to another does not exist. */
+/** Other principals' sessions do not exist. */
 export async function visibleSession(
   store: Pick<Store, 'session'>,
   principal: Principal,
@@ -74,7 +74,7 @@ export function mayOf({ role }: Principal, approvals: Settings['approvals']): Ap
   };
 }
 
-/** The controls that do something now. */
+/** The controls that currently have an effect. */
 export function controlsOf(principal: Principal, session: StoredSession): ApiSession['may'] {
   const { drive, stop } = RIGHTS[principal.role];
   const reaches = (right: 'none' | 'own' | 'all'): boolean =>

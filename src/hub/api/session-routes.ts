@@ -18,10 +18,10 @@ import { EVERY_ROLE, readsAll, visibleSession } from './rights.ts';
 import { eventView, sessionDetail, sessionView, type ViewContext } from './views.ts';
 
 const MOST_REQUESTS = 200;
-/** After all ids: only the figures are wanted. */
+/** After all ids: only the totals are wanted. */
 const NEWEST = 2_147_483_647;
 
-/** What is read of sessions. */
+/** Routes that read sessions. */
 export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => ViewContext): ApiRoute[] {
   return [
     defineRoute({
@@ -104,7 +104,7 @@ function shown(rows: readonly StoredSession[], view: ViewContext): Promise<ApiSe
   return Promise.all(rows.map((row) => sessionView(row, view)));
 }
 
-/** A session that was changed a moment ago, as it is stored now. */
+/** A session that was just changed, as currently stored. */
 export async function storedSession(
   { store }: { store: { session(id: string): Promise<StoredSession | undefined> } },
   id: string,

@@ -1,9 +1,9 @@
 import type { Store } from '../../store/contract.ts';
 
-/** Requests that the server itself makes for a caller, by the name they are asked under. */
+/** Requests that the server itself makes on behalf of a caller, by their tool name. */
 const OWN_TOOLS: ReadonlySet<unknown> = new Set(['Rewind', 'Apply', 'Discard']);
 
-/** Waits for an action to end, or for the request that a person has to allow first. */
+/** Waits for an action to finish, or for the request that a person must allow first. */
 export async function settledOrAsked<T>(
   store: Pick<Store, 'inbox' | 'subscribe'>,
   sessionId: string,
@@ -16,11 +16,11 @@ export async function settledOrAsked<T>(
       const own = items.find(({ ask }) => OWN_TOOLS.has(ask['toolName']));
       if (own) resolve({ asked: own.id });
     };
-    // A store that is away is asked again at its next wake-up; the action itself still ends.
+    // An unavailable store is read again at its next wake-up; the action itself still finishes.
     stop = store.subscribe(() => void look().catch(() => undefined));
     void look().catch(() => undefined);
   });
-  // Whoever was told to wait does not hear of its failure here, and nobody else does.
+  // A caller that was told to wait does not hear about its failure here, and no one else does.
   action.catch(() => undefined);
   try {
     return await Promise.race([action.then((settled) => ({ settled })), asked]);

@@ -20,13 +20,13 @@ import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredTo
 import type { Principal } from '../../engine/principal.ts';
 import { controlsOf, mayAnswer } from './rights.ts';
 
-/** For whom a row is shown, and what is needed besides the row. */
+/** Who a row is shown to, and what is needed besides the row. */
 export interface ViewContext {
   readonly principal: Principal;
   readonly approvals: Settings['approvals'];
-  /** Whether the operator lets options be shown that tell about the machine. */
+  /** Whether the operator allows showing options that reveal details of the machine. */
   readonly showsDetails: boolean;
-  /** What people call a principal. */
+  /** Display name of a principal. */
   nameOf(principalId: string): Promise<string>;
 }
 
@@ -166,7 +166,7 @@ export async function outcomeView(
   };
 }
 
-/** Without the message of Claude Code that it was made from. */
+/** Without the Claude Code message it was derived from. */
 export function eventView({ id, type, at, data }: StoredEvent): ApiEvent {
   const { body } = data as { body: ApiEvent['data'] };
   return { id, type: type as ApiEvent['type'], timestamp: iso(at), data: body };
@@ -201,7 +201,7 @@ function textOf(content: unknown): string {
   return typeof text === 'string' ? text : JSON.stringify(content ?? '');
 }
 
-/** Those of the values that are texts. */
+/** The values that are strings. */
 function texts<Name extends string>(values: Readonly<Record<Name, unknown>>): Partial<Record<Name, string>> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => typeof value === 'string')) as Partial<
     Record<Name, string>

@@ -2,7 +2,7 @@ import type { EngineClient } from '../../engine/engine-client.ts';
 import type { DrivenSession, Order, OrderOutcomes } from '../../engine/elsewhere.ts';
 import type { Session } from '../../engine/session.ts';
 
-/** Does what an order says, as the principal that gave it. */
+/** Carries out an order, as the principal that gave it. */
 export async function carryOut(
   client: EngineClient,
   sessionId: string,
@@ -32,7 +32,7 @@ export async function carryOut(
   }
 }
 
-/** What a person may have to allow first. */
+/** What may need a person's approval first. */
 export function mayAskPerson({ kind }: Order): boolean {
   return kind === 'rewind' || kind === 'apply' || kind === 'discard';
 }

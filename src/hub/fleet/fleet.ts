@@ -7,9 +7,9 @@ import { StoreFleet } from './other-hubs.ts';
 
 /** This hub as one of several on a store. */
 export interface Fleet {
-  /** What the engine needs of the others. */
+  /** What the engine needs from the others. */
   readonly others: OtherHubs;
-  /** From now on it does what the others were asked to do to its sessions. */
+  /** From now on it carries out orders from others on its sessions. */
   runOrders(engine: Engine, log: OrderRunnerOptions['log']): OrderRunner;
 }
 

@@ -3,7 +3,7 @@ import { knownOf, type HubInfo } from '../hub-info.ts';
 
 export interface Hub {
   readonly id: string;
-  /** The name of its machine. */
+  /** Its host name. */
   readonly host: string;
   /** Its lease has expired. */
   readonly isAway: boolean;
@@ -18,7 +18,7 @@ export function hubsOf(leases: Awaited<ReturnType<Store['leases']>>): Hub[] {
   });
 }
 
-/** The one with most free places first; among equals this one, which saves a detour. */
+/** The one with the most free slots first; among equals this one, which saves a detour. */
 export function byFreePlaces(hubs: readonly Hub[], own: string): Hub[] {
   return hubs.toSorted((a, b) => b.places.free - a.places.free || Number(b.id === own) - Number(a.id === own));
 }

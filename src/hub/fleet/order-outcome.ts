@@ -6,26 +6,26 @@ import { WITHDRAWN } from '../../store/plan.ts';
 import { nextWake } from '../../store/next-wake.ts';
 import { errorFrom, sequelOf, type OrderResult } from './order-record.ts';
 
-/** So often the store may fail to answer before whoever waits is told. */
+/** How often the store may fail to answer before the caller is told. */
 const MOST_FAILURES = 3;
 /** Longer than Claude Code may take to start. */
 const LONGEST_MS = 600_000;
-/** How long what a person has decided on may take to be done and told. */
+/** How long an approved operation may take to finish and be reported. */
 const SEQUEL_MS = 120_000;
 const WHEN_BACK = 'Check the session when the store is back.';
 
-/** Why an order that nobody has taken in this time is not waited for any longer. */
+/** Why an order that has not been picked up by now is no longer waited for. */
 type GiveUp = (waitedMs: number) => Promise<NotBegun | undefined>;
 
 /** Puts an order into its queue. */
 export async function giveOrder(store: Store, command: Omit<StoredCommand, 'progress'>): Promise<void> {
   await writeForCertain(store, [{ type: 'command.add', command }]).catch((error: unknown) => {
-    // Whoever sent it again would have it done twice.
+    // A caller that sent it again would have it done twice.
     throw error instanceof StoreUncertain ? unknown(`${error.message} ${WHEN_BACK}`) : error;
   });
 }
 
-/** What becomes of an order. One that is given up is withdrawn first, so that nobody takes it later. */
+/** The outcome of an order. One that is given up is withdrawn first, so that no one picks it up later. */
 export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promise<unknown> {
   const begun = performance.now();
   const result = await lookUntil(store, async () => {
@@ -42,7 +42,7 @@ export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promi
   return 'asked' in result ? sequel(store, id, result.asked) : result.value;
 }
 
-/** A person has to allow it first: how it went is told when they have decided. */
+/** A person must allow it first: the outcome is reported once they have decided. */
 async function sequel(store: Store, id: string, requestId: string): Promise<unknown> {
   let decidedAt: number | undefined;
   const result = await lookUntil(store, async () => {
@@ -50,7 +50,7 @@ async function sequel(store: Store, id: string, requestId: string): Promise<unkn
     const ended = command && resultOf(command.progress);
     if (ended) return ended;
     if ((await store.request(requestId))?.outcome) decidedAt ??= performance.now();
-    // The hub that would tell may have gone meanwhile.
+    // The hub that would report it may be gone by now.
     if (decidedAt !== undefined && performance.now() - decidedAt > SEQUEL_MS)
       throw unknown('It was approved, but its outcome was not reported.');
     return undefined;
@@ -58,7 +58,7 @@ async function sequel(store: Store, id: string, requestId: string): Promise<unkn
   return 'value' in result ? result.value : undefined;
 }
 
-/** Looks whenever something was stored. A store that is away for a moment is looked at again. */
+/** Looks whenever something was stored. A briefly unavailable store is tried again. */
 async function lookUntil<T>(store: Store, look: () => Promise<T | undefined>): Promise<T> {
   for (let failures = 0; ;) {
     const { woken, stop } = nextWake(store);
@@ -77,7 +77,7 @@ async function lookUntil<T>(store: Store, look: () => Promise<T | undefined>): P
   }
 }
 
-/** What the store itself says while it is away; what is thrown about an order is an `OrderError`. */
+/** What the store itself says while it is unavailable; errors about an order are `OrderError`s. */
 function isAway(error: unknown): boolean {
   return !(error instanceof OrderError) && error instanceof DomainError && error.code === 'UNAVAILABLE';
 }
@@ -85,14 +85,14 @@ function isAway(error: unknown): boolean {
 /** The outcome of an order, as opposed to trouble on the way to it. */
 class OrderError extends DomainError {}
 
-/** Nobody had begun it, and nobody will. */
+/** It was never started, and never will be. */
 export class NotBegun extends OrderError {
   constructor(why: string) {
     super('UNAVAILABLE', why);
   }
 }
 
-/** False where somebody has taken it in the meantime. */
+/** False if it has been picked up in the meantime. */
 async function withdraw(store: Store, commandId: string): Promise<boolean> {
   try {
     await store.write([{ type: 'command.withdraw', commandId, at: Date.now() }]);
@@ -103,7 +103,7 @@ async function withdraw(store: Store, commandId: string): Promise<boolean> {
   }
 }
 
-/** Undefined while it is under way. */
+/** Undefined while it is in progress. */
 function resultOf(progress: CommandProgress): OrderResult | undefined {
   switch (progress.status) {
     case 'queued':
@@ -112,7 +112,7 @@ function resultOf(progress: CommandProgress): OrderResult | undefined {
     case 'done':
       return progress.result as OrderResult;
     case 'failed': {
-      // By a try of ours whose answer was lost.
+      // By an attempt of ours whose response was lost.
       if (progress.error === WITHDRAWN) throw new NotBegun('Nobody has taken it in time. Nothing was done; try again.');
       const { code, message } = errorFrom(progress.error);
       throw new OrderError(code, message);

@@ -5,14 +5,14 @@ import { DomainError, ERROR_CODES, messageOf, type ErrorCode } from '../../error
 import { ownerRecord } from '../../schema/records.ts';
 import type { StoredCommand } from '../../schema/store.ts';
 
-/** What a command of the store says: what is to be done, for whom, and under which rules. */
+/** The contents of a stored command: what to do, for whom, and under which rules. */
 export interface OrderRecord {
   readonly order: Order;
   readonly principal: OrderedBy['principal'];
   readonly rules: Partial<Settings>;
 }
 
-/** How a command ended well: with its outcome, or with the request that a person has to allow first. */
+/** How a command succeeded: with its outcome, or with the request that a person must allow first. */
 export type OrderResult = { readonly value: unknown } | { readonly asked: string };
 
 export function orderBody(order: Order, { principal, settings }: OrderedBy): Record<string, unknown> {
@@ -26,7 +26,7 @@ export function orderOf({ id, principal, body }: StoredCommand): OrderRecord {
   return { order, rules, principal: { id: principal, ...ownerRecord.parse(body['principal']) } };
 }
 
-/** What happens to a command whose first outcome was that a person has to allow it. */
+/** What happens to a command whose first outcome was that a person must allow it. */
 export function sequelOf(commandId: string): string {
   return `${commandId}.then`;
 }
@@ -41,7 +41,7 @@ export function errorFrom(text: string): DomainError {
     const { code, message } = JSON.parse(text) as { code: ErrorCode; message: string };
     if (ERROR_CODES.includes(code)) return new DomainError(code, message);
   } catch {
-    // Not one of ours: told as it is.
+    // Not one of ours: reported as is.
   }
   return new DomainError('INTERNAL', text);
 }

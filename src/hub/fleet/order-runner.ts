@@ -16,28 +16,28 @@ const AT_ONCE = 100;
 
 export interface OrderRunnerOptions {
   readonly store: Store;
-  /** This life of this hub. */
+  /** This incarnation of this hub. */
   readonly by: HubRef;
   readonly engine: Engine;
-  /** Stores what happens in the engine, and with it what became of an order. */
+  /** Stores what happens in the engine, and the outcome of an order with it. */
   readonly journal: Pick<Journal, 'finished'>;
   readonly log: (level: 'debug' | 'error', line: string) => void;
 }
 
 /**
- * Carries out what other hubs were asked to do to the sessions that run here: each order once, those of one session in
- * their order, and its outcome is stored before anybody hears of it.
+ * Carries out orders from other hubs on the sessions that run here: each order once, those of one session in order, and
+ * its outcome is stored before it is reported.
  */
 export class OrderRunner {
   readonly #options: OrderRunnerOptions;
   readonly #underWay = new Set<Promise<void>>();
-  /** By id: until it is known to be stored how they ended. */
+  /** By id, until their outcome is known to be stored. */
   readonly #begun = new Set<string>();
   readonly #unsubscribe: () => void;
   readonly #timer: NodeJS.Timeout;
   #taking: Promise<void> | undefined;
   #isWoken = false;
-  /** An answer of the store was lost: some may have been taken that nobody here knows of. */
+  /** A response from the store was lost: some may have been taken without this hub knowing. */
   #isUnsure = false;
   #closed = false;
 
@@ -48,7 +48,7 @@ export class OrderRunner {
     this.#wake();
   }
 
-  /** Takes nothing more, and waits for what is under way. */
+  /** Takes no more, and waits for those in progress. */
   async close(patienceMs = 2_000): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
@@ -112,7 +112,7 @@ export class OrderRunner {
     if (sequel) await this.#tellSequel(command, sequel);
   }
 
-  /** A person was asked, and the order that had them asked has ended with that. How it went on has a row of its own. */
+  /** A person was asked, which ended the order that asked. What happened then is stored in a separate row. */
   async #tellSequel({ id, sessionId, principal }: StoredCommand, action: Promise<unknown>): Promise<void> {
     const progress = await action.then(
       (value): CommandProgress => ({ status: 'done', at: Date.now(), result: asJson({ value }) }),

@@ -22,19 +22,19 @@ import { byFreePlaces, describePlaces, hubsOf, type Hub } from './hubs.ts';
 import { orderBody } from './order-record.ts';
 import { giveOrder, NotBegun, outcomeOf } from './order-outcome.ts';
 
-/** Leases are renewed every two seconds; to know them better is of no use. */
+/** Leases are renewed every two seconds; knowing them more precisely is pointless. */
 const HUBS_KEPT_MS = 500;
-/** A hub that lives takes an order at once. */
+/** A live hub picks up an order at once. */
 const START_PATIENCE_MS = 5_000;
 const PATIENCE_MS = 20_000;
 
 export interface FleetOptions {
   readonly store: Store;
-  /** This life of this hub. */
+  /** This incarnation of this hub. */
   readonly by: HubRef;
 }
 
-/** The other hubs, as far as the store tells of them: nothing goes from hub to hub but through it. */
+/** The other hubs, as far as the store knows them: hubs communicate only through it. */
 export class StoreFleet implements OtherHubs {
   readonly #store: Store;
   readonly #by: HubRef;
@@ -49,7 +49,7 @@ export class StoreFleet implements OtherHubs {
     const position = (await this.#store.positions([id])).get(id);
     if (position === undefined) return undefined;
     if (known?.position === position && !(await this.#isFree(known.hub, known.movable))) return 'unchanged';
-    // The row before what belongs to it: whatever it tells of is there then.
+    // The row before what belongs to it: everything it refers to exists by then.
     const row = await this.#store.session(id);
     if (!row || row.runsOn.hub === this.#by.hub) return undefined;
     const isFree = await this.#isFree(row.runsOn.hub, row.movable === true);
@@ -98,7 +98,7 @@ export class StoreFleet implements OtherHubs {
     const giveUp = async (): Promise<NotBegun | undefined> => {
       const row = (await this.#findHub(hubId)).isAway ? await this.#leftOn(hub, sessionId) : undefined;
       if (row?.movable !== true) return row && away(row, hub);
-      // What is unfinished is taken over, and this order with it; what rests is when somebody asks for it.
+      // Unfinished sessions are taken over, and this order with them; idle ones on demand.
       return isResting(row) ? notTaken(hub) : undefined;
     };
     const outcome = await this.#send({ sessionId, order, by, hub, giveUp, patienceMs: PATIENCE_MS });
@@ -122,7 +122,7 @@ export class StoreFleet implements OtherHubs {
         const place = { sessionId: randomUUID(), order, by, hub, placedOn: hub.id, patienceMs: START_PATIENCE_MS };
         return (await this.#send(place)) as DrivenSession;
       } catch (error) {
-        // What was not begun there can be begun elsewhere.
+        // What was not started there can be started elsewhere.
         if (!isFull(error) && !(error instanceof NotBegun)) throw error;
       }
     }
@@ -147,7 +147,7 @@ export class StoreFleet implements OtherHubs {
     return outcomeOf(this.#store, id, async (waitedMs) => (waitedMs > patienceMs ? notTaken(hub) : giveUp?.()));
   }
 
-  /** Its hub is away, and it may run where its directory is shared, as here. */
+  /** Its hub is gone, and it may run anywhere its directory is shared, such as here. */
   async #isFree(hub: string, movable: boolean): Promise<boolean> {
     return movable && (await this.#findHub(hub)).isAway && (await this.#findHub(this.#by.hub)).sharesWorkspace;
   }
@@ -173,7 +173,7 @@ interface Sending {
   readonly hub: Hub;
   readonly placedOn?: string;
   readonly patienceMs: number;
-  /** Before that: why it is of no use to wait. */
+  /** Before that: why waiting is pointless. */
   readonly giveUp?: () => Promise<NotBegun | undefined>;
 }
 
@@ -195,7 +195,7 @@ function isFull(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'TOO_MANY_SESSIONS';
 }
 
-/** What goes to another hub goes through the store, which holds no secrets. */
+/** What goes to another hub goes through the store, which contains no secrets. */
 function checkHoldsNoSecrets(order: Order, { id, host }: Hub): void {
   const names = order.kind === 'reply' ? secretNamesOf(order.request.disk.options) : [];
   if (names.length > 0)

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Failures that cost nothing: a person mistypes, a client starts with yesterday's token. */
+/** Failures without delay: a person mistypes, a client starts with yesterday's token. */
 const FREE_FAILURES = 5;
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 5_000;
 const FORGET_AFTER_MS = 60_000;
-/** Waiting failures hold a connection each; beyond this many they are turned away at once. */
+/** Each delayed failure holds a connection; beyond this many they are rejected at once. */
 const MOST_WAITING = 100;
 const MOST_ADDRESSES = 10_000;
 const REPORT_EVERY_MS = 10_000;
@@ -20,11 +20,11 @@ interface Failures {
 export interface AttemptsOptions {
   readonly now?: () => number;
   readonly wait?: (ms: number) => Promise<unknown>;
-  /** Called for the first failure of an address, and then at most every ten seconds with how many there were. */
+  /** Called for the first failure of an address, and then at most every ten seconds with the number of failures. */
   readonly report: (failure: { from: string; reason: string; count: number }) => void;
 }
 
-/** Slows down whoever fails to sign in. Never those who succeed: a neighbour at the same address must not lock them out. */
+/** Slows down failed sign-ins, never successful ones: a neighbour at the same address must not lock them out. */
 export class FailedAttempts {
   readonly #now: () => number;
   readonly #wait: (ms: number) => Promise<unknown>;
@@ -38,7 +38,7 @@ export class FailedAttempts {
     this.#report = report;
   }
 
-  /** Resolves when the failure may be told; false where too many wait already. */
+  /** Resolves when the failure may be reported; false if too many are already waiting. */
   async failed(from: string, reason: string): Promise<boolean> {
     const failures = this.#count(from, reason);
     const over = failures.count - FREE_FAILURES;
@@ -68,7 +68,7 @@ export class FailedAttempts {
       failures.reportedAt = now;
       failures.unreported = 0;
     }
-    // Re-inserted, so that the first is the one that failed longest ago.
+    // Re-inserted, so that the first is the one whose failure is longest ago.
     this.#byAddress.delete(from);
     this.#byAddress.set(from, failures);
     const [oldest] = this.#byAddress.keys();

@@ -5,10 +5,10 @@ import type { Authenticated, Credential, Refused } from './credential.ts';
 import type { Route } from './route.ts';
 import { parentOf, TOKEN_PREFIX, type Tokens } from '../tokens.ts';
 
-/** Access tokens of an issuer. */
+/** Access tokens from an issuer. */
 export interface AccessTokens {
   verify(token: string): Promise<Authenticated | Refused>;
-  /** Where clients learn which issuer that is. */
+  /** Where clients learn the issuer. */
   routes(origin: () => string): readonly Route[];
 }
 
@@ -19,12 +19,12 @@ const LONGEST_CREDENTIAL = 16 * 1024;
 export interface AuthenticatorOptions {
   readonly tokens: Tokens;
   readonly accessTokens: AccessTokens | undefined;
-  /** Of the cookie that signs a browser in to the hub under this `Host`. */
+  /** Name of the cookie that signs a browser in to the hub under this `Host`. */
   readonly cookieName: (host: string | undefined) => string;
   readonly now: () => number;
 }
 
-/** Who a request comes from, by its headers alone: nothing is read or parsed for those who have no business here. */
+/** Authenticates a request by its headers alone: nothing is read or parsed for unauthenticated callers. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
 
@@ -32,7 +32,7 @@ export class Authenticator {
     this.#options = options;
   }
 
-  /** `cookies`: whether a browser's sign-in counts; MCP clients show a token. */
+  /** `cookies`: whether a browser's sign-in counts; MCP clients send a token. */
   async authenticate(headers: IncomingHttpHeaders, cookies: boolean): Promise<Authenticated | Refused> {
     const { authorization } = headers;
     if (authorization !== undefined) return this.#bearer(authorization);
@@ -67,7 +67,7 @@ export function principalOfToken({ id, name, role, attended }: StoredToken): Pri
   return { id: `token:${id}`, name, kind: 'token', role, attended };
 }
 
-/** Whoever signed in with a token acts as that token; all others are the person at this machine. */
+/** A sign-in with a token acts as that token; all others are the person at this machine. */
 export function principalOfSignIn({ id, name, role, attended }: StoredToken): Principal {
   const parent = parentOf(id);
   if (parent !== undefined) return { id: `token:${parent}`, name, kind: 'token', role, attended };

@@ -3,14 +3,16 @@ import { HttpRefusal } from './error-response.ts';
 
 /** As deep as the arguments of a tool may be. */
 const MOST_LEVELS = 100;
-/** What all bodies that are being read may take up together. */
+/** Limit for all bodies being read at once. */
 const MOST_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
 
-/** Reads bodies one client at a time cannot make the hub hold more of than this. */
+/** Reads bodies so that no client can make the hub hold more than this. */
 export class BodyReader {
   #inFlight = 0;
 
-  /** The whole body, or a refusal as soon as it is over its limit. Node's `requestTimeout` ends one that trickles. */
+  /**
+   * The whole body, or a refusal as soon as it exceeds its limit. Node's `requestTimeout` ends one that trickles in.
+   */
   async read(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
     const announced = Number(request.headers['content-length'] ?? 0);
     if (announced > maxBytes) throw tooLarge(maxBytes);
@@ -39,7 +41,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** JSON in UTF-8, not nested without end. */
+/** JSON in UTF-8, with limited nesting. */
 export function parseJson(bytes: Buffer): unknown {
   let text: string;
   try {
@@ -56,7 +58,7 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Parsing would recurse first, and find out afterwards. */
+/** Parsing would recurse before it could notice. */
 function levelsOf(text: string): number {
   let [depth, deepest] = [0, 0];
   for (let index = 0; index < text.length; index++) {
@@ -84,7 +86,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** Nothing that a caller writes is silently dropped or taken for something else: a body with such a key is refused. */
+/** Nothing that a caller sends is silently dropped or misinterpreted: a body with such a key is refused. */
 export function refuseProtoKeys(value: unknown): void {
   const pending: unknown[] = [value];
   for (let next = pending.pop(); next !== undefined || pending.length > 0; next = pending.pop()) {

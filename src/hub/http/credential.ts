@@ -1,6 +1,6 @@
 import type { Principal } from '../../engine/principal.ts';
 
-/** What was shown, so that it can be asked again whether it still holds. Never the secret itself. */
+/** What was presented, so that its validity can be checked again. Never the secret itself. */
 export type Credential =
   | { readonly kind: 'stored'; readonly id: string; readonly expiresAt: number | undefined }
   | { readonly kind: 'oauth'; readonly expiresAt: number };
@@ -10,5 +10,5 @@ export interface Authenticated {
   readonly credential: Credential;
 }
 
-/** Why nobody comes in. `scope`: the credential is good, but gives no role here. */
+/** Why access is denied. `scope`: the credential is valid, but grants no role here. */
 export type Refused = { readonly refused: 'missing' | 'invalid' | 'scope' | 'unavailable' };

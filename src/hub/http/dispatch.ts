@@ -29,13 +29,13 @@ export interface DispatcherOptions {
   readonly bodies: BodyReader;
   readonly endpoint: McpEndpoint;
   readonly files: StaticFiles;
-  /** Where clients learn which issuer gives access tokens. */
+  /** Where clients learn which issuer issues access tokens. */
   readonly metadataUrl: (() => string) | undefined;
   readonly trustsProxy: boolean;
   readonly report: (error: unknown) => void;
 }
 
-/** One request, from its headers to its answer: whose it is comes before what it says. */
+/** One request, from its headers to its response: authentication comes before its content. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
 
@@ -43,9 +43,9 @@ export class Dispatcher {
     this.#options = options;
   }
 
-  /** Never rejects. `waits`: the client sends its body only when it is told to. */
+  /** Never rejects. `waits`: the client sends its body only when told to. */
   async handle(request: IncomingMessage, response: ServerResponse, waits: boolean): Promise<void> {
-    // A client that goes away is no error of ours.
+    // A client that disconnects is not our error.
     request.on('error', () => undefined);
     response.on('error', () => undefined);
     try {
@@ -77,7 +77,7 @@ export class Dispatcher {
       );
       return;
     }
-    // Which routes there are is no secret, what they answer is.
+    // Which routes exist is not a secret, what they return is.
     const match = router.match(method === 'HEAD' ? 'GET' : method, target.path);
     if (match) return this.#route(request, response, target, match, invite);
     if (isRead && !target.path.startsWith('/api/')) return files.send(request, response, target.path);
@@ -116,7 +116,7 @@ export class Dispatcher {
     else await work(signalOf(response));
   }
 
-  /** A wrong code or token at the sign-in counts as a failed attempt like any other. */
+  /** A wrong code or token at sign-in counts as a failed attempt like any other. */
   async #answer(
     request: IncomingMessage,
     route: Route,
@@ -132,7 +132,7 @@ export class Dispatcher {
 
   async #body(request: IncomingMessage, { maxBodyBytes = MOST_BYTES }: Route, invite: () => void): Promise<unknown> {
     if (!hasBody(request)) return undefined;
-    // Forms of other pages can send anything but this.
+    // Forms on other pages can send anything but this.
     if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
       throw new HttpRefusal(415, 'INVALID_ARGUMENT', 'Send a body as application/json.');
     invite();
@@ -144,7 +144,7 @@ export class Dispatcher {
   async #authenticate(request: IncomingMessage, cookies: boolean): Promise<Authenticated> {
     const outcome = await this.#options.authenticator.authenticate(request.headers, cookies);
     if ('principal' in outcome) return outcome;
-    // Coming without anything is how clients find out where to sign in: no attempt at guessing.
+    // Clients without a credential are looking for where to sign in, not guessing.
     if (outcome.refused === 'invalid') await this.#slowDown(request, 'credential');
     throw this.#refusal(outcome);
   }
@@ -200,7 +200,7 @@ export class Dispatcher {
       response,
       end(why) {
         if (why === 'stopping') endGracefully?.();
-        // What has not begun to answer gets to finish while the hub waits; a stream ends here.
+        // Responses that have not started get to finish while the hub waits; a stream ends here.
         if (response.headersSent) {
           controller.abort();
           if (why === 'credential') response.destroy();
@@ -216,13 +216,13 @@ export class Dispatcher {
   }
 
   #send(request: IncomingMessage, response: ServerResponse, answer: Exclude<RouteResponse, { events: unknown }>): void {
-    // The rest of a body that nobody reads would be taken for the next request, or keep the connection busy.
+    // The unread rest of a body would be taken for the next request, or keep the connection busy.
     const isUnread = hasBody(request) && !request.complete;
     const closing = isUnread ? { ...answer, headers: { ...answer.headers, connection: 'close' } } : answer;
     sendWhole(response, closing, request.method !== 'HEAD');
   }
 
-  /** Behind a proxy, the last address that it has written down itself. */
+  /** Behind a proxy, the last address, which the proxy added itself. */
   #addressOf(request: IncomingMessage): string {
     const forwarded = this.#options.trustsProxy ? request.headers['x-forwarded-for'] : undefined;
     const last =

@@ -15,7 +15,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   INTERNAL: 500,
 };
 
-/** A refusal that a client of the API can tell from others by its code. */
+/** A refusal that an API client can tell from others by its code. */
 export class HttpRefusal extends Error {
   readonly status: number;
   readonly code: (typeof API_ERROR_CODES)[number];

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { HttpRefusal } from './error-response.ts';
 
-/** What the hub is called, by which it tells its own pages and clients from those that a name was bent to point here. */
+/** The hub's names, by which it recognises its own pages and clients and rejects DNS rebinding. */
 export interface OwnNames {
   /** Whether `Host` is a name of this hub. */
   isOwnHost(host: string): boolean;
@@ -18,7 +18,7 @@ export interface Listening {
   readonly host: string;
   readonly port: number;
   readonly isLoopback: boolean;
-  /** PEM, where the hub does TLS itself. */
+  /** PEM, if the hub terminates TLS itself. */
   readonly certificate: string | undefined;
   /** The origin of the reverse proxy in front. */
   readonly publicOrigin: string | undefined;
@@ -31,7 +31,7 @@ export function ownNames({ host, port, isLoopback, certificate, publicOrigin }: 
     direct.add(`${name}:${String(port)}`);
     if (port === (scheme === 'https' ? 443 : 80)) direct.add(name);
   };
-  // A page of another site cannot make a browser send these: they are never names of its own.
+  // A page on another site cannot make a browser send these: they are never its own names.
   if (isLoopback || isUnspecified(host)) LOOPBACK_NAMES.forEach(add);
   if (!isUnspecified(host)) add(host.includes(':') ? `[${host}]` : host.toLowerCase());
   const publicHost = publicOrigin === undefined ? undefined : new URL(publicOrigin).host;
@@ -53,7 +53,7 @@ function isUnspecified(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
 }
 
-/** A host that the certificate was made for, with the port that the hub listens at. */
+/** A host in the certificate, with the port that the hub listens on. */
 function isNamedBy(certificate: X509Certificate, hostAndPort: string, port: number): boolean {
   const [, name, given] = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::(\d{1,5}))?$/.exec(hostAndPort) ?? [];
   if (name === undefined || Number(given ?? 443) !== port) return false;
@@ -61,7 +61,7 @@ function isNamedBy(certificate: X509Certificate, hostAndPort: string, port: numb
   return (isIP(bare) === 0 ? certificate.checkHost(bare) : certificate.checkIP(bare)) !== undefined;
 }
 
-/** Sent once or not at all: two of them are read differently by different programs on the way. */
+/** Sent at most once: different programs on the way treat duplicates differently. */
 const SINGLE_HEADERS = new Set([
   'authorization',
   'content-length',
@@ -82,7 +82,10 @@ export interface Target {
   readonly query: URLSearchParams;
 }
 
-/** Refuses what no client of the hub sends: bent names, requests of other pages, shapes that proxies read differently. */
+/**
+ * Refuses what no client of the hub sends: foreign host names, requests from other pages, ambiguous requests that
+ * proxies parse differently.
+ */
 export function checkRequest(request: IncomingMessage, names: OwnNames): Target {
   checkHeaders(request);
   const host = request.headers.host ?? '';
@@ -107,7 +110,7 @@ function checkHeaders({ rawHeaders, headers }: IncomingMessage): void {
     throw new HttpRefusal(415, 'INVALID_ARGUMENT', 'The hub does not accept compressed bodies.');
 }
 
-/** Not normalised: a path that means another one to somebody is no path of the hub. */
+/** Not normalised: a path that could mean a different one to some program is not a path of the hub. */
 function targetOf(url: string): Target {
   const [, path = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(url) ?? [];
   if (url.length > LONGEST_URL || !PATH.test(path)) throw badRequest('Not a path of the hub.');
@@ -120,13 +123,13 @@ function targetOf(url: string): Target {
   return { path, query: new URLSearchParams(query) };
 }
 
-/** A page of another origin, also of another port on the same host, reaches nothing here. */
+/** A page of another origin, even on another port of the same host, reaches nothing here. */
 function checkOrigin({ headers, method }: IncomingMessage, own: string): void {
   const { origin } = headers;
   if (origin !== undefined && origin !== own) throw foreignPage();
   const site = headers['sec-fetch-site'];
   if (site === undefined || site === 'same-origin' || site === 'none') return;
-  // Following a link to the dashboard; the page itself then asks as same-origin.
+  // Following a link to the dashboard; the page's own requests are then same-origin.
   const isNavigation = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
   if (!isNavigation || method !== 'GET') throw foreignPage();
 }

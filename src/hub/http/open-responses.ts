@@ -2,17 +2,17 @@ import type { ServerResponse } from 'node:http';
 import type { Authenticated } from './credential.ts';
 import { HttpRefusal } from './error-response.ts';
 
-/** Two hundred clients may share one token; a client that leaks requests is stopped all the same. */
+/** Two hundred clients may share one token; a client that leaks requests is still stopped. */
 const MOST_PER_PRINCIPAL = 512;
 const RECHECK_MS = 5_000;
 
 export interface OpenResponse extends Authenticated {
   readonly response: ServerResponse;
-  /** Ends it in an orderly way, where that is possible at once. */
+  /** Ends it cleanly, if that is possible at once. */
   end(why: 'stopping' | 'credential'): void;
 }
 
-/** Requests under way, so that they end when the hub stops or when what they were let in with no longer holds. */
+/** Requests in progress, so that they end when the hub stops or their credential becomes invalid. */
 export class OpenResponses {
   readonly #open = new Set<OpenResponse>();
   readonly #timer: NodeJS.Timeout;
@@ -52,7 +52,7 @@ export class OpenResponses {
       for (const one of this.#open) {
         const { credential } = one;
         const key = credential.kind === 'stored' ? credential.id : credential;
-        // A store that is away says nothing about the credential.
+        // An unavailable store says nothing about the credential.
         const holds = asked.get(key) ?? this.#stillHolds(credential).catch(() => true);
         asked.set(key, holds);
         if (!(await holds) && this.#open.has(one)) one.end('credential');

@@ -11,12 +11,12 @@ const API_HEADERS: Readonly<Record<string, string>> = {
 };
 
 const KEEP_ALIVE_MS = 15_000;
-/** A reader that takes nothing for this long is given up, and comes back with the id of the last event it has. */
+/** A reader that reads nothing for this long is dropped, and can resume with the id of its last event. */
 const STALLED_MS = 30_000;
 
 type Whole = Exclude<RouteResponse, { events: unknown }>;
 
-/** Sends an answer that is complete. Nothing where one was begun already. */
+/** Sends a complete response. Does nothing if one has already started. */
 export function sendWhole(response: ServerResponse, answer: Whole, withBody = true): void {
   if (response.headersSent || response.writableEnded) return;
   const [contentType, body] = contentOf(answer);
@@ -59,7 +59,7 @@ export class PacedWriter {
     return this.#closed.signal;
   }
 
-  /** Resolves when more can be written, or nothing ever. */
+  /** Resolves when more can be written, or never will be. */
   async write(chunk: string | Uint8Array): Promise<void> {
     const response = this.#response;
     if (this.closed.aborted || response.writableEnded || response.write(chunk)) return;
@@ -77,7 +77,7 @@ export class PacedWriter {
   }
 }
 
-/** Sends events until the route is done or the client has gone. */
+/** Sends events until the route is done or the client has disconnected. */
 export async function sendEvents(
   response: ServerResponse,
   { events, headers }: Extract<RouteResponse, { events: unknown }>,
@@ -110,7 +110,7 @@ function oneLine(text: string): string {
   return text.replace(/[\r\n\0]/g, ' ');
 }
 
-/** Sends what the MCP library answers, at the pace of the reader. */
+/** Sends the MCP library's response, at the pace of the reader. */
 export async function sendWebResponse(response: ServerResponse, answer: Response): Promise<void> {
   for (const [name, value] of Object.entries(API_HEADERS)) response.setHeader(name, value);
   for (const [name, value] of answer.headers) if (name !== 'connection') response.setHeader(name, value);

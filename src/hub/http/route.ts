@@ -3,14 +3,16 @@ import type { Principal, Role } from '../../engine/principal.ts';
 import type { Credential } from './credential.ts';
 
 /**
- * A route of the hub, as data. The server has checked `Host`, `Origin`, credential, role, size and shape of the body
- * before a handler sees the request; what a handler throws becomes an answer (`error-response.ts`).
+ * A route of the hub, as data. The server has checked `Host`, `Origin`, credential, role, and the size and shape of the
+ * body before a handler sees the request; what a handler throws becomes a response (`error-response.ts`).
  */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Segments in braces are parameters: `/api/v1/sessions/{id}/events`. */
   readonly path: string;
-  /** `anyone` needs no credential. Whose sessions a principal sees is not asked here but by the engine's client. */
+  /**
+   * `anyone` requires no credential. Which sessions a principal sees is checked not here but by the engine's client.
+   */
   readonly roles: readonly Role[] | 'anyone';
   /** 1 MiB unless told otherwise; a larger body is refused before it is read to its end. */
   readonly maxBodyBytes?: number;
@@ -18,9 +20,9 @@ export interface Route {
 }
 
 export interface RouteRequest {
-  /** Who asks; nobody in particular on a route for `anyone`. */
+  /** Who is asking; anonymous on a route for `anyone`. */
   readonly principal: Principal;
-  /** What it showed; undefined on a route for `anyone`. */
+  /** What it presented; undefined on a route for `anyone`. */
   readonly credential?: Credential | undefined;
   /** Without the query. */
   readonly path: string;
@@ -30,7 +32,7 @@ export interface RouteRequest {
   readonly headers: IncomingHttpHeaders;
   /** Parsed JSON, at most 100 levels deep and without a key `__proto__`; undefined without a body. */
   readonly body: unknown;
-  /** Aborted when the client has gone or the hub stops. */
+  /** Aborted when the client disconnects or the hub stops. */
   readonly signal: AbortSignal;
 }
 
@@ -45,17 +47,17 @@ export type RouteResponse =
     }
   | {
       readonly headers?: Readonly<Record<string, string>>;
-      /** An SSE stream: open until this resolves or the client goes. Keep-alives are sent by the server. */
+      /** An SSE stream: open until this resolves or the client disconnects. Keep-alives are sent by the server. */
       readonly events: (stream: EventStream) => Promise<void>;
     };
 
 export interface EventStream {
   /**
-   * One event or several, as they are sent (`frameOf`). Resolves when the client's connection can take more: whoever
-   * awaits it keeps no more than this in memory for a slow reader. Resolves at once when the stream is closed.
+   * One event or several, in wire format (`frameOf`). Resolves when the client's connection can take more: a caller
+   * that awaits it keeps no more than this in memory for a slow reader. Resolves at once when the stream is closed.
    */
   send(frames: Uint8Array): Promise<void>;
-  /** The client has gone, was too slow, lost its credential, or the hub stops. */
+  /** The client disconnected, was too slow or lost its credential, or the hub is stopping. */
   readonly closed: AbortSignal;
 }
 

@@ -6,7 +6,7 @@ export interface Match {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Finds the route for a path. A literal segment goes before a parameter, whatever the order of the table. */
+/** Finds the route for a path. A literal segment takes precedence over a parameter, whatever the order of the table. */
 export class Router {
   readonly #routes: readonly { readonly route: Route; readonly segments: readonly string[] }[];
 
@@ -19,7 +19,7 @@ export class Router {
     if (twice !== undefined) throw new Error(`There are two routes for ${twice}`);
   }
 
-  /** Undefined where no route has such a path; a refusal where one has, with another method. */
+  /** Undefined if no route has this path; a refusal if one does, with a different method. */
   match(method: string, path: string): Match | undefined {
     const given = path.split('/');
     const allowed: string[] = [];

@@ -33,9 +33,9 @@ export interface HttpOptions {
   readonly codes: SignInCodes;
   readonly record: (entry: AuditRecord) => void;
   readonly log: EngineServices['log'];
-  /** `/api/v1` and whatever else the hub answers. */
+  /** `/api/v1` and everything else the hub serves. */
   readonly routes?: readonly Route[];
-  /** For tests: in place of what the settings say. */
+  /** For tests: overrides the settings. */
   readonly accessTokens?: AccessTokens;
   /** Where the dashboard was built. */
   readonly dashboardDir?: string;
@@ -49,18 +49,18 @@ export interface HttpOptions {
 export interface HttpServer {
   /** Where browsers and clients on this machine reach it. */
   readonly url: string;
-  /** All that it answers besides `/mcp`, `/healthz` and the dashboard's files. */
+  /** Everything it serves besides `/mcp`, `/healthz` and the dashboard's files. */
   readonly routes: readonly Route[];
-  /** Ends what is under way in an orderly way, within three seconds. Idempotent. */
+  /** Ends requests in progress cleanly, within three seconds. Idempotent. */
   close(): Promise<void>;
 }
 
 const LIMITS: ServerOptions = {
   maxHeaderSize: 32 * 1024,
   headersTimeout: 10_000,
-  /** For the whole request, body included: one that trickles in is ended. */
+  /** For the whole request, including the body: one that trickles in is ended. */
   requestTimeout: 60_000,
-  /** Longer than proxies keep theirs, so that none writes to a connection that is being closed. */
+  /** Longer than proxies keep theirs, so that none writes to a closing connection. */
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 1_000,
 };
@@ -88,7 +88,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   const bound: { port: number; names?: OwnNames } = { port: settings.listen.port };
   const isSecure = (host: string | undefined): boolean =>
     bound.names?.originOf(host ?? '').startsWith('https:') === true;
-  // Cookies do not know ports: two hubs on one host must not overwrite each other's.
+  // Cookies are shared across ports: two hubs on one host must not overwrite each other's.
   const cookieName = (host: string | undefined): string =>
     isSecure(host) ? '__Host-claude-code-hub' : `claude-code-hub-${String(bound.port)}`;
   const authenticator = new Authenticator({ tokens, accessTokens, cookieName, now });
@@ -137,7 +137,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     { ...LIMITS, ...limits },
     (request, response) => void dispatcher.handle(request, response, false),
   );
-  // Nobody is asked for a body before it is known who they are.
+  // A body is requested only once the caller is known.
   server.on('checkContinue', (request: IncomingMessage, response) => void dispatcher.handle(request, response, true));
   await listening(server, settings.listen);
   const { port } = server.address() as AddressInfo;
@@ -182,7 +182,7 @@ function start(
   return server;
 }
 
-/** What cannot be is said before anything listens. */
+/** Configuration errors are reported before anything listens. */
 async function accessTokensOf(
   { oauthIssuer: issuer, oauthAudience: audience }: HttpOptions['settings'],
   log: HttpOptions['log'],
@@ -202,7 +202,7 @@ async function listening(server: Server, { host, port }: Settings['listen']): Pr
   server.on('error', () => undefined);
 }
 
-/** An unspecified address is reached by name; where that has to be known, the operator gives the public URL. */
+/** An unspecified address is reached by name; where that matters, the operator sets the public URL. */
 function urlOf({ listen: { host } }: Pick<Settings, 'listen'>, port: number, isTls: boolean): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `${isTls ? 'https' : 'http'}://${name}:${String(port)}`;

@@ -15,13 +15,13 @@ export interface SignInOptions {
   readonly tokens: Tokens;
   readonly codes: SignInCodes;
   readonly cookieName: (host: string | undefined) => string;
-  /** Whether browsers reach the hub under this `Host` by https. */
+  /** Whether browsers reach the hub over https under this `Host`. */
   readonly isSecure: (host: string | undefined) => boolean;
   readonly now: () => number;
   readonly record: (entry: AuditRecord) => void;
 }
 
-/** Exchanges the code of a link, or a token, for a cookie and the key without which it opens nothing. */
+/** Exchanges the code of a link, or a token, for a cookie and the key without which it is useless. */
 export function signInRoutes(options: SignInOptions): Route[] {
   const { tokens, cookieName, isSecure, now, record } = options;
   const cookieFor = (host: string | undefined, value: string, maxAge: number): Record<string, string> => {

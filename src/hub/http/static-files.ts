@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Scripts and styles come from this hub and from nowhere else, and what sessions write is never run. */
+/** Scripts and styles come only from this hub, and session output is never executed. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -47,7 +47,7 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 };
 
-/** A name with a hash of its contents in it never stands for others. */
+/** A file name that contains a hash of its contents never changes meaning. */
 const HASHED = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
 
 const NOT_BUILT = `<!doctype html>
@@ -57,7 +57,7 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `;
 
-/** The dashboard's files. Only those that are there when they are asked for, by their names: no path leads elsewhere. */
+/** The dashboard's files. Only existing ones, looked up by name: no path leads elsewhere. */
 export function staticFiles(directory: string | undefined, isSecure: boolean): StaticFiles {
   const headers = {
     ...PAGE_HEADERS,
@@ -79,7 +79,7 @@ export function staticFiles(directory: string | undefined, isSecure: boolean): S
       if (directory === undefined || !names.includes('index.html'))
         return sendText(response, requestPath === '/' ? 503 : 404, NOT_BUILT, withBody);
       const name = requestPath.slice(1);
-      // Views have paths of their own, which only the page knows; a name with an ending is a file.
+      // Views have their own paths, which only the page knows; a name with an extension is a file.
       const found = names.includes(name) ? name : /\.\w+$/.test(name) ? undefined : 'index.html';
       if (found === undefined) throw new HttpRefusal(404, 'NOT_FOUND', 'There is nothing here.');
       const file = path.join(directory, ...found.split('/'));

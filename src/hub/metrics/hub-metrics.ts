@@ -18,7 +18,7 @@ export interface MetricsSources {
   notifier?(): Pick<Notifier, 'counts' | 'pending'> | undefined;
 }
 
-/** OpenTelemetry's names where it has one (`mcp.server.*`, `http.server.*`), as Prometheus writes them. */
+/** OpenTelemetry names where they exist (`mcp.server.*`, `http.server.*`), in Prometheus notation. */
 export class HubMetrics {
   readonly #sources: MetricsSources;
   readonly #registry = new MetricRegistry();
@@ -124,7 +124,7 @@ export class HubMetrics {
       case 'changed': {
         const { id, totals } = notice.session;
         const { turns, costUsd } = totals.session;
-        // What a session brought along was spent before.
+        // What a session brought along was spent earlier.
         const before = this.#totals.get(id) ?? { turns, costUsd };
         this.#totals.set(id, { turns, costUsd });
         if (turns > before.turns) this.#turns.add(turns - before.turns);

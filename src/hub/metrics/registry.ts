@@ -1,10 +1,12 @@
-/** Figures in the text format of Prometheus (0.0.4). Names and labels come from this program, label values from anywhere. */
+/**
+ * Metrics in the Prometheus text format (0.0.4). Names and labels come from this program, label values from anywhere.
+ */
 
 export type Labels = Readonly<Record<string, string>>;
 
 /** Seconds; a call can take milliseconds, or wait for minutes. */
 const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300] as const;
-/** Values of labels that callers choose must not fill the memory. */
+/** Label values that callers choose must not fill the memory. */
 const MOST_SERIES = 1_000;
 
 interface Family {
@@ -34,7 +36,7 @@ export class MetricRegistry {
   }
 }
 
-/** What is looked up when somebody asks. */
+/** Computed on demand. */
 export function gaugeText(
   name: string,
   help: string,

@@ -23,9 +23,9 @@ export interface McpCall {
   readonly response: ServerResponse;
   readonly target: Target;
   readonly principal: Principal;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
-  /** Tells a client that waits for a body to go ahead. */
+  /** Tells a client that waits to send its body to go ahead. */
   readonly invite: () => void;
   /** Takes over how the response ends when the hub stops. */
   readonly endWith: (end: () => void) => void;
@@ -70,10 +70,10 @@ export async function openMcpEndpoint({
       signal,
     });
     const exchange: McpExchange = { request: webRequest, body, principal, toolset: chosen };
-    // Claim-less requests without a body are those of older clients; the library refuses all others.
+    // Unversioned requests without a body come from older clients; the library refuses all others.
     const isLegacy = request.method === 'POST' && body === undefined ? true : await isLegacyRequest(webRequest, body);
     const { response: answer, done } = await (isLegacy ? legacy : modern).handle(exchange);
-    // A client that reads a stream would wait for the rest of its time-out.
+    // A client reading a stream would wait for the rest of its timeout.
     endWith(() => endCalls(response, requestIds(body)));
     try {
       await sendWebResponse(response, answer);
@@ -87,7 +87,7 @@ export async function openMcpEndpoint({
       handle(call).catch((error: unknown) => {
         if (!(error instanceof HttpRefusal) || call.response.headersSent) throw error;
         const code = error.status === 400 ? -32700 : -32000;
-        // The rest of a body that nobody reads would be taken for the next request.
+        // The unread rest of a body would be taken for the next request.
         const closing = hasBody(call.request) && !call.request.complete ? { connection: 'close' } : {};
         sendWhole(call.response, {
           status: error.status,
@@ -101,7 +101,7 @@ export async function openMcpEndpoint({
   };
 }
 
-/** The part of the URL that is a client's to choose. An older session keeps the one it began with. */
+/** The part of the URL that the client chooses. An older session keeps the one it started with. */
 function toolsetOf({ query }: Target, usual: Settings['toolset']): Settings['toolset'] {
   const given = query.get('toolset');
   if (given === null) return usual;
@@ -117,7 +117,7 @@ function parsedBody(bytes: Buffer): unknown {
   return body;
 }
 
-/** Without what proves who it is: nothing behind this point needs it, and errors quote headers. */
+/** Without credentials: nothing behind this point needs them, and errors quote headers. */
 function webHeaders({ headers }: IncomingMessage): Headers {
   const kept = new Headers();
   for (const [name, value] of Object.entries(headers))

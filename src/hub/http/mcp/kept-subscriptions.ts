@@ -2,16 +2,16 @@ import { z } from 'zod';
 import type { Store } from '../../../store/contract.ts';
 
 const SETTING = 'mcp-subscriptions';
-/** Few clients subscribe, and to little; whoever subscribed longest ago is forgotten first. */
+/** Few clients subscribe, and to little; the oldest subscriber is forgotten first. */
 const MOST_SESSIONS = 200;
 const MOST_URIS = 50;
 const LONGEST_URI = 300;
 
-/** By the nonce of a session, in the order of the last change. */
+/** By session nonce, in the order of the last change. */
 const Kept = z.array(z.tuple([z.string(), z.array(z.string())]));
 type Kept = z.infer<typeof Kept>;
 
-/** What older clients subscribed to: a hub that opens their sessions again subscribes them again. */
+/** What older clients subscribed to: a hub that reopens their sessions resubscribes them. */
 export class KeptSubscriptions {
   readonly #store: Pick<Store, 'setting' | 'write'>;
   #changing: Promise<void> = Promise.resolve();
@@ -33,7 +33,7 @@ export class KeptSubscriptions {
     await this.#change(nonce, () => []);
   }
 
-  /** One change at a time: each begins with what the one before has left. */
+  /** One change at a time: each builds on the previous one. */
   #change(nonce: string, change: (uris: readonly string[]) => readonly string[]): Promise<void> {
     const changed = this.#changing.then(async () => {
       const kept = await this.#load();

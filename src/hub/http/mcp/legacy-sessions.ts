@@ -14,7 +14,7 @@ import { Tombstones } from './tombstones.ts';
 
 type Toolset = Settings['toolset'];
 
-/** Clients send no DELETE. One that comes back later does not notice: its session is opened again. */
+/** Clients send no DELETE. One that comes back later does not notice: its session is reopened. */
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
 const MOST_SESSIONS = 1000;
@@ -29,7 +29,7 @@ export interface McpExchange {
 
 export interface McpAnswer {
   readonly response: Response;
-  /** Called when the client has read all of it, or will read no more. */
+  /** Called when the client has read all of it, or stops reading. */
   readonly done: () => void;
 }
 
@@ -40,11 +40,11 @@ interface LegacySession {
   usedAt: number;
   /** Responses that are being read. */
   reading: number;
-  /** Counts the GET streams, so that the end of an earlier one does not speak for a later one. */
+  /** Counts the GET streams, so that the end of an earlier one is not mistaken for that of a later one. */
   streams: number;
 }
 
-/** Sessions of clients of up to 2025-11-25: one server and one transport each, so that they can be asked at any time. */
+/** Sessions of clients up to 2025-11-25: one server and one transport each, so that they can be asked at any time. */
 export class LegacySessions {
   readonly #servers: McpServers;
   readonly #ids: SessionIds;
@@ -77,7 +77,7 @@ export class LegacySessions {
     const id = request.headers.get('mcp-session-id');
     if (id === null) return this.#begin(exchange);
     const contents = this.#ids.read(id);
-    // Whose session it is, is nobody else's business: a foreign one does not exist.
+    // Sessions are private: a foreign one does not exist.
     if (contents?.principal !== standing(principal)) return whole(notFound());
     if (!this.#live.has(id) && (await this.#tombstones.has(contents.nonce))) return whole(notFound());
     if (request.method === 'DELETE') {
@@ -90,7 +90,7 @@ export class LegacySessions {
     return this.#exchange(session, request, body);
   }
 
-  /** Ends all of them; their clients open them again at the next hub. */
+  /** Ends all of them; their clients reopen them with the next hub. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await Promise.all([...this.#live.keys()].map((id) => this.#close(id)));
@@ -114,7 +114,7 @@ export class LegacySessions {
     return { response, done };
   }
 
-  /** The one that is open, or a new one that has been told what its client said when it began. One at a time. */
+  /** The open session, or a new one that has replayed its client's `initialize`. One at a time. */
   #session(id: string, contents: SessionContents, principal: Principal): Promise<LegacySession> {
     const live = this.#live.get(id);
     if (live) return live;
@@ -147,7 +147,7 @@ export class LegacySessions {
     return session;
   }
 
-  /** Without the store the client is told all the same, by this hub. */
+  /** Without the store the client is still told, by this hub. */
   #keepSubscriptions({ transport }: LegacySession, nonce: string): void {
     transport.onsubscription = ({ uri, isWanted }) =>
       this.#subscriptions.change(nonce, uri, isWanted).catch(() => undefined);
@@ -164,7 +164,7 @@ export class LegacySessions {
   async #exchange(session: LegacySession, request: Request, body: unknown): Promise<McpAnswer> {
     const { inner, transport } = session;
     const isGet = request.method === 'GET';
-    // The one before may be that of a laptop that has been closed since: the newest counts.
+    // The previous one may belong to a laptop that has since been closed: the newest counts.
     if (isGet) inner.closeStandaloneSSEStream();
     session.reading++;
     session.usedAt = this.#now();
@@ -210,7 +210,7 @@ export class LegacySessions {
   }
 }
 
-/** Who it is and as what: a subject whose next access token has another role must not go on with the one before. */
+/** Principal and role: a subject whose next access token has a different role must not keep the previous one. */
 function standing({ id, role, attended }: Principal): string {
   return JSON.stringify([id, role, attended]);
 }

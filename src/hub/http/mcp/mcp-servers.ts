@@ -14,22 +14,22 @@ export interface McpConnection {
   readonly era: 'legacy' | 'modern';
   readonly principal: Principal;
   readonly toolset: Settings['toolset'];
-  /** Whom forms are shown to in the modern era, where a connection is one request long and its client is not. */
+  /** Who forms are shown to in the modern era, where a connection lasts one request but its client does not. */
   readonly client?: ModernClient;
 }
 
-/** Makes the MCP servers that are served over HTTP: one for each older session, one for each request of a modern client. */
+/** Creates the MCP servers for HTTP: one per older session, one per request of a modern client. */
 export interface McpServers {
   open(connection: McpConnection): McpServer;
   newClient(principal: Principal, toolset: Settings['toolset']): ModernClient;
-  /** That client has not called for long. */
+  /** That client has not called for a long time. */
   forget(client: ModernClient): void;
   onToolsChanged(listener: () => void): () => void;
-  /** Tells what has changed of what this principal can read. */
+  /** Reports changes to what this principal can read. */
   watchResources(principal: Principal, listener: UpdateListener): () => void;
 }
 
-/** Callers over HTTP name the directory they want to work in: none of this machine's goes without saying. */
+/** HTTP callers name the directory to work in: there is no default on this machine. */
 export function mcpServersOver(
   engine: Engine,
   identity: ServerIdentity,

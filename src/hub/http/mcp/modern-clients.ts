@@ -6,14 +6,14 @@ import type { Principal } from '../../../engine/principal.ts';
 import type { McpAnswer, McpExchange } from './legacy-sessions.ts';
 import type { McpServers } from './mcp-servers.ts';
 
-/** A form may be on a person's screen for ten minutes, and the call that brings the answer comes after that. */
+/** A person may have a form open for ten minutes, and the call with the answer comes after that. */
 const IDLE_MS = 60 * 60_000;
 const SWEEP_MS = 60_000;
 const MOST_SUBSCRIPTIONS = 256;
 
 interface Endpoint {
   readonly handler: McpHttpHandler;
-  /** By whether they can show forms: two programs with one token need not be alike. */
+  /** By whether they can show forms: two programs with one token may differ. */
   readonly clients: { readonly forms: ModernClient; readonly none: ModernClient };
   readonly clientOf: WeakMap<Request, ModernClient>;
   usedAt: number;
@@ -21,7 +21,7 @@ interface Endpoint {
   readonly unwatch: () => void;
 }
 
-/** Clients of 2026-07-28: each request is a connection of its own; what lasts between them is kept for its principal. */
+/** Clients of 2026-07-28: each request is its own connection; what lasts between them is kept per principal. */
 export class ModernClients {
   readonly #servers: McpServers;
   readonly #now: () => number;
@@ -65,7 +65,7 @@ export class ModernClients {
   }
 
   #endpoint(principal: Principal, toolset: Settings['toolset']): Endpoint {
-    // A token that was given another role is another endpoint, and so is one that was made attended.
+    // A token with a different role is a different endpoint, and so is one that became attended.
     const key = JSON.stringify([principal.id, principal.role, principal.attended, toolset]);
     const known = this.#endpoints.get(key);
     if (known) return known;
@@ -75,7 +75,7 @@ export class ModernClients {
         const client = requestInfo && clientOf.get(requestInfo);
         return this.#servers.open({ era: 'modern', principal, toolset, ...(client && { client }) });
       },
-      // Without a byte within a minute some clients give up a call.
+      // Some clients give up on a call without a byte within a minute.
       { legacy: 'reject', responseMode: 'sse', maxSubscriptions: MOST_SUBSCRIPTIONS, onerror: this.#report },
     );
     const clients = {
@@ -107,7 +107,7 @@ export class ModernClients {
   }
 }
 
-/** What is not as it should be is refused by the library afterwards. */
+/** The library refuses anything malformed afterwards. */
 function declaresForms(body: unknown): boolean {
   const meta = (body as { params?: { _meta?: Record<string, unknown> | null } | null } | null)?.params?._meta;
   const declared = meta?.[CLIENT_CAPABILITIES_META_KEY];

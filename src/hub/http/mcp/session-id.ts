@@ -2,8 +2,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 
 /**
- * What it takes to open an older client's session again after the hub has forgotten it. It travels in the session's id,
- * signed, so that there is nothing to store and nothing to expire.
+ * What is needed to reopen an older client's session after the hub has forgotten it. It is carried in the signed
+ * session id, so there is nothing to store and nothing to expire.
  */
 const Contents = z.object({
   principal: z.string(),
@@ -15,18 +15,18 @@ const Contents = z.object({
 });
 export type SessionContents = z.infer<typeof Contents>;
 
-/** Headers have to carry it with every request. */
+/** Headers must carry it with every request. */
 const LONGEST_NAME = 100;
 const LONGEST_CAPABILITIES = 1024;
 const LONGEST_ID = 4096;
 
-/** What the server looks at; all else that a client declares would only make the id longer. */
+/** What the server looks at; anything else that a client declares would only make the id longer. */
 const KEPT_CAPABILITIES = ['elicitation', 'roots', 'sampling'];
 
 export class SessionIds {
   readonly #key: Buffer;
 
-  /** Shared by all hubs of one store, so that any of them can open any session again. */
+  /** Shared by all hubs of one store, so that any of them can reopen any session. */
   constructor(key: string) {
     this.#key = Buffer.from(key, 'base64url');
   }
@@ -37,7 +37,7 @@ export class SessionIds {
     return { id: `${payload}.${this.#sign(payload)}`, nonce };
   }
 
-  /** Undefined for what this hub has not signed. */
+  /** Undefined if this hub did not sign it. */
   read(id: string): SessionContents | undefined {
     const [payload, signature, ...more] = id.length > LONGEST_ID ? [] : id.split('.');
     if (payload === undefined || signature === undefined || more.length > 0) return undefined;
@@ -65,7 +65,7 @@ const InitializeParams = z.looseObject({
   clientInfo: z.looseObject({ name: z.string(), version: z.string() }),
 });
 
-/** What is kept of an `initialize`; undefined for one that the library will refuse. */
+/** What is kept of an `initialize`; undefined if the library will refuse it. */
 export function keptParams(
   params: unknown,
 ): Pick<SessionContents, 'protocolVersion' | 'capabilities' | 'clientInfo'> | undefined {

@@ -9,7 +9,7 @@ import type {
 
 export interface Subscription {
   readonly uri: string;
-  /** False where the client wants to hear of it no more. */
+  /** False if the client no longer wants to hear about it. */
   readonly isWanted: boolean;
 }
 
@@ -19,9 +19,9 @@ const SUBSCRIPTIONS = new Map([
 ]);
 
 /**
- * The library's transport for one older session, with two things mended (2.4.0). Its request ids begin at 0 again after a
- * restart, so that a late answer to an old question was taken for that to a new one; here they are unique. And what it
- * wants to ask while no GET stream is open it drops; here that rides on a call under way, or fails at once.
+ * The library's transport for one older session, with two fixes (2.4.0). Its request ids start at 0 again after a
+ * restart, so that a late answer to an old question was taken for the answer to a new one; here they are unique. And it
+ * drops requests to the client while no GET stream is open; here they use a call in progress, or fail at once.
  */
 export class SessionTransport implements Transport {
   onclose?: () => void;
@@ -29,11 +29,11 @@ export class SessionTransport implements Transport {
   onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
   readonly #inner: WebStandardStreamableHTTPServerTransport;
   readonly #prefix = `${randomBytes(9).toString('base64url')}-`;
-  /** Requests of the client without an answer yet, whose response it still reads; oldest first. */
+  /** Unanswered client requests whose response is still being read; oldest first. */
   readonly #calls = new Set<string | number>();
   readonly #subscribing = new Map<string | number, Subscription>();
   hasStream = false;
-  /** Told of what the server has agreed to, before the client is. */
+  /** Told what the server has agreed to, before the client is. */
   onsubscription?: (subscription: Subscription) => Promise<void>;
 
   constructor(inner: WebStandardStreamableHTTPServerTransport) {
@@ -59,7 +59,7 @@ export class SessionTransport implements Transport {
     return this.#inner.close();
   }
 
-  /** The client reads the responses to these requests no more; their answers are lost. */
+  /** The client no longer reads the responses to these requests; their answers are lost. */
   stoppedReading(ids: readonly (string | number)[]): void {
     for (const id of ids) {
       this.#calls.delete(id);
@@ -100,19 +100,19 @@ export class SessionTransport implements Transport {
       return;
     }
     const id = String(message.id);
-    // Asked by an earlier life of the hub, or never.
+    // Asked by an earlier incarnation of the hub, or never.
     if (!id.startsWith(this.#prefix)) return;
     this.onmessage?.({ ...message, id: Number(id.slice(this.#prefix.length)) }, extra);
   }
 
-  /** The library sends no answer to a call that was cancelled, and would leave its response open. */
+  /** The library sends no response to a cancelled call, and would leave it open. */
   #cancelled(params: Record<string, unknown> | undefined): void {
     const id = params?.['requestId'];
     if ((typeof id !== 'string' && typeof id !== 'number') || !this.#calls.delete(id)) return;
     this.#inner.closeSSEStream(id);
   }
 
-  /** A form that is withdrawn names the request by its id. */
+  /** A withdrawn form names the request by its id. */
   #withOwnIds<M extends JSONRPCMessage & { method: string }>(message: M): M {
     if (message.method !== 'notifications/cancelled' || !('params' in message)) return message;
     const requestId: unknown = (message.params as { requestId?: unknown } | undefined)?.requestId;

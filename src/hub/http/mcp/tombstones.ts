@@ -1,10 +1,10 @@
 import type { Store } from '../../../store/contract.ts';
 
 const SETTING = 'mcp-ended-sessions';
-/** Clients that end their sessions are few; what is older than this many is forgotten. */
+/** Few clients end their sessions; beyond this many, the oldest are forgotten. */
 const MOST = 500;
 
-/** Sessions that their clients ended: they are not opened again, also not by the hub after this one. */
+/** Sessions that their clients ended: they are not reopened, not even by the next hub. */
 export class Tombstones {
   readonly #store: Pick<Store, 'setting' | 'write'>;
   #adding: Promise<void> = Promise.resolve();
