@@ -24,7 +24,7 @@ export interface AuditEntry {
 /** An entry as it is handed in: the log adds the time and the count of lost entries. */
 export type NewAuditEntry = Omit<AuditEntry, 'time' | 'dropped'> & { readonly time?: string };
 
-// A type and not an interface: only then it is accepted among the details of an entry.
+// A type, not an interface: only types are accepted among the details of an entry.
 export type Digest = { readonly chars: number; readonly sha256: string };
 
 /** Replaces a prompt or an input, whose text is never logged. */
@@ -41,7 +41,7 @@ export function digestLine(text: string): string {
 const LONGEST_LINE = 16 * 1024;
 const LONGEST_TEXT = 1000;
 
-/** One line of JSON with its line break. Details that are too long or cannot be written give way, never the entry. */
+/** One line of JSON with its line break. Details that are too long or unserialisable are dropped, never the entry. */
 export function toLine(entry: NewAuditEntry, now: () => Date): string {
   const { details, time = now().toISOString(), ...others } = entry;
   const head = { time, ...others, what: cut(entry.what) };

@@ -40,10 +40,10 @@ export interface RotationRule {
 
 const OWNER_ONLY_FILE = 0o600;
 const OWNER_ONLY_DIRECTORY = 0o700;
-/** A lock of this age was left by a server that died: a rotation takes milliseconds. */
+/** A lock of this age was left by a dead server: a rotation takes milliseconds. */
 const STALE_LOCK_MS = 10_000;
 
-/** Looking and opening cost more than the write itself, and a busy session writes many times per second. */
+/** Checking and opening cost more than the write itself, and a busy session writes many times per second. */
 const HELD_MS = 1_000;
 
 interface Held {
@@ -70,7 +70,9 @@ export class AuditFile {
     this.#fs = fs;
   }
 
-  /** Appends in a single write, which O_APPEND keeps whole. Returns how many bytes went in: fewer on a full disk. */
+  /**
+   * Appends in a single write, which O_APPEND keeps intact. Returns how many bytes were written: fewer on a full disk.
+   */
   async append(bytes: Uint8Array): Promise<number> {
     const held = this.#holdFor(bytes.length) ?? (await this.#takeHold(bytes.length));
     let written = 0;
@@ -79,7 +81,7 @@ export class AuditFile {
       held.size += written;
       return written;
     } finally {
-      // Whatever went wrong, the next batch starts by checking what is there.
+      // Whatever went wrong, the next batch starts by checking what exists.
       if (written < bytes.length) await this.release();
     }
   }
@@ -115,7 +117,7 @@ export class AuditFile {
     }
   }
 
-  /** Full files that an earlier version left readable to others; opening them is what closes them. */
+  /** Full files that an earlier version left readable to others; opening them makes them private. */
   async #closeFullFiles(): Promise<void> {
     for (let age = 1; age <= this.#rule.keep; age++) {
       const file = await this.#fs.open(rotatedName(this.#file, age), 'r', OWNER_ONLY_FILE).catch(() => undefined);
@@ -123,7 +125,7 @@ export class AuditFile {
     }
   }
 
-  /** Returns the size of what is there afterwards. */
+  /** Returns the resulting size. */
   async #rotateIfFull(added: number): Promise<number> {
     const full = await this.#fs.stat(this.#file);
     if (!full.isFile() || full.size === 0 || full.size + added <= this.#rule.maxBytes) return full.size;
@@ -161,7 +163,7 @@ export class AuditFile {
     await this.#fs.rename(this.#file, rotatedName(this.#file, 1));
   }
 
-  /** The oldest age allowed when none is free: what is there gives way. */
+  /** The highest number allowed if none is free: the existing file gives way. */
   async #firstFreeAge(): Promise<number> {
     for (let age = 1; age < this.#rule.keep; age++) {
       const taken = await this.#fs.stat(rotatedName(this.#file, age)).catch(() => undefined);

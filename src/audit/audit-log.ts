@@ -18,7 +18,7 @@ export interface AuditOptions {
   readonly maxBytes?: number;
   /** How many full files are kept beside the current one. */
   readonly keep?: number;
-  /** How many entries wait in memory while writing fails; then the oldest go. */
+  /** How many entries are kept in memory while writing fails; then the oldest are dropped. */
   readonly maxQueued?: number;
   readonly closeWithinMs?: number;
   readonly now?: () => Date;
@@ -90,7 +90,7 @@ class AuditLog implements Audit {
   }
 
   async #writeQueue(): Promise<void> {
-    // What belongs together goes out in one write, and not while an answer or the next message is on its way.
+    // Related entries go out in one write, and not while an answer or the next message is being sent.
     await pause(GATHER_MS, undefined, { ref: false });
     // After a failure the next entry tries again; continuing here would spin for as long as the disk is full.
     while (this.#queue.length > 0 && (await this.#writeSome()));
@@ -120,7 +120,7 @@ class AuditLog implements Audit {
     return { lines: this.#queue.splice(0, count) };
   }
 
-  /** Leaves in the batch what was not written, and returns why. */
+  /** Leaves unwritten entries in the batch, and returns why. */
   async #writeBatch(batch: Batch): Promise<string | undefined> {
     const dropped = this.#dropped;
     const lines = batch.lines.map((line, index) => (index === 0 ? withDropped(line, dropped) : line));

@@ -5,7 +5,7 @@ const CHUNK_BYTES = 64 * 1024;
 const MAX_LINE_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** The lines of a file, last one first, read as far as they are asked for. `undefined` for a line too long to be an entry. */
+/** The lines of a file, last one first, read lazily. `undefined` for a line too long to be an entry. */
 export async function* linesFromEnd(file: string): AsyncGenerator<string | undefined> {
   const handle = await openOwnFile(file, 'read');
   try {

@@ -7,9 +7,9 @@ export interface AuditQuery {
   readonly session?: string | undefined;
   /** How many of the newest entries; all without it. */
   readonly last?: number | undefined;
-  /** Those it holds for, besides. */
+  /** Additional filter. */
   readonly matches?: ((entry: AuditEntry) => boolean) | undefined;
-  /** Only older ones: past so many of this time. */
+  /** Only older ones: after this many with this time. */
   readonly before?: { readonly time: string; readonly skip: number } | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Removes rotated files of the audit log whose last record is older than that. The file in use stays. */
+/** Removes rotated audit log files whose last record is older than this. The current file stays. */
 export async function removeOldAudit(auditLog: string, before: number): Promise<string[]> {
   if (auditLog === 'off') return [];
   const directory = path.dirname(auditLog);

@@ -6,8 +6,8 @@ import { nextWake } from './next-wake.ts';
 const MOST_TRIES = 4;
 
 /**
- * Sends a write whose answer was lost again, so that whoever made it knows whether it is stored. Where the store stays
- * away, it rejects with `StoreUncertain`; any other error means that nothing was stored.
+ * Resends a write whose response was lost, so that its caller knows whether it is stored. If the store stays
+ * unavailable, it rejects with `StoreUncertain`; any other error means that nothing was stored.
  */
 export async function writeForCertain(
   store: Pick<Store, 'write' | 'subscribe'>,

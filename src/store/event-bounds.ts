@@ -2,7 +2,7 @@
 
 import type { EventBounds } from './contract.ts';
 
-/** Kept beside a session, so that an append need not count. Ordinary and kept events have bounds of their own. */
+/** Kept with a session, so that an append need not count. Ordinary and kept events have separate bounds. */
 export interface EventBook {
   readonly lastId: number;
   readonly droppedThrough: number;
@@ -28,7 +28,7 @@ export const EMPTY_BOOK: EventBook = {
   kept: { count: 0, bytes: 0 },
 };
 
-/** Dropping goes a little further than it must, so that it happens once in a while and not at every append. */
+/** Drops a little more than necessary, so that it happens occasionally rather than at every append. */
 const DROP_TO = 0.9;
 
 export function appended(book: EventBook, { id, keep, size }: EventSize): EventBook {
@@ -41,7 +41,7 @@ export function isOver(book: EventBook, bounds: EventBounds): boolean {
   return exceeds(book.ordinary, bounds) || exceeds(book.kept, bounds);
 }
 
-/** The oldest of each kind that is over its bounds, never the newest event. `sizes` are all events, by rising id. */
+/** The oldest of each kind that exceeds its bounds, never the newest event. `sizes` are all events, by ascending id. */
 export function dropOldest(
   book: EventBook,
   sizes: readonly EventSize[],

@@ -1,9 +1,9 @@
 import type { FeedPage, Store } from './contract.ts';
 
 /**
- * Everything that is stored after a position, as it is stored, until the signal. Wakes by itself now and then, so
- * that nothing depends on a notification that may have been lost. Ends with the store's error if the store is away:
- * begin again from the last position.
+ * Everything stored after a position, as it is stored, until the signal. Also polls occasionally, so that nothing
+ * depends on a notification that may have been lost. Ends with the store's error if the store is unavailable: start
+ * again from the last position.
  */
 export async function* follow(
   store: Pick<Store, 'feed' | 'subscribe'>,

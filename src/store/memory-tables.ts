@@ -46,7 +46,7 @@ interface MemoryEvent {
 }
 
 class Rows<Row> extends Map<string, Entry<Row>> {
-  /** As it will be; nothing that can fail is left for later. */
+  /** The final state; nothing that can fail is left for later. */
   prepare(key: string, row: Row, seq: number): () => void {
     const copy = JSON.parse(toJson(row)) as Row;
     return () => void this.set(key, { seq, first: this.get(key)?.first ?? seq, row: copy });
@@ -65,7 +65,7 @@ class Rows<Row> extends Map<string, Entry<Row>> {
   }
 }
 
-/** Everything in maps; what goes in and out is a copy. */
+/** Everything in maps; values are copied in and out. */
 export class MemoryTables implements Tables, StoreReads, TranscriptReads {
   readonly #sessions = new Rows<StoredSession>();
   readonly #books = new Map<string, EventBook>();
@@ -162,7 +162,7 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
     }
   }
 
-  /** A row that is changed moves to the end of the feed. */
+  /** A changed row moves to the end of the feed. */
   #fed<Row extends { id: string }>(
     kind: 'session' | 'request' | 'command' | 'removal',
     rows: Rows<Row>,

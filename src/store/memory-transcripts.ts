@@ -2,7 +2,7 @@ import { TranscriptEntry, type TranscriptPart } from '../schema/store.ts';
 import type { TranscriptReads, TranscriptRow, TranscriptTable } from './tables.ts';
 
 export class MemoryTranscripts implements TranscriptTable, TranscriptReads {
-  /** By session, then by subpath; that of the conversation itself is empty. */
+  /** By session, then by subpath; the conversation's own is empty. */
   readonly #sessions = new Map<string, Map<string, TranscriptRow[]>>();
 
   async lastPosition(part: TranscriptPart): Promise<number> {

@@ -1,4 +1,4 @@
-/** A store that lives and dies with its process: for the embedded server, and the measure for the other two. */
+/** A store that lives and dies with its process: for the embedded server, and the reference for the other two. */
 
 import type { EventBounds, Store } from './contract.ts';
 import { MemoryTables } from './memory-tables.ts';
@@ -19,7 +19,7 @@ export function openMemoryStore({ bounds, now = Date.now }: MemoryStoreOptions =
     {
       kind: 'memory',
       reads: tables,
-      // `save` comes last in every transaction and cannot fail half-way, so there is nothing to undo.
+      // `save` comes last in every transaction and cannot fail halfway, so there is nothing to undo.
       transact: (durability, work) =>
         queue.run(async () => {
           const result = await work(tables);

@@ -1,11 +1,11 @@
 import type { Store } from './contract.ts';
 
-/** A wake-up that was lost delays by no more than this. */
+/** A lost wake-up causes at most this much delay. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * The next time something is stored, or soon after. Asked for before a look at the store, so that nothing that is stored
- * meanwhile is missed; stopped when the look has shown enough.
+ * The next time something is stored, or soon after. Requested before a look at the store, so that nothing stored in the
+ * meantime is missed; stopped when the look has shown enough.
  */
 export function nextWake(store: Pick<Store, 'subscribe'>): {
   readonly woken: Promise<void>;

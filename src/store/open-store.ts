@@ -9,7 +9,7 @@ export interface StoreOptions {
   readonly bounds?: EventBounds;
 }
 
-/** Loads what the store in question needs, and nothing else. */
+/** Loads only what the requested store needs. */
 export async function openStore({ url, stateDir, warn, bounds }: StoreOptions): Promise<Store> {
   if (url !== undefined) {
     const { openPostgresStore } = await import('./postgres/open.ts');

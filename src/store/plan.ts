@@ -1,6 +1,6 @@
 /**
- * The rules of a write, without a database: from the changes and the rows they touch to the rows as they shall be, or
- * to the reason why not. Every implementation loads what `needsOf` names, locks it, and saves what `plan` returns.
+ * The rules for a write, without a database: from the changes and the rows they touch to the resulting rows, or to the
+ * reason for refusing. Every implementation loads what `needsOf` names, locks it, and saves what `plan` returns.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -42,7 +42,7 @@ export interface SessionEntry {
 }
 
 export interface Loaded {
-  /** The lease of the hub that writes. */
+  /** The lease of the writing hub. */
   readonly lease: StoredLease | undefined;
   readonly sessions: Map<string, SessionEntry>;
   readonly requests: Map<string, StoredRequest>;
@@ -51,7 +51,7 @@ export interface Loaded {
   readonly grants: Map<string, StoredGrant>;
 }
 
-/** A row as it shall be. */
+/** A row in its resulting state. */
 export type RowWrite =
   | { readonly table: 'sessions'; readonly row: StoredSession; readonly isNew: boolean }
   | { readonly table: 'books'; readonly sessionId: string; readonly book: EventBook }
@@ -94,7 +94,7 @@ export function needsOf(changes: readonly Change[]): Needs {
   return needs;
 }
 
-/** Whose session a change belongs to; anybody may add or withdraw a command, add a token or a setting. */
+/** Whose session a change belongs to; anyone may add or withdraw a command, or add a token or a setting. */
 export function sessionOf(change: Change): string | undefined {
   switch (change.type) {
     case 'session.put':
@@ -130,7 +130,7 @@ export function plan(changes: readonly Change[], by: HubRef | undefined, loaded:
   return batch.rows();
 }
 
-/** Also for whatever else a hub does in its own name. */
+/** Also for everything else a hub does in its own name. */
 export function checkLease(by: HubRef, lease: StoredLease | undefined): asserts lease is StoredLease {
   if (lease?.fence === by.fence) return;
   throw new StoreConflict('fenced', `Hub ${by.hub} has been restarted since, or was never registered.`);
@@ -141,12 +141,12 @@ function checkOwner(change: Change, by: HubRef | undefined, { lease, sessions }:
   checkLease(by, lease);
   const sessionId = sessionOf(change) ?? '';
   const owner = sessions.get(sessionId)?.runsOn ?? (change.type === 'session.put' ? change.session.runsOn : undefined);
-  // What was taken here ends here, also where nobody has brought the session back since the hub was started again.
+  // What was taken here ends here, even if the session has not been recalled since the hub was restarted.
   if (change.type === 'command.finish' && owner?.hub === by.hub) return;
   if (owner) checkRunsOn(sessionId, by, owner);
 }
 
-/** For what is stored beside the rows; the session has to be there. */
+/** For what is stored alongside the rows; the session must exist. */
 export function checkSessionOwner(sessionId: string, by: HubRef, { lease, sessions }: Loaded): void {
   checkLease(by, lease);
   const session = sessions.get(sessionId);
@@ -163,7 +163,7 @@ function unknownSession(id: string): StoreConflict {
   return new StoreConflict('unknownSession', `There is no session ${id}.`);
 }
 
-/** The error of a command that was taken back before anybody took it. */
+/** The error of a command that was withdrawn before it was taken. */
 export const WITHDRAWN = 'withdrawn';
 
 class Batch {
@@ -305,7 +305,7 @@ class Batch {
     return session;
   }
 
-  /** Without a row: it has been delivered. */
+  /** No row: it has been delivered. */
   #message(sessionId: string, id: string, row?: StoredMessage): void {
     this.#session(sessionId);
     this.#write(`${sessionId} ${id}`, { table: 'messages', sessionId, id, ...(row && { row }) });
@@ -326,7 +326,7 @@ class Batch {
     this.#write(row.id, { table: 'grants', row });
   }
 
-  /** Written again, a row moves to where it was changed last. */
+  /** Rewriting a row moves it to the position of its last change. */
   #write(key: string, write: RowWrite): void {
     this.#rows.delete(`${write.table} ${key}`);
     this.#rows.set(`${write.table} ${key}`, write);
@@ -337,7 +337,7 @@ export function commandKey(principal: string, key: string): string {
   return JSON.stringify([principal, key]);
 }
 
-/** What was stored has lost its undefined values. */
+/** Stored values have lost their undefined fields. */
 function sameJson(stored: unknown, given: unknown): boolean {
   return isDeepStrictEqual(stored, given === undefined ? undefined : JSON.parse(JSON.stringify(given)));
 }

@@ -1,9 +1,9 @@
-/** What is derived from rows: their text, what they are searched, paged and forgotten by. */
+/** Values derived from rows: their text, and what they are searched, paged and expired by. */
 
 import { DomainError } from '../errors/errors.ts';
 import { RESTING_TAGS, type StoredCommand, type StoredSession, type StoredToken } from '../schema/store.ts';
 
-/** Nothing that a session says or is asked comes near it, and Postgres takes no more than a gigabyte. */
+/** Nothing that a session says or is asked comes close, and Postgres accepts no more than a gigabyte. */
 const MAX_ROW_CHARACTERS = 64 * 1024 * 1024;
 
 export function toJson(row: unknown): string {
@@ -24,7 +24,7 @@ export function isResting({ state }: StoredSession): boolean {
   return (RESTING_TAGS as readonly string[]).includes(state.tag);
 }
 
-/** Nobody knows yet how it ends. */
+/** Its outcome is not known yet. */
 export function isUnderWay(command: StoredCommand): boolean {
   return finishedAt(command) === undefined;
 }
@@ -38,7 +38,7 @@ export function deadAt({ expiresAt, revokedAt }: StoredToken): number | undefine
   return expiresAt === undefined ? revokedAt : Math.min(expiresAt, revokedAt ?? expiresAt);
 }
 
-/** Where a page ended: the time it is ordered by, and the id among rows of the same time. */
+/** Where a page ended: the time it is ordered by, and the id among rows with the same time. */
 export interface PageEnd {
   readonly at: number;
   readonly id: string;
@@ -64,7 +64,7 @@ export function fromCursor(cursor: string): PageEnd {
   return { at: Number(at), id };
 }
 
-/** One row more than the page was asked for says that there is another page. */
+/** One row more than requested means that there is another page. */
 export function toPage<Row>(
   rows: readonly Row[],
   limit: number,

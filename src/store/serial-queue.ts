@@ -1,4 +1,4 @@
-/** Runs one piece of work after another, in the order in which they came. */
+/** Runs one piece of work after another, in the order in which they arrived. */
 export class SerialQueue {
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -8,7 +8,7 @@ export class SerialQueue {
     return result;
   }
 
-  /** When all that has come so far is done. */
+  /** When everything queued so far is done. */
   async idle(): Promise<void> {
     await this.#tail;
   }

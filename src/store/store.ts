@@ -202,7 +202,7 @@ async function withinBounds(
   return bounded;
 }
 
-/** Begun by a life that is over, without a stored outcome: nobody can tell, and nobody may do it again. */
+/** Started by a past incarnation, without a stored outcome: the outcome is unknown, and it must not be repeated. */
 async function abandon(tables: Tables, commands: readonly StoredCommand[]): Promise<void> {
   if (commands.length === 0) return;
   const at = await tables.now();

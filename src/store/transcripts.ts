@@ -9,7 +9,7 @@ export function storeTranscripts(backend: Backend): StoreTranscripts {
   const changed = (by: HubRef, part: TranscriptPart, change: (tables: Tables) => Promise<void>): Promise<void> =>
     backend.transact('quiet', async (tables) => {
       const { sessionId } = part;
-      // The row stays locked until the end, so that nobody else adds to the same part.
+      // The row stays locked until the end, so that no one else adds to the same part.
       const loaded = await tables.load({ ...noNeeds(), sessions: new Set([sessionId]) }, by.hub);
       checkSessionOwner(sessionId, by, loaded);
       await change(tables);

@@ -1,11 +1,11 @@
 /**
  * Claude Code appends `{"type":"cost-state","sessionId":…,"totalCostUSD":…}` when it leaves a session, not after each
- * turn and not when it is killed. A process that resumes or forks the session counts on from the last such entry.
+ * turn and not when it is killed. A process that resumes or forks the session continues from the last such entry.
  */
 
 import { lastOffsetIn, linesFromEnd } from './search-from-end.ts';
 
-/** 0 when there is no such entry, as for Claude Code itself. */
+/** 0 if there is no such entry, as for Claude Code itself. */
 export async function readLastCostUsd(transcript: string, sessionId: string): Promise<number> {
   for await (const line of linesFromEnd(transcript, '"type":"cost-state"')) {
     const cost = costIn(line, sessionId);
@@ -14,7 +14,9 @@ export async function readLastCostUsd(transcript: string, sessionId: string): Pr
   return 0;
 }
 
-/** Whether Claude has answered since: the process that did was killed, or still runs, and its cost is not written. */
+/**
+ * Whether Claude has answered since then: that process was killed, or is still running, and its cost is not recorded.
+ */
 export async function hasUnwrittenCost(transcript: string): Promise<boolean> {
   const answered = await lastOffsetIn(transcript, '"type":"assistant"');
   return answered > (await lastOffsetIn(transcript, '"type":"cost-state"'));
@@ -30,7 +32,7 @@ function costIn(line: string, sessionId: string): number | undefined {
 
 function parse(line: string): unknown {
   try {
-    // A crash of the machine can leave zeros before the next entry; Claude Code reads past them too.
+    // A machine crash can leave zeros before the next entry; Claude Code skips them too.
     return JSON.parse(line.slice(line.search(/[^\0]/)));
   } catch {
     return undefined;

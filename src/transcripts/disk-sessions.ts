@@ -1,4 +1,4 @@
-/** The sessions Claude Code has on this machine: every client's, a terminal's too. */
+/** The sessions Claude Code has on this machine: those of every client, and of terminals. */
 
 import type { SDKSessionInfo } from '@anthropic-ai/claude-agent-sdk';
 import { hasUnwrittenCost, readLastCostUsd } from './cost-state.ts';
@@ -9,7 +9,7 @@ import { placesNewestFirst, type SessionPlace } from './session-places.ts';
 
 export interface DiskSession {
   readonly sessionId: string;
-  /** As the session reports it, unverified: the directory may be gone, or not the one that was asked for. */
+  /** As the session reports it, unverified: the directory may be gone, or not the one that was requested. */
   readonly projectDirectory: string | undefined;
   readonly displayText: string;
   readonly lastModified: number;
@@ -34,15 +34,15 @@ export interface ListRequest {
 }
 
 export interface Transcripts {
-  /** Newest first. What is skipped by `offset` is read too: about 2.5 ms per session. */
+  /** Newest first. Sessions skipped by `offset` are read too: about 2.5 ms per session. */
   list(request: ListRequest): Promise<DiskSession[]>;
   find(sessionId: string): Promise<FoundSession | undefined>;
-  /** Whether a process that was killed left a conversation to resume; if not, its id can be begun with again. */
+  /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
   salvage(sessionId: string): Promise<boolean>;
   /** Where a process that resumes or forks the session starts counting. */
   lastCostUsd(sessionId: string): Promise<number>;
   hasUnwrittenCost(sessionId: string): Promise<boolean>;
-  /** Whether the session can be resumed at this message; Claude Code takes any entry that has a uuid. */
+  /** Whether the session can be resumed at this message; Claude Code accepts any entry with a uuid. */
   messageExists(sessionId: string, uuid: string): Promise<boolean>;
 }
 
@@ -50,7 +50,7 @@ export interface Transcripts {
 export function createTranscripts({ configDir }: { readonly configDir: string }): Transcripts {
   return {
     async list({ projectDirectory, limit, offset, within }) {
-      // The SDK takes 0 for no limit, and then holds every transcript in memory at once.
+      // To the SDK, 0 means no limit, and it then holds every transcript in memory at once.
       if (limit <= 0) return [];
       if (within && projectDirectory === undefined) return listWithin(configDir, within, offset + limit, offset);
       const { listSessions } = await import('@anthropic-ai/claude-agent-sdk');
@@ -93,7 +93,7 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
 /** As many as the SDK reads at a time. */
 const BATCH_SIZE = 32;
 
-/** Only what will be shown is read whole: where thousands of sessions lie outside, the SDK would take seconds to list. */
+/** Only what will be shown is read in full: with thousands of sessions outside, the SDK would take seconds to list. */
 async function listWithin(configDir: string, within: Within, end: number, offset: number): Promise<DiskSession[]> {
   const found = new Map<string, DiskSession>();
   let batch: SessionPlace[] = [];
@@ -135,7 +135,7 @@ function toDiskSession(info: SDKSessionInfo): DiskSession {
 
 const MAX_DISPLAY_LENGTH = 200;
 
-/** One line that is safe to show in a list: control characters would reach somebody's terminal. */
+/** One line that is safe to show in a list: control characters would reach the user's terminal. */
 export function displayText(text: string): string {
   const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
   if (line.length <= MAX_DISPLAY_LENGTH) return line;

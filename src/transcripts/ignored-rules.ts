@@ -1,4 +1,4 @@
-/** Project rules that Claude Code ignores because the project has not been trusted. */
+/** Project rules that Claude Code ignores because the project is not trusted. */
 
 import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,7 +10,7 @@ export interface ProjectRulesQuery {
 }
 
 /**
- * A line for the caller where allow rules are left out, with the way to make them count. As Claude Code 2.1.325 does it:
+ * A line for the caller if allow rules are ignored, with how to enable them. As in Claude Code 2.1.325:
  * `settings.local.json` is the person's own and needs no trust.
  */
 export async function ignoredRulesWarning(

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isAlive, isSameProcess } from './recorded-process.ts';
 
-/** Claude Code writes the file in place, so that a reader may see half of it. */
+/** Claude Code writes the file in place, so a reader may see half of it. */
 const TORN_READS = 5;
 const TORN_PAUSE_MS = 10;
 
@@ -15,7 +15,7 @@ interface Registration {
   readonly startTime: string | undefined;
 }
 
-/** A process that was started less than a second ago may not be registered yet; it has written nothing by then. */
+/** A process started less than a second ago may not be registered yet; it has written nothing by then. */
 export async function findHolder(
   configDir: string,
   sessionId: string,

@@ -3,7 +3,7 @@
 import { readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-/** `own`: accepted for this very project. `inherited`: for a directory above it. */
+/** `own`: accepted for exactly this project. `inherited`: for a directory above it. */
 export type ProjectTrust = 'own' | 'inherited' | 'none';
 
 export interface TrustRecord {
@@ -19,8 +19,8 @@ export function globalClaudeFile({ env, homedir }: { env: NodeJS.ProcessEnv; hom
 
 /**
  * As Claude Code 2.1.325 decides: trust is recorded for the root of a repository (the main one of a worktree), else for
- * the directory. One trusted above it, but not above its repository, keeps the dialog away, though allow rules
- * and other things that grant rights count only with `own`.
+ * the directory. A trusted directory above it, but not above its repository, suppresses the dialog, but allow rules and
+ * other things that grant permissions count only with `own`.
  */
 export async function projectTrust(directory: string, globalFile: string): Promise<TrustRecord> {
   const start = await realpath(directory).catch(() => path.resolve(directory));
@@ -50,7 +50,7 @@ async function trustedDirectories(globalFile: string): Promise<ReadonlySet<strin
 
 interface Repository {
   readonly root: string;
-  /** Of the checkout that a worktree belongs to. */
+  /** The checkout that a worktree belongs to. */
   readonly mainRoot: string;
 }
 
@@ -65,8 +65,8 @@ async function findRepository(start: string): Promise<Repository | undefined> {
 }
 
 /**
- * A worktree's `.git` file names `<main>/.git/worktrees/<name>`, where a file names it back: without that anybody could
- * write such a file and be trusted for a repository of another. A submodule's names another place.
+ * A worktree's `.git` file names `<main>/.git/worktrees/<name>`, where a file must point back: otherwise anyone could
+ * write such a file and inherit the trust of another repository. A submodule's names a different place.
  */
 async function mainCheckout(dotGitFile: string): Promise<string | undefined> {
   const gitDir = /^gitdir:\s*(.+?)\s*$/m.exec(await readFile(dotGitFile, 'utf8').catch(() => ''))?.[1];

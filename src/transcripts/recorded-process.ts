@@ -22,7 +22,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** If in doubt, yes: two processes that write one transcript do more harm than a session wrongly reported as busy. */
+/** When in doubt, yes: two processes writing one transcript do more harm than a session wrongly reported as busy. */
 export async function isSameProcess(recorded: RecordedProcess, platform = process.platform): Promise<boolean> {
   switch (platform) {
     case 'linux':

@@ -1,14 +1,14 @@
-/** What a process leaves that was killed while it began to write its transcript. */
+/** What remains of a process that was killed while starting to write its transcript. */
 
 import { readFile, rm } from 'node:fs/promises';
 import { transcriptsOf } from './session-files.ts';
 
-/** What precedes the first message is a few lines; a longer file is more than a beginning, and is never removed. */
+/** Only a few lines precede the first message; a longer file is more than a beginning, and is never removed. */
 const MAX_BEGINNING_BYTES = 256 * 1024;
 
 /**
- * Whether one of the session's files holds a message. Claude Code (2.1.325) does not resume a file without one, and
- * does not begin another session with its id while the file exists: such files are removed.
+ * Whether one of the session's files contains a message. Claude Code (2.1.325) does not resume a file without one, and
+ * does not start another session with its id while the file exists: such files are removed.
  */
 export async function salvageTranscripts(configDir: string, sessionId: string): Promise<boolean> {
   const begun: string[] = [];

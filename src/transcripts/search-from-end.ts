@@ -1,4 +1,4 @@
-/** Looks for text in a file from its end, so that a transcript of any size costs little memory. */
+/** Searches a file for text from its end, so that a transcript of any size costs little memory. */
 
 import { open, type FileHandle } from 'node:fs/promises';
 
@@ -6,7 +6,7 @@ const WINDOW_BYTES = 256 * 1024;
 const LINE_REACH_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** The lines that hold `text`, last one first. Those that reach too far from it are left out. */
+/** The lines that contain `text`, last one first. Overlong ones are skipped. */
 export async function* linesFromEnd(file: string, text: string): AsyncGenerator<string> {
   const handle = await open(file, 'r');
   try {
@@ -35,7 +35,7 @@ export async function fileIncludes(file: string, text: string): Promise<boolean>
 }
 
 async function* offsetsFromEnd(handle: FileHandle, needle: Buffer): AsyncGenerator<number> {
-  // A match may begin in one window and end in the one after it.
+  // A match may start in one window and end in the next.
   const overlap = needle.length - 1;
   const buffer = Buffer.allocUnsafe(WINDOW_BYTES + overlap);
   let end = (await handle.stat()).size;

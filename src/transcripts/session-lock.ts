@@ -1,9 +1,10 @@
 /**
- * Keeps servers apart that reach for one session: whoever has a process on a transcript that was there before holds its
- * lock. Claude Code's own register comes too late for two that start in the same instant. A lock is a file that names its holder; one whose holder is dead counts for nothing.
+ * Separates servers that open the same session: whoever has a process on an existing transcript holds its lock. Claude
+ * Code's own registry comes too late for two that start at the same moment. A lock is a file that names its holder; one
+ * whose holder is dead is void.
  *
- * A stale lock is never removed by those who find it, since somebody else may own it by then: the next lock is created
- * under the next number, and only one process can do that.
+ * A stale lock is never removed by those who find it, since someone else may own it by then: the next lock is created
+ * under the next number, which only one process can do.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -42,7 +43,7 @@ export async function lockSession(directory: string, sessionId: string): Promise
   }
 }
 
-/** The same for the worktrees of sessions: their record has no lock of its own. */
+/** The same for the worktrees of sessions, whose records have no lock of their own. */
 export function worktreeLock(worktreesDir: string): (name: string) => Promise<SessionLock | { pid: number }> {
   return (name) => lockSession(path.join(worktreesDir, '.locks'), name);
 }
@@ -66,7 +67,7 @@ async function locksOf(directory: string, sessionId: string): Promise<Numbered[]
     .sort((a, b) => a.number - b.number);
 }
 
-/** Whether it is ours. Made elsewhere first, so that nobody ever sees one without its holder. */
+/** Whether it is ours. Created elsewhere first, so that no one ever sees one without its holder. */
 async function create(file: string): Promise<boolean> {
   const draft = `${file}.${randomUUID()}`;
   const record: RecordedProcess = { pid: process.pid, startTime: await ownStartTime() };
@@ -82,7 +83,7 @@ async function create(file: string): Promise<boolean> {
   }
 }
 
-/** Ours last: until then nobody else can take one. */
+/** Ours last: until then no one else can take one. */
 async function remove(directory: string, sessionId: string, number: number): Promise<void> {
   const done = (await locksOf(directory, sessionId)).filter((lock) => lock.number <= number);
   for (const { file } of done) await rm(file, { force: true });

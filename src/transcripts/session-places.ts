@@ -1,4 +1,4 @@
-/** Which session belongs to which directory, read cheaply: with titles it costs the Agent SDK 1 to 2 ms per session. */
+/** Maps sessions to directories cheaply: with titles it costs the Agent SDK 1 to 2 ms per session. */
 
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -18,12 +18,15 @@ interface TranscriptFile {
   readonly lastModified: number;
 }
 
-/** As far from either end as the Agent SDK looks too. */
+/** As far from either end as the Agent SDK looks. */
 const REACH_BYTES = 64 * 1024;
-/** Thousands of small reads cost the thread pool ten times as much; so they are made here, and others get their turn. */
+/**
+ * Thousands of small reads cost the thread pool ten times as much, so they are done here, yielding to others in
+ * between.
+ */
 const SLICE_MS = 5;
 
-/** Newest first; sessions that do not record their directory are left out. */
+/** Newest first; sessions that do not record their directory are skipped. */
 export async function* placesNewestFirst(configDir: string): AsyncGenerator<SessionPlace> {
   const pace = new Pace();
   const transcripts: TranscriptFile[] = [];

@@ -1,6 +1,6 @@
 /**
  * The files of one session's transcript, read and written whole: `<id>.jsonl` is the conversation, and
- * `<id>/subagents/….jsonl` that of each sub-agent, with what it is in `….meta.json` beside it.
+ * `<id>/subagents/….jsonl` that of each sub-agent, with its metadata in `….meta.json` beside it.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -23,7 +23,7 @@ export interface PartFile {
 
 export interface ReadLines {
   readonly lines: TranscriptLine[];
-  /** Where the next line begins. One that is not finished yet is left for later. */
+  /** Where the next line starts. An unfinished one is left for later. */
   readonly end: number;
 }
 
@@ -44,7 +44,10 @@ export async function partFiles(configDir: string, sessionId: string): Promise<P
   return [{ file, subpath: undefined }, ...agents];
 }
 
-/** From a byte on, or from the first if the file has become shorter; lines that are no JSON are left out, as Claude Code does. */
+/**
+ * From a byte on, or from the start if the file has become shorter; lines that are not JSON are skipped, as Claude Code
+ * does.
+ */
 export async function readLines(file: string, after = 0): Promise<ReadLines> {
   const handle = await open(file);
   try {
@@ -66,14 +69,14 @@ export async function readLines(file: string, after = 0): Promise<ReadLines> {
   }
 }
 
-/** Every line of a part, and what is written beside it. */
+/** Every line of a part, and what is stored beside it. */
 export async function readPart({ file, subpath }: PartFile): Promise<TranscriptLine[]> {
   const { lines } = await readLines(file);
   const sidecar = subpath === undefined ? undefined : await readFile(sidecarOf(file), 'utf8').catch(() => undefined);
   return sidecar === undefined ? lines : [...lines, ...parsed(sidecar, { type: SIDECAR_TYPE })];
 }
 
-/** Where Claude Code looks for the session when it is resumed in this directory, in place of what is there. */
+/** Written where Claude Code looks for the session when it is resumed in this directory, replacing what is there. */
 export async function writeParts(
   configDir: string,
   { sessionId, cwd }: { readonly sessionId: string; readonly cwd: string },
@@ -97,7 +100,7 @@ function subpathOf(folder: string, file: string): string {
   return path.relative(folder, file).slice(0, -EXTENSION.length).split(path.sep).join('/');
 }
 
-/** It comes from a database that others write to: it must not lead anywhere else. */
+/** It comes from a database that others write to, so it must not lead anywhere else. */
 function agentFile(sessionId: string, subpath: string): string {
   const steps = subpath.split('/');
   if (steps.some((step) => step === '' || step === '.' || step === '..' || /[\\\0:]/.test(step)))
@@ -109,7 +112,7 @@ function sidecarOf(file: string): string {
   return `${file.slice(0, -EXTENSION.length)}.meta.json`;
 }
 
-/** How Claude Code names the folder of a directory is the Agent SDK's to know: it asks its store by that name. */
+/** Only the Agent SDK knows how Claude Code names the folder of a directory: it queries its store by that name. */
 async function projectKey(cwd: string): Promise<string> {
   const { listSessions } = await import('@anthropic-ai/claude-agent-sdk');
   let key: string | undefined;

@@ -14,8 +14,8 @@ const INVALID_REQUEST = -32600;
 
 /**
  * JSON-RPC over two pipes, one frame per line. Replaces the SDK's transport (2.4.0), which stops reading after a frame
- * of 10 MB without ending the server or its sessions, and never answers what is not JSON-RPC, so that the client waits
- * forever. Can go when the SDK fixes both.
+ * of 10 MB without ending the server or its sessions, and never answers anything that is not JSON-RPC, so the client
+ * waits forever. Can go when the SDK fixes both.
  */
 export class FrameTransport implements Transport {
   onclose?: () => void;

@@ -27,7 +27,7 @@ import { checkpoint, saveRecord, sealOf, type WorktreeHost } from './worktree-re
 
 export interface ApplyOptions {
   readonly mode: ApplyMode;
-  /** Of the commit; a plain sentence that names the session unless told. */
+  /** Commit message; by default a plain sentence that names the session. */
   readonly message?: string | undefined;
 }
 
@@ -50,8 +50,8 @@ interface Target {
 }
 
 /**
- * Takes the session's work to its base, or refuses and changes nothing there. The worktree stays as it is; what comes
- * after counts from here.
+ * Brings the session's work to its base, or refuses and changes nothing there. The worktree is left unchanged; later
+ * work counts from here.
  */
 export async function applyWork(
   host: WorktreeHost,
@@ -130,11 +130,11 @@ async function updateFiles(
     try {
       await updateCheckout(seal, update);
     } catch (error) {
-      // Stopped by us, or not known why: nobody can say how far it came.
+      // Stopped by us, or for an unknown reason: it is unclear how far it got.
       if (!(error instanceof GitError))
         throw new UnfinishedError(`${checkout.workTree} may be half updated: ${messageOf(error)}`, { cause: error });
       const why = `git cannot update ${checkout.workTree}: ${error.stderr.trim()}`;
-      // Git looks at every file before it writes one, but a full disk shows only then.
+      // Git checks every file before it writes one, but a full disk shows only while writing.
       const isUntouched = again ? finished === 0 : (await filesInTheWay(seal, update)).length === 0;
       throw isUntouched ? refusal(`${why}.`) : new UnfinishedError(why, { cause: error });
     }
@@ -147,7 +147,7 @@ async function withIndex<T>(seal: Seal, mode: ApplyMode, work: (index: string) =
   if (mode !== 'patch') return work(own);
   const copy = path.join(seal.scratch, `patch-index-${randomUUID()}`);
   try {
-    // Without a file ever added there is none.
+    // It does not exist until a file is first added.
     await copyIndex(own, copy).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     });
@@ -170,7 +170,7 @@ async function finish(host: WorktreeHost, record: WorktreeRecord, journal: Apply
   };
 }
 
-/** Finishes an `apply` that was cut off, so that it has happened once and whole. */
+/** Finishes an interrupted `apply`, so that it has happened exactly once and completely. */
 export async function settleApply(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeRecord> {
   const { journal } = record;
   if (journal?.operation !== 'apply') return record;
@@ -180,12 +180,12 @@ export async function settleApply(host: WorktreeHost, record: WorktreeRecord): P
   if (ref !== undefined && now === to) return (await finish(host, record, journal)).record;
   const head = checkout && (await readHead(host.git, checkout.gitDir).catch(() => undefined));
   const isWhereItWas = now === from && (!checkout || head?.commit === from);
-  // The base is somewhere else now: whoever moved it saw what was in the checkout.
+  // The base has moved: whoever moved it saw the state of the checkout.
   if (!isWhereItWas) return saveRecord(host, { ...others, commonDir });
   try {
     await carryOut(host, record, journal, true);
   } catch (error) {
-    // Not one file had been written: it has not happened, and need not.
+    // No file had been written: it has not happened, and need not.
     if (error instanceof DomainError && !(error instanceof UnfinishedError))
       return saveRecord(host, { ...others, commonDir });
     if (!(error instanceof UnfinishedError)) throw error;
@@ -224,7 +224,7 @@ async function targetOf(host: WorktreeHost, record: WorktreeRecord, mode: ApplyM
   return { ref, tip, checkout: await checkoutOf(host.git, commonDir, ref, record.path) };
 }
 
-/** A seal over another checkout of the repository, which is sparse, or not, in its own way. */
+/** A seal over another checkout of the repository, which may or may not be sparse. */
 async function sealFor(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Promise<Seal> {
   const seal = sealOf(host, record, checkout);
   return { ...seal, pinned: await withSparseness(host.git, checkout, seal.pinned) };
@@ -240,7 +240,7 @@ async function requireRoom(
   if (operation !== undefined)
     throw refusal(`A ${operation} is in progress in ${checkout.workTree}; finish or abort it first.`);
   const index = path.join(checkout.gitDir, 'index');
-  // A patch does not write this index, but whoever holds it is at work on these files.
+  // A patch does not write this index, but whoever holds it is working on these files.
   if (!(await isGoneWithin(`${index}.lock`, LOCK_PATIENCE_MS)))
     throw refusal(
       `Another git process is running in ${checkout.workTree} (${index}.lock); wait for it, or remove the file if there is none.`,

@@ -9,7 +9,7 @@ const CHECKERS = new Set(
   tsdown tsup esbuild rollup webpack ninja scons bazelisk buck2 pre-commit lint-staged`.split(/\s+/),
 );
 
-/** Programs that do many things: which of their words make a check. */
+/** Programs that do many things: which of their arguments make it a check. */
 const WORDS =
   'test|tests|check|checks|lint|build|compile|typecheck|type-check|types|verify|ci|vet|clippy|e2e|spec|coverage';
 const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {
@@ -50,7 +50,7 @@ const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {
 };
 const SCRIPT = new RegExp(`^(${WORDS})([-_:./].*)?$`);
 const PACKAGE_MANAGERS = new Set(['npm', 'pnpm', 'yarn', 'bun']);
-/** Options of package managers that take a word of their own. */
+/** Options of package managers that take an argument. */
 const WITH_VALUE = new Set([
   '-C',
   '--dir',
@@ -72,22 +72,22 @@ const ALIASES: Readonly<Record<string, string>> = {
   'docker-compose': 'docker',
 };
 
-/** What stands before a program without being it; how many of the words that follow belong to it. */
+/** Prefixes that are not the program itself; how many of the following words belong to them. */
 const WRAPPERS: Readonly<Record<string, number>> = {
   time: 0, command: 0, exec: 0, sudo: 0, env: 0, nice: 0, nohup: 0, npx: 0, bunx: 0, uvx: 0, xvfb: 0, 'xvfb-run': 0, stdbuf: 0,
   caffeinate: 0, then: 0, do: 0, '!': 0, '{': 0, '(': 0, if: 0, while: 0, else: 0, timeout: 1, gtimeout: 1, pipx: 1,
 }; // prettier-ignore
 
-/** Options of theirs that take a word. */
+/** Their options that take an argument. */
 const WRAPPER_WITH_VALUE = /^(-[nksuCw]|--package|--signal|--user|--chdir)$/;
 
-/** Programs that run another one after a word of theirs: `poetry run pytest`, `pnpm exec tsc`. */
+/** Programs that run another one after one of their own words: `poetry run pytest`, `pnpm exec tsc`. */
 const RUNNERS: Readonly<Record<string, RegExp>> = {
   poetry: /^run$/, uv: /^run$/, pdm: /^run$/, hatch: /^run$/, rye: /^run$/, pipenv: /^run$/, conda: /^run$/, bundle: /^exec$/,
   npm: /^(exec|x)$/, pnpm: /^(exec|dlx)$/, yarn: /^(exec|dlx)$/, bun: /^x$/, mise: /^(exec|x)$/, nix: /^develop$/, direnv: /^exec$/,
 }; // prettier-ignore
 
-/** The part of the line that is a check, as it was written; undefined when there is none. The last one counts. */
+/** The part of the line that is a check, as written; undefined if there is none. The last one counts. */
 export function checkIn(line: string): string | undefined {
   const check = commandsIn(line)
     .filter(({ words }) => isCheck(words))
@@ -108,7 +108,7 @@ export interface SimpleCommand {
   readonly words: readonly string[];
 }
 
-/** Splits at `&&`, `||`, `;`, `|`, `&` and line ends outside of quotes. Texts of here-documents are no commands. */
+/** Splits at `&&`, `||`, `;`, `|`, `&` and line ends outside quotes. Here-document text is not a command. */
 export function commandsIn(line: string): SimpleCommand[] {
   const commands: SimpleCommand[] = [];
   let words: string[] = [];
@@ -142,7 +142,7 @@ export function commandsIn(line: string): SimpleCommand[] {
       if (mark) endMarks.push(mark[2] ?? '');
       index += mark?.[0].length ?? 2;
     } else if (/[<>]/.test(char) || (char === '&' && line[index + 1] === '>')) {
-      // A redirection and its target are no words; a number before it is a file descriptor.
+      // A redirection and its target are not words; a number before it is a file descriptor.
       if (word !== undefined && /^\d+$/.test(word)) word = undefined;
       endWord();
       index += /^(&>>?|[<>]{1,3}&?)\s*[^\s;&|<>]*/.exec(line.slice(index))?.[0].length ?? 1;
@@ -194,7 +194,7 @@ function isCheck(words: readonly string[]): boolean {
   return false;
 }
 
-/** What the program itself would run: words, or a line for a shell. */
+/** What the program itself would run: arguments, or a line for a shell. */
 function argumentOf(program: string, first: string, args: readonly string[]): string[] | string | undefined {
   if (/^(ba|z|da)?sh$/.test(program)) {
     const flag = args.findIndex((arg) => /^-\w*c$/.test(arg));

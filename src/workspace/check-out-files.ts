@@ -8,19 +8,19 @@ import { objectFormat } from './pinned-settings.ts';
 import { sealed, type Seal } from './sealed.ts';
 
 const TIMEOUT_MS = 600_000;
-/** Of an index: with fewer files, one git is done before several have started. */
+/** Index size: with fewer files, one git process finishes before several have started. */
 const LARGE_BYTES = 256 * 1024;
 const MOST_PROCESSES = 4;
 
 /** How a new worktree is filled with the files of a commit. */
 export interface CheckoutPlan {
   readonly commit: string;
-  /** The index of the commit, where several processes are to share the files; it knows nothing of the disk yet. */
+  /** The index of the commit, if several processes are to share the files; it knows nothing about the disk yet. */
   readonly index?: string;
   readonly parts: number;
 }
 
-/** Needs nothing of the worktree, so that it can go on while git registers it. `like`: an index of about as many files. */
+/** Does not need the worktree, so it can run while git registers it. `like`: an index of about as many files. */
 export async function planCheckout(
   seal: Seal,
   commit: string,
@@ -59,13 +59,14 @@ interface InParts {
 }
 
 /**
- * Several gits write a part of the files each, and note in an index of their own what they wrote. `checkout.workers` of
- * git sends every file over pipes and takes a quarter longer. False where it cannot be done: two names may be one file here.
+ * Several git processes each write a share of the files, and record in a separate index what they wrote. Git's
+ * `checkout.workers` sends every file over pipes and takes a quarter longer. False if it cannot be done: two names may
+ * be one file here.
  */
 async function checkOutInParts(git: Git, { planned, index, indexes, algorithm }: InParts): Promise<boolean> {
   const names = namesIn(await readFile(planned), algorithm);
   if (!names) return false;
-  // No file that is already there is replaced, so that no part can be led astray by a link of another one.
+  // No existing file is replaced, so that no part can be misled by a link from another.
   const write = (some: readonly Buffer[], into: string): Promise<unknown> =>
     git(['checkout-index', '--quiet', '--index', '-z', '--stdin'], {
       env: { GIT_INDEX_FILE: into },
@@ -88,7 +89,7 @@ async function checkOutInParts(git: Git, { planned, index, indexes, algorithm }:
 }
 
 interface Names {
-  /** They say how the others are written, and come first: nobody may find one that is only half there. */
+  /** They determine how the others are written, so they come first, and no one must see them half-written. */
   readonly attributes: readonly Buffer[];
   readonly others: readonly Buffer[];
 }
@@ -105,7 +106,7 @@ function namesIn(index: Buffer, algorithm: 'sha1' | 'sha256'): Names | undefined
 
 const TIME_AT = 8;
 
-/** Of each file, the size, times and numbers that whoever wrote it has noted; in all else the indexes are the same. */
+/** Of each file, the size, times and numbers recorded by its writer; in everything else the indexes are the same. */
 async function joinIndexes(index: string, parts: readonly string[], algorithm: 'sha1' | 'sha256'): Promise<boolean> {
   const [joined, ...others] = await Promise.all(parts.map((part) => readFile(part)));
   const entries = joined && indexEntries(joined, oidBytes(algorithm));

@@ -15,11 +15,11 @@ export interface Checkout {
 }
 
 export interface FoundCheckout extends Checkout {
-  /** Where the directory lies in the working tree; empty at its top. */
+  /** Position of the directory in the working tree; empty at its root. */
   readonly prefix: string;
 }
 
-/** The checkout that a directory lies in, found as the user's git finds it. Undefined where there is none. */
+/** The checkout that a directory is in, found as the user's git finds it. Undefined if there is none. */
 export async function findCheckout(host: GitHost, directory: string): Promise<FoundCheckout | undefined> {
   const git = gitAt(host, directory);
   const { code, stdout, stderr } = await git.bytes(
@@ -120,7 +120,7 @@ export async function checkoutOf(
     (listed) => listed.branch === branch && !listed.isBare && listed.path !== except,
   );
   if (!found) return undefined;
-  // Only one of them could follow; the other one would seem to undo the work.
+  // Only one of them could follow; the other would appear to undo the work.
   if (second)
     throw new DomainError(
       'INVALID_ARGUMENT',
@@ -131,7 +131,7 @@ export async function checkoutOf(
     const gitDir = await realpath(
       (await gitAt(host, workTree)(['rev-parse', '--absolute-git-dir'])).replace(/\n$/, ''),
     );
-    // Whoever may write in a working tree can make its .git name any directory.
+    // Anyone who can write in a working tree can make its .git name any directory.
     if (gitDir !== commonDir && path.dirname(gitDir) !== path.join(commonDir, 'worktrees'))
       throw new DomainError(
         'INVALID_ARGUMENT',
@@ -152,7 +152,7 @@ export interface Ref {
   readonly oid: string;
 }
 
-/** Branches, remote ones too, and tags that have the commit in their history. */
+/** Branches, including remote ones, and tags that contain the commit. */
 export async function refsHolding(host: GitHost, commonDir: string, commit: string): Promise<Ref[]> {
   const text = await gitIn(host, commonDir)(
     [
@@ -175,7 +175,7 @@ export async function refsHolding(host: GitHost, commonDir: string, commit: stri
     });
 }
 
-/** A rebase or bisect detaches HEAD, and comes back to its branch as it left it. */
+/** A rebase or bisect detaches HEAD, and restores its branch afterwards. */
 export async function operationOnBranch(commonDir: string, branch: string): Promise<string | undefined> {
   const linked = path.join(commonDir, 'worktrees');
   const entries = (await readdir(linked).catch(() => [])).map((name) => path.join(linked, name));

@@ -12,12 +12,12 @@ import { sealed } from './sealed.ts';
 import { hiddenFiles, readStatus, revealFiles, type StatusEntry } from './snapshot.ts';
 import { checkpoint, checkoutOfRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
-/** Puts what is not committed in the worktree on its branch. Returns the branch's tip. */
+/** Commits uncommitted work in the worktree to its branch. Returns the branch's tip. */
 export async function commitWork(host: WorktreeHost, record: WorktreeRecord, message: string): Promise<string> {
   const checkout = checkoutOfRecord(record);
   const tip = await requireOwnBranch(host, record);
   const index = path.join(checkout.gitDir, 'index');
-  // The entry of the worktree is in the session's hands: a link in place of the index would be written through.
+  // The session controls the worktree's entry: a link in place of the index would be written through.
   const temporary = path.join(checkout.gitDir, `index.${randomUUID()}`);
   if (!(await lstat(index)).isFile()) throw new DomainError('INVALID_ARGUMENT', `${index} is not a file.`);
   try {
@@ -35,7 +35,7 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
     });
     if (commit === undefined) return tip;
     await checkpoint(host, 'commit-index');
-    // First the index: a crash after it leaves the work staged, not half undone.
+    // The index first: a crash after it leaves the work staged, not half undone.
     await rename(temporary, index);
     await checkpoint(host, 'commit-ref');
     const git = await gitWithoutHooks(host.git, checkout.gitDir);
@@ -46,7 +46,7 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
   }
 }
 
-/** A session can switch branches or begin a rebase; only work on its own branch can be taken. */
+/** A session can switch branches or start a rebase; only work on its own branch can be taken. */
 export async function requireOwnBranch(host: WorktreeHost, record: WorktreeRecord): Promise<string> {
   const { gitDir } = checkoutOfRecord(record);
   const { commit, branch } = await readHead(host.git, gitDir);
@@ -105,7 +105,7 @@ async function requireKnownFilters(
 async function stage(git: Git, status: readonly StatusEntry[]): Promise<void> {
   const unmerged = status.filter(({ isUnmerged }) => isUnmerged).map((entry) => entry.path);
   if (unmerged.length > 0) throw refusal(`Unresolved conflicts in the worktree: ${nameSome(unmerged)}.`);
-  // A directory with a repository of its own is not content of this one.
+  // A directory with its own repository is not part of this one's content.
   const paths = status.map((entry) => entry.path).filter((name) => !name.endsWith('/'));
   await git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
     input: paths.map((name) => `${name}\0`).join(''),
@@ -116,7 +116,7 @@ export function commitTree(tree: string, parents: readonly string[], message: st
   return ['commit-tree', '--no-gpg-sign', tree, ...parents.flatMap((parent) => ['-p', parent]), '-m', message];
 }
 
-/** The user's name from the configuration; a commit needs one also where there is none. */
+/** The user's name from the configuration; a commit needs one even if there is none. */
 export function identityOf({ config }: PinnedSettings): Record<string, string> {
   const settings = new Map(config);
   const name = settings.get('user.name') ?? 'claude-code-mcp';

@@ -13,11 +13,11 @@ export interface FileChange {
   readonly status: FileStatus;
   readonly insertions: number;
   readonly deletions: number;
-  /** Not text: no lines to count or show. */
+  /** Binary: no lines to count or show. */
   readonly isBinary: boolean;
 }
 
-/** Two trees that hold only what differs: comparing them costs what changed, not what the repository holds. */
+/** Two trees that contain only what differs: comparing them costs what changed, not the size of the repository. */
 export interface Comparison {
   readonly before: string;
   readonly after: string;
@@ -66,7 +66,7 @@ async function pairsOf(seal: Seal, before: Snapshot, after: Snapshot): Promise<P
     const [l, h, r] = [left.get(file), heads.get(file), right.get(file)];
     return {
       path: file,
-      // A file that is as HEAD has it is not in the list; the other side, or the commits between, tell what that is.
+      // A file that matches HEAD is not in the list; the other side, or the commits between, tell its content.
       before: l ? l.now : h ? h.before : (r?.head ?? null),
       after: r ? r.now : h ? h.after : (l?.head ?? null),
     };
@@ -98,7 +98,7 @@ const STATUS: Readonly<Record<string, FileStatus>> = {
   T: 'type-changed',
 };
 
-/** How git compares for us. Attributes of the session's files have no say: `* -diff` would hide what changed. */
+/** How git compares for us. Attributes in the session's files are ignored: `* -diff` would hide changes. */
 export const DIFF_OPTIONS = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short'];
 
 export async function changedFiles(seal: Seal, comparison: Comparison): Promise<FileChange[]> {

@@ -14,22 +14,22 @@ import { roomBelow, shortId, worktreePath } from './worktree-path.ts';
 export interface WorktreeRequest extends PinOptions {
   readonly sessionId: string;
   readonly cwd: string;
-  /** Branch, tag or commit; what is checked out in `cwd` unless told. */
+  /** Branch, tag or commit; by default what is checked out in `cwd`. */
   readonly base?: string | undefined;
   readonly branch?: string | undefined;
-  /** A worktree to go on from: its branch's last commit, counted from its base. */
+  /** A worktree to continue from: its branch's last commit, with the same base. */
   readonly of?: WorktreeRecord;
 }
 
 export interface CreatedWorktree {
   readonly record: WorktreeRecord;
-  /** Where the session works: the place of `cwd` in the worktree. */
+  /** Where the session works: the position of `cwd` in the worktree. */
   readonly cwd: string;
-  /** What is different from the checkout, in words. */
+  /** How it differs from the checkout, in words. */
   readonly notes: readonly string[];
 }
 
-/** Makes the worktree step by step and cleans nothing up: what a step leaves behind, `recoverWorktree` understands. */
+/** Creates the worktree step by step and cleans nothing up: `recoverWorktree` handles whatever a step leaves behind. */
 export async function createWorktree(host: WorktreeHost, request: WorktreeRequest): Promise<CreatedWorktree> {
   const { git, worktreesDir } = host;
   const found = await findCheckout(git, request.cwd);
@@ -82,7 +82,7 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   return { record, cwd, notes: await notesOn(host, record, found) };
 }
 
-/** Whatever becomes of one, the other is waited for: nothing is at work any more when a failed start is cleared away. */
+/** Each is waited for even if the other fails: nothing is still running when a failed start is cleaned up. */
 async function bothOf<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([first, second]);
   return [await first, await second];
@@ -93,7 +93,7 @@ interface PathCheck extends Pick<WorktreeRecord, 'pinned' | 'commonDir'> {
   readonly commit: string;
 }
 
-/** Git on Windows would stop in the middle of the files. */
+/** Git on Windows would stop halfway through the files. */
 async function requireShortPaths(
   host: WorktreeHost,
   { worktree, pinned, commonDir, commit }: PathCheck,
@@ -114,7 +114,7 @@ async function requireShortPaths(
 async function addWorktree(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<string> {
   const { branch, commonDir } = record;
   const git = await gitWithoutHooks(host.git, commonDir);
-  // Only one can make it: a branch that was there already is somebody else's and stays.
+  // Only one can create it: an existing branch belongs to someone else and stays.
   const message = 'branch: Created by claude-code-mcp';
   await patiently(() => git(['update-ref', '-m', message, branch, commit, '0'.repeat(commit.length)])).catch(
     (error: unknown) => {
@@ -141,7 +141,9 @@ async function addWorktree(host: WorktreeHost, record: WorktreeRecord, commit: s
 
 const ATTEMPTS = 8;
 
-/** Git fails on a lock that another git holds, and on an entry that another one is still making; both are soon over. */
+/**
+ * Git fails on a lock that another git holds, and on an entry that another one is still creating; both pass quickly.
+ */
 async function patiently<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -195,7 +197,7 @@ async function chooseBranch(
   const isFree = async (ref: string): Promise<boolean> => {
     const parts = ref.split('/');
     const patterns = parts.slice(2).map((_, index) => parts.slice(0, index + 3).join('/'));
-    // `claude` is in the way of `claude/x`, and `claude/x` of `claude`.
+    // `claude` conflicts with `claude/x`, and vice versa.
     const refs = (await inRepository(['for-each-ref', '--format=%(refname)', ...patterns])).split('\n');
     const exact = refs.filter((name) => name !== '');
     return !exact.some((name) => ref === name || ref.startsWith(`${name}/`) || name.startsWith(`${ref}/`));
@@ -213,7 +215,7 @@ async function chooseBranch(
     );
   }
   const id = shortId(sessionId);
-  // The last one, beside branches of both names, cannot be committed to in the sandbox.
+  // The last one, next to branches of both names, cannot be committed to in the sandbox.
   for (const prefix of ['claude/', 'claude-code/', 'claude-']) {
     for (let count = 1; count < 100; count++) {
       const ref = `refs/heads/${prefix}${id}${count === 1 ? '' : `-${count}`}`;
@@ -241,7 +243,7 @@ async function notesOn(
   const [modules, attributes] = await Promise.all([read('.gitmodules'), read('.gitattributes')]);
   const used = new Set([...`${attributes}\n${pinned.attributes}`.matchAll(/\sfilter=(\S+)/g)].map(([, name]) => name));
   const isLfs = used.delete('lfs');
-  // Those of the user's git that are not among what was pinned.
+  // Those in the user's git that are not among the pinned ones.
   const leftOut = used.size === 0 ? [] : [...(await newFilters(git, found, pinned))].filter((name) => used.has(name));
   return [
     ...(modules === '' ? [] : ['Submodules are not checked out in the worktree (git submodule update --init).']),

@@ -10,7 +10,7 @@ export interface DiffPage {
   /** Unified, whole lines where a line fits. */
   readonly diff: string;
   readonly totalBytes: number;
-  /** Where the next page begins; none after the last. */
+  /** Where the next page starts; undefined after the last. */
   readonly nextOffset?: number;
 }
 
@@ -19,7 +19,7 @@ export interface PageOptions {
   readonly offset: number;
 }
 
-/** Keep the comparison from page to page: another one would count other bytes. */
+/** Keeps the comparison from page to page: a new one would count different bytes. */
 export async function diffPage(
   seal: Seal,
   comparison: Comparison,

@@ -12,16 +12,16 @@ import { isDone, worktreeState, type WorktreeState } from './worktree-state.ts';
 
 export interface DiscardOutcome {
   readonly path: string;
-  /** Branches that were left because no other branch holds their commits. */
+  /** Branches that were kept because no other branch contains their commits. */
   readonly keptBranches: readonly string[];
   readonly deletedBranch?: string;
-  /** Repositories inside the worktree, and files that git cannot look at, moved out of the way. */
+  /** Repositories inside the worktree, and files that git cannot read, moved aside. */
   readonly keptDirectory?: string;
-  /** Ignored files and directories that went with it, some of them. */
+  /** Some of the ignored files and directories that were removed with it. */
   readonly ignored: readonly string[];
 }
 
-/** Removes the worktree. Commits are never removed: a branch goes only when another one holds all of it. */
+/** Removes the worktree. Commits are never removed: a branch is deleted only if another one contains all of it. */
 export async function discardWork(
   host: WorktreeHost,
   given: WorktreeRecord,
@@ -52,7 +52,7 @@ export async function discardWork(
   return remove(host, await saveRecord(host, { ...record, journal }), journal, ignored);
 }
 
-/** Refuses what only `force` would remove. */
+/** Refuses anything that only `force` would remove. */
 export async function checkDiscardable(host: WorktreeHost, given: WorktreeRecord): Promise<void> {
   if (given.state === 'creating' || given.journal?.operation === 'discard') return;
   const state = await worktreeState(host, await settleApply(host, given));
@@ -72,7 +72,7 @@ function unmergedWork(state: WorktreeState): string {
   return `The worktree ${state.path} has ${parts.join(' and ')}. Apply them, or discard with force: true, which keeps the branch.`;
 }
 
-/** No session has worked in it. Its branch goes only if git made it for this worktree. */
+/** No session has worked in it. Its branch is deleted only if git created it for this worktree. */
 async function removeUnfinished(host: WorktreeHost, record: WorktreeRecord): Promise<DiscardOutcome> {
   const listed = await listGitWorktrees(host.git, record.commonDir).catch(() => []);
   const isOwn = listed.some(({ path: place, branch }) => place === record.path && branch === record.branch);
@@ -80,10 +80,10 @@ async function removeUnfinished(host: WorktreeHost, record: WorktreeRecord): Pro
   return remove(host, record, { operation: 'discard', ...(tip !== undefined && { deleteBranchAt: tip }) }, []);
 }
 
-/** The worktree itself among the names of what is kept. */
+/** The worktree itself, as named among what is kept. */
 const WHOLE = './';
 
-/** Every step may be repeated. */
+/** Every step can be repeated. */
 async function remove(
   host: WorktreeHost,
   record: WorktreeRecord,
@@ -116,7 +116,10 @@ async function remove(
   };
 }
 
-/** Only while another ref holds its commit, which is checked in the same transaction: two that hold each other stay one. */
+/**
+ * Only while another ref contains its commit, checked in the same transaction: of two that contain each other, one
+ * stays.
+ */
 async function deleteBranch({ git }: WorktreeHost, record: WorktreeRecord, tip: string): Promise<boolean> {
   const { commonDir, branch } = record;
   const isInUse = (await listGitWorktrees(git, commonDir)).some((listed) => listed.branch === branch);
@@ -143,7 +146,7 @@ async function keepLooseHead(host: WorktreeHost, record: WorktreeRecord, commit:
 
 const MOST_NAMED = 10;
 
-/** What the repository itself says is not worth keeping is not asked about, but named. */
+/** What the repository itself considers not worth keeping is not asked about, but named. */
 async function ignoredFiles(host: WorktreeHost, record: WorktreeRecord): Promise<string[]> {
   const seal = sealOf(host, record);
   const index = path.join(seal.checkout.gitDir, 'index');
@@ -152,7 +155,7 @@ async function ignoredFiles(host: WorktreeHost, record: WorktreeRecord): Promise
   return zeroSeparated(text).slice(0, MOST_NAMED);
 }
 
-/** Commits of submodules and of repositories inside the worktree lie in directories that would go with it. */
+/** Commits of submodules and of repositories inside the worktree are in directories that would be removed with it. */
 async function keepRepositories(
   host: WorktreeHost,
   record: WorktreeRecord,
@@ -171,7 +174,7 @@ async function keepRepositories(
 async function moveIfThere(from: string, to: string): Promise<void> {
   if (!(await lstat(from).catch(() => undefined))) return;
   await mkdir(path.dirname(to), { recursive: true, mode: 0o700 });
-  // An earlier worktree of this id may have left something.
+  // An earlier worktree with this id may have left something.
   const free = (await lstat(to).catch(() => undefined)) ? `${to}-${randomUUID().slice(0, 8)}` : to;
   try {
     await rename(from, free);

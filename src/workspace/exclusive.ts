@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../errors/errors.ts';
 
-/** Takes a lock that other processes respect, or names the process that holds it. */
+/** Takes a lock that other processes respect, or returns the process that holds it. */
 export type TakeLock = (name: string) => Promise<{ release(): Promise<void> } | { readonly pid: number }>;
 
 export type Exclusively = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
-/** An apply of many files takes a while; a lock whose holder is dead counts for nothing. */
+/** Applying many files takes a while; a lock whose holder is dead is void. */
 const PATIENCE_MS = 60_000;
 const LOOK_AGAIN_MS = 25;
 
-/** Runs what has the same name one after the other: in this process, and with a lock in all of them. */
+/** Serialises work under the same name: within this process, and across processes with a lock. */
 export function exclusively(takeLock?: TakeLock, patienceMs = PATIENCE_MS): Exclusively {
   const last = new Map<string, Promise<unknown>>();
   return (name, work) => {

@@ -3,9 +3,9 @@ import { access, constants, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 
-/** The git to run and what of the environment it gets. */
+/** The git to run and which parts of the environment it gets. */
 export interface GitHost {
-  /** Absolute: on Windows a bare name would first be looked for in the current directory. */
+  /** Absolute: on Windows a bare name would first be looked up in the current directory. */
   readonly executable: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -13,7 +13,7 @@ export interface GitHost {
 export interface GitRun {
   readonly cwd: string;
   readonly args: readonly string[];
-  /** Options that stand before the command. */
+  /** Options that go before the command. */
   readonly prefix?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string | Buffer;
@@ -27,14 +27,14 @@ export interface GitOutput {
   readonly stderr: string;
 }
 
-/** `merge-tree --write-tree` is the youngest of the commands in use. */
+/** `merge-tree --write-tree` is the most recent of the commands in use. */
 export const MINIMAL_GIT = '2.38';
 
 const TIMEOUT_MS = 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_STDERR = 16 * 1024;
 
-/** What git and the filters of the user need to find their files; everything else, GIT_* above all, stays outside. */
+/** What git and the user's filters need to find their files; everything else, above all GIT_*, is dropped. */
 const INHERITED = [
   'HOME',
   'XDG_CONFIG_HOME',
@@ -55,7 +55,7 @@ const INHERITED = [
 
 const FIXED = {
   LC_ALL: 'C',
-  // Nobody can answer, nothing is fetched, and the objects are those the hashes name.
+  // No prompts, no fetching, and objects are exactly what their hashes name.
   GIT_TERMINAL_PROMPT: '0',
   GIT_ASKPASS: '',
   SSH_ASKPASS: '',
@@ -78,7 +78,7 @@ export async function findGit(
   const paths = platform === 'win32' ? path.win32 : path.posix;
   const value = (name: string): string | undefined =>
     platform === 'win32' ? Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1] : env[name];
-  // A relative entry would be looked up in the directory of the repository.
+  // A relative entry would be resolved in the repository's directory.
   const directories = (value('PATH') ?? '').split(paths.delimiter).filter((entry) => paths.isAbsolute(entry));
   for (const directory of directories) {
     const executable = paths.join(directory, platform === 'win32' ? 'git.exe' : 'git');
@@ -104,7 +104,7 @@ async function isProgram(file: string): Promise<boolean> {
   }
 }
 
-/** Runs git to its end, whatever its exit code. Rejects when it could not run, took too long or wrote too much. */
+/** Runs git to completion, whatever its exit code. Rejects if it could not run, took too long or wrote too much. */
 export async function runGit(host: GitHost, run: GitRun): Promise<GitOutput> {
   const { timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES } = run;
   return new Promise((resolve, reject) => {
@@ -138,13 +138,13 @@ export async function runGit(host: GitHost, run: GitRun): Promise<GitOutput> {
       if (problem) reject(problem);
       else resolve({ code: code ?? 128, stdout: Buffer.concat(pieces), stderr });
     });
-    // A git that ends before it has read everything is judged by its exit code.
+    // A git that exits before reading everything is judged by its exit code.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(run.input ?? '');
   });
 }
 
-/** In a process group of its own, so that it can be ended with what it started. */
+/** In its own process group, so that it can be ended with everything it started. */
 export function spawnGit(host: GitHost, { cwd, prefix = [], args, env }: Omit<GitRun, 'input'>): ChildProcess {
   return spawn(host.executable, [...prefix, ...args], {
     cwd,

@@ -1,7 +1,7 @@
 import { DomainError } from '../errors/errors.ts';
 import { runGit, type GitHost, type GitOutput, type GitRun } from './git-process.ts';
 
-/** Runs git in one place and returns what it wrote; a failing git is an error unless the code is expected. */
+/** Runs git in one place and returns its output; failure is an error unless the code is expected. */
 export interface Git {
   (args: readonly string[], options?: GitCall): Promise<string>;
   readonly bytes: (args: readonly string[], options?: GitCall) => Promise<GitOutput>;
@@ -14,7 +14,7 @@ export interface Git {
 
 export interface GitCall extends Pick<GitRun, 'input' | 'timeoutMs' | 'maxBytes'> {
   readonly env?: Readonly<Record<string, string>>;
-  /** Exit codes that are answers; 0 unless told. */
+  /** Exit codes that are valid answers; 0 by default. */
   readonly codes?: readonly number[];
 }
 
@@ -30,8 +30,8 @@ export class GitError extends DomainError {
 }
 
 /**
- * Settings that win over those of the repository, for the commands that have to read its own configuration: they look up
- * and move refs and administer worktrees, and never read or write a file of a working tree (that is `sealed.ts`).
+ * Settings that override those of the repository, for commands that must read its own configuration: they look up and
+ * move refs and administer worktrees, and never read or write a file of a working tree (that is `sealed.ts`).
  */
 const OVERRIDES = [
   'core.hooksPath=/dev/null',
@@ -66,26 +66,26 @@ const OVERRIDES = [
   'advice.graftFileDeprecated=false',
 ].flatMap((setting) => ['-c', setting]);
 
-/** Git before it is known which repository it is: finds it from the directory, as the user's git would. */
+/** Git before the repository is known: finds it from the directory, as the user's git would. */
 export function gitAt(host: GitHost, cwd: string): Git {
   return bindGit(host, cwd, ['--no-pager', ...OVERRIDES], {});
 }
 
-/** Git in the repository itself. For a linked worktree give its own entry below `worktrees`. */
+/** Git in the repository itself. For a linked worktree pass its own entry below `worktrees`. */
 export function gitIn(host: GitHost, gitDir: string): Git {
   return bindGit(host, gitDir, ['--no-pager', ...OVERRIDES], { GIT_DIR: gitDir });
 }
 
 /**
- * Git for what changes refs. Git 2.54 and later run hooks that stand in the configuration (`hook.<name>.command`), which
- * `core.hooksPath` has no say in; until they can be turned off for an event, each has to be turned off by its name.
+ * Git for changing refs. Git 2.54 and later run hooks defined in the configuration (`hook.<name>.command`), which
+ * `core.hooksPath` does not affect; until they can be turned off per event, each must be turned off by name.
  */
 export async function gitWithoutHooks(host: GitHost, gitDir: string): Promise<Git> {
   const git = gitIn(host, gitDir);
   const keys = zeroSeparated(await git(['config', '--list', '--name-only', '-z']));
   const names = new Set(keys.flatMap((key) => /^hook\.(.+)\.[^.]+$/.exec(key)?.[1] ?? []));
   const settings = [...names].map((name) => `hook.${name}.enabled`);
-  // Not as arguments: the name of a hook may have an equals sign in it.
+  // Not as arguments: a hook's name may contain an equals sign.
   const env = {
     GIT_CONFIG_COUNT: String(settings.length),
     ...Object.fromEntries(

@@ -6,11 +6,11 @@ import { sealed, type Seal } from './sealed.ts';
 export interface Merge {
   readonly ours: string;
   readonly theirs: string;
-  /** What of theirs was taken before, perhaps squashed, so that history does not show it. */
+  /** What was taken from theirs earlier, perhaps squashed, so that history does not show it. */
   readonly taken: string;
 }
 
-/** Always the same commits for the same trees: an attempt that is repeated leaves nothing new behind. */
+/** Deterministic commits: a repeated attempt leaves nothing new behind. */
 const ANONYMOUS = {
   GIT_AUTHOR_NAME: 'x',
   GIT_AUTHOR_EMAIL: 'x',
@@ -20,14 +20,14 @@ const ANONYMOUS = {
   GIT_COMMITTER_DATE: '@0 +0000',
 };
 
-/** A three-way merge without a working tree. Merge drivers of the repository are not known to the sealed git. */
+/** A three-way merge without a working tree. The sealed git does not know the repository's merge drivers. */
 export async function mergeTrees(
   seal: Seal,
   { ours, theirs, taken }: Merge,
 ): Promise<{ readonly tree: string } | { readonly conflicts: readonly string[] }> {
   const base = await mergeBase(seal, { ours, theirs, taken });
   return sealed(seal, { objects: 'repository', files: true }, async (git) => {
-    // merge-tree takes a base of its own only since 2.40: three commits that have exactly this history do it too.
+    // merge-tree accepts an explicit base only since 2.40: three commits with exactly this history work too.
     const commit = async (of: string, parents: string[]): Promise<string> =>
       (await git(commitTree(`${of}^{tree}`, parents, 'x'), { env: ANONYMOUS })).trim();
     const root = await commit(base, []);

@@ -5,8 +5,8 @@ import { deflateSync } from 'node:zlib';
 import type { FileState } from './snapshot.ts';
 
 /**
- * Two of git's files, read and written here: what an answer waits for would take a process each. The formats are those
- * of gitformat-index(5) and of a loose object.
+ * Two of git's file formats, read and written here, since an answer would otherwise wait for a process each. See
+ * gitformat-index(5) and the loose object format.
  */
 
 export type StagedFile = readonly [path: string, state: FileState];
@@ -23,7 +23,7 @@ interface IndexEntry {
   readonly end: number;
 }
 
-/** Where the entries of an index lie; undefined of a version that is not known here. */
+/** Where the entries of an index are; undefined for an unknown version. */
 export function indexEntries(bytes: Buffer, oidBytes: number): IndexEntry[] | undefined {
   const version = bytes.readUInt32BE(4);
   if (bytes.toString('latin1', 0, 4) !== 'DIRC' || (version !== 2 && version !== 3)) return undefined;
@@ -40,7 +40,7 @@ export function indexEntries(bytes: Buffer, oidBytes: number): IndexEntry[] | un
   return entries;
 }
 
-/** What an index that git has just written holds; undefined of a version that is not known here. */
+/** The contents of an index that git has just written; undefined for an unknown version. */
 export async function readIndex(file: string, oidBytes: number): Promise<StagedFile[] | undefined> {
   const bytes = await readFile(file);
   return indexEntries(bytes, oidBytes)?.map(({ begin, flagsAt, nameAt, end }) => {
@@ -55,7 +55,7 @@ interface Directory {
   readonly directories: Map<string, Directory>;
 }
 
-/** Writes the trees that hold these files. Returns the topmost one. */
+/** Writes the trees that contain these files. Returns the root tree. */
 export async function writeTrees(
   objects: string,
   files: readonly StagedFile[],

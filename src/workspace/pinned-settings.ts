@@ -6,7 +6,7 @@ import { gitIn, zeroSeparated } from './git.ts';
 import type { GitHost } from './git-process.ts';
 import { readPlainFile } from './plain-file.ts';
 
-/** What decides how files are read and written, and whose name stands on a commit. None of it runs anything. */
+/** Settings that determine how files are read and written, and the commit author. None of them runs anything. */
 const COPIED = new Set([
   'core.filemode',
   'core.symlinks',
@@ -40,13 +40,13 @@ interface Setting {
 }
 
 export interface PinOptions {
-  /** `user`: those of the repository's own configuration are left out, since an earlier session may have written them. */
+  /** `user`: the repository's own configuration is ignored, since an earlier session may have written it. */
   readonly filters?: 'all' | 'user';
 }
 
 /**
- * What is known of a repository when a session begins, before it can have changed anything. Git that later reads the
- * session's files is given this and not the repository's own configuration.
+ * What is known about a repository when a session starts, before it can have changed anything. Git that later reads the
+ * session's files gets this instead of the repository's own configuration.
  */
 export async function pinSettings(
   host: GitHost,
@@ -72,7 +72,7 @@ export async function pinSettings(
   };
 }
 
-/** Filters that run a file of the repository: a session can write what they would run. */
+/** Filters that run a file from the repository: a session could write what they would run. */
 async function filtersOfTheRepository(
   settings: ReadonlyMap<string, string>,
   { workTree }: Checkout,
@@ -82,7 +82,7 @@ async function filtersOfTheRepository(
     const name = FILTER_COMMAND.exec(key)?.[1];
     if (name === undefined) continue;
     const [program = '', ...words] = command.match(/[^\s"'`;&|<>(){}$=]+/g) ?? [];
-    // The program is looked for on the PATH unless it is written as a path.
+    // The program is looked up on the PATH unless it is given as a path.
     const files = [...(/[\\/]/.test(program) ? [program] : []), ...words];
     const inside = files
       .map((word) => path.resolve(workTree, word))
@@ -99,7 +99,9 @@ export function objectFormat({ config }: PinnedSettings): 'sha1' | 'sha256' {
 
 const SPARSE = new Set(['core.sparsecheckout', 'core.sparsecheckoutcone']);
 
-/** The same settings for a checkout that may show other files: with those of another one, git would remove files from it. */
+/**
+ * The same settings for a checkout that may show different files: with another one's, git would remove files from it.
+ */
 export async function withSparseness(
   host: GitHost,
   checkout: Checkout,
@@ -114,7 +116,7 @@ export async function withSparseness(
   return { ...pinned, config, sparse: await readPlainFile(file) };
 }
 
-/** Filters that were set up or changed since: name and what is different. */
+/** Filters added or changed since: name and what differs. */
 export async function newFilters(
   host: GitHost,
   checkout: Checkout,

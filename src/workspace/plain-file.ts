@@ -5,8 +5,8 @@ import { copyFile, open } from 'node:fs/promises';
 const MOST_BYTES = 64 * 1024 * 1024;
 
 /**
- * The text of a file that a session may have replaced; empty where there is none. A pipe or a device in its place would
- * hold a thread of the server for ever, or never end.
+ * The text of a file that a session may have replaced; empty if there is none. A pipe or a device in its place would
+ * block a thread of the server forever, or never end.
  */
 export async function readPlainFile(file: string): Promise<string> {
   const handle = await openPlainFile(file);
@@ -20,7 +20,7 @@ export async function readPlainFile(file: string): Promise<string> {
   }
 }
 
-/** Where there is nothing but a pipe, a device or a directory, nothing is copied. */
+/** Anything other than a regular file is not copied. */
 export async function copyPlainFile(from: string, to: string): Promise<void> {
   const handle = await openPlainFile(from);
   if (!handle) return;
@@ -29,7 +29,7 @@ export async function copyPlainFile(from: string, to: string): Promise<void> {
 }
 
 async function openPlainFile(file: string): Promise<Awaited<ReturnType<typeof open>> | undefined> {
-  // Without waiting for somebody at the other end; Windows knows no such flag and no such files.
+  // Without waiting for the other end; Windows has neither this flag nor such files.
   const flags = constants.O_RDONLY | ((constants as Partial<typeof constants>).O_NONBLOCK ?? 0);
   const handle = await open(file, flags).catch(() => undefined);
   if (!handle) return undefined;

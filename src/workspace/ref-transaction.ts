@@ -9,7 +9,7 @@ export interface RefUpdate {
   readonly message: string;
 }
 
-/** Files are written but the ref has not followed, or not all files are: the journal says how to go on. */
+/** Files are written but the ref has not followed, or not all files are: the journal says how to continue. */
 export class UnfinishedError extends DomainError {
   constructor(message: string, options?: ErrorOptions) {
     super('INTERNAL', message, options);
@@ -19,8 +19,9 @@ export class UnfinishedError extends DomainError {
 const PATIENCE_MS = 30_000;
 
 /**
- * Locks the ref at its old value, does the work, then moves it: nobody else can move it in between, and if the work fails or
- * this process dies, git sees its input end and lets go of the lock. Undefined when the ref was not at the old value.
+ * Locks the ref at its old value, does the work, then moves it: no one else can move it in between, and if the work
+ * fails or this process dies, git sees its input end and releases the lock. Undefined if the ref was not at the old
+ * value.
  */
 export async function withRefLocked<T>(git: Git, update: RefUpdate, work: () => Promise<T>): Promise<T | undefined> {
   const { ref, to, from, message } = update;

@@ -1,7 +1,7 @@
 import path from 'node:path';
 
 export interface RepositoryWrites {
-  /** Directories and files that a session commits with. */
+  /** Directories and files that a session needs to commit. */
   readonly allow: readonly string[];
   /** Below those, what would change how git behaves for others. */
   readonly deny: readonly string[];
@@ -16,9 +16,9 @@ export interface SandboxedWorktree {
 }
 
 /**
- * What of a repository a sandboxed session has to write so that it can commit in its worktree. Git makes `<ref>.lock`
- * beside a ref and renames it, so that a directory must be writable, not only a file. Undefined where that directory is
- * `refs/heads` itself, which would open every branch.
+ * The parts of a repository that a sandboxed session must be able to write in order to commit in its worktree. Git
+ * creates `<ref>.lock` beside a ref and renames it, so the directory must be writable, not only the file. Undefined if
+ * that directory is `refs/heads` itself, which would open every branch.
  */
 export function sandboxWrites({ commonDir, entry, branch }: SandboxedWorktree): RepositoryWrites | undefined {
   const refs = path.posix.dirname(branch);

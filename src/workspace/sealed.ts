@@ -7,29 +7,29 @@ import type { GitHost } from './git-process.ts';
 import { configText, FILTER_COMMAND } from './pinned-settings.ts';
 import { copyPlainFile } from './plain-file.ts';
 
-/** Where files are read or written for a session, and what git may know while it does so. */
+/** Where files are read or written for a session, and what git may know while doing so. */
 export interface Seal {
   readonly host: GitHost;
   readonly checkout: Checkout;
   readonly pinned: PinnedSettings;
-  /** The server's own directory for this session; objects of snapshots stay in it. */
+  /** The server's own directory for this session; snapshot objects stay in it. */
   readonly scratch: string;
 }
 
 export interface SealedUse {
-  /** The commit that HEAD is, where the command asks. */
+  /** The commit HEAD resolves to, if the command asks. */
   readonly head?: string | undefined;
   /** Whether new objects belong to the repository or only to the session's snapshots. */
   readonly objects: 'repository' | 'scratch';
   readonly index?: string;
-  /** False: no file of the working tree is looked at, not even .gitattributes. */
+  /** False: no file of the working tree is read, not even .gitattributes. */
   readonly files: boolean;
 }
 
 /**
- * Git over the session's files with a git directory of our own: objects come from the repository, settings from what was
- * pinned. Its configuration, hooks, included files and worktree settings are not read at all, so that nothing that a
- * session writes into them can run, not even between our looking and our running.
+ * Git over the session's files with our own git directory: objects come from the repository, settings from what was
+ * pinned. The repository's configuration, hooks, included files and worktree settings are not read at all, so that
+ * nothing a session writes into them can run, not even between our check and our run.
  */
 export async function sealed<T>(
   seal: Seal,
@@ -59,7 +59,8 @@ export async function sealed<T>(
       GIT_WORK_TREE: use.files ? checkout.workTree : path.join(directory, 'empty'),
       GIT_INDEX_FILE: index,
       GIT_OBJECT_DIRECTORY: isOwn ? ownObjects : objects,
-      // Git does not write what an alternate has: the repository would lack it as soon as the session's snapshots are gone.
+      // Git does not write objects that an alternate has: the repository would lack them as soon as the session's
+      // snapshots are gone.
       ...(isOwn && { GIT_ALTERNATE_OBJECT_DIRECTORIES: `"${objects.replace(/[\\"]/g, '\\$&')}"` }),
       [NOWHERE]: path.join(directory, 'empty'),
       GIT_CONFIG_NOSYSTEM: '1',
@@ -72,8 +73,8 @@ export async function sealed<T>(
 }
 
 /**
- * Git starts a filter in the working tree, where a script, or a module of Python's, would be found in a file that the
- * session has written.
+ * Git starts a filter in the working tree, where it could pick up a script or a Python module that the session has
+ * written.
  */
 const NOWHERE = 'CLAUDE_CODE_MCP_NOWHERE';
 const LEAVE = `cd "$${NOWHERE}" || exit; `;
@@ -95,7 +96,7 @@ function settingsOf({ config }: PinnedSettings, { commonDir }: Checkout): (reado
     ['core.safecrlf', 'false'],
     ['gc.auto', '0'],
     ['advice.graftfiledeprecated', 'false'],
-    // What git-lfs cleans has to be found again from the repository.
+    // What git-lfs cleans must be found again from the repository.
     ...(hasLfs ? [['lfs.storage', path.join(commonDir, 'lfs')] as const] : []),
   ];
 }

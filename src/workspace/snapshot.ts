@@ -10,18 +10,21 @@ import { sealed, type Seal } from './sealed.ts';
 
 export interface FileState {
   readonly mode: string;
-  /** The object, or `stat:…` for what is not read: a large file, a directory with a repository of its own. */
+  /** The object, or `stat:…` for what is not read: a large file, a directory with its own repository. */
   readonly oid: string;
 }
 
-/** A file that is not as HEAD has it. */
+/** A file that differs from HEAD. */
 export interface ChangedPath {
   readonly path: string;
   readonly head: FileState | null;
   readonly now: FileState | null;
 }
 
-/** The content of a working tree at one moment, ignored files left out. Plain data; its objects are in the scratch directory. */
+/**
+ * The contents of a working tree at one moment, excluding ignored files. Plain data; its objects are in the scratch
+ * directory.
+ */
 export interface Snapshot {
   readonly head: string | undefined;
   /** Tree or commit. */
@@ -31,7 +34,9 @@ export interface Snapshot {
   readonly lastWrite: number;
 }
 
-/** Beyond these a file counts by its size and time, so that a data set beside the code does not hold up an answer. */
+/**
+ * Beyond these limits a file is judged by size and time, so that a data set next to the code does not delay an answer.
+ */
 const LARGEST_FILE = 16 * 1024 * 1024;
 const MOST_BYTES = 256 * 1024 * 1024;
 const MOST_FILES = 20_000;
@@ -46,7 +51,7 @@ export async function takeSnapshot(seal: Seal): Promise<Snapshot> {
   const { checkout, pinned } = seal;
   const format = objectFormat(pinned);
   const head = await headCommit(seal);
-  // A commit names its tree wherever trees are compared.
+  // A commit stands for its tree wherever trees are compared.
   const tree = head ?? EMPTY_TREE[format];
   const index = path.join(checkout.gitDir, 'index');
   return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
@@ -60,7 +65,7 @@ export async function takeSnapshot(seal: Seal): Promise<Snapshot> {
 const OID = /^([0-9a-f]{40}|[0-9a-f]{64})\n?$/;
 const BRANCH = /^ref: (refs\/heads\/.+)\n?$/;
 
-/** Mostly it stands in a file; git is asked only where it does not. Undefined before the first commit. */
+/** Usually read from a file; git is asked only if that fails. Undefined before the first commit. */
 async function headCommit({ host, checkout: { gitDir, commonDir } }: Seal): Promise<string | undefined> {
   const read = (...names: string[]): Promise<string> => readPlainFile(path.join(...names));
   const head = await read(gitDir, 'HEAD');
@@ -76,7 +81,7 @@ async function headCommit({ host, checkout: { gitDir, commonDir } }: Seal): Prom
   }
 }
 
-/** Everything in the working tree is as the commit has it. */
+/** Everything in the working tree matches the commit. */
 export function snapshotOfTree(tree: string, head?: string): Snapshot {
   return { head, tree, changed: [], lastWrite: 0 };
 }
@@ -90,9 +95,9 @@ export interface StatusEntry {
   readonly isUnmerged: boolean;
 }
 
-/** What is not as HEAD has it, without what only a running sandbox put there. */
+/** What differs from HEAD, excluding what only a running sandbox put there. */
 export async function readStatus(git: Git, workTree: string): Promise<StatusEntry[]> {
-  // Two processes at once: git compares the files it knows in several threads, but looks for new ones in a single one.
+  // Two processes in parallel: git compares tracked files in several threads, but looks for new ones in a single one.
   const [tracked, { marked, untracked }] = await Promise.all([git(STATUS), listFiles(git, true)]);
   const hidden = await hiddenAmong(marked, workTree);
   const text = hidden.length === 0 ? tracked : await statusWith(git, hidden);
@@ -124,7 +129,7 @@ async function listFiles(git: Git, withUntracked: boolean): Promise<ListedFiles>
   };
 }
 
-/** All but the entries of plain tracked files: of a large repository those are not even made into strings. */
+/** All except plain tracked files: in a large repository those are not even made into strings. */
 function unusualEntries(listed: Buffer): string[] {
   const found = `\0${listed.toString('latin1')}`.matchAll(/\0(?!H )([^\0]+)/g);
   return [...found].map(([, entry = '']) => Buffer.from(entry, 'latin1').toString('utf8'));
@@ -132,7 +137,7 @@ function unusualEntries(listed: Buffer): string[] {
 
 async function hiddenAmong(marked: readonly string[], workTree: string): Promise<string[]> {
   const isThere = await Promise.all(
-    // A file that a sparse checkout leaves out is not deleted.
+    // A file omitted by a sparse checkout is not deleted.
     marked.map(
       async (entry) => !/^s/i.test(entry) || (await lstat(path.join(workTree, entry.slice(2))).catch(() => undefined)),
     ),
@@ -140,7 +145,7 @@ async function hiddenAmong(marked: readonly string[], workTree: string): Promise
   return marked.filter((_, index) => isThere[index]).map((entry) => entry.slice(2));
 }
 
-/** Takes the marks away, in the index that this git has. */
+/** Removes the marks, in this git's index. */
 export async function revealFiles(git: Git, files: readonly string[], env: Record<string, string> = {}): Promise<void> {
   const input = files.map((name) => `${name}\0`).join('');
   for (const mark of ['--no-assume-unchanged', '--no-skip-worktree'])
@@ -156,8 +161,8 @@ async function statusWith(git: Git, files: readonly string[]): Promise<string> {
 }
 
 /**
- * While a command runs in the sandbox of Claude Code (2.1.325), names that it must not write and that do not exist are
- * empty files in the working directory. Nobody made them, and they go with the command.
+ * While a command runs in Claude Code's sandbox (2.1.325), names that it must not write and that do not exist appear as
+ * empty files in the working directory. They disappear with the command.
  */
 async function isMountPoint({ path: name, head, mode }: StatusEntry, workTree: string): Promise<boolean> {
   if (head !== null || mode !== undefined || !SANDBOX_MOUNTS.test(name)) return false;
@@ -184,7 +189,7 @@ export function parseStatus(text: string): StatusEntry[] {
     }
     const isUnmerged = line.startsWith('u ');
     const fields = line.split(' ');
-    // 1 XY sub mH mI mW hH hI path, or u XY sub m1 m2 m3 mW h1 h2 h3 path; of an unmerged path, ours is what HEAD has.
+    // 1 XY sub mH mI mW hH hI path, or u XY sub m1 m2 m3 mW h1 h2 h3 path; for an unmerged path, ours is what HEAD has.
     const [headMode = '', mode = '', oid = ''] = (isUnmerged ? [4, 6, 8] : [3, 5, 6]).map((index) => fields[index]);
     const file = fields.slice(isUnmerged ? 10 : 8).join(' ');
     const head = headMode === ABSENT ? null : { mode: headMode, oid };
@@ -231,7 +236,7 @@ async function readFiles(
   return { now, lastWrite };
 }
 
-/** Through an index of its own: it knows links, modes and submodules, where hash-object would follow a link. */
+/** Through a separate index: it handles links, modes and submodules, where hash-object would follow a link. */
 async function hashFiles(
   git: Git,
   index: string,

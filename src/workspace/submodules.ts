@@ -10,8 +10,8 @@ const SUBMODULE = '160000 ';
 const DEEPEST = 5;
 
 /**
- * Submodules with changes that they have not committed, each with a slash at its end. The status of the repository around
- * them does not show these: it would let the submodule's own configuration run programs.
+ * Submodules with uncommitted changes, each with a trailing slash. The status of the outer repository does not show
+ * these: it would let the submodule's own configuration run programs.
  */
 export async function dirtySubmodules(seal: Seal, use: SealedUse, depth = 0): Promise<string[]> {
   const staged = await sealed(seal, use, (git) => git(['ls-files', '--stage', '-z']));
@@ -39,7 +39,7 @@ async function isDirty(seal: Seal, name: string, depth: number): Promise<boolean
     const status = await sealed(inner, use, (git) => readStatus(git, workTree));
     return status.length > 0 || (await dirtySubmodules(inner, use, depth + 1)).length > 0;
   } catch {
-    // What cannot be looked at is not known to be clean.
+    // What cannot be read is not known to be clean.
     return true;
   }
 }

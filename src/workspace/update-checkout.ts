@@ -10,11 +10,11 @@ export interface CheckoutUpdate {
   readonly from: string;
   /** Commit or tree. */
   readonly to: string;
-  /** The index to bring along; another one than the checkout's leaves the changes unstaged. */
+  /** The index to update; one other than the checkout's leaves the changes unstaged. */
   readonly index: string;
 }
 
-/** Files with changes of somebody else's that the update would have to touch. */
+/** Files with someone else's changes that the update would have to touch. */
 export async function filesInTheWay(seal: Seal, { from, to, index }: CheckoutUpdate): Promise<string[]> {
   const { pinned, checkout } = seal;
   const { workTree } = checkout;
@@ -28,7 +28,7 @@ export async function filesInTheWay(seal: Seal, { from, to, index }: CheckoutUpd
     const ignoresCase = pinned.config.some(([key, value]) => key === 'core.ignorecase' && value === 'true');
     const goes = goingFrom(touched, ignoresCase);
     for (const pair of touched.values()) {
-      // Git would overwrite ignored files without a word, and remove a submodule with all that is in it.
+      // Git would silently overwrite ignored files, and remove a submodule with everything in it.
       if (pair.before === null && pair.after !== null) {
         const found = await occupied(workTree, pair.path, goes);
         if (found !== undefined) inTheWay.add(found);
@@ -43,7 +43,7 @@ export async function filesInTheWay(seal: Seal, { from, to, index }: CheckoutUpd
 
 const SUBMODULE = '160000';
 
-/** Whether the update itself takes a file away; where case does not count, also under another spelling of its name. */
+/** Whether the update itself removes a file; on a case-insensitive file system, also under another spelling. */
 export function goingFrom(touched: ReadonlyMap<string, Pair>, ignoresCase: boolean): (name: string) => boolean {
   const spelt = (name: string): string => (ignoresCase ? name.toLowerCase() : name);
   const going = [...touched.values()].filter(({ before, after }) => before !== null && after === null);
@@ -55,7 +55,7 @@ async function hasContent(directory: string): Promise<boolean> {
   return (await readdir(directory).catch(() => [])).length > 0;
 }
 
-/** What already stands where a file has to be made. */
+/** What already exists where a file must be created. */
 async function occupied(workTree: string, file: string, goes: (name: string) => boolean): Promise<string | undefined> {
   const parts = file.split('/');
   for (let length = 1; length <= parts.length; length++) {
@@ -74,7 +74,7 @@ async function occupied(workTree: string, file: string, goes: (name: string) => 
   return undefined;
 }
 
-/** Writes the files that differ. Git looks at all of them first and refuses before it has touched any. */
+/** Writes the files that differ. Git checks all of them first and refuses before touching any. */
 export async function updateCheckout(seal: Seal, { from, to, index }: CheckoutUpdate): Promise<void> {
   await sealed(seal, { head: from, objects: 'repository', index, files: true }, async (git) => {
     await git(['read-tree', '-m', '-u', from, to], { timeoutMs: 600_000 });
@@ -82,8 +82,8 @@ export async function updateCheckout(seal: Seal, { from, to, index }: CheckoutUp
 }
 
 /**
- * After a crash: files that already have their new content are entered in the index, so that the update can be repeated.
- * Any other change to a touched file is left for somebody to look at. Returns how many files that are.
+ * After a crash: files that already have their new content are entered in the index, so that the update can be
+ * repeated. Any other change to a touched file is left for a person to look at. Returns how many files there are.
  */
 export async function enterFinishedFiles(seal: Seal, { from, to, index }: CheckoutUpdate): Promise<number> {
   return sealed(seal, { head: from, objects: 'repository', index, files: true }, async (git, directory) => {

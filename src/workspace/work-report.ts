@@ -5,7 +5,7 @@ import type { FileChange } from './compare.ts';
 import { sum } from './diff.ts';
 import { COMMAND_TOOLS, EDIT_TOOLS } from './tool-kinds.ts';
 
-/** A tool call that ran to its end; what was denied did not. */
+/** A tool call that ran to completion; denied ones did not. */
 export interface ToolCall {
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
@@ -36,7 +36,7 @@ export interface WorkReport {
   readonly filesChanged: number;
   readonly insertions: number;
   readonly deletions: number;
-  /** The most changed first; as many as fit. */
+  /** Most changed first; as many as fit. */
   readonly files?: readonly ReportedFile[];
   readonly commandsRun: number;
   readonly commandsFailed: number;
@@ -46,7 +46,7 @@ export interface WorkReport {
 
 export interface Evidence {
   readonly calls: readonly ToolCall[];
-  /** What git saw change; undefined where there is no git. */
+  /** What git saw change; undefined without git. */
   readonly changes: readonly FileChange[] | undefined;
   /** When a changed file was last written, in milliseconds; 0 when unknown. */
   readonly lastWrite: number;
@@ -136,7 +136,7 @@ function isFailed({ failed, exitCode }: ToolCall): boolean {
   return exitCode === undefined ? failed : exitCode !== 0;
 }
 
-/** Where there is no git: what the file tools say they did, all edits of a file added up. */
+/** Without git: what the file tools report, with all edits of a file added up. */
 export function editedFiles(calls: readonly ToolCall[]): FileChange[] {
   const files = new Map<string, FileChange>();
   for (const call of calls) {
@@ -176,7 +176,7 @@ function linesOf(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
 }
 
-/** Where there is no git: the edits as the file tools reported them, one after the other. */
+/** Without git: the edits as the file tools reported them, one after the other. */
 export function reportedPatch(calls: readonly ToolCall[]): string {
   return calls
     .flatMap((call) => {

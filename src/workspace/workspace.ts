@@ -28,16 +28,16 @@ import {
 } from './worktree-records.ts';
 
 export interface WorkspacesOptions {
-  /** The environment of the server; only what git needs of it is used. */
+  /** The server's environment; only what git needs from it is used. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly worktreesDir: string;
   /** Where snapshots of sessions without a worktree are kept. */
   readonly snapshotsDir: string;
-  /** Keeps other processes off a worktree that this one is changing. */
+  /** Keeps other processes away from a worktree that this one is changing. */
   readonly lock?: TakeLock;
 }
 
-/** Where work is counted from: for a turn, or for a session. Plain data; undefined without git. */
+/** The baseline of work, for a turn or a session. Plain data; undefined without git. */
 export type Mark = Snapshot | undefined;
 
 /** A diff that is being read page by page. */
@@ -49,11 +49,11 @@ export interface DiffCursor {
 /** Where one session works. */
 export interface Workspace {
   readonly cwd: string;
-  /** The checkout that work is counted in, or the directory itself. */
+  /** The checkout that work is measured in, or the directory itself. */
   readonly root: string;
-  /** How everything was when the session began; only of a directory. */
+  /** The state when the session started; only for a directory. */
   readonly begun?: Mark;
-  /** The checkout whose project settings count; only with a worktree. */
+  /** The checkout whose project settings apply; only with a worktree. */
   readonly projectConfigRoot?: string;
   /** As answers name it. */
   readonly worktree?: { readonly id: string; readonly path: string; readonly branch: string; readonly base: string };
@@ -61,18 +61,18 @@ export interface Workspace {
   readonly repository?: string;
   readonly notes: readonly string[];
   readonly sandbox?: RepositoryWrites;
-  /** How everything is now. */
+  /** The current state. */
   mark(): Promise<Mark>;
-  /** What git saw happen since the mark, and the calls, as the work report takes them. */
+  /** What git saw change since the baseline, and the calls, as the work report needs them. */
   evidence(since: Mark, calls: readonly ToolCall[], shared: boolean): Promise<Evidence & { readonly now: Mark }>;
-  /** The session's work: against its base, or since the session began. Hand the cursor back for the next page. */
+  /** The session's work: against its base, or since the session started. Pass the cursor back for the next page. */
   diff(
     page: PageOptions,
     calls: readonly ToolCall[],
     cursor?: DiffCursor,
   ): Promise<DiffPage & { readonly cursor: DiffCursor }>;
   apply(options: ApplyOptions): Promise<ApplyOutcome>;
-  /** Refuses as `discard` without force would. */
+  /** Refuses what `discard` without force would refuse. */
   checkDiscardable(): Promise<void>;
   discard(options?: { readonly force?: boolean }): Promise<DiscardOutcome>;
   /** Frees what only this server needs; never the worktree. */
@@ -89,7 +89,7 @@ export class Workspaces {
     this.#exclusively = exclusively(options.lock);
   }
 
-  /** Removes the snapshots of sessions whose server was killed; those of a session at work are never that old. */
+  /** Removes the snapshots of sessions whose server was killed; those of a working session are never that old. */
   async sweepSnapshots(olderThanMs = 30 * 24 * 3_600_000): Promise<void> {
     const { snapshotsDir } = this.#options;
     for (const name of await readdir(snapshotsDir).catch(() => [])) {
@@ -136,7 +136,7 @@ export class Workspaces {
     }
   }
 
-  /** A worktree of its own that goes on from the last commit of another one's branch. */
+  /** A new worktree that continues from the last commit of another one's branch. */
   async forkWorktree(sessionId: string, { worktree }: Pick<Workspace, 'worktree'>): Promise<Workspace> {
     const host = await this.host();
     const of = await requireRecord(host, worktree?.id ?? '');
@@ -147,7 +147,7 @@ export class Workspaces {
     return { ...opened, notes: [...opened.notes, left] };
   }
 
-  /** The worktree that was made for a session; undefined where there is none. */
+  /** The worktree created for a session; undefined if there is none. */
   async findWorktree(sessionId: string): Promise<Workspace | undefined> {
     const host = await this.host();
     for (const id of await listRecordIds(host)) {
@@ -157,7 +157,7 @@ export class Workspaces {
     return undefined;
   }
 
-  /** By session: where it works, and the checkout that its worktree was made from. Asks no git. */
+  /** By session: where it works, and the checkout its worktree was made from. Does not run git. */
   async checkouts(): Promise<Map<string, { readonly cwd: string; readonly origin: string }>> {
     const host = { worktreesDir: this.#options.worktreesDir };
     const ids = await listRecordIds(host);
@@ -173,14 +173,14 @@ export class Workspaces {
     return (await listWorktrees(await this.host())).filter((listed) => 'sessionId' in listed);
   }
 
-  /** A worktree that was made before, perhaps by another process. */
+  /** A worktree created earlier, perhaps by another process. */
   async reopenWorktree(id: string): Promise<Workspace> {
     const host = await this.host();
     return worktreeOf(host, await withRecord(host, id, (record) => settleApply(host, record)), []);
   }
 }
 
-/** A look at the directories above costs no process. */
+/** Checking the parent directories costs no process. */
 async function hasRepositoryAbove(cwd: string): Promise<boolean> {
   let directory = await realpath(cwd).catch(() => cwd);
   for (;;) {
@@ -250,7 +250,7 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
   };
 }
 
-/** Edits of files that git does not look at: outside of the checkout, or ignored. */
+/** Edits of files that git does not track: outside the checkout, or ignored. */
 async function unseenEdits(
   seal: Seal,
   cwd: string,
@@ -279,7 +279,7 @@ async function unseenEdits(
 
 async function ignoredAmong(seal: Seal, names: readonly string[]): Promise<Set<string>> {
   const index = path.join(seal.checkout.gitDir, 'index');
-  // check-ignore knows no literal paths; `./` keeps a name from being read as magic.
+  // check-ignore does not support literal paths; `./` keeps a name from being read as magic.
   const input = names.map((name) => `./${name}\0`).join('');
   const text = await sealed(seal, { objects: 'scratch', index, files: true }, (git) =>
     git(['--no-literal-pathspecs', 'check-ignore', '-z', '--stdin'], { input, codes: [0, 1] }),

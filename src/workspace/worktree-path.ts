@@ -13,7 +13,7 @@ export interface WorktreePlace {
   readonly platform?: NodeJS.Platform;
 }
 
-/** Repositories of one name are told apart by a digest of where they are. */
+/** Repositories with the same name are distinguished by a digest of their location. */
 export function worktreePath({ worktreesDir, commonDir, id, platform = process.platform }: WorktreePlace): string {
   const paths = platform === 'win32' ? path.win32 : path.posix;
   const last = paths.basename(commonDir);
@@ -22,7 +22,7 @@ export function worktreePath({ worktreesDir, commonDir, id, platform = process.p
   return paths.join(worktreesDir, `${plainName(name)}-${digest}`, id);
 }
 
-/** What every file system takes; the digest after it keeps Windows's reserved names apart. */
+/** Characters that every file system accepts; the digest after it avoids Windows's reserved names. */
 function plainName(name: string): string {
   const plain = name
     .normalize('NFC')
@@ -31,7 +31,7 @@ function plainName(name: string): string {
   return Array.from(plain).slice(0, LONGEST_NAME).join('') || 'repository';
 }
 
-/** The longest path below a worktree that Windows still takes; undefined where there is no such limit. */
+/** The longest path below a worktree that Windows still accepts; undefined if there is no such limit. */
 export function roomBelow(worktree: string, platform: NodeJS.Platform, longPaths: boolean): number | undefined {
   if (platform !== 'win32' || longPaths) return undefined;
   return WINDOWS_MAX_PATH - 1 - worktree.length - 1;

@@ -11,15 +11,15 @@ import type { Seal } from './sealed.ts';
 export interface WorktreeHost {
   readonly git: GitHost;
   readonly worktreesDir: string;
-  /** Changes of one worktree come one after the other, whichever process makes them. */
+  /** Changes to one worktree are serialised, whichever process makes them. */
   readonly exclusively?: Exclusively;
-  /** Whose limits on paths count; this machine's unless told. */
+  /** Whose path limits apply; by default this machine's. */
   readonly platform?: NodeJS.Platform;
-  /** Called before each step that changes something; tests stop the work there. */
+  /** Called before each step that changes something; tests interrupt the work there. */
   readonly checkpoint?: (step: string) => void | Promise<void>;
 }
 
-/** Beside the worktrees and in none of them: a session writes only into its own. */
+/** Next to the worktrees and in none of them: a session writes only into its own. */
 export function recordDir({ worktreesDir }: Pick<WorktreeHost, 'worktreesDir'>, id: string): string {
   return path.join(worktreesDir, '.records', id);
 }
@@ -39,7 +39,7 @@ export async function saveRecord(host: WorktreeHost, record: WorktreeRecord): Pr
   return record;
 }
 
-/** Takes an id that nobody has; false where somebody was faster. */
+/** Claims an unused id; false if someone was faster. */
 export async function reserveRecord(host: WorktreeHost, id: string): Promise<boolean> {
   const directory = recordDir(host, id);
   await mkdir(path.dirname(directory), { recursive: true, mode: 0o700 });
@@ -85,7 +85,7 @@ export async function forgetRecord(host: WorktreeHost, id: string): Promise<void
   await rm(recordDir(host, id), { recursive: true, force: true });
 }
 
-/** From the record alone: what stands in the worktree's own .git was in the session's hands. */
+/** From the record alone: the session controlled the contents of the worktree's own .git. */
 export function checkoutOfRecord(record: WorktreeRecord): Checkout {
   if (record.entry === undefined)
     throw new DomainError('INTERNAL', `The worktree ${record.path} was never finished; discard it and start again.`);
@@ -100,7 +100,7 @@ export function sealOf(host: WorktreeHost, record: WorktreeRecord, checkout = ch
   return { host: host.git, checkout, pinned: record.pinned, scratch: recordDir(host, record.id) };
 }
 
-/** Alone with the record, as it is by then. */
+/** With exclusive access to the record, in its state by then. */
 export async function withRecord<T>(
   host: WorktreeHost,
   id: string,

@@ -19,18 +19,18 @@ export interface WorktreeState {
   readonly createdAt: string;
   /** When its files or its branch were last written, in milliseconds. */
   readonly lastUsed: number;
-  /** `unfinished`: a step was cut off; the next operation on it goes on. */
+  /** `unfinished`: an operation was interrupted; the next one resumes it. */
   readonly state: 'ready' | 'unfinished' | 'missing';
-  /** Files that are not committed; a directory with a repository of its own ends in a slash. */
+  /** Uncommitted files; a directory with its own repository ends in a slash. */
   readonly dirty: readonly string[];
-  /** Commits that no other branch holds and that were not taken by squash or patch. */
+  /** Commits that are on no other branch and were not taken by squash or patch. */
   readonly unmergedCommits: number;
-  /** Another branch holds all of its commits: deleting the branch loses nothing. */
+  /** Another branch contains all of its commits: deleting the branch loses nothing. */
   readonly isMerged: boolean;
   readonly tip: string | undefined;
-  /** A commit outside of its branch that only the worktree's HEAD holds. */
+  /** A commit that is not on its branch and that only the worktree's HEAD holds. */
   readonly looseHead: string | undefined;
-  /** Why nobody can tell what of its files is committed; they count as work then. */
+  /** Why it is unknown which of its files are committed; they then count as work. */
   readonly unreadable: string | undefined;
 }
 
@@ -69,7 +69,7 @@ interface Files extends Pick<WorktreeState, 'dirty' | 'unreadable'> {
 
 const NO_FILES: Files = { head: undefined, dirty: [], unreadable: undefined };
 
-/** A repository that was moved, or an entry that was pruned, must not make the files look as if there were none. */
+/** A moved repository, or a pruned entry, must not make it look as if there were no files. */
 async function filesOf(host: WorktreeHost, record: WorktreeRecord): Promise<Files> {
   const { gitDir, commonDir } = checkoutOfRecord(record);
   try {
@@ -83,7 +83,7 @@ async function filesOf(host: WorktreeHost, record: WorktreeRecord): Promise<File
   }
 }
 
-/** Nothing in it that would be lost: what another branch does not hold was taken by squash or patch. */
+/** Nothing in it would be lost: what is on no other branch was taken by squash or patch. */
 export function isDone(state: WorktreeState): boolean {
   const { dirty, unmergedCommits, looseHead, unreadable } = state;
   return dirty.length === 0 && unmergedCommits === 0 && looseHead === undefined && unreadable === undefined;

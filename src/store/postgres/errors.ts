@@ -1,16 +1,18 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html: lost, refused, out of room, shut down, read-only,
- * given up. */
+/**
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html: lost, refused, out of room, shut down, read-only,
+ * given up.
+ */
 const UNAVAILABLE = /^(08|28|3D|53|57P|25006|25P03|57014|58|42501)/;
-/** Two transactions were in each other's way, or both made the same new row: the second try sees what the first did. */
+/** Two transactions conflicted, or both created the same new row: the second attempt sees what the first did. */
 const AGAIN = /^(40001|40P01|23505)$/;
 
 export function isWorthAnotherTry(error: unknown): boolean {
   return AGAIN.test(sqlState(error) ?? '');
 }
 
-/** What came from Postgres or from the way to it. An error without a state of Postgres is one of the connection. */
+/** Errors from Postgres or the connection to it. One without a SQLSTATE is a connection error. */
 export function toDomainError(error: unknown): unknown {
   if (error instanceof DomainError) return error;
   const state = sqlState(error);

@@ -3,7 +3,7 @@ import type pg from 'pg';
 export interface ListenerOptions {
   readonly connect: () => pg.Client;
   readonly channel: string;
-  /** Also after every new connection, because notifications in between were missed. */
+  /** Also after every reconnect, because notifications in between were missed. */
   readonly onNotified: (payload: string | undefined) => void;
   readonly checkEveryMs?: number;
 }
@@ -11,7 +11,7 @@ export interface ListenerOptions {
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 
-/** One connection that listens, reopened whenever it is lost, for as long as the store is open. */
+/** One listening connection, reopened whenever it is lost, for as long as the store is open. */
 export class Listener {
   readonly #options: ListenerOptions;
   #client: pg.Client | undefined;
@@ -23,7 +23,7 @@ export class Listener {
     this.#options = options;
   }
 
-  /** Resolves when it listens, or has begun to try again. */
+  /** Resolves when it listens, or has started to retry. */
   async start(): Promise<void> {
     const client = this.#options.connect();
     this.#client = client;
@@ -67,7 +67,7 @@ export class Listener {
   #lost(client: pg.Client): void {
     if (this.#client !== client) return;
     this.#client = undefined;
-    // Ends by itself if it can; nobody waits for a connection that is lost.
+    // Ends by itself if it can; a lost connection is not waited for.
     void client.end().catch(() => {});
     this.#schedule(() => void this.start(), this.#retryMs);
     this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);

@@ -17,7 +17,7 @@ import { SideConnection } from './side-connection.ts';
 
 export interface PostgresStoreOptions {
   readonly url: string;
-  /** All hubs of one service share it. */
+  /** Shared by all hubs of one service. */
   readonly schema?: string;
   readonly bounds?: EventBounds;
   /** For tests: a clock other than Postgres's own. */
@@ -29,19 +29,19 @@ export interface PostgresStoreOptions {
 }
 
 const MAX_TRIES = 8;
-/** What does not wait for others does not wait for a lost connection either. */
+/** Operations that wait for no one else do not wait for a lost connection either. */
 const SIDE_MS = 2_000;
-/** A new connection takes several round trips, also where the line is slow. */
+/** A new connection takes several round trips, even on a slow line. */
 const SIDE_CONNECT_MS = 3_000;
-/** A hub that hangs, or whose line is dead, must not keep the others waiting for what its transaction holds. */
+/** A hub that hangs, or whose line is dead, must not keep the others waiting for its transaction's locks. */
 const IDLE_IN_TRANSACTION_MS = 3_000;
-/** "ccm store", as a number: any that nobody else uses. */
+/** "ccm store", as a number: any that no one else uses. */
 const MIGRATION_LOCK = 0x63636d73;
 
 const dialect: Dialect = {
   lock: {
     update: ' FOR UPDATE',
-    // Renewing a lease changes no key of its row, and so does not wait for writes that depend on it.
+    // Renewing a lease changes no key of its row, so it does not wait for writes that depend on it.
     share: ' FOR KEY SHARE',
     skipTaken: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
   },
@@ -61,10 +61,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     types: { getTypeParser: typeParser },
   };
   const pool = new pg.Pool({ ...settings, max: connections });
-  // A connection that is lost while nobody uses it is nobody's error; the pool makes another one.
+  // Losing an unused connection is not an error; the pool makes another one.
   pool.on('error', () => {});
   pool.on('connect', (client) => {
-    // Nor is one that is lost in a transaction, between two statements: the next statement fails.
+    // Nor is losing one in a transaction, between two statements: the next statement fails.
     client.on('error', () => {});
   });
   try {
@@ -80,7 +80,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const listener = new Listener({
     connect: () => new pg.Client(settings),
     channel,
-    // Our own writes have woken everybody here when they were stored.
+    // Our own writes already woke everyone here when they were stored.
     onNotified: (payload) => {
       if (payload !== self) wakeUps.wake();
     },
@@ -91,7 +91,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     () =>
       new pg.Client({
         ...settings,
-        // A lease is renewed again and again: the next time makes up for one that a power cut takes back.
+        // A lease is renewed repeatedly: the next renewal makes up for one lost in a power cut.
         options: '-c synchronous_commit=off',
         connectionTimeoutMillis: SIDE_CONNECT_MS,
         query_timeout: SIDE_MS,
@@ -111,13 +111,13 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     const client = await connected(pool);
     let failure: Error | undefined;
     try {
-      // Each a round trip: others wait for this transaction.
+      // Each is a round trip: others wait for this transaction.
       await asked(client.query(durability === 'durable' ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit = off'));
       const result = await work(new SqlTables(connection(client, now)));
       await asked(client.query(durability === 'quiet' ? 'COMMIT' : `${notify}; COMMIT`)).catch(uncertain);
       return result;
     } catch (error) {
-      // A connection that cannot undo is not used again, and Postgres undoes what it lost.
+      // A connection that cannot roll back is discarded, and Postgres rolls back what it lost.
       await client.query('ROLLBACK').catch((cause: unknown) => (failure = cause as Error));
       throw error;
     } finally {
@@ -165,7 +165,7 @@ function connection(on: pg.Pool | pg.ClientBase, now: (() => number) | undefined
   return { dialect, query, now: now ? async () => now() : clock };
 }
 
-/** Those who start at once on an empty database wait for the first. */
+/** Concurrent starts on an empty database wait for the first. */
 async function prepareSchema(pool: pg.Pool, schema: string, migrations: readonly string[]): Promise<void> {
   const client = await pool.connect();
   let failure: Error | undefined;
@@ -175,7 +175,7 @@ async function prepareSchema(pool: pg.Pool, schema: string, migrations: readonly
     const { rowCount } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
     if (rowCount === 0) await client.query(`CREATE SCHEMA "${schema}"`);
     const run = async (script: string): Promise<void> => {
-      // Texts sort by their bytes, as they do in SQLite and in JavaScript.
+      // Text sorts by bytes, as in SQLite and JavaScript.
       await client.query(script.replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"'));
     };
     await migrate(connection(client, undefined), run, migrations);
@@ -207,7 +207,7 @@ function uncertain(error: unknown): never {
 
 const numberedTexts = new Map<string, string>();
 
-/** `?` to `$1`, `$2` …; no statement of ours has a question mark elsewhere. */
+/** `?` to `$1`, `$2` …; none of our statements has a question mark elsewhere. */
 function numbered(text: string): string {
   const known = numberedTexts.get(text);
   if (known !== undefined) return known;
@@ -220,7 +220,7 @@ function numbered(text: string): string {
 
 const INT8 = 20;
 
-/** Times and positions stay far below 2^53, so that a number is enough. */
+/** Times and positions stay far below 2^53, so a number is enough. */
 function typeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   return oid === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (value: string) => unknown);
 }

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import { SerialQueue } from '../serial-queue.ts';
 
 /**
- * One connection for what must not wait until the pool has one free. Lost or too slow, it is replaced with the next use.
- * Each use is one statement, and so one round trip: on a slow line several would take longer than what it is for.
+ * One connection for operations that must not wait for the pool. If lost or too slow, it is replaced on the next use.
+ * Each use is one statement, and so one round trip: on a slow line several would take too long.
  */
 export class SideConnection {
   readonly #connect: () => pg.Client;
@@ -21,7 +21,7 @@ export class SideConnection {
       try {
         return (await client.query<Row>(text, values)).rows;
       } catch (error) {
-        // Whatever it was, a new connection begins with nothing left over.
+        // In any case, a new connection starts with nothing left over.
         this.#drop(client);
         throw error;
       }
@@ -50,7 +50,7 @@ export class SideConnection {
     return client;
   }
 
-  /** Nobody waits for the end of a connection that may be lost. */
+  /** A connection that may be lost is not waited for. */
   #drop(client: pg.Client): void {
     if (this.#client === client) this.#client = undefined;
     void client.end().catch(() => {});

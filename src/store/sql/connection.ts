@@ -1,4 +1,4 @@
-/** What the shared SQL needs of a database, and the few places where SQLite and Postgres differ. */
+/** What the shared SQL needs from a database, and the few places where SQLite and Postgres differ. */
 
 export type SqlValue = string | number | null;
 export type SqlRow = Readonly<Record<string, unknown>>;
@@ -12,11 +12,11 @@ export interface SqlConnection {
 }
 
 export interface Dialect {
-  /** In SQLite whoever writes has the whole file; in Postgres the rows that a write depends on are locked. */
+  /** In SQLite a writer locks the whole file; in Postgres the rows that a write depends on are locked. */
   readonly lock: { readonly update: string; readonly share: string; readonly skipTaken: (table: string) => string };
   /** Whether a column contains the parameter. */
   contains(column: string): string;
-  /** One statement that is always the same is prepared once; one for many rows saves round trips. */
+  /** A constant statement is prepared once; one for many rows saves round trips. */
   readonly rowsPerInsert: number;
 }
 
@@ -43,7 +43,7 @@ export async function insertRows(
   }
 }
 
-/** A statement takes only so many parameters. */
+/** A statement accepts only so many parameters. */
 export function* inChunks<T>(values: readonly T[], size: number): Generator<T[]> {
   for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size);
 }

@@ -4,12 +4,12 @@ import { FIRST } from './migrations/0001-first.ts';
 import { REMOVALS } from './migrations/0002-removals.ts';
 import { TRANSCRIPTS } from './migrations/0003-transcripts.ts';
 
-/** In order, the first is version 1. Never changed once released: what is wrong is put right by the next one. */
+/** In order, the first is version 1. Never changed once released: mistakes are fixed by the next one. */
 export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS];
 
 /**
- * Brings the tables to this program's version, inside the caller's transaction, which keeps others from doing the
- * same meanwhile. A store of a newer version is left alone.
+ * Migrates the tables to this program's version, inside the caller's transaction, which keeps others from doing the
+ * same at once. A store of a newer version is left alone.
  */
 export async function migrate(
   { query }: SqlConnection,

@@ -1,4 +1,4 @@
-/** Every read is one statement, so that it sees one moment of the store. */
+/** Every read is one statement, so that it sees a consistent snapshot of the store. */
 
 import type { EventPage, FeedPage, InboxQuery, Page, SessionQuery, StoreReads } from '../contract.ts';
 import { activityEnd, creationEnd, fromCursor, toPage } from '../row-facts.ts';
@@ -79,7 +79,7 @@ export class SqlReads implements StoreReads, TranscriptReads {
   }
 
   async feed({ after, limit }: { after: number; limit: number }): Promise<FeedPage> {
-    // Looked at first: whatever has a position up to here is visible to the next statement.
+    // Read first: everything with a position up to here is visible to the next statement.
     const [newest] = await this.#sql.query(`SELECT value FROM counters WHERE name = 'seq'`);
     const entries = await this.#all(toFeedEntry, FEED, after, after, after, after, after, limit);
     return { entries, last: entries.at(-1)?.seq ?? Number(newest?.['value'] ?? 0) };

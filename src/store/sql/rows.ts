@@ -1,4 +1,4 @@
-/** Rows of the tables to rows of the contract: the border where JSON from outside is checked. */
+/** Table rows to contract rows: the boundary where JSON from outside is validated. */
 
 import {
   StoredCommand,

@@ -67,7 +67,7 @@ export class SqlTables implements Tables {
   async load(needs: Needs, hub: string | undefined): Promise<Loaded> {
     const { update } = this.#sql.dialect.lock;
     const lease = hub === undefined ? undefined : await this.lease(hub);
-    // Always in the order of their ids, so that two batches do not wait for each other.
+    // Always in id order, so that two batches do not deadlock.
     const sessions = await this.#byIds(`SELECT id, hub, fence, event_book FROM sessions`, needs.sessions);
     const requests = await this.#byIds('SELECT data FROM requests', needs.requests);
     const commands = await this.#byIds('SELECT data FROM commands', needs.commands);
@@ -225,7 +225,7 @@ export class SqlTables implements Tables {
   }
 }
 
-/** What is written to which table, each row as its columns say. */
+/** What is written to which table, with each row's columns. */
 function collect(
   writes: readonly PositionedWrite[],
 ): Record<

@@ -11,7 +11,7 @@ import { isBusy, isDamaged, toDomainError } from './errors.ts';
 export interface SqliteParts {
   readonly file: string;
   readonly writer: SqliteDatabase;
-  /** A connection of its own sees what is committed, also while a write waits for a lock. */
+  /** A separate connection sees committed data, even while a write waits for a lock. */
   readonly reader: SqliteDatabase;
   readonly now: () => number;
   /** How long a write waits for another process, such as `token create`. */
@@ -20,12 +20,12 @@ export interface SqliteParts {
 }
 
 const LOCK_RETRY_MS = 25;
-/** About 4 MB: what is given back to the file system after forgetting. */
+/** About 4 MB: released to the file system after deletions. */
 const VACUUM_PAGES = 1000;
 
 /**
- * The binding is synchronous: a statement keeps the event loop for as long as it takes, so none takes long, and
- * waiting for a lock is done between tries.
+ * The binding is synchronous: a statement blocks the event loop for as long as it takes, so none takes long, and lock
+ * waits happen between attempts.
  */
 export function sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged }: SqliteParts): Backend {
   const queue = new SerialQueue();
@@ -70,16 +70,16 @@ export function sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged
     try {
       writer.exec('ROLLBACK');
     } catch {
-      // A full disk or an error of the disk has ended the transaction already.
+      // A full disk or a disk error has already ended the transaction.
     }
   }
 
-  /** SQLite does so with the last connection, which `libsql` closes only when it is collected. */
+  /** SQLite does so with the last connection, which `libsql` closes only when it is garbage-collected. */
   function moveLogIntoFile(): void {
     try {
       writer.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch {
-      // The next start reads the log as well.
+      // The next start reads the log too.
     }
   }
 

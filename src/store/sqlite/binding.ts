@@ -1,7 +1,7 @@
 /**
- * SQLite without compiling or downloading anything: Node's own where Node has it (22.13 and later), the prebuilt
- * `libsql` on Node 20. Both read the same files, have the same methods for what is used here, and report SQLite's
- * own result codes. `libsql` goes when Node 20 does.
+ * SQLite without compiling or downloading anything: Node's own where available (22.13 and later), the prebuilt `libsql`
+ * on Node 20. Both read the same files, have the methods used here, and report SQLite's own result codes. `libsql` can
+ * go when Node 20 support ends.
  */
 
 import { DomainError, messageOf } from '../../errors/errors.ts';
@@ -23,7 +23,7 @@ interface RawDatabase {
 }
 
 interface RawStatement {
-  /** Only `libsql` has it, and only there does a statement without rows have to be run another way. */
+  /** Only `libsql` has it, and only there must a statement without rows be run differently. */
   readonly reader?: boolean;
   all(...parameters: SqlValue[]): SqlRow[];
   run(...parameters: SqlValue[]): unknown;
@@ -39,7 +39,7 @@ export async function loadSqlite(): Promise<OpenSqlite> {
   return (file) => wrap(new Database(file));
 }
 
-/** The types of the oldest Node we support do not know the module. */
+/** The types of the oldest supported Node do not include the module. */
 async function nodeSqlite(): Promise<RawConstructor | undefined> {
   try {
     return ((await import(NODE_SQLITE)) as { DatabaseSync: RawConstructor }).DatabaseSync;

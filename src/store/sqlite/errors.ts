@@ -22,7 +22,7 @@ export function isDamaged(error: unknown): boolean {
   return DAMAGED.has(resultCode(error));
 }
 
-/** What the caller can act on; anything else stays what it is. */
+/** Errors the caller can act on; anything else is passed through. */
 export function toDomainError(error: unknown, file: string): unknown {
   const code = resultCode(error);
   if (isDamaged(error)) {

@@ -12,17 +12,17 @@ import { isBusy, isDamaged, toDomainError, toFileError } from './errors.ts';
 export interface SqliteStoreOptions {
   /** In the state directory. */
   readonly file: string;
-  /** Told where a damaged file was moved to, in one line. */
+  /** Called with one line on where a damaged file was moved to. */
   readonly warn: (line: string) => void;
   readonly bounds?: EventBounds;
   readonly now?: () => number;
   readonly lockWaitMs?: number;
   readonly migrations?: readonly string[];
-  /** For tests: what the store is written through. */
+  /** For tests: what the store writes through. */
   readonly onOpened?: (writer: SqliteDatabase) => void;
 }
 
-/** Up to here a whole check at the start costs less than anybody notices. */
+/** Up to this size a full check at startup is not noticeable. */
 const CHECKED_WHOLE_BYTES = 16 * 1024 * 1024;
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
@@ -37,7 +37,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   return createStore(backend, bounds);
 }
 
-/** Nobody else may read it: prompts, inputs and answers stand in it. SQLite gives `-wal` and `-shm` the same mode. */
+/** Private: it contains prompts, inputs and answers. SQLite gives `-wal` and `-shm` the same mode. */
 async function prepareFile(file: string, now: () => number, warn: (line: string) => void): Promise<void> {
   try {
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
@@ -49,7 +49,7 @@ async function prepareFile(file: string, now: () => number, warn: (line: string)
   }
 }
 
-/** A damaged file is no reason not to start: it is moved aside, and a new one begun. */
+/** A damaged file does not prevent startup: it is moved aside, and a new one is created. */
 async function openSound(
   openSqlite: OpenSqlite,
   { file, warn, now = Date.now }: SqliteStoreOptions,
@@ -74,7 +74,7 @@ async function openMigrated(
 ): Promise<SqliteDatabase> {
   const database = connect(openSqlite, file);
   try {
-    // While several processes make the same file, nobody has anything else to do: here waiting may block.
+    // While several processes create the same file, none has anything else to do: blocking is fine here.
     database.exec(`PRAGMA busy_timeout = ${lockWaitMs}`);
     database.exec('PRAGMA auto_vacuum = INCREMENTAL');
     await enterWal(database, lockWaitMs);
@@ -93,7 +93,7 @@ async function openMigrated(
   }
 }
 
-/** `libsql` keeps a closed connection, with its locks, until it is collected. */
+/** `libsql` keeps a closed connection, with its locks, until it is garbage-collected. */
 function discard(database: SqliteDatabase): void {
   try {
     database.exec('ROLLBACK');
@@ -103,7 +103,7 @@ function discard(database: SqliteDatabase): void {
   database.close();
 }
 
-/** SQLite does not wait by itself for the others that switch the same new file to WAL. */
+/** SQLite does not wait by itself for others that switch the same new file to WAL. */
 async function enterWal(database: SqliteDatabase, lockWaitMs: number): Promise<void> {
   const giveUpAt = performance.now() + lockWaitMs;
   for (;;) {
@@ -144,7 +144,7 @@ async function moveAside(file: string, now: () => number, warn: (line: string) =
   warn(`The store ${file} was damaged; it was moved to ${aside} and a new one was created.`);
 }
 
-/** Damage that shows while the store is in use: most of it still answers, so it is moved aside at the next start. */
+/** Damage detected while the store is in use: most of it still works, so it is moved aside at the next start. */
 async function markDamaged(file: string): Promise<void> {
   await writeFile(marker(file), '', { mode: 0o600 }).catch(() => {});
 }

@@ -19,7 +19,7 @@ export interface BridgeOptions {
   readonly toolset: Settings['toolset'];
   /** What the client was already told before the hub was asked. */
   readonly opening: Opening | undefined;
-  /** Finds the hub again after it has gone. Rejects with why it cannot. */
+  /** Reconnects to the hub after it went away. Rejects with why it cannot. */
   readonly reattach: () => Promise<AttachedHub>;
   readonly log: (level: 'info' | 'warn', line: string) => void;
 }
@@ -44,21 +44,21 @@ interface Queued extends UnderWay {
 type State = { kind: 'attached'; socket: Socket; version: string } | { kind: 'away'; why: string } | { kind: 'closed' };
 
 /**
- * Passes one client through to the hub, line by line. When the hub goes it is looked for again, and the client's
- * handshake is repeated there; only what was under way gets an answer from here.
+ * Passes one client through to the hub, line by line. When the hub goes away it reconnects and repeats the client's
+ * handshake; only requests in progress are answered from here.
  */
 export class Bridge {
   readonly #options: BridgeOptions;
   readonly #reader: FrameReader;
-  /** Requests of the client that the hub has not answered. */
+  /** Client requests that the hub has not answered. */
   readonly #underWay = new Map<unknown, UnderWay>();
-  /** Requests that wait for the hub to come back, in their order. */
+  /** Requests waiting for the hub to come back, in order. */
   readonly #queue = new Map<unknown, Queued>();
-  /** Requests of the hub that the client has not answered. */
+  /** Hub requests that the client has not answered. */
   readonly #asked = new Set<unknown>();
-  /** The hub's answers to these are not passed on: the client has one already. */
+  /** The hub's answers to these are not forwarded: the client already has one. */
   readonly #unwanted: Set<unknown>;
-  /** Lines that a new hub has to see before all others. */
+  /** Lines that a new hub must see before all others. */
   readonly #handshake: string[] = [];
   /** Subscriptions of the client, which outlive a hub. */
   readonly #subscriptions = new Map<unknown, string>();
@@ -150,12 +150,12 @@ export class Bridge {
   }
 
   #fromHub(line: string): void {
-    // An answer that speaks of a method in its text is looked at too, and passed on as it is.
+    // An answer that mentions a method in its text is parsed too, and forwarded unchanged.
     const message = parse(line);
     if (message?.method !== undefined) {
       if (message.id !== undefined) this.#asked.add(message.id);
     } else if (message?.id !== undefined) {
-      // A hub that stops ends the subscriptions; the next one takes them up again.
+      // A stopping hub ends the subscriptions; the next one resumes them.
       if (this.#subscriptions.has(message.id)) {
         if (message.result !== undefined) return;
         this.#subscriptions.delete(message.id);
@@ -230,7 +230,7 @@ export class Bridge {
     this.#toClient(JSON.stringify(answerInstead({ id, ...request }, away, this.#options.toolset)));
   }
 
-  /** A client that reads slowly slows the hub's side of its own connection, nobody else's. */
+  /** A client that reads slowly slows down only its own connection. */
   #toClient(line: string): void {
     const { output } = this.#options;
     if (output.write(`${line}\n`) || this.#state.kind !== 'attached') return;
@@ -256,7 +256,7 @@ function underWay(method: unknown, params: unknown): UnderWay {
   return { method: String(method), isModern: meta?.[ENVELOPE] !== undefined };
 }
 
-/** What is not JSON goes to the hub as it is, and gets its answer there. */
+/** Anything that is not JSON goes to the hub unchanged, and gets its answer there. */
 function parse(line: string): Message | undefined {
   try {
     const value: unknown = JSON.parse(line);

@@ -15,12 +15,12 @@ import {
 /** A hub that hangs must not hang its clients. */
 const ANSWER_WITHIN_MS = 3_000;
 
-/** Why there is no hub to talk to, in words that complete "…: ". */
+/** Why there is no hub to talk to, phrased to complete "…: ". */
 export class HubUnavailable extends Error {
   override readonly name: string = 'HubUnavailable';
 }
 
-/** The hub has answered, and will not. */
+/** The hub has answered with a refusal. */
 export class HubRefused extends HubUnavailable {
   override readonly name = 'HubRefused';
 }
@@ -89,7 +89,9 @@ async function holdClaim(file: string): Promise<{ release(): Promise<void> }> {
   };
 }
 
-/** The hub first: whoever listens in its place learns neither the secret nor anything about this client. Returns its nonce. */
+/**
+ * The hub proves itself first: an impostor learns neither the secret nor anything about this client. Returns its nonce.
+ */
 async function prove(channel: LineChannel, secret: string): Promise<string> {
   const client = newNonce();
   channel.write({ protocol: HUB_PROTOCOL, nonce: client });

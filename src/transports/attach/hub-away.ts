@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/load-settings.ts';
 import { DomainError, formatError } from '../../errors/errors.ts';
 
-/** What can be said of a call that has no answer from the hub. */
+/** What can be said about a call without an answer from the hub. */
 export type Away =
   | { readonly kind: 'cut off' }
   /** The call never reached the hub. */
@@ -20,7 +20,7 @@ interface Request {
   readonly isModern: boolean;
 }
 
-/** The answer to a request in place of the hub's. */
+/** The response to a request, in place of the hub's. */
 export function answerInstead({ id, method, isModern }: Request, away: Away, toolset: Settings['toolset']): object {
   const error = formatError(new DomainError('UNAVAILABLE', reasonOf(away, toolset)));
   if (method !== 'tools/call') return { jsonrpc: '2.0', id, error: { code: -32000, message: error } };

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 const NEWLINE = 0x0a;
 
-/** A socket whose first lines are read one at a time, before it is handed to somebody else as it is. */
+/** A socket whose first lines are read one at a time, before it is handed over unchanged. */
 export class LineChannel {
   readonly socket: Socket;
   #unread: Buffer = Buffer.alloc(0);
@@ -17,7 +17,7 @@ export class LineChannel {
     socket.on('error', this.#onError);
   }
 
-  /** The next line as an object. Rejects if it is longer than allowed, no object, or never comes. */
+  /** The next line as an object. Rejects if it is too long, not an object, or never comes. */
   next(maxBytes: number): Promise<Record<string, unknown>> {
     this.#limit = maxBytes;
     return new Promise((resolve, reject) => {
@@ -30,7 +30,7 @@ export class LineChannel {
     this.socket.write(`${JSON.stringify(value)}\n`);
   }
 
-  /** From now on the socket is somebody else's, with all that was not read here. */
+  /** Hands over the socket, with everything that was not read here. */
   release(): Socket {
     this.socket.pause();
     this.socket.off('data', this.#onData);
@@ -43,7 +43,7 @@ export class LineChannel {
   readonly #onData = (chunk: Buffer): void => {
     this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
     this.#look();
-    // Nobody may fill the memory with lines that are not being waited for.
+    // Lines that are not being waited for must not fill the memory.
     if (!this.#waiting && this.#unread.length > 0) this.socket.pause();
   };
 

@@ -16,7 +16,7 @@ export function isNonce(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 }
 
-/** Names the end that made it: the proof of one cannot be sent back as that of the other. */
+/** Names the end that made it, so that one end's proof cannot be sent back as the other's. */
 export function proofOf(secret: string, end: End, { client, hub }: Nonces): string {
   return createHmac('sha256', secret).update(`claude-code-mcp ${end} ${client} ${hub}`).digest('hex');
 }

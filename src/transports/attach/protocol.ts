@@ -16,17 +16,17 @@ import type { RuleSettings } from '../../engine/rule-intersection.ts';
  * process can do that in its place, so on Linux the hub knows whether the client runs inside a session.
  */
 
-/** Changes whenever an older end would misunderstand a newer one. The first two lines never change. */
+/** Incremented whenever an older end would misunderstand a newer one. The first two lines never change. */
 export const HUB_PROTOCOL = 1;
 
-/** A line before the proof is short; one after it may hold a whole environment. */
+/** A line before the proof is short; one after it may contain a whole environment. */
 export const MAX_GREETING_BYTES = 4 * 1024;
 export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;
 
 /** Rules by which a connection narrows those of the hub. */
 export type ClientRules = RuleSettings;
 
-/** What has to be the same on both ends. */
+/** What must be the same on both ends. */
 export interface UserPlace {
   readonly user: string;
   readonly home: string;
@@ -41,7 +41,7 @@ export interface AttachRequest {
   readonly toolset: Settings['toolset'];
   readonly cwd: string;
   readonly rules: ClientRules;
-  /** Other settings that were given, as they would be written; none that is secret. */
+  /** Other settings that were given, in written form; no secrets. */
   readonly given: Readonly<Partial<Record<SettingKey, string>>>;
   /** What its sessions inherit. Kept in memory only. */
   readonly env: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ export interface HubStatus {
   readonly connections: number;
   /** What it was started with, for a restart. */
   readonly argv?: readonly string[];
-  /** A service manager starts it again when it ends with a failure. */
+  /** A service manager restarts it if it exits with a failure. */
   readonly isService: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Columns are what rows are found by; `data` holds the row as JSON. `seq` is the position of the last change in the
- * feed of everything, `position` that of the first. `done_at` is NULL while a row is open.
+ * Columns are what rows are looked up by; `data` holds the row as JSON. `seq` is the position of the last change in the
+ * feed, `position` that of the first. `done_at` is NULL while a row is open.
  */
 export const FIRST = `
   CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL);
