@@ -42,8 +42,8 @@ export interface EngineContext {
 }
 
 /**
- * An engine: starts sessions, continues them, answers what they ask. Settings are the operator's rules; what is not given
- * comes from the `CLAUDE_CODE_MCP_` variables and the defaults. A value that cannot be used throws a `SettingsError`.
+ * An engine: starts sessions, continues them, answers their requests. Settings are the operator's rules; omitted ones
+ * come from the `CLAUDE_CODE_MCP_` variables and the defaults. An invalid value throws a `SettingsError`.
  * `engine.close()` ends its sessions and every process they started.
  */
 export function createEngine(overrides: SettingsOverrides = {}, context: EngineContext = {}): Engine {

@@ -27,7 +27,7 @@ export function App() {
   const place = `${page.value.name} ${page.value.name === 'session' ? page.value.id : ''}`;
   const isFirst = useRef(true);
   useEffect(() => {
-    // Whoever follows a link by keyboard or ear continues in the page it leads to.
+    // Keyboard and screen-reader users who follow a link continue in the page it leads to.
     if (!isFirst.current) document.querySelector('main')?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [place]);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Not `node:process`: importing it makes all three standard streams, and the start waits for that.
+// Not `node:process`: importing it creates all three standard streams, which delays startup.
 import module from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -117,8 +117,8 @@ async function dispatch(source: CommandSource): Promise<number> {
 }
 
 /**
- * Serves from here, or through the hub of this user. The first answers come from a record that is true of this version,
- * so a hub of another version is asked before them.
+ * Serves from here, or through this user's hub. The first answers come from a record that is valid for this version, so
+ * a hub of another version is asked before them.
  */
 async function serveClient(source: CommandSource, version: string): Promise<number> {
   const settings = await withKnownNames(loadSettings(source));

@@ -27,7 +27,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** An origin: a path would be ignored, and whoever wrote one would not notice. */
+/** An origin: a path would be silently ignored. */
 export const httpsOrigin: Kind<string> = {
   accepts: 'an https URL without a path, such as https://claude.example.org',
   placeholder: 'url',
@@ -39,7 +39,7 @@ export const httpsOrigin: Kind<string> = {
   format: String,
 };
 
-/** Compared with the `iss` of tokens letter by letter, so it stays as written. */
+/** Compared with the `iss` of tokens character by character, so it stays as written. */
 export const issuerUrl: Kind<string> = {
   accepts: 'an https URL (http only on loopback)',
   placeholder: 'url',
@@ -51,7 +51,7 @@ export const issuerUrl: Kind<string> = {
   format: String,
 };
 
-/** Holds a password more often than not. */
+/** Usually contains a password. */
 export const postgresUrl: Kind<string> = {
   accepts: 'a URL that begins with postgres://',
   placeholder: 'url',

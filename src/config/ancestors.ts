@@ -7,7 +7,7 @@ export const PARENT_VARIABLE = 'CLAUDE_CODE_MCP_PARENT';
 /** More than any real chain of processes: a loop must not hang the start. */
 const MAX_ANCESTORS = 100;
 
-/** A variable in the environments of the processes above this one, nearest first. Linux only, nothing elsewhere. */
+/** A variable in the environments of this process's ancestors, nearest first. Linux only, empty elsewhere. */
 export function* variableOfAncestors(
   name: string,
   platform: NodeJS.Platform = process.platform,
@@ -25,7 +25,7 @@ export function* withAncestors(pid: number): Generator<number> {
   }
 }
 
-/** The session that this process runs in, by its own environment or by that of a process above it. */
+/** The session that this process runs in, according to its own environment or that of an ancestor. */
 export function enclosingSession(env: NodeJS.ProcessEnv, platform?: NodeJS.Platform): string | undefined {
   const own = env[PARENT_VARIABLE];
   if (own) return own;
@@ -45,7 +45,7 @@ function parentOf(pid: number): number | undefined {
   return parent > 0 ? parent : undefined;
 }
 
-/** Empty for a process that has gone or belongs to somebody else. */
+/** Empty for a process that is gone or belongs to another user. */
 function readProc(pid: number, file: 'environ' | 'stat'): string {
   try {
     return readFileSync(`/proc/${String(pid)}/${file}`, 'latin1');

@@ -1,6 +1,9 @@
 import { rowOf, SETTING_KEYS, variableOf } from './settings-table.ts';
 
-/** Set by the driver for each child, after this module: who owns the process, which session it is, how deep it sits. */
+/**
+ * Set by the driver for each child, after this module: who owns the process, which session it is, how deep it is
+ * nested.
+ */
 const DRIVER_VARIABLES = [
   'CLAUDE_CODE_MCP_OWNER',
   'CLAUDE_CODE_MCP_SESSION',
@@ -14,8 +17,8 @@ const SECRET_VARIABLES = SETTING_KEYS.filter(
 ).map(variableOf);
 
 /**
- * What Claude Code 2.1.325 hands to its commands, hooks and MCP servers about itself. A Claude Code that finds them
- * takes itself for a part of that outer session: its id, its messaging socket, its host's abilities.
+ * What Claude Code 2.1.325 passes to its commands, hooks and MCP servers about itself. A Claude Code that finds them
+ * considers itself part of that outer session: its id, its messaging socket, its host's abilities.
  */
 const OUTER_SESSION_VARIABLES = [
   'AI_AGENT',
@@ -61,7 +64,7 @@ export function isReservedVariable(name: string): boolean {
   return RESERVED.has(name.toUpperCase());
 }
 
-/** A variable by which servers of this kind know their sessions and how deep they sit. */
+/** A variable by which servers of this kind know their sessions and nesting depth. */
 export function isMarkVariable(name: string): boolean {
   return DRIVER_VARIABLES.includes(name.toUpperCase());
 }

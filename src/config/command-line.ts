@@ -20,7 +20,7 @@ export interface CommandLine {
   readonly command: Command;
   /** Settings given as flags, verbatim; the last one wins. */
   readonly flags: ReadonlyMap<SettingKey, string>;
-  /** Arguments of a command of its own, untouched; always empty for `serve`. */
+  /** Arguments of a subcommand, untouched; always empty for `serve`. */
   readonly rest: readonly string[];
 }
 

@@ -2,7 +2,7 @@ import { parseCommandLine } from './command-line.ts';
 import type { Settings, SettingsSource } from './load-settings.ts';
 import { rowOf, SETTING_KEYS, variableOf, type SettingKey } from './settings-table.ts';
 
-/** Settings that the operator gave, as they would be written; of a secret only that there is one. */
+/** Settings that the operator gave, in written form; for a secret only that there is one. */
 export function givenSettings(
   { argv, ...host }: SettingsSource,
   settings: Settings,

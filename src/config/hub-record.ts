@@ -11,24 +11,24 @@ export interface HubRecord {
   readonly version: string;
 }
 
-/** Set where a service manager runs the hub, which starts it again when it ends with a failure. */
+/** Set if a service manager runs the hub, which restarts it when it exits with a failure. */
 export const SERVICE_VARIABLE = 'CLAUDE_CODE_MCP_SERVICE';
 
 export function hubRecordFile(stateDir: string): string {
   return path.join(stateDir, 'hub.json');
 }
 
-/** What both ends of the socket have to know. */
+/** What both ends of the socket must know. */
 export function hubSecretFile(stateDir: string): string {
   return path.join(stateDir, 'hub.secret');
 }
 
-/** Held open by a client while it asks for something: so the hub can tell which process it is. */
+/** Held open by a client while it makes a request, so that the hub can tell which process it is. */
 export function hubClaimFile(stateDir: string, nonce: string): string {
   return path.join(stateDir, `hub-claim-${nonce}`);
 }
 
-/** Undefined if no hub runs, as far as its file says; one that was killed leaves it behind. */
+/** Undefined if no hub is running, according to its file; one that was killed leaves it behind. */
 export function readHubRecord(stateDir: string): HubRecord | undefined {
   try {
     const { pid, url, socket, version } = JSON.parse(readFileSync(hubRecordFile(stateDir), 'utf8')) as HubRecord;

@@ -4,7 +4,7 @@ import { rowOf, variableOf, type SettingKey } from './settings-table.ts';
 
 /**
  * The environment that sessions, and the servers they start, inherit. Rules given as variables are in it anyway; those
- * given as flags or by a program are added, or a session could start this very server without them.
+ * given as flags or by a program are added, or a session could start this server without them.
  */
 export function inheritedEnvironment(
   { argv, ...host }: SettingsSource,

@@ -15,8 +15,8 @@ export const RULE_KEYS = [
 ] as const satisfies readonly SettingKey[];
 
 /**
- * The rules that a session runs under, as variables for the servers that it may start. What its client was started with
- * can be wider: the hub has narrowed it.
+ * The rules that a session runs under, as variables for the servers it may start. Its client's own can be wider: the
+ * hub has narrowed them.
  */
 export function inheritedRules(settings: Settings, env: NodeJS.ProcessEnv): Record<string, string> {
   const rules: Record<string, string> = {};

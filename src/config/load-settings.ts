@@ -31,7 +31,7 @@ export interface SettingsSource extends Host {
   readonly argv: readonly string[];
 }
 
-/** Settings a program gives as values in place of flags and variables. */
+/** Settings a program passes as values instead of flags and variables. */
 export type SettingsOverrides = { readonly [Key in SettingKey]?: SettingsAsWritten[Key] | undefined };
 
 /**
@@ -44,10 +44,10 @@ export function depthForChildren({ depth, maxDepth }: Pick<Settings, 'depth' | '
   return `${depth + 1}/${maxDepth}`;
 }
 
-/** Which process the settings are for: some of them have another default in the hub. */
+/** Which process the settings are for: some have a different default in the hub. */
 export type SettingsFor = 'server' | 'hub';
 
-/** What a program gives wins over flags, flags over variables; all of it has to pass the same checks. */
+/** Values from a program win over flags, flags over variables; all of them must pass the same checks. */
 export function loadSettings(
   { argv, ...host }: SettingsSource,
   overrides: SettingsOverrides = {},
@@ -58,7 +58,7 @@ export function loadSettings(
   const values = SETTING_KEYS.map((key) => {
     const given =
       overrides[key] === undefined ? firstGiven(key, flags.get(key), host.env) : override(key, overrides, host);
-    // What only the hub uses must not stop another process, nor be in it: it may hold a password.
+    // Hub-only settings must not stop another process, nor be in it: they may contain a password.
     if (process === 'server' && rowOf(key).scope === 'hub') return [key, rowOf(key).default] as const;
     return [key, valueOf(key, given, host, process)] as const;
   });

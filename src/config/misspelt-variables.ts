@@ -7,8 +7,8 @@ export interface MisspeltVariable {
 }
 
 /**
- * Variables that look like a setting written wrongly. A rule such as CLAUDE_CODE_MCP_ALLOWED_DIR would otherwise
- * be no rule at all. Only near misses count: Claude Code has variables of its own with this prefix.
+ * Variables that look like a misspelt setting. A rule such as CLAUDE_CODE_MCP_ALLOWED_DIR would otherwise have no
+ * effect. Only near misses count: Claude Code has its own variables with this prefix.
  */
 export function misspeltVariables(env: NodeJS.ProcessEnv): MisspeltVariable[] {
   const known = new Map(SETTING_KEYS.map((key) => [variableOf(key).slice(VARIABLE_PREFIX.length), variableOf(key)]));

@@ -10,12 +10,12 @@ const FLAGS = {
   create: constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL,
 } as const;
 
-/** Windows has neither; there a link needs rights that ordinary users lack. */
+/** Windows has neither; there a link requires rights that ordinary users lack. */
 const SAFE_FLAGS = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Opens a file that this server keeps for itself. A link is not followed, since it would read or write somebody else's
- * file; a pipe is refused, since whoever opens it may wait forever; a file that others could read is closed to them.
+ * Opens one of this server's own files. A link is not followed, since it would read or write someone else's file; a
+ * pipe is refused, since opening it may block forever; a file that others could read is made private.
  */
 export async function openOwnFile(file: string, purpose: keyof typeof FLAGS): Promise<FileHandle> {
   const handle = await open(file, FLAGS[purpose] | SAFE_FLAGS, OWNER_ONLY);
@@ -25,7 +25,7 @@ export async function openOwnFile(file: string, purpose: keyof typeof FLAGS): Pr
     if (!found.isFile() && !found.isCharacterDevice()) throw new Error(`${file} is not a regular file`);
     if (found.isFile() && (found.mode & OTHERS) !== 0 && process.platform !== 'win32')
       await handle.chmod(OWNER_ONLY).catch((error: unknown) => {
-        // Somebody else's file may be read, but not written to.
+        // Someone else's file may be read, but not written to.
         if (purpose !== 'read') throw error;
       });
     return handle;

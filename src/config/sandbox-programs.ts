@@ -1,7 +1,7 @@
 import type { Host } from './host.ts';
 import { findProgram } from './setting-kinds.ts';
 
-/** What Claude Code's sandbox is made of on Linux, by program and Debian package. macOS brings its own. */
+/** The components of Claude Code's sandbox on Linux, by program and Debian package. macOS has its own. */
 const LINUX_PROGRAMS = { bwrap: 'bubblewrap', socat: 'socat' } as const;
 
 export const SANDBOX_REMEDY =

@@ -4,7 +4,7 @@ import { quote } from './settings-error.ts';
 
 export type Parsed<T> = { readonly value: T } | { readonly problem: string | undefined };
 
-/** How one sort of value is written, read and described. */
+/** How one kind of value is written, read and described. */
 export interface Kind<T> {
   /** Completes "it takes …". */
   readonly accepts: string;
@@ -95,8 +95,8 @@ export const filePath: Kind<string> = {
 };
 
 /**
- * A path, or a bare name that is looked up as a shell would do. A name that is nowhere stays a name: as a path it would
- * mean a file in the working directory, which anybody may have put there.
+ * A path, or a bare name that is looked up as a shell would do. A name that is not found stays a name: as a path it
+ * would mean a file in the working directory, which anyone may have put there.
  */
 export const program: Kind<string> = {
   ...filePath,
@@ -206,7 +206,7 @@ export const names: Kind<readonly string[]> = {
 
 const HOST = /^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
-/** A misspelt host must not open more than was meant: no address of a page, no lone `*`. */
+/** A misspelt host must not open more than intended: no URLs, no lone `*`. */
 export const hosts: Kind<readonly string[]> = {
   ...names,
   accepts: 'comma-separated host names, such as registry.npmjs.org,*.github.com',

@@ -5,7 +5,7 @@ export class SettingsError extends Error {
 
 const MAX_QUOTE_LENGTH = 80;
 
-/** Quotes operator input for a one-line message: escapes line breaks and cuts what is too long to read. */
+/** Quotes operator input for a one-line message: escapes line breaks and truncates long values. */
 export function quote(text: string): string {
   const shown = text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text;
   return JSON.stringify(shown).replace(/[\u007f-\u009f\u2028\u2029]/g, '?');

@@ -28,7 +28,7 @@ export interface Setting<T, Default extends T | undefined> {
   readonly alsoReads?: readonly string[];
   /** Only the hub uses it; other processes never see it, and its sessions do not inherit it. */
   readonly scope?: 'hub';
-  /** The default in the hub, where it is another one. */
+  /** The default in the hub, if it differs. */
   readonly hubDefault?: NonNullable<T>;
 }
 

@@ -7,7 +7,7 @@ import { ObjectLines } from './object-lines.ts';
 import type { ProcessOwner } from './process-owner.ts';
 import { StderrTail } from './stderr-tail.ts';
 
-/** How long a process may take to end after its message stream did, before it is ended. */
+/** How long a process may take to exit after its message stream ended, before it is killed. */
 const EXIT_GRACE_MS = 2_000;
 
 /** The OS side of a Claude Code process: its markers, its last stderr lines, its exit. */
@@ -43,7 +43,7 @@ export class AgentChild {
       ...env,
       ...this.#owner.adopt(this.runId),
       [PARENT_VARIABLE]: sessionId,
-      // The only authoritative word on when Claude Code has come to rest.
+      // The only authoritative signal that Claude Code is at rest.
       CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
     };
   }
@@ -56,24 +56,25 @@ export class AgentChild {
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       this.#stderr.add(chunk);
     });
-    // A process that dies while it is written to; the end of the process itself is reported by its exit.
+    // A process that dies while being written to; its end is reported by its exit.
     child.stdin.on('error', () => undefined);
     child.on('error', (error) => {
       this.#stderr.add(error.message);
     });
-    // The SDK (0.3.325) waits for the exit of a process that will never say anything again; this can go when it does not.
+    // The SDK (0.3.325) waits for the exit of a process that will never say anything again; remove this when it no
+    // longer does.
     child.stdout.once('end', () => {
       setTimeout(() => void this.stop(), EXIT_GRACE_MS).unref();
     });
     return filtered(child, (text) => this.#stderr.add(text));
   }
 
-  /** Ends the process and everything it started. Safe to call at any time and more than once. */
+  /** Ends the process and everything it started. Idempotent, and safe to call at any time. */
   stop(): Promise<void> {
     return (this.#stopping ??= this.#owner.stopRun(this.runId, this.pid));
   }
 
-  /** How it ended. The SDK's stream can end before the process has: then the tree is ended, so that nothing is held. */
+  /** How it ended. The SDK's stream can end before the process has: then the tree is ended, so that nothing lingers. */
   async end(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     const child = this.#child;
     if (!child) return { code: null, signal: null };
@@ -86,7 +87,7 @@ export class AgentChild {
   }
 }
 
-/** The process as the SDK sees it, with nothing on its output but objects. */
+/** The process as the SDK sees it, with only objects on its output. */
 function filtered(child: ChildProcessWithoutNullStreams, stray: (text: string) => void): SpawnedProcess {
   const stdout = child.stdout.pipe(new ObjectLines(stray));
   return new Proxy<SpawnedProcess>(child, {

@@ -17,14 +17,14 @@ export interface AgentLaunch extends SpareTemplate {
     | { kind: 'new' }
     | { kind: 'resume'; at?: string | undefined }
     | { kind: 'fork'; of: string; at?: string | undefined };
-  /** Of a session that another hub takes over when this one falls silent. */
+  /** For a session that another hub takes over when this one goes silent. */
   lease?: LaunchLease | undefined;
-  /** Of a session that another machine may have to continue. */
+  /** For a session that another machine may have to continue. */
   mirror?: TranscriptMirror | undefined;
 }
 
 export interface LaunchLease {
-  /** Throws when somebody else may have the session by now. Called in the instant before its process starts. */
+  /** Throws if someone else may have the session by now. Called immediately before its process starts. */
   check(): void;
 }
 
@@ -48,7 +48,7 @@ export type RewindReport = Awaited<ReturnType<Query['rewindFiles']>>;
 
 /**
  * How long a process may take to answer a control message. The SDK (0.3.325) waits forever on one that hangs or has
- * died; these can go when its control requests time out by themselves.
+ * died; these can go when its control requests time out on their own.
  */
 const INTERRUPT_ANSWER_MS = 3_000;
 const CONTROL_ANSWER_MS = 10_000;
@@ -61,7 +61,7 @@ export class AgentProcess {
   readonly #input: InputQueue;
   readonly #query: Query;
   readonly #mirror: TranscriptMirror | undefined;
-  /** Settles when there is a process, or will be none. */
+  /** Settles when there is a process, or will not be one. */
   readonly spawned: Promise<void>;
   /** Settles when the exit has been reported to the listener. */
   readonly gone: Promise<void>;
@@ -94,7 +94,7 @@ export class AgentProcess {
     return !this.#ended && this.#child.alive;
   }
 
-  /** Whether it has to end when this server falls silent, since its session then runs elsewhere. */
+  /** Whether it must end when this server goes silent, since its session then runs elsewhere. */
   setLent(lent: boolean): void {
     if (lent) this.#owner.lend(this.#child.runId);
     else this.#owner.unlend(this.#child.runId);
@@ -123,7 +123,7 @@ export class AgentProcess {
     return answered('a rewind', REWIND_ANSWER_MS, this.#query.rewindFiles(toUserMessage, { dryRun }));
   }
 
-  /** Ends the process and everything it started. Safe to call at any time and more than once. */
+  /** Ends the process and everything it started. Idempotent, and safe to call at any time. */
   stop(): Promise<void> {
     return (this.#stopping ??= this.#stop());
   }
@@ -144,7 +144,7 @@ export class AgentProcess {
       ...(at !== undefined && { resumeSessionAt: at }),
       env: this.#child.environment(env, sessionId),
       spawnClaudeCodeProcess: (spawnOptions) => {
-        // With a mirror the SDK puts the start of a resumed process off.
+        // With a mirror the SDK delays the start of a resumed process.
         lease?.check();
         return this.#child.spawn(spawnOptions);
       },
@@ -162,7 +162,7 @@ export class AgentProcess {
     return toPermissionResult(ask, decision);
   };
 
-  /** A result is passed on when another machine could continue from it. */
+  /** A result is passed on once another machine could continue from it. */
   async #mirrored(mirror: TranscriptMirror, message: SDKMessage): Promise<void> {
     if (message.type === 'system' && message.subtype === 'mirror_error')
       mirror.gaveUp(message.key.subpath, message.error);

@@ -3,7 +3,7 @@ import type { AgentResult } from '../schema/events.ts';
 
 type Result = Extract<SDKMessage, { type: 'result' }>;
 
-/** Another version may leave figures or texts out: sums must stay numbers, and an answer a text. */
+/** Other versions may omit figures or texts: totals must stay numbers, and an answer a string. */
 export function toAgentResult(message: Result): AgentResult {
   const success = message.subtype === 'success';
   const interrupted = message.terminal_reason === 'aborted_streaming' || message.terminal_reason === 'aborted_tools';

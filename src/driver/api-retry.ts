@@ -2,7 +2,7 @@ import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 
 type Retry = Extract<SDKMessage, { type: 'system'; subtype: 'api_retry' }>;
 
-/** Claude Code retries a refused login like an overload; waiting does not help there, a person has to act. */
+/** Claude Code retries a rejected login like an overload; waiting does not help, a person has to act. */
 export function isLoginRefusal(retry: Retry): boolean {
   return retry.error_status === 401 || retry.error_status === 403 || retry.error === 'authentication_failed';
 }

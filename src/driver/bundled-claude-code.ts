@@ -3,13 +3,13 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 
 export interface BundledClaudeCode {
-  /** The version of Claude Code that the Agent SDK was made for. */
+  /** The version of Claude Code that the Agent SDK was built for. */
   readonly version: string;
   /** The native program; absent when its optional package was not installed. */
   readonly executable: string | undefined;
 }
 
-/** What a session runs when nobody names another Claude Code; undefined when the SDK itself is not there. */
+/** What a session runs unless another Claude Code is specified; undefined if the SDK itself is missing. */
 export function bundledClaudeCode(platform: NodeJS.Platform, arch: string): BundledClaudeCode | undefined {
   const sdk = locate('@anthropic-ai/claude-agent-sdk', import.meta.url);
   if (sdk === undefined) return undefined;
@@ -22,8 +22,8 @@ export function bundledClaudeCode(platform: NodeJS.Platform, arch: string): Bund
 let only: { readonly program: string | undefined } | undefined;
 
 /**
- * The program, where there is no choice. To choose between those of two C libraries the SDK has Node write a report about
- * itself at each start of a session, which takes 10 ms; npm installs only the one that fits.
+ * The program, if there is no choice. To choose between those for two C libraries the SDK has Node generate a
+ * diagnostic report at each session start, which takes 10 ms; npm installs only the one that fits.
  */
 export function onlyBundledProgram(): string | undefined {
   if (only) return only.program;

@@ -38,7 +38,7 @@ export class Driver {
     this.#keeper ??= new SpareKeeper({ loadSdk: () => this.#load(), owner: this.#owner, template, debug });
   }
 
-  /** For a new session that is launched next. A spare has its id from its start, so the session takes that one. */
+  /** For the next new session to be launched. A spare has its id from the start, so the session uses that one. */
   newSessionId(template: SpareTemplate): string {
     return this.#keeper?.reserve(template) ?? randomUUID();
   }

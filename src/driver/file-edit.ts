@@ -2,8 +2,8 @@ import type { FileEdit } from '../schema/events.ts';
 import type { AgentSignal, FileBefore } from './agent-signal.ts';
 
 /**
- * What Edit, Write and NotebookEdit (2.1.325) report of the file beside their text (`tool_use_result`); the contents
- * before are `null` where they are long.
+ * What Edit, Write and NotebookEdit (2.1.325) report about the file alongside their text (`tool_use_result`); the
+ * previous contents are `null` if they are long.
  */
 export function fileSignals(report: unknown, toolUseId: string | undefined): AgentSignal[] {
   if (!isRecord(report)) return [];

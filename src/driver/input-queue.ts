@@ -1,6 +1,6 @@
 import type { SDKUserMessage } from '@anthropic-ai/claude-agent-sdk';
 
-/** The user messages of a session as the endless stream that keeps one process alive over many turns. */
+/** The user messages of a session as an endless stream that keeps one process alive over many turns. */
 export class InputQueue implements AsyncIterable<SDKUserMessage> {
   readonly #waiting: SDKUserMessage[] = [];
   #wake: (() => void) | undefined;

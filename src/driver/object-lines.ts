@@ -6,8 +6,8 @@ const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
 
 /**
  * Passes on the lines that start an object; anything else a program prints is reported as `stray`. The SDK (0.3.325)
- * skips what is not JSON, but a line `null` ends its stream, and with it the session; can go when that is fixed.
- * Works on pieces of lines: one line may be tens of megabytes long.
+ * skips what is not JSON, but a line `null` ends its stream, and with it the session; can go when that is fixed. Works
+ * on pieces of lines: one line may be tens of megabytes long.
  */
 export class ObjectLines extends Transform {
   readonly #stray: (text: string) => void;

@@ -2,15 +2,18 @@ import type { Options } from '@anthropic-ai/claude-agent-sdk';
 import type { SessionOptionName } from '../schema/session-options.ts';
 
 /**
- * What becomes of each option of the Agent SDK. The record is exhaustive over `keyof Options`, so an SDK upgrade
- * does not compile until a new key is classified here.
+ * How each option of the Agent SDK is handled. The record is exhaustive over `keyof Options`, so an SDK upgrade does
+ * not compile until a new key is classified here.
  */
 export type OptionClass =
   | {
       kind: 'exposed';
-      /** How far a caller's value may be shown again: to anybody, on request (`includeSensitive`), or never. */
+      /** Whether a caller's value may be shown again: to anyone, on request (`includeSensitive`), or never. */
       show: 'always' | 'sensitive' | 'never';
-      /** Why setting it can carry rights or run something; such a key is closed to callers where only a person may grant. */
+      /**
+       * Why setting it can grant permissions or run something; such a key is closed to callers where only a person may
+       * grant.
+       */
       grants?: string;
     }
   | { kind: 'owned'; why: string }
@@ -115,7 +118,7 @@ export function classOf(name: SessionOptionName): Extract<OptionClass, { kind: '
   return exposed[name];
 }
 
-/** Why a caller cannot set this option of the SDK; nothing for any other name. */
+/** Why a caller cannot set this SDK option; undefined for any other name. */
 export function whyNotOffered(name: string): string | undefined {
   if (!Object.hasOwn(SDK_OPTIONS, name)) return undefined;
   const option: OptionClass = SDK_OPTIONS[name as keyof typeof SDK_OPTIONS];

@@ -1,12 +1,12 @@
 import type { EventBody, Original } from '../schema/events.ts';
 
-/** A shorter text costs less twice than a reference to it. */
+/** Storing a shorter text twice costs less than a reference to it. */
 const SHORTEST_SHARED = 120;
 
 type Path = (string | number)[];
 type Container = Record<string | number, unknown>;
 
-/** For a place that keeps the event beside it: long texts, most of a message, are then kept once, in the event. */
+/** For storage next to the event: long texts, most of a message, are then stored once, in the event. */
 export function withoutTextsOf(body: EventBody, original: Original): Original {
   const { message } = original;
   const known = original.texts ? [] : longTextsIn(body);
@@ -36,7 +36,7 @@ export function withoutTextsOf(body: EventBody, original: Original): Original {
   return texts.length === 0 ? original : { message: stripped, texts };
 }
 
-/** The message as it came from Claude Code. */
+/** The message as received from Claude Code. */
 export function originalMessage({ message, texts = [] }: Original, body: EventBody): unknown {
   if (texts.length === 0) return message;
   const whole = structuredClone(message);

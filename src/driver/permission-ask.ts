@@ -3,9 +3,9 @@ import type { AskRecord } from '../schema/events.ts';
 
 export type { PermissionUpdate };
 
-/** A permission request from Claude Code, as it came. */
+/** A permission request as received from Claude Code. */
 export interface PermissionAsk extends AskRecord {
-  /** Aborted when Claude Code withdraws the question, as on an interrupt. */
+  /** Aborted when Claude Code withdraws the question, for example on an interrupt. */
   readonly withdrawn: AbortSignal;
 }
 

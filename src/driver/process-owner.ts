@@ -15,19 +15,19 @@ export interface ProcessOwnerOptions {
 }
 
 /**
- * This server as the owner of processes: whatever a session starts carries its mark, so that all of it can be found and
- * ended, by this server, by its watchdog, or by the next server's sweep.
+ * This server as the owner of processes: everything a session starts carries its mark, so that all of it can be found
+ * and ended, by this server, by its watchdog, or by the next server's sweep.
  */
 export class ProcessOwner {
   readonly id = randomUUID();
   readonly #stateDir: string;
   readonly #warn: (line: string) => void;
   readonly #system: System;
-  /** Windows only, where no environment can be read and nothing but its start leads to what a run has left. */
+  /** Windows only, where environments cannot be read and only the start of a run leads to what it left behind. */
   readonly #roots = new Map<string, Promise<ProcessId | undefined>>();
   readonly #groups: RunGroups;
   #watchdog: Watchdog | undefined;
-  /** Runs that must not go on once this server has been silent for too long. */
+  /** Runs that must not continue once this server has been silent for too long. */
   readonly #lent = new Set<string>();
   #lentUntil = 0;
   #recorded: Promise<void> = Promise.resolve();
@@ -40,7 +40,7 @@ export class ProcessOwner {
     this.#groups = new RunGroups(this.id, system);
   }
 
-  /** Environment for a run; the first one brings up the watchdog. */
+  /** Environment for a run; the first one starts the watchdog. */
   adopt(runId: string): Record<string, string> {
     if (!this.#watchdog) {
       this.#watchdog = startWatchdog({
@@ -54,18 +54,21 @@ export class ProcessOwner {
     return markerEnv(this.id, runId);
   }
 
-  /** The run may go on only until `extend` says: then its session may run elsewhere. Call before its process starts. */
+  /**
+   * The run may continue only until `extend` says: after that its session may run elsewhere. Call before its process
+   * starts.
+   */
   lend(runId: string): void {
     this.#lent.add(runId);
     this.#watch();
   }
 
-  /** It may go on for as long as this server lives, or has ended. */
+  /** It may continue for as long as this server lives, or has ended. */
   unlend(runId: string): void {
     if (this.#lent.delete(runId)) this.#watch();
   }
 
-  /** Whoever hangs does not call this; the watchdog then ends what was lent. */
+  /** A server that hangs does not call this; the watchdog then ends the expiring runs. */
   extend(ms: number): void {
     this.#lentUntil = performance.now() + ms;
     this.#watch();
@@ -75,7 +78,7 @@ export class ProcessOwner {
     this.#watchdog?.watch((this.#lentUntil - performance.now()) / 1000, [...this.#lent]);
   }
 
-  /** The process that a run begins with. */
+  /** The root process of a run. */
   spawned(runId: string, pid: number): void {
     this.#groups.enter(runId, pid);
     if (this.#system.platform !== 'win32') return;
@@ -87,7 +90,7 @@ export class ProcessOwner {
     this.#record();
   }
 
-  /** Ends a run's whole tree; the CLI ends its running command itself when it is asked first. */
+  /** Ends a run's whole tree; the CLI ends its running command itself if asked first. */
   async stopRun(runId: string, rootPid: number | undefined): Promise<void> {
     const root = await this.#roots.get(runId);
     const { left } = await stopTree(
@@ -95,7 +98,7 @@ export class ProcessOwner {
       { graceMs: 2_000, forceAfterMs: 2_600, deadlineMs: 4_600 },
       this.#system,
     );
-    // After the tree, which may end in order; what is left has hidden from every search.
+    // After the tree, which may exit cleanly; what is left has evaded every search.
     await this.#groups.end(runId);
     this.unlend(runId);
     if (this.#roots.delete(runId)) this.#record();
@@ -119,7 +122,7 @@ export class ProcessOwner {
     await removeOwner(this.#stateDir, this.id);
   }
 
-  /** One after the other, or an older list of roots could replace a newer one. */
+  /** Sequential, or an older list of roots could replace a newer one. */
   #record(): void {
     this.#recorded = this.#recorded.then(async () => {
       const roots = (await Promise.all(this.#roots.values())).filter((root) => root !== undefined);

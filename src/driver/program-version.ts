@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { DomainError } from '../errors/errors.ts';
 
-/** The first Claude Code that takes prompts as plain text when told to; an older one ignores the option. */
+/** The first Claude Code that can treat prompts as plain text; an older one ignores the option. */
 export const VERBATIM_PROMPTS_SINCE = '2.1.248';
 
 /** A machine that starts many at once may need some of it. */
@@ -10,7 +10,7 @@ const ANSWER_WITHIN_MS = 20_000;
 
 const known = new Map<string, string>();
 
-/** Claude Codes that are not the bundled one: whether they know to take prompts as plain text. */
+/** Non-bundled Claude Codes: whether they can treat prompts as plain text. */
 export async function checkTakesPromptsVerbatim(program: string, env: Record<string, string>): Promise<void> {
   const version = await versionOf(program, env);
   if (version !== undefined && !isOlder(version, VERBATIM_PROMPTS_SINCE)) return;
@@ -27,7 +27,7 @@ export function isOlder(version: string, than: string): boolean {
   return differing !== -1 && (a[differing] ?? 0) < (b[differing] ?? 0);
 }
 
-/** A program that was replaced under the same name is asked again. */
+/** A program that was replaced under the same name is queried again. */
 async function versionOf(program: string, env: Record<string, string>): Promise<string | undefined> {
   const file = statSync(program, { throwIfNoEntry: false });
   const identity = file && [program, file.ino, file.size, file.mtimeMs].join(' ');

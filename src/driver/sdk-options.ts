@@ -3,16 +3,16 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import { onlyBundledProgram } from './bundled-claude-code.ts';
 import { EXPOSED_OPTIONS } from './options-table.ts';
 
-/** A question needs an answer, not a permission: approved in advance, it would be answered with nothing. */
+/** A question needs an answer, not a permission: approved in advance, it would get an empty answer. */
 const NEVER_APPROVED_IN_ADVANCE = new Set(['AskUserQuestion']);
 
 /**
- * Without it the SDK sends an empty prompt in place of Claude Code's own, and what runs is no longer the user's Claude
+ * Without it the SDK sends an empty prompt instead of Claude Code's own, and what runs is no longer the user's Claude
  * Code; with it, nothing is sent.
  */
 const OWN_SYSTEM_PROMPT = { type: 'preset', preset: 'claude_code' } as const;
 
-/** What a caller set, as the SDK takes it. An option not given is an option not passed to Claude Code. */
+/** What a caller set, in the SDK's form. An omitted option is not passed to Claude Code. */
 export function sdkOptions(given: SessionOptions): Options {
   const options: Record<string, unknown> = { systemPrompt: OWN_SYSTEM_PROMPT };
   for (const name of EXPOSED_OPTIONS) if (given[name] !== undefined) options[name] = given[name];
@@ -23,7 +23,7 @@ export function sdkOptions(given: SessionOptions): Options {
   return options;
 }
 
-/** As above, for a process that is about to be started. */
+/** Like above, for a process that is about to be started. */
 export function launchOptions(given: SessionOptions, managedSettings?: Options['managedSettings']): Options {
   const program = onlyBundledProgram();
   return {

@@ -9,11 +9,11 @@ import { launchOptions } from './sdk-options.ts';
 
 type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
 
-/** What a process is started with, apart from which conversation it is. */
+/** What a process is started with, apart from the conversation. */
 export interface SpareTemplate {
   readonly options: SessionOptions;
   readonly env: Record<string, string>;
-  /** What the operator imposes through Claude Code's policy layer; no caller has a say in it. */
+  /** What the operator imposes through Claude Code's policy layer; callers cannot change it. */
   readonly managedSettings?: Readonly<Record<string, unknown>>;
 }
 
@@ -22,11 +22,11 @@ export interface ClaimedSpare {
   readonly child: AgentChild;
   readonly input: InputQueue;
   readonly query: Query;
-  /** Whom to ask was not known when the process was started. */
+  /** Who to ask was not known when the process was started. */
   askWith(canUseTool: CanUseTool): void;
 }
 
-/** What a claim can still set, or what the server keeps for itself; all else is fixed when the spare starts. */
+/** What a claim can still set, or what the server keeps for itself; everything else is fixed when the spare starts. */
 const LEFT_TO_THE_CLAIM = new Set([
   'cwd',
   'model',
@@ -83,7 +83,7 @@ export class SpareAgent {
     );
   }
 
-  /** Resolves when the process has taken the session on; rejects when it will not, and then nothing has run. */
+  /** Resolves when the process has accepted the session; rejects if it will not, and then nothing has run. */
   async claim({ cwd = '', model, permissionMode, additionalDirectories }: SessionOptions): Promise<ClaimedSpare> {
     if (!this.#process) throw new Error('The spare is not warm.');
     const options: ClaimOptions = {

@@ -15,10 +15,10 @@ export interface SpareKeeperOptions {
 /** A parked spare holds about 250 MB; the session it becomes and its commands need room as well. */
 const ENOUGH_FREE_BYTES = 1_000_000_000;
 const MEMORY_CHECK_INTERVAL_MS = 30_000;
-/** The session that took the last spare is busiest at its beginning; the next spare must not slow it down. */
+/** The session that took the last spare is busiest at its start; the next spare must not slow it down. */
 const REFILL_AFTER_MS = 1_000;
 
-/** Keeps one spare warm while there is memory for it. A start that cannot use it never notices that it is there. */
+/** Keeps one spare warm while there is memory for it. A start that cannot use it is unaffected. */
 export class SpareKeeper {
   readonly #options: SpareKeeperOptions;
   readonly #freeMemory: () => number;
@@ -35,7 +35,7 @@ export class SpareKeeper {
     this.#fill();
   }
 
-  /** The id of the session that the spare will be, if it fits; from then on it waits for that session alone. */
+  /** The id of the session that the spare will become, if it fits; from then on it is reserved for that session. */
   reserve(template: SpareTemplate): string | undefined {
     const spare = this.#spare;
     if (!spare?.fits(template)) return undefined;
@@ -46,7 +46,7 @@ export class SpareKeeper {
     return spare.sessionId;
   }
 
-  /** Undefined when there is none for this session or it was refused: then a process is started as usual. */
+  /** Undefined if there is none for this session or it was refused: then a process is started as usual. */
   async claim({ sessionId, history, options }: AgentLaunch): Promise<ClaimedSpare | undefined> {
     const spare = this.#reserved.get(sessionId);
     if (!spare || history.kind !== 'new') return undefined;
@@ -57,7 +57,7 @@ export class SpareKeeper {
       return claimed;
     } catch (error) {
       this.#options.debug(`spare refused: ${messageOf(error)}`);
-      // Its id is the session's: the one that is started instead may only come when this one has gone.
+      // Its id is the session's: the replacement may only start when this one is gone.
       await spare.stop();
       return undefined;
     }

@@ -1,12 +1,12 @@
 import type { Options } from '@anthropic-ai/claude-agent-sdk';
 
-/** Takes what a process writes to its transcript, so that another machine can continue the session. */
+/** Receives what a process writes to its transcript, so that another machine can continue the session. */
 export interface TranscriptMirror {
-  /** Rejects when it is not stored; the SDK tries again twice, and then gives up on these entries. */
+  /** Rejects if it is not stored; the SDK retries twice, and then gives up on these entries. */
   append(part: MirroredPart, entries: readonly MirroredEntry[]): Promise<void>;
-  /** The SDK has given up on some of a part. */
+  /** The SDK has given up on some entries of a part. */
   gaveUp(subpath: string | undefined, reason: string): void;
-  /** Resolves when the copy has all that the file has, or it is known that it has not. Never rejects. */
+  /** Resolves when the copy is complete, or is known to be incomplete. Never rejects. */
   settled(): Promise<void>;
 }
 
@@ -18,10 +18,10 @@ export interface MirroredPart {
 export type MirroredEntry = Parameters<NonNullable<Options['sessionStore']>['append']>[1][number];
 
 /**
- * With a store, the SDK (0.3.325) would resume a session in a configuration directory of its own making, without the
- * user's memory, agents and skills. So it is told that the store has nothing, and takes the file, which was brought up
- * to date before. For the same reason as the files of checkpoints are not mirrored, it refuses to start with both; the
- * variable is what the option comes to.
+ * With a store, the SDK (0.3.325) would resume a session in a temporary configuration directory, without the user's
+ * memory, agents and skills. So it is told that the store is empty, and uses the file, which was brought up to date
+ * before. Because checkpoint files are not mirrored, it also refuses to start with both; the variable is what the
+ * option comes to.
  */
 export function mirrorOptions(mirror: TranscriptMirror, options: Options): Options {
   const { enableFileCheckpointing, env, ...rest } = options;

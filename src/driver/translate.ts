@@ -11,15 +11,15 @@ type System = Extract<SDKMessage, { type: 'system' }>;
 type Partial = Extract<SDKMessage, { type: 'stream_event' }>;
 type Result = Extract<SDKMessage, { type: 'result' }>;
 
-/** The one place where a message of Claude Code becomes an event and signals. An unknown message is a notice. */
+/** The only place where a Claude Code message becomes an event and signals. An unknown message is a notice. */
 export function translate(message: SDKMessage): Translation {
-  // Most messages are pieces of text, when they are asked for.
+  // Most messages are pieces of text, if requested.
   const body = message.type === 'stream_event' ? undefined : bodyOf(message);
   return { event: body && { body, original: { message: shownMessage(message) } }, signals: signalsOf(message) };
 }
 
 /**
- * The event in a message, the same whenever it is asked for: the log keeps the message alone. Another version's message
+ * The event in a message, the same whenever it is derived: the log keeps only the message. Another version's message
  * may lack fields that ours has: then it is a notice.
  */
 export function bodyOf(message: unknown): EventBody | undefined {
@@ -39,7 +39,7 @@ function signalsOf(message: SDKMessage): AgentSignal[] {
   }
 }
 
-/** Numbers alone would not tell a reader what Claude Code waits for. */
+/** Numbers alone would not tell a reader what Claude Code is waiting for. */
 function shownMessage(message: SDKMessage): unknown {
   if (message.type !== 'system' || message.subtype !== 'api_retry') return message;
   return { ...message, summary: describeRetry(message) };
@@ -122,7 +122,7 @@ function systemBody(message: System): EventBody | undefined {
   }
 }
 
-/** Messages the CLI sends that the SDK's types do not declare: at present only the fate of a message we sent. */
+/** Messages the CLI sends that the SDK's types do not declare: currently only the fate of a message we sent. */
 interface Undeclared {
   readonly type?: unknown;
   readonly command_uuid?: unknown;
@@ -151,7 +151,7 @@ function deliverySignals({ type, command_uuid: id, state }: Undeclared): AgentSi
   return [{ kind: 'delivery', messageId: id, state: state === 'queued' || state === 'started' ? state : 'ended' }];
 }
 
-/** Kept as it came; it has no effect. */
+/** Kept as received; it has no effect. */
 function noticeBody(message: object): EventBody {
   const { type, subtype, summary, description, content, text } = message as Record<string, unknown>;
   const name = [subtype, type].find((word) => typeof word === 'string') ?? 'unknown';
@@ -188,7 +188,7 @@ function toBlock(block: Record<string, unknown>): MessageBlock {
   return { kind: 'other', name: typeof type === 'string' ? type : 'unknown' };
 }
 
-/** The report beside the text says nothing of which call it is of, so it is only of use where there is one. */
+/** The report alongside the text does not say which call it belongs to, so it is only useful if there is just one. */
 function userSignals({ message, tool_use_result: report }: User): AgentSignal[] {
   if (report === undefined || typeof message.content === 'string') return [];
   const ids = message.content.flatMap((block) => (block.type === 'tool_result' ? block.tool_use_id : []));

@@ -61,7 +61,7 @@ export class DomainError extends Error {
   }
 }
 
-/** The one wording of an error that callers see. Anything unforeseen becomes INTERNAL. */
+/** The only wording of an error that callers see. Anything unexpected becomes INTERNAL. */
 export function formatError(error: unknown): string {
   if (error instanceof DomainError) return `Error [${error.code}]: ${error.message}`;
   return `Error [INTERNAL]: ${messageOf(error)}`;

@@ -1,11 +1,11 @@
 import { DomainError } from '../errors/errors.ts';
 
-/** Deeper than any schema, agent or tool input that a person wrote. Code that recurses runs out of stack far below. */
+/** Deeper than any hand-written schema, agent or tool input. Recursive code runs out of stack far beyond this. */
 const MOST_LEVELS = 100;
 
 /**
- * What no schema sees: levels so many that whoever recurses into them fails, and keys named `__proto__`, which JSON may
- * contain and libraries silently ignore. Searched without recursion.
+ * What no schema catches: nesting so deep that recursive code fails, and keys named `__proto__`, which JSON may contain
+ * and libraries silently ignore. Searched without recursion.
  */
 export function checkShape(args: Readonly<Record<string, unknown>>): void {
   let level: [where: string, value: object][] = [['', args]];

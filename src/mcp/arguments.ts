@@ -7,7 +7,7 @@ import { withoutNulls } from './without-nulls.ts';
 
 export type Arguments = Record<string, unknown>;
 
-/** Parses once at the border. What does not fit is one INVALID_ARGUMENT that names everything wrong. */
+/** Parses once at the boundary. Anything invalid is one INVALID_ARGUMENT that names everything wrong. */
 export function parseArguments<Schema extends z.ZodObject>(
   schema: Schema,
   args: Arguments,
@@ -21,8 +21,8 @@ export function parseArguments<Schema extends z.ZodObject>(
 }
 
 /**
- * Moves keys that belong into a nested object there, so that the flat form means the same as the nested one. `null` is
- * not given, in either form.
+ * Moves keys that belong into a nested object there, so that the flat form means the same as the nested one. `null`
+ * means omitted, in either form.
  */
 export function nestFlat(args: Arguments, into: string, keys: readonly string[]): Arguments {
   const mentioned = keys.filter((key) => args[key] !== undefined);
@@ -52,7 +52,7 @@ export function isObject(value: unknown): value is Arguments {
 function describe(issue: z.core.$ZodIssue, known: readonly string[], schema: z.ZodObject): string[] {
   const where = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
-    // What stands one level up is known too: a common option written under `advanced` should find its place.
+    // Names one level up are known too: a common option written under `advanced` should find its place.
     const siblings = where === '' ? known : [...siblingsOf(schema, issue.path), ...known];
     return issue.keys.map((key) => unknownParameter(where === '' ? key : `${where}.${key}`, key, siblings));
   }

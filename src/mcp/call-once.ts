@@ -3,18 +3,20 @@ import type { Principal } from '../engine/principal.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import { toResult } from './call-tool.ts';
 
-/** In the `_meta` of a tool call: a repeat with the same key gets the answer of the first, and nothing is done twice. */
+/**
+ * In the `_meta` of a tool call: a repeat with the same key gets the first call's answer, and nothing is done twice.
+ */
 export const IDEMPOTENCY_META_KEY = 'claude-code-mcp/idempotency-key';
 
 type ToolAnswer = CallToolResult | InputRequiredResult;
 
-/** Carries a call out once for its key. */
+/** Runs a call once per key. */
 export type CallOnce = (
   call: { readonly principal: string; readonly key: string; readonly tool: string; readonly args: unknown },
   run: () => Promise<ToolAnswer>,
 ) => Promise<ToolAnswer>;
 
-/** With the key of the call, if it has one. What is wrong with the key is told as the tools tell it. */
+/** With the call's key, if it has one. Problems with the key are reported the way tools report them. */
 export async function calledOnce(
   once: CallOnce,
   { params }: CallToolRequest,
@@ -23,7 +25,7 @@ export async function calledOnce(
   run: () => Promise<ToolAnswer>,
 ): Promise<ToolAnswer> {
   const key = params._meta?.[IDEMPOTENCY_META_KEY];
-  // One that is made again with the answers to its forms goes on where it was, and is no repeat.
+  // A call repeated with the answers to its forms continues where it was, and is not a repeat.
   if (key === undefined || ctx.mcpReq.requestState() !== undefined) return run();
   try {
     if (typeof key !== 'string')

@@ -8,8 +8,8 @@ import type { Tool, ToolContext } from './define-tool.ts';
 import { compactStatus, explicitStatus } from './views/status.ts';
 
 /**
- * Runs a tool. Nothing is thrown to the protocol: what fails is a result that says so. A call that waits may end with
- * forms instead, and is then made again with the answers.
+ * Runs a tool. Nothing is thrown to the protocol: failures are results. A call that waits may end with forms instead,
+ * and is then repeated with the answers.
  */
 export async function callTool(
   tool: Tool,
@@ -36,7 +36,7 @@ export async function callTool(
   }
 }
 
-/** So that a loop that waits for an end sees it, whatever is wrong with its calls. */
+/** So that a polling loop sees the end, whatever is wrong with its calls. */
 function knownStatus(engine: EngineClient, { sessionId }: Arguments): { status?: string } {
   const session = engine.sessions.find(({ id }) => id === sessionId);
   return session ? { status: STATUS[engine.toolset](session) } : {};

@@ -8,9 +8,9 @@ export interface ToolContext {
   engine: EngineClient;
   /** Aborted when the client cancels the call or goes away. */
   signal: AbortSignal;
-  /** Tells a waiting client what goes on; does nothing for one that did not ask. */
+  /** Reports progress to a waiting client; does nothing if it did not ask. */
   progress: ((line: string) => void) | undefined;
-  /** How this call shows forms, where the protocol wants that done by the calls. */
+  /** How this call shows forms, if the protocol requires calls to do that. */
   forms: CallForms | undefined;
   /** Where a session works if the caller names no directory: the folder the client has open. */
   defaultDirectory: string | undefined;

@@ -6,12 +6,12 @@ import { watchResources } from './resources/resource-updates.ts';
 
 export const EXTRA_CAPABILITIES = { resources: { subscribe: true, listChanged: true }, prompts: {} } as const;
 
-/** A client that subscribes to more than this reads a list instead. */
+/** A client that subscribes to more than this should read a list instead. */
 const MOST_SUBSCRIPTIONS = 1_000;
 
 /**
- * Resources and prompts, for clients that show them. What answers them is loaded with the first request; updates are
- * told to older clients for what they subscribed to, to modern ones by the filter of their subscription.
+ * Resources and prompts, for clients that show them. Their handlers are loaded with the first request; older clients
+ * get updates for what they subscribed to, modern ones by the filter of their subscription.
  */
 export function offerExtras(
   { server }: McpServer,
@@ -28,11 +28,11 @@ export function offerExtras(
       updated: (uri) => {
         if (era === 'modern' || subscribed.has(uri)) server.sendResourceUpdated({ uri }).catch(() => undefined);
       },
-      // Before the handshake and on a probe there is nobody to tell.
+      // Before the handshake and on a probe there is no one to notify.
       listChanged: () => void server.sendResourceListChanged().catch(() => undefined),
     });
   };
-  // What a modern client listens for, only its transport knows.
+  // Only the transport knows what a modern client listens for.
   if (era === 'modern') watch();
   server.setRequestHandler('resources/list', () =>
     observed(observe, { method: 'resources/list' }, async () => {

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/load-settings.ts';
 
-/** What the calling model is told about the whole set: the shortest way through a task. */
+/** What the calling model is told about the whole toolset: the shortest way through a task. */
 export const INSTRUCTIONS: Record<Settings['toolset'], string> = {
   compact:
     'Drives Claude Code as an autonomous coding agent; one call per decision. Start: claude_code {prompt, cwd, waitMs: 45000}. ' +

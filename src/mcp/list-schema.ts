@@ -11,7 +11,7 @@ export function listedSchema(schema: z.ZodObject): ObjectSchema {
   return prune(json) as ObjectSchema;
 }
 
-/** Metadata of a schema that is too long to be listed whole: what is listed in its place. */
+/** Metadata of a schema that is too long to list in full: what is listed instead. */
 const LISTED = 'listed';
 const UNLISTED = 'unlisted';
 
@@ -19,7 +19,7 @@ export function listedAs<Schema extends z.ZodType>(schema: Schema, listed: Recor
   return schema.meta({ [LISTED]: listed });
 }
 
-/** For what is accepted and documented but too rare to cost every caller its bytes. */
+/** For options that are accepted and documented but too rare to cost every caller their bytes. */
 export function unlisted<Schema extends z.ZodType>(schema: Schema): Schema {
   return schema.meta({ [UNLISTED]: true });
 }

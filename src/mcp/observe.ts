@@ -1,10 +1,10 @@
-/** What a server does for its client, for whoever measures it. */
+/** What a server does for its client, for metrics. */
 export type McpOperation =
   | {
       readonly kind: 'request';
       readonly method: string;
       readonly tool?: string;
-      /** What went wrong: `tool_error`, or the code of the protocol. */
+      /** What went wrong: `tool_error`, or the protocol's error code. */
       readonly error?: string;
       readonly seconds: number;
     }
@@ -13,7 +13,7 @@ export type McpOperation =
 
 export type Observer = (operation: McpOperation) => void;
 
-/** Runs a request and tells how long it took. */
+/** Runs a request and reports how long it took. */
 export async function observed<T extends object>(
   observe: Observer | undefined,
   { method, tool }: { readonly method: string; readonly tool?: string },

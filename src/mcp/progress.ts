@@ -7,7 +7,10 @@ import { activityLine } from './views/activity-line.ts';
 const TELL_EVERY_MS = 4_000;
 const NOT_MORE_OFTEN_THAN_MS = 400;
 
-/** Tells what a session does until told to stop: regularly, and whatever changes as soon as the last word is not too fresh. */
+/**
+ * Reports what a session is doing until told to stop: regularly, and on every change unless the last report was too
+ * recent.
+ */
 export function tellProgress(
   engine: Pick<EngineClient, 'clock'>,
   session: Session,

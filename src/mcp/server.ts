@@ -28,24 +28,24 @@ export interface ServerIdentity {
   version: string;
 }
 
-/** Makes the MCP servers over one engine. A `client` outlives the connection; whoever made it disconnects it. */
+/** Creates the MCP servers over one engine. A `client` outlives the connection; its creator disconnects it. */
 export type ServerFactory = (connection: { era: 'legacy' | 'modern'; client?: ModernClient }) => McpServer;
 
 export interface ServerOptions {
-  /** What holds for the connection, its toolset included; the operator's, unless it has its own. */
+  /** The connection's settings, including its toolset; the operator's unless it has its own. */
   readonly rules?: Rules;
-  /** Signs what a call has to know when it is called again. Good for this factory only, unless given. */
+  /** Signs the state of a repeated call. Valid for this factory only, unless given. */
   readonly states?: ReturnType<typeof createCallStates>;
   /** Whether the folders that the client has open are folders of this machine. */
   readonly takesRoots?: boolean;
   /** Told of every request and of the end of every connection. */
   readonly observe?: Observer | undefined;
-  /** Where there is a store to remember them: carries out what has a key once. */
+  /** If there is a store to remember them: runs each idempotency key once. */
   readonly once?: CallOnce | undefined;
 }
 
 /**
- * One server is made for each connection (and for probes), so it keeps no state of its own; what a call left behind
+ * One server is created per connection (and for probes), so it keeps no state of its own; what a call left behind
  * outlives it. All its connections act for one principal.
  */
 export function serverFactory(
@@ -89,8 +89,8 @@ function createMcpServer(
   );
   // The low-level server: `McpServer` would answer a bad argument in its own words and convert schemas at every start.
   const { server } = connection;
-  // The library (2.4.0) counts its requests to a client from 0 on every connection. A client that outlives this process
-  // could answer an old form when a new one has its number. Can go when the library makes them unique.
+  // The library (2.4.0) numbers its requests to a client from 0 on every connection. A client that outlives this
+  // process could answer an old form when a new one has its number. Can go when the library makes them unique.
   Object.assign(server, { _requestMessageId: randomInt(2 ** 47) });
   const client =
     lasting ?? (era === 'modern' ? new ModernClient(principal, rules) : new LegacyClient(principal, server, rules));
@@ -123,7 +123,7 @@ function createMcpServer(
     return once ? calledOnce(once, request, ctx, principal, run) : run();
   };
   server.setRequestHandler('tools/call', (request, ctx) => {
-    // What callers make up must not become the name of a figure.
+    // Names made up by callers must not become metric labels.
     const known = TOOL_LISTING[toolset].find(({ name }) => name === request.params.name);
     return observed(observe, { method: 'tools/call', ...(known && { tool: known.name }) }, () => call(request, ctx));
   });
@@ -145,7 +145,7 @@ function createMcpServer(
 
 let toolsets: Promise<Readonly<Record<Settings['toolset'], readonly Tool[]>>> | undefined;
 
-/** Apart from the start: the first answer of a server is its list, and that needs neither handlers nor schemas. */
+/** Separate from startup: a server's first response is its list, which needs neither handlers nor schemas. */
 export async function loadTools(toolset: Settings['toolset']): Promise<readonly Tool[]> {
   toolsets ??= import('./toolsets.ts').then(({ TOOLSETS }) => TOOLSETS);
   return (await toolsets)[toolset];
@@ -174,7 +174,7 @@ function progressTo({ mcpReq }: ServerContext): ToolContext['progress'] {
   let progress = 0;
   return (message) => {
     progress++;
-    // A client that has gone needs no progress.
+    // A client that has disconnected needs no progress.
     mcpReq
       .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
       .catch(() => undefined);

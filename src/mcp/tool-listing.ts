@@ -7,8 +7,8 @@ import { TOOLSETS } from './toolsets.ts';
 type Toolset = Settings['toolset'];
 
 /**
- * The answer to tools/list as long as no session has told the real names of its tools. The build evaluates this module
- * and ships the value alone: making and converting the schemas would be a third of the start.
+ * The answer to tools/list until a session has reported the real names of its tools. The build evaluates this module
+ * and ships only the value: creating and converting the schemas would be a third of the startup time.
  */
 export const TOOL_LISTING: Readonly<Record<Toolset, readonly ListedTool[]>> = {
   compact: TOOLSETS.compact.map(listed),

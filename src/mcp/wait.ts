@@ -7,9 +7,9 @@ export const MAX_WAIT_MS = 600_000;
 export const DEFAULT_WAIT_MS = 45_000;
 
 /**
- * Until a request is open that is the caller's to answer, the session is at rest, the time is up or the client has lost
- * interest. Where the calls have to bring the forms, this one then ends with those of what is open, and goes on with
- * what is left of its wait when it is called again. Returns the session as it runs now.
+ * Until a request that the caller should answer is open, the session is at rest, the time is up or the client has lost
+ * interest. Where calls have to carry the forms, this one then ends with those for open requests, and continues with
+ * the rest of its wait when repeated. Returns the session as it runs now.
  */
 export async function waitForSession(asked: Session, waitMs: number, context: ToolContext): Promise<Session> {
   const { engine, signal, forms } = context;
@@ -32,7 +32,7 @@ async function waitUntil(session: Session, until: Instant, context: ToolContext)
   if (leftMs() <= 0 || hasReason(session, context)) return;
   const stopTelling = progress ? tellProgress(engine, session, progress) : undefined;
   try {
-    // A request that a rule refuses is open for a moment only, and no reason to answer.
+    // A request that a rule refuses is open only for a moment, and not worth returning for.
     do await reasonOrTimeUp(session, leftMs(), context);
     while (!signal.aborted && leftMs() > 0 && !hasReason(session, context));
   } finally {

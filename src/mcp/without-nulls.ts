@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** What is read of a schema of any kind. */
+/** What is read from a schema of any kind. */
 interface Shape {
   readonly def: {
     readonly type: string;
@@ -15,8 +15,8 @@ interface Shape {
 }
 
 /**
- * `null` for an optional parameter is the same as not giving it, however deep it stands. Only the schema knows what is a
- * parameter: in free-form data (an input, a JSON Schema, settings) a null is a value.
+ * `null` for an optional parameter means omitted, at any depth. Only the schema knows what is a parameter: in free-form
+ * data (an input, a JSON Schema, settings) a null is a value.
  */
 export function withoutNulls(schema: z.ZodType, value: unknown): unknown {
   return strip(schema, value);
@@ -33,7 +33,7 @@ function strip(schema: Shape, value: unknown): unknown {
   if (type !== 'object' || !shape) return value;
   return mapEntries(value, (name, item) => {
     const parameter = Object.hasOwn(shape, name) ? shape[name] : undefined;
-    // Further parameters that the SDK knows and this schema lets through, such as those of a sub-agent.
+    // Further parameters that the SDK knows and this schema passes through, such as those of a sub-agent.
     if (!parameter) return item === null && catchall?.def.type === 'unknown' ? [] : [item];
     return item === null && parameter.safeParse(undefined).success ? [] : [strip(parameter, item)];
   });

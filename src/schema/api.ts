@@ -1,6 +1,7 @@
 /**
- * Everything that goes over `/api/v1`, one schema for each shape. The hub parses with them, the OpenAPI document is made from
- * them and the dashboard is typed by them. Times are ISO 8601 in UTC; what does not apply is left out, never null.
+ * Everything that goes over `/api/v1`, one schema for each shape. The hub parses with them, and the OpenAPI document
+ * and the dashboard's types are derived from them. Times are ISO 8601 in UTC; inapplicable fields are omitted, never
+ * null.
  */
 
 import { z } from 'zod';
@@ -25,7 +26,7 @@ export const apiPrincipal = z.object({
   name: z.string(),
   kind: z.enum(['local', 'nested', 'program', 'token', 'oauth', 'person']),
   role: apiRole,
-  /** A person sits in front of it. */
+  /** A person uses it. */
   attended: z.boolean(),
 });
 export type ApiPrincipal = z.infer<typeof apiPrincipal>;
@@ -37,7 +38,7 @@ export const apiMe = z.object({
   may: z.object({
     /** Start sessions and continue its own. */
     start: z.boolean(),
-    /** Answer requests: of every session, of its own ones, or none. */
+    /** Answer requests: of every session, of its own, or none. */
     answer: z.enum(['all', 'own', 'none']),
     /** See the sessions of others. */
     readAll: z.boolean(),
@@ -52,7 +53,7 @@ export const signInBody = z.union([
   z.strictObject({ code: z.string().min(1).max(200) }),
   z.strictObject({ token: z.string().min(1).max(500) }),
 ]);
-/** Without the key the cookie opens nothing: it goes into the `X-Claude-Code-Key` header of every call. */
+/** Without the key the cookie is useless: it goes into the `X-Claude-Code-Key` header of every call. */
 export const signInAnswer = z.object({ key: z.string(), principal: apiPrincipal, expiresAt: time });
 export type SignInAnswer = z.infer<typeof signInAnswer>;
 
@@ -78,19 +79,19 @@ export const API_ERROR_CODES = [
 /** Who decided what. */
 export const requestOutcome = z.object({
   decision: z.enum(['allow', 'deny']),
-  /** The name of whoever decided, or what did so by itself. */
+  /** The name of the decider, or what settled it automatically. */
   by: z.string(),
   source: z.string(),
   at: time,
   message: z.string().optional(),
-  /** Something else ran than what was asked for. */
+  /** Something other than the requested input ran. */
   inputChanged: z.literal(true).optional(),
 });
 export type RequestOutcomeView = z.infer<typeof requestOutcome>;
 
 export const apiError = z.object({
   error: z.object({ code: z.enum(API_ERROR_CODES), message: z.string() }),
-  /** With 409 for a request that has been settled. */
+  /** With 409 for a request that is already settled. */
   outcome: requestOutcome.optional(),
 });
 export type ApiError = z.infer<typeof apiError>;
@@ -99,22 +100,22 @@ export type ApiError = z.infer<typeof apiError>;
 
 export const SESSION_CONTROLS = ['message', 'fork', 'interrupt', 'cancel', 'rewind', 'apply', 'discard'] as const;
 
-/** A session as lists and the stream tell of it. */
+/** A session as shown in lists and the stream. */
 export const apiSession = z.object({
   sessionId: z.string(),
   status: compactStatus,
-  /** The same, finer: `interrupted` is a rest too. */
+  /** The same, finer: `interrupted` is at rest too. */
   state: z.enum(SESSION_TAGS),
   title: z.string().optional(),
   cwd: z.string(),
   owner: z.object({ id: z.string(), name: z.string() }),
-  /** One line on what was done and what goes on. */
+  /** One line on what was done and what is happening. */
   activity: z.string().optional(),
   createdAt: time,
   lastActiveAt: time,
   totalTurns: count,
   totalCostUsd: z.number(),
-  /** It cost more than that, and nobody knows how much. */
+  /** It cost more than that, by an unknown amount. */
   costUnknown: z.literal(true).optional(),
   model: z.string().optional(),
   permissionMode: permissionMode.optional(),
@@ -132,7 +133,7 @@ export const apiSession = z.object({
   hub: z.string(),
   cancelledReason: z.string().optional(),
   cancelledSource: z.string().optional(),
-  /** What whoever asked may do with it now. */
+  /** What the requesting principal may currently do with it. */
   may: z.array(z.enum(SESSION_CONTROLS)),
 });
 export type ApiSession = z.infer<typeof apiSession>;
@@ -154,13 +155,13 @@ export const apiRequest = action
   });
 export type ApiRequest = z.infer<typeof apiRequest>;
 
-/** A message that Claude Code has not been given yet. */
+/** A message that has not been passed to Claude Code yet. */
 export const queuedMessage = z.object({ id: z.string(), at: time, text: z.string() });
 
 export const apiSessionDetail = apiSession.extend({
   /** Its options without secrets. */
   options: z.record(z.string(), z.unknown()),
-  /** Secrets that somebody has to bring before it can run again. */
+  /** Secrets that must be provided before it can run again. */
   needs: z.array(z.string()),
   /** The last answer with the evidence of the work, at rest. */
   result: callResult.optional(),
@@ -172,18 +173,18 @@ export const apiSessionDetail = apiSession.extend({
 export type ApiSessionDetail = z.infer<typeof apiSessionDetail>;
 
 export const sessionsQuery = z.strictObject({
-  /** One or more, with commas between. */
+  /** One or more, separated by commas. */
   status: z
     .string()
     .transform((text) => text.split(','))
     .pipe(z.array(compactStatus))
     .optional(),
-  /** Found anywhere in id, title, directory or owner. */
+  /** Matched anywhere in id, title, directory or owner. */
   search: z.string().max(200).optional(),
   /** The id of a principal. */
   owner: z.string().max(200).optional(),
   hub: z.string().max(200).optional(),
-  /** `next` of the page before. */
+  /** `next` from the previous page. */
   after: z.string().max(500).optional(),
   limit: limit(200, 50),
 });
@@ -192,7 +193,7 @@ export type SessionsPage = z.infer<typeof sessionsPage>;
 
 const prompt = z.string().min(1).max(1_000_000);
 
-/** A start: the options of `claude_code`. Those under `advanced` may stand at the top as well. */
+/** A start: the options of `claude_code`. Those under `advanced` may also be given at top level. */
 export const startBody = z.strictObject({
   prompt,
   ...sessionOptions.shape,
@@ -208,7 +209,7 @@ const turnOptions = {
 
 export const messageBody = z.strictObject({
   prompt,
-  /** What to do while the session works: refuse with SESSION_BUSY, or hand it over as soon as it can be taken up. */
+  /** What to do while the session is working: reject with SESSION_BUSY, or queue it until it can be taken up. */
   whenBusy: z.enum(['reject', 'queue']).default('queue'),
   ...turnOptions,
 });
@@ -217,7 +218,7 @@ export type MessageBody = z.input<typeof messageBody>;
 export const forkBody = z.strictObject({ prompt, ...turnOptions });
 export type ForkBody = z.input<typeof forkBody>;
 
-/** What a start, a message or a fork answers. */
+/** What a start, a message or a fork returns. */
 export const turnAnswer = z.object({ session: apiSession, warnings: z.array(z.string()).optional() });
 export type TurnAnswer = z.infer<typeof turnAnswer>;
 
@@ -229,12 +230,12 @@ export type StopAnswer = z.infer<typeof stopAnswer>;
 export const rewindBody = z.strictObject({
   /** The uuid of a message. */
   toUserMessage: z.string().min(1).max(200),
-  /** Tells what would be put back. */
+  /** Reports what would be restored. */
   dryRun: z.boolean().default(true),
 });
 export type RewindBody = z.input<typeof rewindBody>;
 
-/** A person has to allow it first: it happens when this request is allowed. */
+/** A person must allow it first: it happens when this request is allowed. */
 export const awaitsPerson = z.object({ outcome: z.literal('awaits_person'), requestId: z.string() });
 
 export const rewindAnswer = z.union([
@@ -269,7 +270,7 @@ export const applyAnswer = z.union([
 ]);
 export type ApplyAnswer = z.infer<typeof applyAnswer>;
 
-/** With unmerged work only `force` removes it, and its branch is kept even then. */
+/** Unmerged work requires `force`, and its branch is kept even then. */
 export const discardBody = z.strictObject({ force: z.boolean().default(false) });
 export type DiscardBody = z.input<typeof discardBody>;
 
@@ -338,7 +339,7 @@ export type DiffAnswer = z.infer<typeof diffAnswer>;
 
 // ── requests ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The inbox: what waits for an answer, oldest first. */
+/** The inbox: requests waiting for an answer, oldest first. */
 export const requestsQuery = z.strictObject({
   session: z.string().max(200).optional(),
   after: z.string().max(500).optional(),
@@ -353,13 +354,13 @@ export const answerBody = z.strictObject({
   decision: z.enum(['allow', 'deny']),
   /** With `deny`: told to Claude. */
   message: z.string().max(10_000).optional(),
-  /** With `deny`: stops the turn too. */
+  /** With `deny`: also stops the turn. */
   interrupt: z.boolean().optional(),
-  /** With `allow`: replaces the input as a whole. */
+  /** With `allow`: replaces the input entirely. */
   updatedInput: toolInput.optional(),
-  /** To a question: by its text, or in order; several labels as a list. */
+  /** To a question: by its text, or in order; multiple labels as a list. */
   answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]).optional(),
-  /** With `allow`: also what Claude Code suggests to allow from now on, in this session. */
+  /** With `allow`: also what Claude Code suggests allowing from now on, in this session. */
   always: z.boolean().optional(),
 });
 export type AnswerBody = z.input<typeof answerBody>;
@@ -373,7 +374,7 @@ export const auditQuery = z.strictObject({
   session: z.string().max(200).optional(),
   principal: z.string().max(200).optional(),
   kind: z.string().max(50).optional(),
-  /** `next` of the page before: older entries. */
+  /** `next` from the previous page: older entries. */
   after: z.string().max(200).optional(),
   limit: limit(1000, 100),
 });
@@ -443,24 +444,24 @@ export const streamQuery = z.strictObject({
   events: flag.default(true),
   /** Of what happens within sessions, only what happens in this one. */
   eventsOf: z.string().max(200).optional(),
-  /** The id to read on from, for those who cannot set `Last-Event-ID`. */
+  /** The id to resume from, for clients that cannot set `Last-Event-ID`. */
   after: z.coerce.number().int().min(0).optional(),
 });
 
 /**
- * `GET /events`: server-sent events by name. `id` is the position to read on from. A row that changes is told as it is now, so
- * whoever was away hears of each once.
+ * `GET /events`: server-sent events by name. `id` is the position to resume from. A changed row is sent in its current
+ * state, so a reader that was away gets each once.
  */
 export const STREAM_MESSAGES = {
   session: apiSession,
   /** Open or settled. */
   request: apiRequest,
   event: apiEvent.extend({ sessionId: z.string() }),
-  /** A session that was at rest for too long was forgotten, with everything of it. */
+  /** A session that was idle for too long was removed, with everything in it. */
   removed: z.object({ sessionId: z.string() }),
-  /** It cannot read on from there: what is shown is stale, load it again. */
+  /** It cannot resume from there: what is shown is stale and must be reloaded. */
   reset: z.object({ reason: z.string(), position: count }),
-  /** Everything up to here has been told; what follows happens now. `store` changes when the hub lost its memory. */
+  /** The stream has caught up; what follows happens now. `store` changes when the hub has a new store. */
   live: z.object({ position: count, store: z.string() }),
 } as const;
 export type StreamMessages = { [Name in keyof typeof STREAM_MESSAGES]: z.infer<(typeof STREAM_MESSAGES)[Name]> };

@@ -1,4 +1,7 @@
-/** What happens in a session, as plain data. The driver makes these events once; log, store, views and page read them. */
+/**
+ * What happens in a session, as plain data. The driver creates these events once; log, store, views and dashboard read
+ * them.
+ */
 
 import { z } from 'zod';
 import type { permissionUpdate } from './permission-update.ts';
@@ -82,7 +85,7 @@ export const AskRecord = z.object({
   description: z.string().optional(),
   decisionReason: z.string().optional(),
   blockedPath: z.string().optional(),
-  /** Of any version of Claude Code: they are passed back as they came. */
+  /** From any version of Claude Code: passed back unchanged. */
   suggestions: z.array(z.custom<z.infer<typeof permissionUpdate>>()).optional(),
   /** Claude Code does not want a permanent rule to be offered. */
   onceOnly: z.boolean(),
@@ -92,7 +95,7 @@ export type AskRecord = z.infer<typeof AskRecord>;
 export const RequestKind = z.enum(['permission', 'plan_review', 'user_question']);
 export type RequestKind = z.infer<typeof RequestKind>;
 
-/** A request with everything that is shown to whoever decides. */
+/** A request with everything that is shown to the decider. */
 export const RequestRecord = z.object({
   id: z.string(),
   kind: RequestKind,
@@ -102,18 +105,18 @@ export const RequestRecord = z.object({
   said: z.string().optional(),
   cwd: z.string().optional(),
   edit: editPlace.optional(),
-  /** State of the file that a file tool is about to change, where the request may outlive its process. */
+  /** State of the file that a file tool is about to change, if the request may outlive its process. */
   target: z.string().optional(),
-  /** Only of a request that the server itself makes for a caller, while the session is at rest. */
+  /** Only for a request that the server itself makes for a caller, while the session is at rest. */
   own: z
     .object({
       /** What is asked, in one line for a person. */
       opening: z.string(),
-      /** Where the session stands again once it is settled. */
+      /** The session's state once it is settled. */
       backTo: z.enum(['rest', 'stop', 'fail']),
     })
     .optional(),
-  /** Times of day, for showing; the expiry itself follows the monotonic clock. */
+  /** Times of day, for display; the expiry itself uses the monotonic clock. */
   createdAt: z.number(),
   expiresAt: z.number().optional(),
 });
@@ -145,7 +148,7 @@ export const EventBody = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('tool_refused'),
     toolUseId: z.string(),
-    /** A rule or a hook of the user's settings, or what else Claude Code goes by: its mode, a classifier. */
+    /** A rule or a hook in the user's settings, or something else that Claude Code applies: its mode, a classifier. */
     by: z.enum(['settings', 'policy']),
     message: z.string(),
   }),
@@ -158,7 +161,7 @@ export const EventBody = z.discriminatedUnion('kind', [
     decision: z.enum(['allow', 'deny']),
     source: z.string(),
     message: z.string().exactOptional(),
-    /** What ran in place of what was asked for. */
+    /** What ran instead of what was requested. */
     input: JsonObject.exactOptional(),
   }),
   z.object({
@@ -168,14 +171,14 @@ export const EventBody = z.discriminatedUnion('kind', [
     /** The messages that it answers. */
     answered: z.array(z.string()).exactOptional(),
   }),
-  /** The process was lost or never came up; it ended the turn. */
+  /** The process was lost or never came up; this ended the turn. */
   z.object({
     kind: z.literal('error'),
     message: z.string(),
     exitCode: z.number().nullable().exactOptional(),
     signal: z.string().nullable().exactOptional(),
   }),
-  /** Claude Code could not write down what it had to; the turn goes on. */
+  /** Claude Code could not write its transcript; the turn continues. */
   z.object({ kind: z.literal('writes_lost'), name: z.string() }),
   z.object({
     kind: z.literal('rewind'),
@@ -194,10 +197,10 @@ export type MessageBody = Extract<EventBody, { kind: 'message' }>;
 
 const Path = z.array(z.union([z.string(), z.number()]));
 
-/** The message of Claude Code as it came. Only the driver knows what is in it. */
+/** The Claude Code message as received. Only the driver knows its contents. */
 export const Original = z.object({
   message: z.unknown(),
-  /** Long texts that the event holds already: where each is in the event, and where it belongs in the message. */
+  /** Long texts that the event already contains: where each is in the event, and where it belongs in the message. */
   texts: z.array(z.object({ from: Path, to: Path })).exactOptional(),
 });
 export type Original = z.infer<typeof Original>;
@@ -234,7 +237,7 @@ export function eventType(body: EventBody): EventType {
     case 'writes_lost':
       return 'error';
     case 'retry':
-      // A refused login is retried for minutes: it must be visible in the short view too, so it counts as an error.
+      // A rejected login is retried for minutes: it must be visible in the short view too, so it counts as an error.
       return body.loginRefused ? 'error' : 'progress';
     case 'prompt':
     case 'partial':

@@ -1,9 +1,9 @@
 import type { SessionOptionName } from './session-options.ts';
 
-/** What a person reads about one parameter. Not listed to clients: the tools list has to stay small. */
+/** What people read about one parameter. Not listed to clients: the tools list must stay small. */
 export interface ParameterNote {
   readonly meaning: string;
-  /** What holds when it is not given; left out for a required parameter. */
+  /** What applies if it is omitted; absent for a required parameter. */
   readonly default?: string;
 }
 

@@ -5,7 +5,7 @@ const destination = z.enum(['userSettings', 'projectSettings', 'localSettings', 
 const rules = z.array(z.strictObject({ toolName: z.string(), ruleContent: z.string().exactOptional() }));
 const directories = z.array(z.string());
 
-/** A lasting change of rights, as Claude Code suggests it with a request. */
+/** A lasting change of permissions, as Claude Code suggests it with a request. */
 export const permissionUpdate = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('addRules'), rules, behavior: z.enum(['allow', 'deny', 'ask']), destination }),
   z.strictObject({ type: z.literal('replaceRules'), rules, behavior: z.enum(['allow', 'deny', 'ask']), destination }),

@@ -1,4 +1,4 @@
-/** What the hub's rows hold of a session, beyond what the store itself looks at. */
+/** The contents of the hub's session rows, beyond what the store itself uses. */
 
 import { z } from 'zod';
 import { callResult, work } from './results.ts';
@@ -27,7 +27,7 @@ export const turnRecord = z.object({
   permissionDenials: z.array(z.unknown()),
 });
 
-/** `StoredSession.state`: what lists and pages show, and what it takes to continue after a restart. */
+/** `StoredSession.state`: what lists and pages show, and what is needed to continue after a restart. */
 export const sessionState = z.object({
   tag: z.enum(SESSION_TAGS),
   owner: ownerRecord,
@@ -47,15 +47,15 @@ export const sessionState = z.object({
   permissionTimeoutMs: z.number(),
   startTimeoutMs: z.number(),
   streamsText: z.boolean(),
-  /** What was decided while it had no process, and no process has been told yet. */
+  /** What was decided while it had no process and has not been passed on yet. */
   handover: z.array(z.string()),
   /** Claude Code has answered, so there is a transcript to resume. */
   hasAnswered: z.boolean(),
-  /** The first event since it came from another machine: what was before has no checkpoints here. */
+  /** The first event since it came from another machine: earlier changes have no checkpoints here. */
   arrivedAt: z.int().positive().optional(),
   /** The operator's rules that it was started under. */
   rules: z.record(z.string(), z.unknown()),
-  /** Names of the variables that the connection brought it was started on. Their values are never stored. */
+  /** Names of the variables brought by the connection it was started on. Their values are never stored. */
   environment: z.array(z.string()),
 });
 export type SessionState = z.infer<typeof sessionState>;

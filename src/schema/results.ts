@@ -25,7 +25,7 @@ export const problem = z.object({
 });
 export type Problem = z.infer<typeof problem>;
 
-/** Evidence of what a call did, whatever the answer claims. */
+/** Evidence of what a call did, regardless of what the answer claims. */
 export const work = z.object({
   filesChanged: z.number().optional(),
   insertions: z.number().optional(),
@@ -55,7 +55,7 @@ export type Work = z.infer<typeof work>;
 export const editPlace = z.object({ line: z.number(), before: z.array(z.string()), after: z.array(z.string()) });
 export type EditPlace = z.infer<typeof editPlace>;
 
-/** What both toolsets tell of a request, so that somebody can decide. */
+/** What both toolsets say about a request, so that it can be decided. */
 const decisionAids = {
   inputTruncated: z.literal(true).optional(),
   inputChars: z.number().optional(),
@@ -219,7 +219,7 @@ export const statusAnswer = z.object({
 });
 export type StatusAnswer = z.infer<typeof statusAnswer>;
 
-/** A worktree, and how far its work has been taken over. */
+/** A worktree, and how far its work has been applied. */
 export const worktreeShown = z.object({
   path: z.string().optional(),
   repository: z.string().optional(),

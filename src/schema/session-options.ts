@@ -6,9 +6,11 @@ import { z } from 'zod';
  */
 
 const names = z.array(z.string().min(1));
-/** Each call of a tool is held against all of them. */
+/** Each tool call is checked against all of them. */
 const MOST_RULE_CHARS = 16_384;
-/** Claude Code (2.1.325) tries every way to spread a command over them: with 8 it did not finish one of 80 letters. */
+/**
+ * Claude Code (2.1.325) tries every way to distribute a command over them: with 8 it did not finish one of 80 letters.
+ */
 const MOST_WILDCARDS = 5;
 const toolRules = names
   .refine((rules) => rules.every((rule) => (rule.match(/\*+/g) ?? []).length <= MOST_WILDCARDS), {
@@ -49,7 +51,7 @@ const thinking = z.discriminatedUnion('type', [
 
 const agent = z.looseObject({ description: z.string(), prompt: z.string() });
 
-/** In-process servers cannot be described in JSON, so `type: "sdk"` is no choice here. */
+/** In-process servers cannot be described in JSON, so `type: "sdk"` is not available here. */
 const mcpServer = z.union([
   z.looseObject({ type: z.literal('stdio').optional(), command: z.string().min(1) }),
   z.looseObject({ type: z.enum(['sse', 'http']), url: z.string().min(1) }),

@@ -1,4 +1,4 @@
-/** Where a session stands. `src/engine/state.ts` has what leads from one state to another. */
+/** The states of a session. `src/engine/state.ts` has the transitions. */
 export const SESSION_STATES = [
   'starting',
   'running',

@@ -1,4 +1,4 @@
-/** The rows that the hub remembers, and the changes that are made to them. `docs/store.md` draws the whole picture. */
+/** The rows that the hub stores, and the changes made to them. See `docs/store.md`. */
 
 import { z } from 'zod';
 import { SESSION_STATES } from './session-states.ts';
@@ -8,10 +8,13 @@ export const StoreId = z.string().regex(/^[\x21-\x7e]{1,200}$/);
 /** Milliseconds since 1970. */
 const Time = z.int().nonnegative();
 const JsonObject = z.record(z.string(), z.unknown());
-/** What somebody else wrote and we only search or compare. Postgres has no NUL in text. */
+/** Text from elsewhere that is only searched or compared. Postgres has no NUL in text. */
 const Text = z.string().regex(/^[^\0]*$/);
 
-/** One life of one hub. A hub that starts again has a higher fencing number, and its earlier life may no longer write. */
+/**
+ * One incarnation of one hub. A restarted hub has a higher fencing number, and its earlier incarnation may no longer
+ * write.
+ */
 export const HubRef = z.object({ hub: StoreId, fence: z.int().positive() });
 export type HubRef = z.infer<typeof HubRef>;
 
@@ -27,9 +30,11 @@ export const StoredSession = z.object({
   cwd: Text,
   /** As it was started, without values of `env`, `mcpServers` and `settings`. */
   options: JsonObject,
-  /** The secrets that somebody has to bring before it can run again. */
+  /** The secrets that must be provided before it can run again. */
   secretNames: z.array(z.string()),
-  /** A workspace that is not a plain directory holds work: such a session is kept until it is applied or discarded. */
+  /**
+   * A workspace that is not a plain directory contains work: such a session is kept until it is applied or discarded.
+   */
   workspace: z.looseObject({ type: z.string() }),
   totals: JsonObject,
   state: z.looseObject({ tag: z.enum(SESSION_TAGS) }),
@@ -37,18 +42,18 @@ export const StoredSession = z.object({
   lastActiveAt: Time,
   /** The only hub that may change it. */
   runsOn: HubRef,
-  /** Another hub may claim it once the lease of that one has expired. All others wait for the machine they run on. */
+  /** Another hub may claim it once that one's lease has expired. All others wait for the machine they run on. */
   movable: z.literal(true).optional(),
 });
 export type StoredSession = z.infer<typeof StoredSession>;
 
-/** A message that Claude Code has not been given yet. */
+/** A message that has not been passed to Claude Code yet. */
 export const StoredMessage = z.object({ id: StoreId, sessionId: StoreId, at: Time, content: z.unknown() });
 export type StoredMessage = z.infer<typeof StoredMessage>;
 
 export const RequestOutcome = z.looseObject({
   decision: z.enum(['allow', 'deny']),
-  /** The principal, or what settled it by itself. */
+  /** The principal, or what settled it automatically. */
   by: z.string(),
   source: z.string(),
   at: Time,
@@ -59,7 +64,7 @@ export const StoredRequest = z.object({
   id: StoreId,
   sessionId: StoreId,
   kind: z.enum(['permission', 'plan_review', 'user_question']),
-  /** Tool, input, plan, questions: what somebody is asked to decide, whole. */
+  /** Tool, input, plan, questions: everything that has to be decided, in full. */
   ask: JsonObject,
   createdAt: Time,
   expiresAt: Time.optional(),
@@ -84,7 +89,7 @@ export const CommandProgress = z.discriminatedUnion('status', [
   z.object({ status: z.literal('taken'), by: HubRef, at: Time }),
   z.object({ status: z.literal('done'), at: Time, result: z.unknown() }),
   z.object({ status: z.literal('failed'), at: Time, error: z.string() }),
-  /** It was begun, and whoever did so can no longer tell how it ended: it is never run again. */
+  /** It was started, and its outcome can no longer be determined: it is never run again. */
   z.object({ status: z.literal('unknown'), at: Time, check: z.string() }),
 ]);
 export type CommandProgress = z.infer<typeof CommandProgress>;
@@ -104,7 +109,7 @@ export const StoredCommand = z.object({
 });
 export type StoredCommand = z.infer<typeof StoredCommand>;
 
-/** What was allowed while no process could hear it: good for one repetition of the same call. */
+/** What was allowed while no process could hear it: valid for one repetition of the same call. */
 export const StoredGrant = z.object({
   id: StoreId,
   sessionId: StoreId,
@@ -116,7 +121,7 @@ export const StoredGrant = z.object({
   /** State of the file that a file tool is about to change. */
   target: z.string().optional(),
   updatedInput: JsonObject.optional(),
-  /** Rights for the rest of the session that go with it. */
+  /** Permissions for the rest of the session that go with it. */
   updatedPermissions: z.array(z.unknown()).optional(),
   /** Who allowed it. */
   source: z.enum(['caller', 'human']).optional(),
@@ -158,12 +163,12 @@ export const StoredLease = z.object({
   ...HubRef.shape,
   /** By the store's clock. */
   expiresAt: Time,
-  /** What other hubs need to know of this one: its machine's name, its free places. */
+  /** What other hubs need to know about this one: its host name, its free slots. */
   info: JsonObject,
 });
 export type StoredLease = z.infer<typeof StoredLease>;
 
-/** What is left of a session that was forgotten: for those who have it on the screen. */
+/** What is left of a removed session: for those who have it on screen. */
 export const StoredRemoval = z.object({ id: StoreId, principal: Text, at: Time });
 export type StoredRemoval = z.infer<typeof StoredRemoval>;
 
@@ -198,14 +203,14 @@ export const Change = z.discriminatedUnion('type', [
     commandId: StoreId,
     progress: CommandProgress,
   }),
-  /** Anybody may take back a command that nobody has taken yet. */
+  /** Anyone may withdraw a command that has not been taken yet. */
   z.object({ type: z.literal('command.withdraw'), commandId: StoreId, at: Time }),
   z.object({ type: z.literal('token.put'), token: StoredToken }),
   z.object({ type: z.literal('setting.put'), key: StoreId, value: z.string() }),
 ]);
 export type Change = z.infer<typeof Change>;
 
-/** An entry of the stream of everything: a row as it is now, at the position of its last change. */
+/** An entry of the feed: a row in its current state, at the position of its last change. */
 export const FeedEntry = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('session'), seq: z.int(), row: StoredSession }),
   z.object({ kind: z.literal('event'), seq: z.int(), row: StoredEvent }),

@@ -8,17 +8,17 @@ const pinnedSettings = z.object({
   sparse: z.string(),
 });
 
-/** What git may know of a repository while it works for a session. */
+/** What git may know about a repository while it works for a session. */
 export type PinnedSettings = z.infer<typeof pinnedSettings>;
 
 const base = z.object({
-  /** The branch that `apply` goes to; none when the session began at a commit. */
+  /** The branch that `apply` goes to; undefined if the session started at a commit. */
   ref: z.string().optional(),
-  /** Where the work that nobody has taken yet begins. */
+  /** Where the unapplied work starts. */
   commit: z.string(),
 });
 
-/** An `apply` that has begun to change what others see. */
+/** An `apply` that has started to change what others see. */
 const applyJournal = z.object({
   operation: z.literal('apply'),
   mode: z.enum(['merge', 'squash', 'patch']),
@@ -32,7 +32,7 @@ const applyJournal = z.object({
 const discardJournal = z.object({
   operation: z.literal('discard'),
   deleteBranchAt: z.string().optional(),
-  /** What of the worktree is moved aside and not removed. */
+  /** What is moved aside from the worktree rather than removed. */
   keep: z.array(z.string()).optional(),
   keptBranches: z.array(z.string()).optional(),
 });

@@ -55,7 +55,7 @@ function purposeOf(request: UnclassifiedRequest): ModelRequest['purpose'] {
   return AUXILIARIES.find((auxiliary) => auxiliary.recognises(request))?.purpose ?? 'conversation';
 }
 
-/** Repeats the prompts: the conversation goes on without them, and its script is found by them. */
+/** Repeats the prompts: the conversation continues without them, and its script is found by them. */
 function summaryOf(prompts: readonly string[]): string {
   return `<analysis>Scripted.</analysis>\n<summary>\nThe user asked:\n${prompts.join('\n')}\n</summary>`;
 }

@@ -8,7 +8,7 @@ import type { ModelRequest } from './model-request.ts';
 import type { MessageReply } from './reply.ts';
 import type { Answer, BrokenAnswer } from './step.ts';
 
-/** Resolves to the message that was sent whole; to nothing after an error, or when the client went away. */
+/** Resolves to the message that was sent completely; to undefined after an error, or if the client disconnected. */
 export async function deliver(
   answer: Answer,
   request: ModelRequest,
@@ -94,13 +94,13 @@ async function writeOneByOne(response: ServerResponse, events: readonly StreamEv
   }
 }
 
-/** Ends early when the client goes away. */
+/** Ends early if the client disconnects. */
 async function pause(ms: number, response: ServerResponse): Promise<void> {
   if (ms <= 0 || response.destroyed) return;
   const stop = new AbortController();
   const abort = (): void => stop.abort();
   response.once('close', abort);
-  // A rejection means that the client went away: callers look at `destroyed`.
+  // A rejection means that the client disconnected: callers check `destroyed`.
   await sleep(ms, undefined, { signal: stop.signal }).catch(() => undefined);
   response.off('close', abort);
 }

@@ -3,7 +3,7 @@
 import type { ModelRequest } from './model-request.ts';
 import type { Script } from './script.ts';
 
-/** A request that no script expected, in words that tell what was forgotten. */
+/** A request that no script expected, described so that the omission is obvious. */
 export interface UnexpectedRequest {
   readonly request: ModelRequest;
   readonly reason: string;

@@ -1,4 +1,4 @@
-/** A reply as the Messages API words it: a whole message, or the events of its stream. */
+/** A reply in the Messages API's format: a complete message, or the events of its stream. */
 
 import { randomUUID } from 'node:crypto';
 import type { Block, MessageReply, StopReason, Usage } from './reply.ts';

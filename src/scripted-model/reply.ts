@@ -85,7 +85,7 @@ export class MessageReply {
     return this.#with({ delayMs: ms });
   }
 
-  /** Streams each text and thinking block as that many deltas, each in a write of its own. */
+  /** Streams each text and thinking block as that many deltas, each in a separate write. */
   chunks(count: number, everyMs = 0): MessageReply {
     return this.#with({ chunkCount: count, chunkEveryMs: everyMs });
   }
@@ -179,7 +179,7 @@ export function httpError(status: number, details: HttpErrorDetails = {}): HttpE
   return new HttpErrors({ kind: 'http-error', status, details }, 1);
 }
 
-/** Never answers: ends when the client goes away or the server closes. */
+/** Never answers: ends when the client disconnects or the server closes. */
 export function hang(): HangReply {
   return { kind: 'hang' };
 }

@@ -61,8 +61,8 @@ export class ConversationScript implements Script {
 }
 
 /**
- * The newest text decides, so that a later prompt of a session can have a script of its own,
- * and what no script expects (a notification) still goes to the script of an earlier prompt.
+ * The newest text decides, so that a later prompt of a session can have its own script, and anything no script expects
+ * (a notification) still goes to the script of an earlier prompt.
  */
 export function findScript(
   scripts: readonly ConversationScript[],

@@ -48,7 +48,7 @@ export async function startScriptedModel(options: ScriptedModelOptions = {}): Pr
   return model;
 }
 
-/** The CLI takes it for final: after 400 it would ask again with fewer betas, after 404 without streaming. */
+/** The CLI considers it final: after 400 it would ask again with fewer betas, after 404 without streaming. */
 const UNEXPECTED_STATUS = 418;
 
 class ScriptedModelServer implements ScriptedModel {
@@ -132,7 +132,7 @@ class ScriptedModelServer implements ScriptedModel {
     const path = incoming.url ?? '/';
     const body = await readBody(incoming);
     const id = `req_scripted_${++this.#requestCount}`;
-    // The CLI looks whether the host is there with HEAD /api/hello.
+    // The CLI checks whether the host is there with HEAD /api/hello.
     if (incoming.method === 'HEAD') return sendJson(response, 200, {});
     if (incoming.method !== 'POST' || !path.startsWith('/v1/messages')) return sendError(response, id, 404);
     if (body === undefined) return sendError(response, id, 400, { message: 'the body is not a JSON object' });

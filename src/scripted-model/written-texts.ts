@@ -1,5 +1,5 @@
 /**
- * Tells what somebody wrote from what the CLI put around it.
+ * Separates what someone wrote from what the CLI put around it.
  *
  * The CLI injects text in three ways: in `<system-reminder>` blocks of user messages, in such blocks at the end of
  * tool results (older models), and as messages of role `system` (models since 5). A prompt that was sent while a

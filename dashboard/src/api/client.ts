@@ -32,11 +32,11 @@ import { signedOut, signIn } from './sign-in.ts';
 const BASE = new URL('./api/v1/', document.baseURI);
 const PATIENCE_MS = 60_000;
 
-/** A call that did not do what it was meant to do. `code` is `OFFLINE` when nobody knows whether it arrived. */
+/** A failed call. `code` is `OFFLINE` if it is unknown whether it arrived. */
 export class CallFailure extends Error {
   readonly code: ApiError['error']['code'] | 'OFFLINE';
   readonly status: number;
-  /** Who decided what, when a request had been settled before. */
+  /** Who decided what, if a request was already settled. */
   readonly outcome: RequestOutcomeView | undefined;
 
   constructor(code: CallFailure['code'], message: string, status = 0, outcome?: RequestOutcomeView) {
@@ -46,7 +46,7 @@ export class CallFailure extends Error {
     this.outcome = outcome;
   }
 
-  /** Sent again with the same key it may do better, and does nothing twice. */
+  /** Resending it with the same key may succeed, and does nothing twice. */
   get mayPass(): boolean {
     return this.code === 'OFFLINE' || this.code === 'UNAVAILABLE' || this.code === 'TOO_MANY_REQUESTS';
   }

@@ -6,7 +6,7 @@ import { signedOut } from './sign-in.ts';
 
 export type Connection =
   | { readonly state: 'connecting' }
-  /** Connected, and being told what happened meanwhile. */
+  /** Connected, and catching up on what happened in the meantime. */
   | { readonly state: 'catching up'; readonly since: number }
   | { readonly state: 'connected' }
   | { readonly state: 'offline'; readonly since: number };
@@ -19,12 +19,12 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 /** The hub sends a comment far more often than that. */
 const SILENCE_MS = 60_000;
-/** Not a break: it reads on at once, or when it may. */
+/** Not a break: it resumes at once, or when it may. */
 const SWITCH = 'switch';
 
 /**
- * The stream of everything, read with `fetch` because an EventSource sends no headers and gives up after any answer but 200.
- * It reads on from the last position after every break, until it is stopped.
+ * The stream of everything, read with `fetch` because an EventSource sends no headers and gives up after any response
+ * but 200. It resumes from the last position after every break, until it is stopped.
  */
 export class LiveStream {
   readonly connection = signal<Connection>({ state: 'connecting' });
@@ -34,7 +34,7 @@ export class LiveStream {
   #offlineSince: number | undefined;
   #attempt: AbortController | undefined;
   #pause: { readonly end: () => void } | undefined;
-  /** Resolves when it may read on; set while nobody looks. */
+  /** Resolves when it may resume; set while the tab is hidden. */
   #rest: { readonly over: Promise<void>; readonly end: () => void } | undefined;
   #run = 0;
 
@@ -56,14 +56,14 @@ export class LiveStream {
     this.connection.value = { state: 'connecting' };
   }
 
-  /** The session whose events are wanted too. Reads on from the same position, so nothing falls between. */
+  /** The session whose events are wanted too. Resumes from the same position, so nothing is missed. */
   wantEventsOf(sessionId: string | undefined): void {
     if (this.#eventsOf === sessionId) return;
     this.#eventsOf = sessionId;
     this.#attempt?.abort(SWITCH);
   }
 
-  /** Gives its connection back until `resume`. */
+  /** Releases its connection until `resume`. */
   suspend(): void {
     if (this.#rest) return;
     let end = (): void => undefined;
@@ -78,7 +78,7 @@ export class LiveStream {
     this.retryNow();
   }
 
-  /** Tries at once, when there is reason to hope. */
+  /** Retries at once, when there is reason to expect success. */
   retryNow(): void {
     this.#pause?.end();
   }

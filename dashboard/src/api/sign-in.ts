@@ -28,7 +28,7 @@ export function signedOut(why?: string): void {
   signIn.value = { state: 'out', ...(why !== undefined && { why }) };
 }
 
-/** The code of a sign-in link. It goes from the address at once, so that nobody finds it in the history. */
+/** The code of a sign-in link. It is removed from the address at once, so that it does not end up in the history. */
 export function takeCode(): string | undefined {
   const [, code] = /^#code=(.+)$/.exec(location.hash) ?? [];
   if (code === undefined) return undefined;

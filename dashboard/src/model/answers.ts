@@ -3,13 +3,13 @@ import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/sc
 import { api, CallFailure, newKey, wordsOf } from '../api/client.ts';
 import { signIn } from '../api/sign-in.ts';
 
-/** How far the answer that was given on this page has got. */
+/** The progress of the answer that was given on this page. */
 export type AnswerState =
   | { readonly step: 'none' }
   | {
       readonly step: 'sent';
       readonly body: AnswerBody;
-      /** The hub could not be reached; it is sent again. */ readonly retrying?: string;
+      /** The hub could not be reached; it is being resent. */ readonly retrying?: string;
     }
   | { readonly step: 'confirmed'; readonly body: AnswerBody; readonly warnings: readonly string[] }
   | { readonly step: 'late'; readonly outcome: RequestOutcomeView | undefined }
@@ -30,8 +30,8 @@ export function answerState(requestId: string): Signal<AnswerState> {
 }
 
 /**
- * Sends an answer until the hub has said what became of it. Every attempt carries the same key, so however often it arrives it
- * counts once; a second click while one is under way does nothing.
+ * Sends an answer until the hub has confirmed its outcome. Every attempt carries the same key, so it counts once
+ * however often it arrives; a second click while one is in progress does nothing.
  */
 export async function answer(
   requestId: string,

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** The time as shown, which needs no more than this. */
+/** The displayed time, which needs no more precision than this. */
 export const now = signal(Date.now());
 
 setInterval(() => {

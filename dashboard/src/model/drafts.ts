@@ -1,8 +1,8 @@
 import { signal, type Signal } from '@preact/signals';
 
 /**
- * What somebody began to write. Fields come and go (rows of a long list exist only near the screen, a sign-in ends while a
- * message is written); what is in them stays until it is sent.
+ * Unsent text. Fields come and go (rows of a long list exist only near the screen, a sign-in ends while a message is
+ * being written); their contents stay until they are sent.
  */
 const drafts = new Map<string, Signal<unknown>>();
 let writer: string | undefined;
@@ -20,7 +20,7 @@ export function forgetDraft(key: string): void {
   drafts.delete(key);
 }
 
-/** What one person wrote is not shown to the next. */
+/** One person's text is not shown to the next. */
 export function draftsOf(principalId: string | undefined): void {
   if (writer !== principalId) drafts.clear();
   writer = principalId;

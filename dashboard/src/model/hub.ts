@@ -8,14 +8,14 @@ import { page } from './router.ts';
 import { dropSessions, emptySessions, listState, loadSessions, sortSessions, takeSessions } from './sessions.ts';
 import { SessionView } from './session-view.ts';
 
-/** Everything that is shown follows from here: what is loaded once, and what the stream then tells. */
+/** Everything shown is derived from here: what is loaded once, and what the stream then reports. */
 export const stream = new LiveStream(take);
 export const view = signal<SessionView | undefined>(undefined);
 export const meFailed = signal<string | undefined>(undefined);
 
-/** It changes when the hub has lost its memory; then positions and ids mean something else. */
+/** Changes when the hub has a new store; positions and ids then mean something else. */
 let store: string | undefined;
-/** Until the stream has said where it begins, what happens may be missed by it and by the first look. */
+/** Until the stream has reported its starting point, events may be missed by both it and the first load. */
 let hasPosition = false;
 
 export function follow(): void {
@@ -41,8 +41,8 @@ export function follow(): void {
 const HIDDEN_MS = 60_000;
 
 /**
- * A browser opens six connections to one host, and a stream takes one for good. Tabs that nobody looks at give theirs back, all but
- * one, whose title goes on telling how much waits.
+ * A browser opens six connections to one host, and a stream occupies one permanently. Hidden tabs release theirs, all
+ * but one, whose title keeps showing how much is waiting.
  */
 function restWhileHidden(): void {
   let keepsOn = false;
@@ -88,7 +88,7 @@ function end(): void {
   });
 }
 
-/** What may have been missed by the first look; or everything, when what is shown is of no use any more. */
+/** What may have been missed by the first load; or everything, if what is shown is no longer valid. */
 function loadAgain(all: boolean): void {
   void loadInbox();
   if (listState.peek().state !== 'loading') void loadSessions();
@@ -99,7 +99,7 @@ function loadAgain(all: boolean): void {
   } else void shown?.refresh();
 }
 
-/** The last word on each counts: a session can be taken up again from the disk. */
+/** The last message about each counts: a session can be resumed from disk. */
 function goneSessions(messages: readonly StreamMessage[]): Set<string> {
   const gone = new Set<string>();
   for (const message of messages) {

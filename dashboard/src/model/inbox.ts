@@ -5,9 +5,9 @@ import { api, wordsOf } from '../api/client.ts';
 const FIRST_PAGE = 20;
 const PAGE = 200;
 
-/** Every request that this page knows of, by id. */
+/** Every request that this page knows about, by id. */
 const requests = signal<ReadonlyMap<string, ApiRequest>>(new Map());
-/** What the inbox lists. One that is settled stays where it is until it is cleared: nothing moves below a finger. */
+/** What the inbox lists. A settled request stays in place until it is cleared: nothing moves under a finger. */
 const listed = signal<readonly string[]>([]);
 export const inboxState = signal<
   { readonly state: 'loading' | 'loaded' } | { readonly state: 'failed'; readonly why: string }
@@ -50,7 +50,7 @@ export function clearSettled(): void {
   listed.value = listed.value.filter((id) => requests.value.get(id)?.status === 'open');
 }
 
-/** Everything that is open now. What was open here and is not among it has been settled meanwhile. */
+/** Everything currently open. What was open here and is missing from it has been settled in the meantime. */
 export async function loadInbox(): Promise<void> {
   const before = new Set(listed.value.filter((id) => requests.value.get(id)?.status === 'open'));
   try {

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 
 /**
- * Pages are named in the fragment: the hub then serves one file at one address, below whatever path a proxy puts it.
+ * Pages are named in the fragment, so that the hub serves one file at one address, below whatever path a proxy uses.
  */
 export type Page =
   | { readonly name: 'inbox' }

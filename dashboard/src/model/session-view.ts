@@ -4,19 +4,21 @@ import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { Timeline, type ToolCall } from '../timeline/timeline.ts';
 import { takeRequests } from './inbox.ts';
 
-/** Enough to fill a screen at once; what came before is read when somebody scrolls up to it. */
+/** Enough to fill a screen at once; earlier events are loaded on scrolling up. */
 const TAIL = 300;
 const PAGE = 1000;
 
 export type ViewState =
   { readonly state: 'loading' | 'shown' | 'missing' } | { readonly state: 'failed'; readonly why: string };
 
-/** One session as its page shows it: loaded from its end, kept up to date by the stream, repaired where that left a gap. */
+/**
+ * One session as its page shows it: loaded from its end, kept up to date by the stream, repaired where that left a gap.
+ */
 export class SessionView {
   readonly id: string;
   readonly state = signal<ViewState>({ state: 'loading' });
   readonly detail = signal<ApiSessionDetail | undefined>(undefined);
-  /** Rises with every change of the timeline. */
+  /** Increases with every change of the timeline. */
   readonly revision = signal(0);
   /** Ids below this one have not been read. */
   readonly readFrom = signal(1);
@@ -62,7 +64,7 @@ export class SessionView {
     }
   }
 
-  /** Reads what is stored after the last event shown, one call at a time. */
+  /** Reads what is stored after the last shown event, one call at a time. */
   catchUp(): Promise<void> {
     if (this.#reading) {
       this.#readAgain = true;
@@ -78,13 +80,13 @@ export class SessionView {
     return this.#reading;
   }
 
-  /** Its row may have changed in ways the stream does not tell: the result, what is queued. */
+  /** Its row may have changed in ways the stream does not report: the result, the queue. */
   async refresh(): Promise<void> {
     if (this.state.value.state !== 'shown') return this.load();
     try {
       this.#takeDetail(await api.session(this.id));
     } catch {
-      // The stream says when there is more to know.
+      // The stream says when there is more.
     }
   }
 
@@ -96,7 +98,7 @@ export class SessionView {
     if (rested || detail.value.queued.length > 0) void this.refresh();
   }
 
-  /** Retention has forgotten it. */
+  /** Removed by retention. */
   removed(): void {
     this.state.value = { state: 'missing' };
   }
@@ -144,7 +146,7 @@ export class SessionView {
         if (page.events.length === 0 || page.lastId <= this.lastId) return;
       }
     } catch {
-      // The connection's status says that the page is behind; the next message or connection tries again.
+      // The connection status shows that the page is behind; the next message or connection retries.
     }
   }
 

@@ -18,7 +18,10 @@ export const statusFilter = signal<StatusFilter>('all');
 
 /** As of the last message about each. */
 const known = signal<ReadonlyMap<string, ApiSession>>(new Map());
-/** In the order of the first look: a list that sorts itself while it is read is hard to read. New ones come on top, and so does one that begins to match the filter. */
+/**
+ * In the order of the first load: a list that re-sorts itself while being read is hard to read. New ones go on top, and
+ * so does one that starts to match the filter.
+ */
 const order = signal<readonly string[]>([]);
 const next = signal<string | undefined>(undefined);
 export const listState = signal<
@@ -30,7 +33,7 @@ export const listState = signal<
 export const sessions = computed(() => order.value.flatMap((id) => known.value.get(id) ?? []));
 export const hasMore = computed(() => next.value !== undefined);
 
-/** Directories that sessions worked in, for whoever starts another. */
+/** Directories that sessions worked in, as suggestions for new ones. */
 export const directories = computed(() => [...new Set([...known.value.values()].map(({ cwd }) => cwd))].slice(0, 50));
 
 export function session(id: string): ApiSession | undefined {
@@ -92,7 +95,7 @@ export function dropSessions(gone: ReadonlySet<string>): void {
   order.value = order.value.filter((id) => !gone.has(id));
 }
 
-/** By their latest activity again: for a moment in which nobody is reading. */
+/** Sorted by latest activity again: for a moment when no one is reading. */
 export function sortSessions(): void {
   const at = (id: string) => known.value.get(id)?.lastActiveAt ?? '';
   order.value = [...order.value].sort((a, b) => at(b).localeCompare(at(a)));

@@ -10,7 +10,7 @@ function read(): boolean {
   }
 }
 
-/** Single keys can be switched off by those whom they surprise. */
+/** Single keys can be turned off by those they surprise. */
 export const shortcutsOn = signal(read());
 
 /** Whether the list of keys is on the screen. */

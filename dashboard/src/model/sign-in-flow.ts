@@ -3,14 +3,14 @@ import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { signedIn, signedOut, takeCode } from '../api/sign-in.ts';
 import { draftsOf } from './drafts.ts';
 
-/** How the exchange of a code or a token for a sign-in goes. */
+/** The exchange of a code or a token for a sign-in. */
 export const exchange = signal<
   { readonly state: 'idle' | 'under way' } | { readonly state: 'failed'; readonly why: string }
 >({
   state: 'idle',
 });
 
-/** Takes the code out of the address, also when a link is opened in a tab that shows the page already. */
+/** Takes the code out of the address, even if a link is opened in a tab that already shows the page. */
 export function signInByLink(): void {
   const take = () => {
     const code = takeCode();

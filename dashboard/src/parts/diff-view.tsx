@@ -132,7 +132,7 @@ function LineWords({ line: { text, changed } }: { line: DiffLine }) {
   );
 }
 
-/** What git says about a file, as far as there is a plainer word for it. */
+/** What git says about a file, if there is a plainer word for it. */
 function noteWords(note: string): string {
   const [, what, mode] = /^(new|deleted) file mode (\d+)$/.exec(note) ?? [];
   if (what === undefined) return note;

@@ -21,7 +21,7 @@ export function Failed({ what, why, onRetry }: { what: string; why: string; onRe
   );
 }
 
-/** Takes the room of what is to come. */
+/** Reserves the space of what is to come. */
 export function Loading({ what }: { what: string }) {
   return (
     <p class="loading" aria-busy="true">

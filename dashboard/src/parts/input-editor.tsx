@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { draft } from '../model/drafts.ts';
 import { fields, text, type Fields } from '../timeline/event-data.ts';
 
-/** What somebody would want to change about a call; everything else of it stays as it was. */
+/** The parts of a call that someone would want to change; everything else stays. */
 const EDITABLE: Readonly<Record<string, string>> = {
   Bash: 'command',
   Edit: 'new_string',

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import type { ComponentType, ComponentChild } from 'preact';
 
 /**
- * A component in a file of its own, fetched when it is first shown or earlier with `load`. If it cannot be had, the plain form
+ * A component in its own file, loaded when first shown or earlier with `load`. If it cannot be loaded, the plain form
  * stays: the text is there either way.
  */
 export function lazy<Props extends object>(

@@ -14,7 +14,7 @@ export function MarkdownView({ text }: { text: string }) {
 function showBlock(block: Block): ComponentChild {
   switch (block.kind) {
     case 'heading': {
-      // The page has the levels above.
+      // The page uses the levels above.
       const Heading = `h${Math.min(6, block.level + 2)}` as 'h3';
       return <Heading>{inline(block.text)}</Heading>;
     }
@@ -104,7 +104,7 @@ function showInline(part: Inline): ComponentChild {
   }
 }
 
-/** A link that does not show where it leads is told with its host. */
+/** A link that does not show its destination is shown with its host. */
 function saysWhere({ href, parts }: Extract<Inline, { kind: 'link' }>): boolean {
   const [only, ...others] = parts;
   return only?.kind === 'text' && others.length === 0 && safeHref(only.text) === href;

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { showInvisible } from '../text/invisible.ts';
 
-/** Text as it is, with marks where it holds characters that nobody would see. */
+/** Text as is, with marks for invisible characters. */
 export function Visible({ text }: { text: string }) {
   const pieces = useMemo(() => showInvisible(text), [text]);
   return (

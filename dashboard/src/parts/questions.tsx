@@ -29,7 +29,7 @@ interface Props {
   requestId: string;
   questions: readonly Question[];
   disabled: boolean;
-  /** Whoever looks at it may not answer. */
+  /** The viewer may not answer it. */
   readOnly: boolean;
   onAnswer: (answers: Record<string, string | string[]>) => void;
 }
@@ -41,7 +41,7 @@ interface Chosen {
 
 const NOTHING: Chosen = { labels: [], own: '' };
 
-/** Each question with its choices, and a field for another answer. */
+/** Each question with its choices, and a field for a free-text answer. */
 export function Questions({ requestId, questions, disabled, readOnly, onAnswer }: Props) {
   const chosen = draft<readonly Chosen[]>(
     `answers ${requestId}`,

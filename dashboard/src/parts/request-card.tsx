@@ -14,7 +14,7 @@ import { Markdown } from './rich.tsx';
 import { Deadline, Time } from './time.tsx';
 import { ToolInput } from './tool-input.tsx';
 
-/** One request, with all that is needed to decide on it, and the decision. */
+/** One request, with everything needed to decide on it, and the decision. */
 export function RequestCard({ request, inSession = false }: { request: ApiRequest; inSession?: boolean }) {
   const heading = useId();
   const element = useRef<HTMLElement>(null);
@@ -29,7 +29,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
       ref={element}
       data-request={request.requestId}
       onKeyDown={(event) => {
-        // Keys count only while the card itself has the focus, so that no letter of a message decides anything.
+        // Keys count only while the card itself has focus, so that no letter of a message decides anything.
         if (!isOpen || !shortcutsOn.value || event.target !== element.current) return;
         if (event.ctrlKey || event.metaKey || event.altKey) return;
         pressed(event.key, element.current);

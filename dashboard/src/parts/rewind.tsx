@@ -10,7 +10,7 @@ type State =
   | { readonly step: 'preview' | 'done'; readonly answer: RewindAnswer }
   | { readonly step: 'failed'; readonly why: string };
 
-/** Puts the session's files back to where they were, after a look at which. */
+/** Restores the session's files, after a preview. */
 export function RewindButton({ sessionId, messageId }: { sessionId: string; messageId: string }) {
   const state = useSignal<State>({ step: 'closed' });
   const run = (dryRun: boolean) => {

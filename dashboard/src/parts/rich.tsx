@@ -2,7 +2,7 @@ import { lazy } from './lazy.tsx';
 import type { EditDiffProps } from './diff-view.tsx';
 import { Code } from './plain-text.tsx';
 
-/** Parts that not every page needs. Until they are there, and if they never come, the plain text is shown. */
+/** Parts that not every page needs. Until they are loaded, and if they never are, the plain text is shown. */
 
 export const Markdown = lazy<{ text: string }>(
   async () => (await import('./markdown-view.tsx')).MarkdownView,

@@ -11,7 +11,7 @@ const WORDS: Record<ApiSession['state'], string> = {
   cancelled: 'Cancelled',
 };
 
-/** Each state has a shape of its own; the colour only repeats it. */
+/** Each state has its own shape; the colour only repeats it. */
 const SHAPES: Record<ApiSession['state'], string> = {
   starting: 'M8 2.5a5.5 5.5 0 1 1-5.5 5.5',
   running: 'M4.5 2.8v10.4L13 8z',

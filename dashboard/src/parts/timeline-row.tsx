@@ -85,7 +85,7 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
 
 interface FoldingProps {
   class: string;
-  /** Whether it is open. Kept with the session: the row itself goes when it is scrolled away. */
+  /** Whether it is open. Kept with the session: the row itself is removed when scrolled away. */
   open: Signal<boolean>;
   summary: ComponentChildren;
   children: ComponentChildren;
@@ -172,7 +172,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   shutdown: 'because the hub stopped',
 };
 
-/** What became of a request: by name where this page has heard of it, otherwise what the session's own log says. */
+/** The outcome of a request: by name if this page has seen it, otherwise what the session's own log says. */
 function Decided({ asked }: { asked: AskedRequest }) {
   const answer = answerState(asked.id).value;
   const known = request(asked.id)?.outcome ?? (answer.step === 'late' ? answer.outcome : undefined);

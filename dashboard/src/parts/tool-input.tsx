@@ -9,11 +9,11 @@ interface Props {
   toolName: string;
   input: Fields;
   cwd: string;
-  /** Where the edit goes, if somebody has looked. */
+  /** Where the edit goes, if known. */
   place?: ApiRequest['edit'];
 }
 
-/** Everything that a tool is called with: what it is about in the form that suits it, then all that is left. */
+/** Everything that a tool is called with: its main field in a suitable form, then the rest. */
 export function ToolInput({ toolName, input, cwd, place }: Props) {
   const { shown, used } = mainPart(toolName, input, cwd, place);
   const rest = Object.entries(input).filter(([name]) => !used.includes(name));

@@ -9,7 +9,7 @@ interface Props<Item> {
   readonly estimate: number;
   readonly scroller: RefObject<HTMLElement | null>;
   readonly label: string;
-  /** Stays at the end while somebody looks at it. */
+  /** Stays at the end while the end is visible. */
   readonly followEnd?: boolean;
   readonly onNearStart?: () => void;
   readonly onNearEnd?: () => void;
@@ -22,8 +22,8 @@ const NEAR_PX = 800;
 const AT_END_PX = 40;
 
 /**
- * A long list of which only what is near the screen exists. Heights are measured, and what changes above the first visible
- * item does not move it.
+ * A long list of which only the part near the screen exists. Heights are measured, and changes above the first visible
+ * item do not move it.
  */
 export function VirtualList<Item>(props: Props<Item>) {
   const { items, keyOf, render, estimate, scroller, label, followEnd = false } = props;

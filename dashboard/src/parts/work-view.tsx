@@ -16,7 +16,7 @@ type Loaded =
   | { readonly state: 'loaded'; readonly diff: DiffAnswer }
   | { readonly state: 'failed'; readonly why: string };
 
-/** What the session changed, file by file, and what becomes of it. */
+/** What the session changed, file by file, and what to do with it. */
 export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
   const loaded = useSignal<Loaded>({ state: 'loading' });
   const load = () => {
@@ -39,7 +39,7 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
       (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
     );
   };
-  // A session that comes to rest has changed what it is going to change.
+  // A session that comes to rest has made its changes.
   useEffect(load, [detail.sessionId, detail.state]);
   const state = loaded.value;
   return (

@@ -1,6 +1,6 @@
 /**
- * Characters that nobody sees but that change what is read: controls and terminal escapes, text direction, zero width.
- * Whoever approves a command must see them.
+ * Invisible characters that change what is read: controls and terminal escapes, text direction, zero width. Anyone
+ * approving a command must see them.
  */
 const INVISIBLE: readonly (readonly [first: number, last: number])[] = [
   [0x0000, 0x0008],
@@ -16,7 +16,7 @@ const INVISIBLE: readonly (readonly [first: number, last: number])[] = [
   [0x2028, 0x202e],
   [0x2060, 0x206f],
   [0x3164, 0x3164],
-  // Halves of pairs that stand alone.
+  // Unpaired surrogates.
   [0xd800, 0xdfff],
   [0xfe00, 0xfe0f],
   [0xfeff, 0xfeff],

@@ -3,11 +3,11 @@ export interface DiffLine {
   readonly text: string;
   readonly oldLine?: number;
   readonly newLine?: number;
-  /** The part that differs from the line it stands against. */
+  /** The part that differs from the line it is compared with. */
   readonly changed?: readonly [from: number, to: number];
 }
 
-/** Beyond that the middle is shown as removed and added whole. */
+/** Beyond that the middle is shown as entirely removed and added. */
 const MOST_CELLS = 4_000_000;
 
 export function splitLines(text: string): string[] {
@@ -89,7 +89,7 @@ function middle(old: string[], next: string[]): ('same' | 'added' | 'removed')[]
   return kinds;
 }
 
-/** Where as many lines were removed as were added in their place, says which part of each differs. */
+/** Where as many lines were removed as were added in their place, marks which part of each differs. */
 export function markChanges(lines: readonly DiffLine[]): DiffLine[] {
   const marked = [...lines];
   for (let at = 0; at < marked.length; at++) {

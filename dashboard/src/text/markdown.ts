@@ -21,7 +21,7 @@ export type Inline =
   | { readonly kind: 'break' };
 
 const DEEPEST = 12;
-/** Nobody formats a paragraph of that length, and looking for pairs in it would take long. */
+/** No one formats a paragraph of that length, and looking for pairs in it would be slow. */
 const LONGEST_INLINE = 10_000;
 
 export function parseBlocks(source: string, depth = 0): Block[] {
@@ -116,7 +116,7 @@ function readList(lines: readonly string[], from: number, depth: number): { bloc
       if (line.trim() === '') {
         const next = lines.slice(at + 1).find((later) => later.trim() !== '');
         if (next === undefined || next.length - next.trimStart().length < inside) {
-          // A blank line between two items of one list is no end of it.
+          // A blank line between two items of one list does not end it.
           if (next !== undefined && LIST_MARK.exec(next)?.[1]?.length === indent) continue;
           break;
         }
@@ -171,7 +171,7 @@ function toInline(match: RegExpMatchArray, text: string, depth: number): Inline 
   if (label !== undefined) {
     const parts = whole.startsWith('!') ? [imageWords(label)] : parseInline(label, depth + 1);
     const href = safeHref(target ?? '');
-    // What is not a web address is shown as it was written.
+    // Anything that is not a web address is shown as written.
     return href === undefined ? { kind: 'text', text: whole } : { kind: 'link', href, parts };
   }
   if (strong !== undefined) return { kind: 'strong', parts: parseInline(strong, depth + 1) };

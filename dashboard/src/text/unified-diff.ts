@@ -3,7 +3,7 @@ import { markChanges, type DiffLine } from './line-diff.ts';
 export interface FileDiff {
   readonly path: string;
   readonly oldPath?: string;
-  /** What git says of the file before its first hunk: modes, renames, that it is binary. */
+  /** What git says about the file before its first hunk: modes, renames, that it is binary. */
   readonly notes: readonly string[];
   readonly hunks: readonly Hunk[];
 }
@@ -13,7 +13,7 @@ export interface Hunk {
   readonly lines: readonly DiffLine[];
 }
 
-/** Splits what git printed into files and hunks. Whatever it does not understand becomes a note, never lost. */
+/** Splits git's output into files and hunks. Anything it does not understand becomes a note, never lost. */
 export function parseUnifiedDiff(text: string): FileDiff[] {
   const files: { path: string; oldPath?: string; notes: string[]; hunks: { header: string; lines: DiffLine[] }[] }[] =
     [];

@@ -1,4 +1,4 @@
-/** Reads what a tool was called with, which is somebody else's: nothing is taken for granted. */
+/** Reads a tool's input, which comes from elsewhere: nothing is assumed. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ export interface Note {
   readonly isProblem: boolean;
 }
 
-/** Reports of Claude Code that say something to a person. */
+/** Claude Code reports that matter to a person. */
 const NOTICES: Readonly<Record<string, string>> = {
   compact_boundary: 'The conversation was compacted to make room',
   task_started: 'Background task started',
@@ -17,7 +17,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   notification: '',
 };
 
-/** One line for what happened beside text and tools, or nothing for what only machines care about. */
+/** One line for what happened besides text and tools, or nothing for what only machines care about. */
 export function noteOf(body: EventBody): Note | undefined {
   switch (body.kind) {
     case 'init': {

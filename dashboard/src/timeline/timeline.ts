@@ -3,7 +3,7 @@ import type { AgentResult, EventBody, MessageBlock } from '../../../src/schema/e
 import type { Fields } from './event-data.ts';
 import { noteOf } from './notes.ts';
 
-/** What a session's events tell, as the page shows it. */
+/** What a session's events say, as the page shows it. */
 export type Item = { readonly key: string; readonly at: number } & (
   | { readonly kind: 'prompt'; readonly text: string; readonly messageId: string | undefined }
   | { readonly kind: 'text'; readonly text: string; readonly unfinished: boolean }
@@ -45,7 +45,7 @@ export interface Row {
 
 type Body<Kind extends EventBody['kind']> = Extract<EventBody, { kind: Kind }>;
 
-/** Takes events in order of their ids and keeps what they amount to. */
+/** Takes events in id order and keeps the result. */
 export class Timeline {
   readonly items: Item[] = [];
   readonly #calls = new Map<string, ToolCall>();
@@ -74,7 +74,7 @@ export class Timeline {
         return;
       case 'init': {
         const setup = `${body.model} ${body.permissionMode}`;
-        // Claude Code says it again at every turn.
+        // Claude Code repeats it at every turn.
         if (setup === this.#setup) return;
         this.#setup = setup;
         break;
@@ -85,7 +85,7 @@ export class Timeline {
     if (note) this.items.push({ kind: 'note', key, at, ...note });
   }
 
-  /** Depth first: what a sub-agent did stands below the call that started it, unless that is folded. */
+  /** Depth first: what a sub-agent did is below the call that started it, unless that is collapsed. */
   rows(isFolded: (call: ToolCall) => boolean): Row[] {
     const rows: Row[] = [];
     const walk = (items: readonly Item[], depth: number) => {
@@ -163,7 +163,7 @@ export class Timeline {
     this.items.push({ kind: 'text', key, at, text, unfinished: true });
   }
 
-  /** The whole message takes the place of the pieces. */
+  /** The complete message replaces the pieces. */
   #dropUnfinished(): void {
     if (this.#unfinished !== undefined) this.items.splice(this.#unfinished, 1);
     this.#unfinished = undefined;

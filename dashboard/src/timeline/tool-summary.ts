@@ -1,7 +1,7 @@
 import { oneLine, pathWithin } from '../text/words.ts';
 import { list, text, type Fields } from './event-data.ts';
 
-/** The one thing about a call that tells it from others of the same tool. */
+/** The one detail that distinguishes a call from others of the same tool. */
 export function toolSummary(name: string, input: Fields, cwd: string): string {
   const path = text(input['file_path']) ?? text(input['notebook_path']) ?? text(input['path']);
   switch (name) {

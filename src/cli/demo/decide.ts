@@ -1,4 +1,4 @@
-/** Somebody who answers what Claude asks: the demo itself, or the person at the terminal. */
+/** Someone who answers Claude's requests: the demo itself, or the person at the terminal. */
 
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 import type { Action, Question } from '../rehearsal/server-client.ts';
@@ -48,7 +48,7 @@ function answered(answers: readonly (readonly [question: string, answer: string]
   };
 }
 
-/** By number, or in one's own words. */
+/** By number, or as free text. */
 async function choose(terminal: Terminal, { options }: Question): Promise<string> {
   const said = await terminal.ask(`    Your choice (1-${options.length}, or your own words): `);
   return options[Number(said) - 1]?.label ?? (said || (options[0]?.label ?? 'Yes'));

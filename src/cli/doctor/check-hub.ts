@@ -15,7 +15,7 @@ const MOST_SKEW_MS = 60_000;
 const SOON_MS = 14 * 86_400_000;
 const OTHERS = 0o077;
 
-/** Whether the hub of this user runs, can be reached, and keeps its files to itself. One finding, or one per problem. */
+/** Whether this user's hub is running, reachable, and keeps its files private. One finding, or one per problem. */
 export async function* checkHub(
   source: SettingsSource,
   version: string,
@@ -50,7 +50,7 @@ export async function* checkHub(
   }
 }
 
-/** What only its user may read: whoever reads these can act for the user. */
+/** What only its user may read: anyone who can read these can act for the user. */
 async function* checkFiles({ stateDir, tlsKey }: Settings, source: SettingsSource): AsyncGenerator<Finding> {
   if (source.platform === 'win32') return;
   const own = ['hub.db', 'hub.db-wal', 'hub.log'].map((name) => path.join(stateDir, name));

@@ -14,8 +14,8 @@ export interface ProbedHub {
 }
 
 /**
- * Asks a hub whether it is well. Its certificate is looked at, not relied on: it names the public host, which this machine
- * may know by another name, and nothing secret is sent.
+ * Checks a hub's health. Its certificate is inspected, not relied on: it names the public host, which this machine may
+ * know by another name, and nothing secret is sent.
  */
 export function probeHub(url: string): Promise<ProbedHub> {
   return new Promise((resolve, reject) => {

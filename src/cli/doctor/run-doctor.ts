@@ -28,7 +28,7 @@ export interface DoctorContext extends SettingsSource {
   readonly temporaryDir: string;
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
-  /** What the Agent SDK brings; looked for when not given. */
+  /** What the Agent SDK ships; looked up if not given. */
   readonly bundled?: BundledClaudeCode;
 }
 

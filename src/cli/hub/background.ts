@@ -24,7 +24,7 @@ export async function stopHub({ settings }: HubCommandContext): Promise<number> 
   return 0;
 }
 
-/** With the flags that it was started with, unless others are given. */
+/** With the flags it was started with, unless others are given. */
 export async function restartHub(context: HubCommandContext): Promise<number> {
   const { stateDir } = context.settings;
   const state = await hubState(stateDir);
@@ -36,7 +36,7 @@ export async function restartHub(context: HubCommandContext): Promise<number> {
   return start(context, given.length > 0 ? given : flagsOf(argv));
 }
 
-/** Its service manager starts it again, with the flags and variables of the service. */
+/** Its service manager restarts it, with the flags and variables of the service. */
 async function restartService(record: HubRecord, stateDir: string): Promise<number> {
   await askHub(record, stateDir, 'restart').catch(ignoreUnavailable);
   for (const deadline = Date.now() + STOP_MS + START_MS; Date.now() < deadline; await pause(LOOK_AGAIN_MS)) {

@@ -7,13 +7,13 @@ import { createLog } from '../serve/log.ts';
 import type { HubCommandContext } from './run-hub.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** What hangs by then must not keep the process alive. */
+/** Whatever hangs by then must not keep the process alive. */
 const FORCE_EXIT_MS = 9_500;
 
-/** A failure as far as a service manager is concerned, which then starts the hub again. */
+/** A failure as far as a service manager is concerned, which then restarts the hub. */
 const START_AGAIN = 75;
 
-/** `claude-code-mcp hub`: runs until a signal, or until somebody stops it. */
+/** `claude-code-mcp hub`: runs until a signal, or until it is stopped. */
 export async function runInForeground({ settings, version, program, ...host }: HubCommandContext): Promise<number> {
   keepHeapSmall();
   process.removeAllListeners('warning');
@@ -21,12 +21,12 @@ export async function runInForeground({ settings, version, program, ...host }: H
   const log = createLog(settings.logLevel, (text) => process.stderr.write(text));
   for (const { name, nearest } of misspeltVariables(host.env))
     log('warn', `${name} is not a setting; did you mean ${nearest}?`);
-  // Its terminal or its log file may go; the hub stays.
+  // Its terminal or its log file may go away; the hub stays.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
   let exitCode = 0;
   try {
-    // Nobody's project: a session works where its client says.
+    // No one's project: a session works where its client says.
     const dashboardDir = path.join(path.dirname(program), 'dashboard');
     const hub = await startHub(settings, { ...host, cwd: host.homedir, log, version, dashboardDir });
     process.stdout.write(`claude-code-mcp hub ${version}: ${hub.url} (pid ${String(process.pid)})\n`);

@@ -5,7 +5,7 @@ import { askHub } from '../../transports/attach/connect-hub.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import { requireHub } from './running-hub.ts';
 
-/** Opens the dashboard, signed in, or prints the link to it. A code is good for one sign-in within two minutes. */
+/** Opens the dashboard, signed in, or prints the link to it. A code is valid for one sign-in within two minutes. */
 export async function openDashboard(
   { settings, platform }: HubCommandContext,
   options: readonly string[],
@@ -13,7 +13,7 @@ export async function openDashboard(
   const record = await requireHub(settings.stateDir);
   if (!record) return 1;
   const { code } = await askHub<{ code: string }>(record, settings.stateDir, 'sign-in');
-  // In the fragment, which no server and no log of one ever sees.
+  // In the fragment, which no server or its log ever sees.
   const link = `${record.url}/#code=${code}`;
   if (options.includes('--print')) {
     process.stdout.write(`${link}\n`);
@@ -21,7 +21,7 @@ export async function openDashboard(
   }
   const page = await writeSignInPage(settings.stateDir, link, code);
   if (await openInBrowser(page, platform)) {
-    // The hub removes the page when its code is used or expires. A browser in a container of its own may not read it.
+    // The hub removes the page when its code is used or expires. A containerised browser may not be able to read it.
     process.stdout.write(`Opened ${record.url} in the browser. If it did not come up: hub open --print\n`);
   } else {
     await rm(page, { force: true });

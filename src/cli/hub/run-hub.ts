@@ -9,12 +9,12 @@ export interface HubCommandContext extends CommandSource {
   readonly version: string;
 }
 
-/** Prints what it has to say on stdout; resolves with the exit code. */
+/** Prints its output on stdout; resolves with the exit code. */
 type Action = (context: HubCommandContext, rest: readonly string[]) => Promise<number>;
 
 interface Subcommand {
   readonly options: readonly string[];
-  /** What an agent starts must not have these rights, nor end with its session. */
+  /** An agent must not get these permissions, and what it starts must not end with its session. */
   readonly refusedInSession: boolean;
   readonly load: () => Promise<Action>;
 }

@@ -5,7 +5,7 @@ import type { HubStatus } from '../../transports/attach/protocol.ts';
 export type HubState =
   | { readonly kind: 'running'; readonly record: HubRecord; readonly status: HubStatus }
   | { readonly kind: 'stopped' }
-  /** There is a record, but nobody who answers to it. */
+  /** There is a record, but nothing responds. */
   | { readonly kind: 'unreachable'; readonly record: HubRecord; readonly why: string };
 
 export async function hubState(stateDir: string): Promise<HubState> {
@@ -19,7 +19,7 @@ export async function hubState(stateDir: string): Promise<HubState> {
   }
 }
 
-/** The record of a hub that answers, or undefined after saying that there is none. */
+/** The record of a hub that responds, or undefined after reporting that there is none. */
 export async function requireHub(stateDir: string): Promise<HubRecord | undefined> {
   const state = await hubState(stateDir);
   if (state.kind === 'running') return state.record;

@@ -1,6 +1,6 @@
 import path from 'node:path';
 
-/** What a service of the operating system has to run. */
+/** What an operating-system service has to run. */
 export interface ServiceSpec {
   readonly node: string;
   readonly program: string;
@@ -36,7 +36,7 @@ export function systemdUnit({ node, program, flags, logFile, homedir, env }: Ser
     'Restart=on-failure',
     'RestartSec=2',
     'TimeoutStopSec=15',
-    // The hub ends its sessions itself, and its watchdog what is left.
+    // The hub ends its sessions itself, and its watchdog ends what is left.
     'KillMode=mixed',
     'UMask=0077',
     `StandardOutput=append:${systemdPath(logFile)}`,
@@ -54,7 +54,7 @@ function systemdQuote(text: string, isCommand = true): string {
   return `"${isCommand ? escaped.replaceAll('$', '$$$$') : escaped}"`;
 }
 
-/** A path that stands for itself: systemd takes it to the end of the line. */
+/** A path used as is: systemd takes it to the end of the line. */
 function systemdPath(text: string): string {
   return text.replaceAll('%', '%%');
 }
@@ -102,7 +102,7 @@ ${variables.join('\n')}
 `;
 }
 
-/** A task of the Windows task scheduler, which runs at logon with the user's own rights. */
+/** A task for the Windows task scheduler, which runs at logon with the user's own rights. */
 export function scheduledTaskXml({ node, program, flags, homedir }: ServiceSpec): string {
   const args = [program, 'hub', ...flags].map(windowsQuote).join(' ');
   return `<?xml version="1.0" encoding="UTF-8"?>

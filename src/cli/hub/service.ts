@@ -22,7 +22,7 @@ import {
 interface Service {
   readonly file: string;
   readonly text: string;
-  /** Only this has run; the others follow the documentation of their systems. */
+  /** Only this one has been run; the others follow the documentation of their systems. */
   readonly isTried: boolean;
   readonly install: readonly (readonly string[])[];
   readonly uninstall: readonly (readonly string[])[];
@@ -38,7 +38,7 @@ export async function installService(context: HubCommandContext, options: readon
   await mkdir(path.dirname(service.file), { recursive: true });
   await mkdir(context.settings.stateDir, { recursive: true, mode: 0o700 });
   await writeFile(service.file, service.text, { mode: 0o600 });
-  // It may have been there before, and settings can be secret.
+  // It may have existed before, and settings can be secret.
   await chmod(service.file, 0o600);
   process.stdout.write(`Wrote ${service.file}\n`);
   if (!service.isTried) process.stdout.write('Services on this system have not been tested by the authors yet.\n');
@@ -127,7 +127,7 @@ function publicFlags(argv: readonly string[]): string[] {
   return hasSecret ? [] : flagsOf(argv).filter((argument) => argument !== '--print');
 }
 
-/** A service starts with next to nothing: what Claude Code and this hub need is written down. */
+/** A service starts with next to nothing: what Claude Code and this hub need is written into it. */
 const KEPT_VARIABLES = ['PATH', 'HOME', 'CLAUDE_CONFIG_DIR', 'XDG_STATE_HOME', 'LANG'];
 
 function serviceEnvironment(env: NodeJS.ProcessEnv, argv: readonly string[]): Record<string, string> {

@@ -15,7 +15,7 @@ export async function readIfExists(file: string): Promise<string | undefined> {
 
 export interface WriteOptions {
   readonly now: Date;
-  /** Nobody else may read the file or its backup: there is a token in them. */
+  /** Private, including its backup: there is a token in them. */
   readonly isPrivate?: boolean;
 }
 

@@ -73,7 +73,7 @@ export const CLIENTS = {
       servers: (text) => (isObject(readMember(text, ['mcp', 'servers'])) ? ['mcp', 'servers'] : ['mcp']),
       commandIsList: true,
       extraFields: { type: 'local', enabled: true },
-      // It would otherwise try to sign in by OAuth when the hub is away.
+      // It would otherwise try to sign in by OAuth when the hub is unavailable.
       http: (url) => ({ type: 'remote', enabled: true, oauth: false, url }),
       initialText: '{\n  "$schema": "https://opencode.ai/config.json"\n}\n',
     }),

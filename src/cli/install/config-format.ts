@@ -11,7 +11,7 @@ export interface ConfigFormat {
   /** Who owns the entry of this name. */
   owner(text: string, name: string): Owner;
   add(text: string, name: string, entry: ServerEntry): string;
-  /** Undefined for a client whose file takes commands only. */
+  /** Undefined for a client whose file supports only commands. */
   readonly addHttp?: (text: string, name: string, entry: HttpEntry) => string;
   /** The token of the hub in the entry of this name. */
   token(text: string, name: string): string | undefined;
@@ -29,7 +29,7 @@ interface JsonLayout {
   readonly commandIsList?: true;
   /** Other fields that an entry needs. */
   readonly extraFields?: Readonly<Record<string, unknown>>;
-  /** The fields of an entry for a server over HTTP, but for its headers. */
+  /** The fields of an entry for a server over HTTP, except its headers. */
   readonly http?: (url: string) => Readonly<Record<string, unknown>>;
   /** Initial text of a new file. */
   readonly initialText?: string;
@@ -63,7 +63,7 @@ export function jsonFormat({
   http,
   initialText = '',
 }: JsonLayout): ConfigFormat {
-  /** Puts an entry in the place of one of the same kind, keeping what the user added to that (variables, timeouts). */
+  /** Replaces an entry of the same kind, keeping what the user added to it (variables, timeouts). */
   const put = (text: string, name: string, make: (earlier: unknown) => object): string => {
     const from = text.trim() === '' ? initialText : text;
     const path = [...servers(from), name];

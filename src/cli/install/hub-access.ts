@@ -10,9 +10,9 @@ export interface HubAccessContext {
   readonly stateDir: string;
   /** Works beside a running hub. */
   readonly openStore: () => Promise<Store>;
-  /** Why this process may not hand out credentials. */
+  /** Why this process may not issue credentials. */
   readonly refusal: string | undefined;
-  /** Leaves a record of what was changed; never of the token. */
+  /** Records what was changed; never the token. */
   readonly record: (what: string, details: Record<string, string>) => void;
   readonly now: () => number;
 }
@@ -23,11 +23,11 @@ export interface WantedToken {
   readonly expiresInMs: number | undefined;
 }
 
-/** Tells tokens that belong to an entry of a client from those that a person made, and may use elsewhere. */
+/** Distinguishes tokens that belong to a client's entry from those that a person made and may use elsewhere. */
 const SUFFIX = ' (installed)';
 const ANSWER_WITHIN_MS = 5_000;
 
-/** What `install --http` needs of the hub of this user: where it is, and tokens for it. */
+/** What `install --http` needs from this user's hub: its address, and tokens for it. */
 export class HubAccess {
   readonly #context: HubAccessContext;
 
@@ -35,7 +35,7 @@ export class HubAccess {
     this.#context = context;
   }
 
-  /** Throws where this process may not hand out credentials. */
+  /** Throws if this process may not issue credentials. */
   checkRights(): void {
     if (this.#context.refusal !== undefined) throw new Refusal(this.#context.refusal);
   }
@@ -54,7 +54,7 @@ export class HubAccess {
     return this.#withTokens(async (tokens) => (await tokens.verify(token)) !== undefined);
   }
 
-  /** A token of a caller that the hub at this address is known to take. */
+  /** A caller's token that the hub at this address is known to accept. */
   create(url: string, { name, attended, expiresInMs }: WantedToken): Promise<string> {
     return this.#withTokens(async (tokens) => {
       const expiresAt = expiresInMs === undefined ? undefined : this.#context.now() + expiresInMs;

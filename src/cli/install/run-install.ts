@@ -33,7 +33,7 @@ export interface InstallContext extends Host {
   readonly flags: ReadonlyMap<SettingKey, string>;
   readonly terminal: Terminal;
   readonly now: Date;
-  /** For entries over HTTP, which have a token of the hub in them. */
+  /** For entries over HTTP, which contain a hub token. */
   readonly withHub: <T>(work: (hub: HubAccess) => Promise<T>) => Promise<T>;
 }
 
@@ -48,10 +48,10 @@ interface Choice {
     { readonly url: string | undefined; readonly attended: boolean; readonly expiresInMs?: number } | undefined;
 }
 
-/** What the file will be; undefined: there will be none. */
+/** The new contents of the file; undefined: it will be removed. */
 interface Plan {
   readonly after: string | undefined;
-  /** Makes what is only a placeholder in `after`, when it is certain that the file will be changed. */
+  /** Creates what is only a placeholder in `after`, once it is certain that the file will be changed. */
   readonly complete?: (hub: HubAccess) => Promise<string>;
   readonly remark?: string;
 }
@@ -94,7 +94,7 @@ async function change(
   const { paint } = terminal;
   const before = await readIfExists(file);
   const held = client.format.token(before ?? '', name);
-  // Whoever takes the token out of the file has to be able to revoke it.
+  // Removing the token from the file requires being able to revoke it.
   if (held !== undefined && !print) await withHub(async (hub) => hub.checkRights());
   const { after, complete, remark } =
     direction === 'uninstall'
@@ -138,7 +138,7 @@ async function change(
 
 const NOW_PRIVATE = 'The file contains a token; other users can no longer read it.';
 
-/** A token that reached no file is good for nobody. */
+/** A token that reached no file is of no use to anyone. */
 async function write(
   file: string,
   text: string | undefined,
@@ -168,7 +168,7 @@ function added(text: string, name: string, client: InstallClient, context: Insta
   return client.format.add(text, name, entry);
 }
 
-/** Until the user has agreed to the change, no token is made for it. */
+/** No token is created until the user has agreed to the change. */
 const PLACEHOLDER = `ccmcp_${'x'.repeat(43)}`;
 
 async function addedOverHttp(

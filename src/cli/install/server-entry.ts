@@ -6,7 +6,7 @@ export interface ServerEntry {
   readonly flags: readonly string[] | undefined;
 }
 
-/** What a client has to call instead: the hub over HTTP, with a token of its own. */
+/** What a client has to call instead: the hub over HTTP, with its own token. */
 export interface HttpEntry {
   readonly url: string;
   readonly token: string;

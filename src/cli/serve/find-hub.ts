@@ -18,14 +18,14 @@ export interface HubClientContext extends SettingsSource {
 }
 
 /**
- * The hub that this client belongs to. Without one the client is served from here, and told why; where the operator
- * requires a hub that ends the start.
+ * The hub that this client belongs to. Without one the client is served from here, and told why; if the operator
+ * requires a hub, that ends the start.
  */
 export async function findHub(
   record: HubRecord | undefined,
   settings: Settings,
   context: HubClientContext,
-  /** What the client was told about the server is true of this version only. */
+  /** What the client was told about the server is only valid for this version. */
   toldVersion?: string,
 ): Promise<AttachedHub | undefined> {
   try {
@@ -45,7 +45,7 @@ export async function findHub(
   }
 }
 
-/** The hub after a restart: it may be elsewhere, and another version. */
+/** The hub after a restart: it may be elsewhere, and have a different version. */
 export async function findHubAgain(settings: Settings, context: HubClientContext): Promise<AttachedHub> {
   const record = readHubRecord(settings.stateDir);
   if (!record) throw new HubUnavailable('it is not running');

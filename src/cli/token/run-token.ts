@@ -9,14 +9,14 @@ const USAGE = `Usage: claude-code-mcp token create <name> --role viewer|caller|a
        claude-code-mcp token revoke <id or name> [--json]`;
 
 export interface TokenCommandContext {
-  /** Opened only when it is needed; works beside a running hub. */
+  /** Opened only when needed; works alongside a running hub. */
   readonly openStore: () => Promise<Store>;
-  /** Why this process may not hand out credentials. */
+  /** Why this process may not issue credentials. */
   readonly refusal: string | undefined;
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
   readonly now: () => number;
-  /** Leaves a record of what was changed; never of the token. */
+  /** Records what was changed; never the token. */
   readonly record: (what: string, details: Record<string, string>) => void;
 }
 

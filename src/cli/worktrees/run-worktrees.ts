@@ -89,7 +89,7 @@ async function prune(
   let failures = 0;
   for (const { id, path } of chosen) {
     try {
-      // Not by force: what was written since the listing stops it.
+      // Not by force: anything written since the listing prevents it.
       const { keptBranches } = await withRecord(host, id, (record) => discardWork(host, record));
       terminal.write(
         `Removed ${path}${keptBranches.length > 0 ? `; kept the branch ${keptBranches.join(', ')}` : ''}.\n`,

@@ -6,13 +6,13 @@ import { thisSystem, type System } from './system.ts';
 export interface MarkedFilter {
   readonly owner?: string | undefined;
   readonly run?: string | undefined;
-  /** Start time of the server that made the marker: what is older cannot be its own. */
+  /** Start time of the server that made the marker: anything older cannot be its own. */
   readonly since?: string | undefined;
 }
 
 /**
- * The living processes that carry the marker, whatever their parent, group or session; never the calling one.
- * On Windows an environment cannot be read: always empty, see `windows-processes.ts`. Rejects if the system cannot be asked.
+ * The live processes that carry the marker, whatever their parent, group or session; never the calling one. On Windows
+ * an environment cannot be read: always empty, see `windows-processes.ts`. Rejects if the system cannot be queried.
  */
 export async function findMarked(filter: MarkedFilter, system: System = thisSystem): Promise<ProcessIdentity[]> {
   if (system.platform === 'win32') return [];

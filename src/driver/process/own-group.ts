@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 
 /**
  * The directory of a process's cgroup in the cgroup v2 hierarchy, from its /proc/<pid>/cgroup and mountinfo. Undefined
- * where the hierarchy is not mounted or its mount does not show this cgroup.
+ * if the hierarchy is not mounted or its mount does not show this cgroup.
  */
 export function ownGroupDirectory(cgroup: string, mountinfo: string): string | undefined {
   const path = /^0::(\/.*)$/m.exec(cgroup)?.[1];
@@ -19,7 +19,7 @@ export function ownGroupDirectory(cgroup: string, mountinfo: string): string | u
   return undefined;
 }
 
-/** The kernel writes spaces and the like as octal numbers. */
+/** The kernel escapes spaces and the like as octal numbers. */
 function unescaped(field: string): string {
   return field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -8,7 +8,7 @@ import { isPlainId } from './markers.ts';
 import { startTimeOf, type ProcessId } from './process-identity.ts';
 import { thisSystem, type System } from './system.ts';
 
-/** Which server an owner id belongs to, for those who find its processes after it has died. */
+/** Which server an owner id belongs to, for finding its processes after it has died. */
 export interface OwnerRecord extends ProcessId {
   readonly ownerId: string;
   readonly place: Place;
@@ -16,11 +16,11 @@ export interface OwnerRecord extends ProcessId {
   readonly at: number;
   /** Windows only, where nothing else identifies them: the root processes of the sessions. */
   readonly roots: readonly ProcessId[];
-  /** Linux: the directory in which the cgroups of the sessions are, where there are any. */
+  /** Linux: the directory that contains the sessions' cgroups, if there are any. */
   readonly groups?: string | undefined;
 }
 
-/** Where the pids of a record mean something: a home directory may be shared by machines and containers. */
+/** Where the pids in a record are meaningful: a home directory may be shared by machines and containers. */
 export interface Place {
   readonly host: string;
   /** Linux: changes with every boot. */
@@ -29,7 +29,7 @@ export interface Place {
   readonly namespace: string;
 }
 
-/** A record is a few hundred bytes, and on Windows some for each session. */
+/** A record is a few hundred bytes, plus some per session on Windows. */
 const MAX_RECORD_BYTES = 1024 * 1024;
 
 export function thisPlace(): Place {
@@ -51,7 +51,7 @@ export function recordPath(stateDir: string, ownerId: string): string {
   return join(stateDir, 'owners', `${ownerId}.json`);
 }
 
-/** Notes that this process is the owner. Returns what was wrong, if anything; a server works without it. */
+/** Records this process as the owner. Returns the problem, if any; a server works without it. */
 export async function recordOwner(
   stateDir: string,
   ownerId: string,
@@ -64,7 +64,7 @@ export async function recordOwner(
     if (startTime === undefined) throw new Error('the start time of this process is unknown');
     const record: OwnerRecord = { ownerId, pid: system.pid, startTime, place: thisPlace(), at: Date.now(), ...left };
     const path = recordPath(stateDir, ownerId);
-    // In one step, so that nobody ever reads half a record.
+    // Atomically, so that no one ever reads half a record.
     const draft = `${path}.${randomUUID()}.tmp`;
     await makeDirectory(join(stateDir, 'owners'));
     const file = await openOwnFile(draft, 'create');
@@ -83,7 +83,7 @@ export async function removeOwner(stateDir: string, ownerId: string): Promise<st
   return rm(recordPath(stateDir, ownerId), { force: true }).then(() => undefined, problemOf);
 }
 
-/** The owner ids on record; none where there is no directory yet. */
+/** The recorded owner ids; none if the directory does not exist yet. */
 export async function recordedOwners(stateDir: string): Promise<string[]> {
   const names = await readdir(join(stateDir, 'owners')).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return [];
@@ -95,7 +95,7 @@ export async function recordedOwners(stateDir: string): Promise<string[]> {
     .filter(isPlainId);
 }
 
-/** 'corrupt' for a file that is no record of this owner: a link, a pipe, anything. Rejects when it cannot be read. */
+/** 'corrupt' for a file that is not a record of this owner: a link, a pipe, anything. Rejects if it cannot be read. */
 export async function readOwner(stateDir: string, ownerId: string): Promise<OwnerRecord | 'corrupt'> {
   const path = recordPath(stateDir, ownerId);
   const found = await lstat(path);

@@ -18,7 +18,7 @@ export interface ProcessIdentity extends ProcessId {
 /** macOS keeps the wall clock of the start, and clocks get set back. */
 const DARWIN_CLOCK_SLACK_MS = 5 * 60_000;
 
-/** Undefined for a process that is gone, also for one that only waits to be reaped. Rejects if the system cannot be asked. */
+/** Undefined for a process that is gone, including a zombie. Rejects if the system cannot be queried. */
 export async function startTimeOf(pid: number, system: System = thisSystem): Promise<string | undefined> {
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   switch (system.platform) {

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isPlainId } from './markers.ts';
 import type { System } from './system.ts';
 
-/** How the cgroup of a run is called; the owner's record says whether its server lives. */
+/** Name of a run's cgroup; the owner's record says whether its server lives. */
 export const GROUP_PREFIX = 'claude-code-mcp';
 
 const KILL_DEADLINE_MS = 2_000;
@@ -15,11 +15,12 @@ export function groupName(ownerId: string, runId: string): string {
 }
 
 /**
- * A cgroup for each run, on Linux where this process may make one (cgroup v2, Linux 5.14). It holds what gave up its
- * parent, session, group and environment, too: a process cannot lose its cgroup by accident. Elsewhere nothing happens.
+ * A cgroup for each run, on Linux if this process may create one (cgroup v2, Linux 5.14). It also contains processes
+ * that detached from their parent, session, group and environment: a process cannot lose its cgroup by accident.
+ * Elsewhere nothing happens.
  */
 export class RunGroups {
-  /** The directory in which the groups are; undefined where there are none. */
+  /** The directory that contains the groups; undefined if there are none. */
   readonly parent: string | undefined;
   readonly #ownerId: string;
   readonly #entered = new Set<string>();
@@ -29,7 +30,7 @@ export class RunGroups {
     this.parent = system.platform === 'linux' ? system.ownGroup() : undefined;
   }
 
-  /** Synchronous, right after the start of the process: it has not run anything yet that could be left out. */
+  /** Synchronous, right after the start of the process: it has not run anything yet that could escape. */
   enter(runId: string, pid: number): void {
     if (this.parent === undefined) return;
     const group = join(this.parent, groupName(this.#ownerId, runId));
@@ -68,18 +69,18 @@ export async function endGroups(parent: string | undefined, ownerId: string): Pr
 
 async function endGroup(group: string): Promise<void> {
   const deadline = performance.now() + KILL_DEADLINE_MS;
-  // A group in which nothing lives can be removed at once; only a process that is being killed holds it for longer.
+  // A group without live processes can be removed at once; only a process being killed holds it longer.
   while (!removeGroup(group) && performance.now() < deadline) {
     try {
       writeFileSync(join(group, 'cgroup.kill'), '1');
     } catch {
-      // Somebody else has removed it.
+      // Someone else has removed it.
     }
     await pause(POLL_MS);
   }
 }
 
-/** With the groups that a server inside a session made. False while something lives in it. */
+/** Including groups that a server inside a session created. False while something lives in it. */
 function removeGroup(group: string): boolean {
   for (const name of subdirectories(group)) removeGroup(join(group, name));
   try {

@@ -8,16 +8,18 @@ export interface StopTarget {
   readonly owner: string;
   /** Without it: every run of the owner. */
   readonly run?: string | undefined;
-  /** Signalled first, because the CLI ends its own commands in order when asked. On Windows the only handle there is. */
+  /**
+   * Signalled first, because the CLI ends its own commands cleanly when asked. On Windows the only available handle.
+   */
   readonly rootPid?: number | undefined;
-  /** Proves the root even where its environment cannot be read. */
+  /** Identifies the root even if its environment cannot be read. */
   readonly rootStartTime?: string | undefined;
   /** Start time of the server that made the marker; this process if not given. */
   readonly since?: string | undefined;
 }
 
 export interface StopOptions {
-  /** How long the root may take to end its own tree before the others are told too. */
+  /** How long the root may take to end its own tree before the others are signalled too. */
   readonly graceMs: number;
   /** From the beginning: when to stop asking and kill. */
   readonly forceAfterMs: number;
@@ -78,12 +80,12 @@ export async function stopTree(
     const force = elapsed() >= options.forceAfterMs;
     const rootWasThere = live.some(isRoot);
     live = await living(known, system);
-    // Waiting needs only the known ones; a whole scan takes tens of milliseconds.
+    // Waiting only needs the known ones; a full scan takes tens of milliseconds.
     if (round === 0 || live.length === 0 || force || (rootWasThere && !live.some(isRoot))) {
       let found = await find();
       live = await living(known, system);
       if (force && system.platform !== 'linux' && live.length > 0) {
-        // A killed parent leads to nothing that it started since: hold them all, look again, then kill.
+        // A killed parent no longer leads to what it started since: stop them all, scan again, then kill.
         for (const process of live) await signalIfSame(process, 'SIGSTOP', system).catch(() => false);
         found = await find();
         live = await living(known, system);

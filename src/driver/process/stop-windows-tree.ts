@@ -7,8 +7,8 @@ import { windowsProcesses, windowsTree } from './windows-processes.ts';
 const POLL_MS = 100;
 
 /**
- * Windows has neither a readable environment nor a request to end for console programs: the tree below the root is
- * listed first, because parents that end take the connection with them, then killed until nothing of it is left.
+ * Windows has neither a readable environment nor a termination request for console programs: the tree below the root is
+ * listed first, because exiting parents break the link to their children, then killed until nothing of it is left.
  */
 export async function stopWindowsTree(target: StopTarget, deadlineMs: number, system: System): Promise<StopResult> {
   const begin = performance.now();
@@ -21,7 +21,7 @@ export async function stopWindowsTree(target: StopTarget, deadlineMs: number, sy
       root ??= findRoot(all, target);
       if (!root) break;
       for (const process of windowsTree(all, root)) known.set(keyOf(process), process);
-      // What hung on a part of the tree that has ended since.
+      // Children of a part of the tree that has exited since.
       for (const ancestor of [...known.values()]) {
         for (const process of windowsTree(all, ancestor)) known.set(keyOf(process), process);
       }

@@ -33,7 +33,10 @@ export interface SweepOptions {
 const FORGET_AFTER_MS = 30 * 24 * 3_600_000;
 const STOP: StopOptions = { graceMs: 0, forceAfterMs: 2_500 };
 
-/** Ends what servers that died left behind and even their watchdog missed. Owners whose server lives are not touched. Never rejects. */
+/**
+ * Ends what dead servers left behind and even their watchdog missed. Owners whose server lives are not touched. Never
+ * rejects.
+ */
 export async function sweep(options: SweepOptions, system: System = thisSystem): Promise<SweepResult> {
   const { stateDir, stop = STOP, place = thisPlace() } = options;
   const problems: { path: string; problem: string }[] = [];
@@ -44,12 +47,12 @@ export async function sweep(options: SweepOptions, system: System = thisSystem):
   async function sweepOwner(ownerId: string): Promise<void> {
     const record = await readOwner(stateDir, ownerId);
     if (record === 'corrupt') {
-      // Whether its server lives cannot be known, so nothing is stopped; the file would be reported forever.
+      // Whether its server lives is unknown, so nothing is stopped; the file would be reported forever.
       problems.push({ path: recordPath(stateDir, ownerId), problem: 'not an owner record; removed' });
     } else {
       const fate = await fateOf(record, place, system);
       if (fate === 'alive' || (fate === 'elsewhere' && Date.now() - record.at < FORGET_AFTER_MS)) return;
-      // Nothing outlives a boot.
+      // Nothing survives a reboot.
       for (const target of fate === 'dead' ? await targetsOf(record, system) : []) {
         const result = await stopTree(target, stop, system);
         stopped += result.stopped;
@@ -69,7 +72,7 @@ export async function sweep(options: SweepOptions, system: System = thisSystem):
   });
   for (const ownerId of owners) {
     await sweepOwner(ownerId).catch((error: unknown) => {
-      // Another server sweeps at the same time and was first.
+      // Another server swept at the same time and was first.
       if (codeOf(error) === 'ENOENT') return;
       problems.push({ path: recordPath(stateDir, ownerId), problem: problemOf(error) });
     });
@@ -77,14 +80,17 @@ export async function sweep(options: SweepOptions, system: System = thisSystem):
   return { stopped, forced, swept, problems };
 }
 
-/** What can be said from here. Pids of another machine or container mean nothing, its server may well live. */
+/**
+ * What can be determined from here. Pids of another machine or container are meaningless, and its server may well be
+ * alive.
+ */
 async function fateOf(
   record: OwnerRecord,
   here: Place,
   system: System,
 ): Promise<'alive' | 'dead' | 'rebooted' | 'elsewhere'> {
   const { host, boot, namespace } = record.place;
-  // The host name says little: it changes with the network, and containers have their own.
+  // The host name is unreliable: it changes with the network, and containers have their own.
   if (boot !== here.boot) return host === here.host ? 'rebooted' : 'elsewhere';
   if (namespace !== here.namespace) return 'elsewhere';
   return (await isAlive(record, system)) ? 'alive' : 'dead';
@@ -93,7 +99,7 @@ async function fateOf(
 async function targetsOf(record: OwnerRecord, system: System): Promise<StopTarget[]> {
   const owner = record.ownerId;
   if (system.platform !== 'win32') return [{ owner, since: record.startTime }];
-  // Only roots that live: below a dead one, what somebody else with its pid has started cannot be told apart.
+  // Only live roots: below a dead one, what an unrelated process with its pid has started cannot be distinguished.
   const roots = await filterAlive(record.roots, system);
   return roots.map(({ pid, startTime }) => ({ owner, rootPid: pid, rootStartTime: startTime }));
 }

@@ -5,26 +5,26 @@ import { ownGroupDirectory } from './own-group.ts';
 /** What this folder needs from the operating system; replaced in tests. */
 export interface System {
   readonly platform: NodeJS.Platform;
-  /** This process: never found, never signalled. A nested server carries the marker of the one around it. */
+  /** This process: never found, never signalled. A nested server carries the marker of the outer one. */
   readonly pid: number;
   /** Linux: the names in /proc that are pids. This and the next two fail when the system cannot answer (no more files). */
   pids(): Promise<number[]>;
-  /** Linux: the raw environment block; undefined when the process is gone or somebody else's. */
+  /** Linux: the raw environment block; undefined if the process is gone or belongs to another user. */
   environ(pid: number): Promise<Buffer | undefined>;
   /** Linux: the line of /proc/<pid>/stat. Synchronous, so that nothing happens between this check and a signal. */
   stat(pid: number): string | undefined;
-  /** Linux: the directory of this process's cgroup (v2); undefined where there is none. */
+  /** Linux: the directory of this process's cgroup (v2); undefined if there is none. */
   ownGroup(): string | undefined;
   /** The output of a command, whatever its exit code; rejects when it could not run. */
   run(file: string, args: readonly string[]): Promise<string>;
-  /** False when there is no such process or it may not be signalled. */
+  /** False if there is no such process or it may not be signalled. */
   kill(pid: number, signal: NodeJS.Signals): boolean;
 }
 
 /** Fixed, so that what we run does not depend on the user's shell setup; the last entry is for NixOS. */
 export const TOOL_PATH = '/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/current-system/sw/bin';
 
-/** On Windows libuv adds PATH, SYSTEMROOT and the like by itself. C and UTC make `ps` print dates that compare. */
+/** On Windows libuv adds PATH, SYSTEMROOT and the like. C and UTC make `ps` print comparable dates. */
 export function toolEnv(platform: NodeJS.Platform, path: string = TOOL_PATH): Record<string, string> {
   return platform === 'win32' ? {} : { PATH: path, LC_ALL: 'C', TZ: 'UTC' };
 }
@@ -32,7 +32,7 @@ export function toolEnv(platform: NodeJS.Platform, path: string = TOOL_PATH): Re
 const COMMAND_TIMEOUT_MS = 10_000;
 const COMMAND_MAX_BYTES = 64 * 1024 * 1024;
 
-/** Gone, or not ours; anything else (no more files) says nothing about the process. */
+/** Gone, or not ours; anything else (such as no more file descriptors) says nothing about the process. */
 function isAnswer(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES' || code === 'EPERM';

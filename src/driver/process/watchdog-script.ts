@@ -10,10 +10,10 @@ import { OWNER_MARKER, RUN_MARKER, WATCHDOG_NAME } from './markers.ts';
  */
 
 /**
- * 3 s to end when asked (the CLI needs 1.6 s just after a command began), 20 s in all; by rounds too, since the clock
- * may be set back. Two empty scans, as a process in the middle of `exec` shows none. `hold` comes before the kill on
- * macOS, or one could start another that nothing leads to any more. `scan` prints pid@start, `born` sets `start`:
- * asked again before each signal, since a pid may have changed hands.
+ * 3 s to exit when asked (the CLI needs 1.6 s just after a command started), 20 s in total; also limited by rounds,
+ * since the clock may be set back. Two empty scans, since a process in the middle of `exec` shows no environment.
+ * `hold` comes before the kill on macOS, or one could start another that nothing leads to any more. `scan` prints
+ * pid@start, `born` sets `start`: checked again before each signal, since a pid may have been reused.
  */
 const SHELL_LOOP = `
 tell() {
@@ -49,8 +49,8 @@ IFS= read -r owner && IFS= read -r since && IFS= read -r groups || exit 0
 `;
 
 /**
- * A timer is a process of its own, since not every `sh` can read with a time limit. It is replaced as often as the server
- * renews its lease; once it has begun to end runs it is left to it.
+ * A timer is a separate process, since not every `sh` can read with a time limit. It is replaced whenever the server
+ * renews its lease; once it has started to end runs it is left alone.
  */
 const SHELL_WAIT = `
 timer=
@@ -110,7 +110,7 @@ fi
 scan() { for file in $(marked); do young $file && echo "$pid@$start"; done; }
 `;
 
-/** What hid from every scan is still in the cgroup of its session. */
+/** What evaded every scan is still in its session's cgroup. */
 const LINUX_GROUPS = `
 drop() {
   [ -n "$groups" ] || return 0
@@ -126,7 +126,7 @@ drop() {
 }
 `;
 
-/** See darwin-processes.ts: two listings, and descendants too. What was found once stays ours while it lives. */
+/** See darwin-processes.ts: two listings, and descendants too. Once found, a process stays ours while it lives. */
 const DARWIN_SCAN = `
 drop() { :; }
 hold() { tell STOP; }
@@ -161,7 +161,10 @@ scan() {
 }
 `;
 
-/** Node, since PowerShell costs more to keep waiting. The server's children keep its pid as their parent's after its end. */
+/**
+ * Node, since PowerShell is more expensive to keep waiting. The server's children keep its pid as their parent after it
+ * exits.
+ */
 const WINDOWS_SCRIPT = `
 const { execFileSync } = require('node:child_process');
 const quiet = { encoding: 'utf8', windowsHide: true, stdio: ['ignore', 'pipe', 'ignore'], timeout: 10000 };

@@ -6,17 +6,20 @@ import { thisSystem, toolEnv, type System } from './system.ts';
 import { watchdogCommand } from './watchdog-script.ts';
 
 export interface Watchdog {
-  /** Undefined when it could not be started. */
+  /** Undefined if it could not be started. */
   readonly pid: number | undefined;
-  /** Ends these runs in so many seconds, whatever has become of the server then, unless it is called again before. */
+  /**
+   * Ends these runs in this many seconds, whatever has happened to the server by then, unless it is called again
+   * before.
+   */
   watch(seconds: number, runIds: readonly string[]): void;
-  /** A clean end: the watchdog leaves without looking for anything. Never rejects. */
+  /** A clean end: the watchdog exits without searching for anything. Never rejects. */
   stop(): Promise<void>;
 }
 
 export interface WatchdogOptions {
   readonly ownerId: string;
-  /** The directory in which the cgroups of the sessions are, where there are any. */
+  /** The directory that contains the sessions' cgroups, if there are any. */
   readonly groups?: string | undefined;
   readonly system?: System | undefined;
   /** Called when the watchdog is gone; the server carries on, and the next one sweeps. */
@@ -27,7 +30,10 @@ const STARTS = 3;
 const STOP_TIMEOUT_MS = 2_000;
 const UNIX_EPOCH_IN_NET_TICKS = 621_355_968_000_000_000n;
 
-/** One for all sessions of a server. It waits on a pipe that the kernel closes when the server dies, in whatever way. */
+/**
+ * One for all sessions of a server. It waits on a pipe that the kernel closes when the server dies, however that
+ * happens.
+ */
 export function startWatchdog({ ownerId, groups = '', system = thisSystem, onProblem }: WatchdogOptions): Watchdog {
   if (!isPlainId(ownerId)) throw new TypeError(`Not usable as a process marker: ${JSON.stringify(ownerId)}`);
   const since = serverStart(system);
@@ -60,7 +66,7 @@ export function startWatchdog({ ownerId, groups = '', system = thisSystem, onPro
       return child?.pid;
     },
     watch(seconds, runIds) {
-      // Elsewhere a run cannot be told from others without a search that takes longer than there is time.
+      // Elsewhere a run cannot be told from others without a search that takes too long.
       if (system.platform === 'win32' || stopping || (!watched && runIds.length === 0)) return;
       watched = runIds.length > 0;
       child?.stdin?.write(`watch ${String(Math.max(1, Math.ceil(seconds)))} ${runIds.join(' ')}\n`);
@@ -72,7 +78,7 @@ export function startWatchdog({ ownerId, groups = '', system = thisSystem, onPro
 function spawnWatchdog(system: System, lost: (why: string) => void): ChildProcess {
   const { file, args } = watchdogCommand(system.platform);
   const child = spawn(file, args, {
-    // Without the marker, or it would find itself; a session of its own, out of reach of the terminal's signals.
+    // Without the marker, or it would find itself; in its own session, out of reach of the terminal's signals.
     env: toolEnv(system.platform),
     detached: true,
     cwd: system.platform === 'win32' ? undefined : '/',
@@ -114,7 +120,7 @@ function keepAlive(child: ChildProcess, keep: boolean): void {
   }
 }
 
-/** As the script of the platform compares it. On Windows asking takes half a second, so it is worked out. */
+/** In the form the platform's script compares. On Windows querying takes half a second, so it is computed. */
 function serverStart(system: System): string {
   if (system.platform === 'linux') return linuxStartTime(system.pid, system) ?? '0';
   const started = Math.floor(Date.now() - process.uptime() * 1000) - 2_000;

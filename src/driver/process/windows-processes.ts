@@ -24,8 +24,8 @@ export async function windowsStartTimes(pids: readonly number[], system: System)
 }
 
 /**
- * The root, if it lives, and what descends from it. A parent pid on Windows is never corrected when the parent ends, so
- * it may name a later process: a child is younger than its parent, and older than whoever has its parent's pid now.
+ * The root, if it lives, and its descendants. A parent pid on Windows is never updated when the parent exits, so it may
+ * name a later process: a child is younger than its parent, and older than whichever process has its parent's pid now.
  */
 export function windowsTree(all: readonly WindowsProcess[], root: ProcessId): WindowsProcess[] {
   const tree: WindowsProcess[] = all.filter(

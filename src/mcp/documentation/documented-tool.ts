@@ -22,7 +22,7 @@ export function notesOf(tool: Tool): ToolNotes {
   return NOTES[tool.name] ?? NO_NOTES;
 }
 
-/** Every parameter of a tool with what is said about it: objects first, then what is in them. */
+/** Every parameter of a tool with its description: objects first, then their contents. */
 export function parametersOf(tool: Tool): DocumentedParameter[] {
   return propertiesOf(jsonSchemaOf(tool.input()), '', notesOf(tool));
 }
@@ -33,7 +33,7 @@ export function returnsOf(tool: Tool): Readonly<Record<string, string>> {
   return { ...(returnsLike === undefined ? {} : NOTES[returnsLike]?.returns), ...returns };
 }
 
-/** The fields a tool promises to return. */
+/** The fields a tool declares in its output. */
 export function promisedFields(tool: Tool): string[] {
   return Object.keys(tool.output().shape);
 }

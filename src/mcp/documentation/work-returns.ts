@@ -1,4 +1,4 @@
-/** What both toolsets tell of the work of a call, below the field that holds it. */
+/** What both toolsets report about the work of a call, below the field that holds it. */
 export function workReturns(field: string): Record<string, string> {
   return below(
     field,
@@ -6,7 +6,7 @@ export function workReturns(field: string): Record<string, string> {
   );
 }
 
-/** The same where `includeWork: "full"` can ask for all of it. */
+/** The same, where `includeWork: "full"` can request all of it. */
 export function fullWorkReturns(field: string): Record<string, string> {
   const files = 'The most changed files first, as many as fit; all of them with `includeWork: "full"`.';
   return below(field, Object.entries({ ...FIELDS, files }));

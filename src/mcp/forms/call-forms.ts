@@ -19,22 +19,22 @@ import { declaredCapabilities, showsForms } from './client-forms.ts';
 import { formFor } from './form-for.ts';
 import { formEnd, type FormReturn } from './form.ts';
 
-/** What a call that ended with forms has to know when it is called again with the answers. */
+/** What a call that ended with forms needs to know when it is repeated with the answers. */
 export interface CallState {
   tool: string;
   sessionId: string;
-  /** When the wait that the caller asked for is up, by the clock of the process that `life` names. */
+  /** When the wait that the caller requested is up, by the clock of the process that `life` names. */
   until: Instant;
   life: string;
   rounds: number;
   asked: string[];
 }
 
-/** Clients give up a call after about ten rounds, and do not show the forms of the last. */
+/** Clients give up on a call after about ten rounds, and do not show the forms of the last. */
 const MOST_ROUNDS = 8;
 /** Of this process. */
 const LIFE = randomUUID();
-/** No answer of a slow person is turned away as long as the key lives. */
+/** No slow answer is rejected as long as the key lives. */
 const STATE_TTL_SECONDS = 366 * 24 * 3600;
 
 /** The state travels through the client: signed, so that it names no session but the one the call was about. */
@@ -45,7 +45,7 @@ export function createCallStates(key: Uint8Array = randomBytes(32)): RequestStat
 /** Every such client can show lists of choices. */
 const ABILITIES = { multiSelect: true };
 
-/** A 2026-07-28 client: it says with each call whether it shows forms, and only its waiting calls can bring them. */
+/** A 2026-07-28 client: it says with each call whether it shows forms, and only its waiting calls can carry them. */
 export class ModernClient implements ConnectedClient {
   readonly principal: Principal;
   readonly rules: Rules | undefined;
@@ -68,8 +68,8 @@ interface Round {
 }
 
 /**
- * How a call of a 2026-07-28 client asks its user: there are no requests to the client, so a waiting call ends with
- * the forms of what is open and is called again, the same arguments and the answers.
+ * How a call of a 2026-07-28 client asks its user: there are no requests to the client, so a waiting call ends with the
+ * forms for open requests and is repeated with the same arguments and the answers.
  */
 export class CallForms {
   readonly #engine: EngineClient;
@@ -86,23 +86,23 @@ export class CallForms {
     this.#earlier = ctx.mcpReq.requestState<CallState>();
   }
 
-  /** Whether the call was made before, and ended with forms. */
+  /** Whether the call was made before and ended with forms. */
   get isRepeat(): boolean {
     return this.#earlier !== undefined;
   }
 
-  /** The session of the earlier rounds, once their answers are taken: a start that is called again must not start another. */
+  /** The session of the earlier rounds, once their answers are in: a repeated start must not start another. */
   get session(): Session | undefined {
     return this.#session;
   }
 
-  /** When the wait of the first round is up; at once if that was in another process, whose clock nobody knows. */
+  /** When the wait of the first round is up; at once if that was in another process, whose clock is unknown. */
   get until(): Instant | undefined {
     if (!this.#earlier) return undefined;
     return this.#earlier.life === LIFE ? this.#earlier.until : this.#engine.clock.instant();
   }
 
-  /** Gives the session what came back for the forms of the round before. */
+  /** Passes the session what came back for the forms of the previous round. */
   async takeAnswers(tool: string): Promise<void> {
     if (!this.#earlier) return;
     const session = await this.#engine.session(this.#earlier.sessionId);
@@ -117,12 +117,12 @@ export class CallForms {
     }
   }
 
-  /** Whether this client may ask its user about it now, be it in the next call. */
+  /** Whether this client may ask its user about it now, possibly in the next call. */
   canAsk(session: Session, request: OpenRequest): boolean {
     return this.#engine.canAsk(session, request);
   }
 
-  /** The call will end with the forms of what is open. False if there are none, or none that it may show. */
+  /** The call will end with the forms for open requests. False if there are none, or none that it may show. */
   ask(session: Session, until: Instant): boolean {
     if ((this.#earlier?.rounds ?? 0) >= MOST_ROUNDS) return false;
     const requests = session.requests.filter((request) => this.#engine.beginForm(session, request));
@@ -131,7 +131,7 @@ export class CallForms {
     return true;
   }
 
-  /** What the call answers in place of its result, when it asked. */
+  /** What the call returns instead of its result, if it asked. */
   async result(tool: string): Promise<InputRequiredResult | undefined> {
     if (!this.#round) return undefined;
     const { session, until, requests } = this.#round;

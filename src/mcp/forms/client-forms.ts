@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { FormAbilities } from './form.ts';
 
-/** A bare `elicitation: {}` is the older way to say forms. */
+/** A bare `elicitation: {}` is the older way to declare forms. */
 export function showsForms(capabilities: ClientCapabilities | undefined): boolean {
   const elicitation = capabilities?.elicitation;
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
@@ -18,7 +18,7 @@ export function abilitiesOf(protocolVersion: string): FormAbilities {
 
 /** A 2026-07-28 client says with each request what it can do. */
 export function declaredCapabilities({ mcpReq }: ServerContext): ClientCapabilities | undefined {
-  // The SDK has checked the envelope, but its type says nothing of what is in it.
+  // The SDK has checked the envelope, but its type says nothing about its contents.
   const envelope: { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined = mcpReq.envelope;
   return envelope?.[CLIENT_CAPABILITIES_META_KEY];
 }

@@ -5,7 +5,7 @@ import { visibleText } from './visible-text.ts';
 const MAX_LINES = 40;
 const MAX_LINE_CHARS = 160;
 
-/** What an edit changes, line by line, between the lines that both sides share. `short`: long ones are cut. */
+/** What an edit changes, line by line, between the lines that both sides share. `short`: long ones are truncated. */
 export function diffOf(before: string, after: string, { short }: { short: boolean }): string {
   const maxLines = short ? MAX_LINES : Infinity;
   const marked = short ? cutLine : wholeLine;

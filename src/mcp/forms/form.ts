@@ -6,7 +6,7 @@ import type { AskingSession, FormEnd } from '../../engine/approvals.ts';
 export interface Form {
   readonly message: string;
   readonly requestedSchema: ElicitRequestFormParams['requestedSchema'];
-  /** What an accepted form says; `undefined` when the content does not fit what was asked for. */
+  /** What an accepted form says; `undefined` if the content is not what was asked for. */
   read(content: unknown): Answer | undefined;
   /** What Claude is told when the person declines. */
   readonly declined: string;
@@ -25,7 +25,7 @@ export type Asker = Pick<AskingSession, 'id' | 'options'>;
 export type FormReturn =
   { action: 'accept' | 'decline' | 'cancel'; content?: unknown } | { action: 'failed'; why: string };
 
-/** What that means for the request. */
+/** What it means for the request. */
 export function formEnd(form: Form, returned: FormReturn): FormEnd {
   switch (returned.action) {
     case 'accept': {

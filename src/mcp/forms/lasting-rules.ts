@@ -2,7 +2,7 @@ import type { PermissionAsk } from '../../driver/permission-ask.ts';
 import { suggestedRules, type LastingRule } from '../../engine/answer.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 
-/** What is granted for good is read whole too: rules that take more words than this are not offered. */
+/** Lasting grants must be readable in full too: rules longer than this are not offered. */
 const LONGEST_RULES = 2_000;
 
 /** What a form offers as "always allow". */
@@ -27,7 +27,7 @@ export function describeRules(updates: LastingRule[]): string {
     .join('; ');
 }
 
-/** Without the places that Claude Code suggests them for. */
+/** Without the destinations that Claude Code suggests for them. */
 export function describeRuleNames(updates: LastingRule[]): string {
   return updates.flatMap(({ rules }) => ruleNames(rules)).join(', ');
 }

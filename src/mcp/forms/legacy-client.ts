@@ -8,10 +8,10 @@ import { abilitiesOf, handshakeOf, showsForms } from './client-forms.ts';
 import { formFor } from './form-for.ts';
 import { formEnd, type Form, type FormReturn } from './form.ts';
 
-/** The longest a timer can be set for. The request's own time-out ends the form; the SDK's would end it after 60 s. */
+/** The longest possible timer. The request's own timeout ends the form; the SDK's would end it after 60 s. */
 const NO_TIMEOUT_MS = 2_147_483_647;
 
-/** A client of up to 2025-11-25: its user is asked as soon as a request arises, whether a call is under way or not. */
+/** A client up to 2025-11-25: its user is asked as soon as a request arises, whether a call is in progress or not. */
 export class LegacyClient implements ConnectedClient {
   readonly principal: Principal;
   readonly rules: Rules | undefined;

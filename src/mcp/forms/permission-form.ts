@@ -14,7 +14,7 @@ export const DENY = 'Deny';
 const REFUSED = 'The user refused this.';
 const TOO_LONG = 'It was too long to show in full: do it in smaller steps.';
 
-/** The words of `respond_permission`, for a client whose user is a script. */
+/** Same wording as `respond_permission`, for a client whose user is a script. */
 const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
   ['allow', ALLOW_ONCE],
   ['deny', DENY],

@@ -8,7 +8,7 @@ import { barred, field, LONGEST_PATH, tooLongToAllow, visibleText, whereAsked } 
 export const APPROVE = 'Approve and start the work';
 export const CHANGE = 'Ask for changes';
 
-/** The words of `respond_permission`, for a client whose user is a script. */
+/** Same wording as `respond_permission`, for a client whose user is a script. */
 const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
   ['allow', APPROVE],
   ['deny', CHANGE],

@@ -27,7 +27,7 @@ interface Part {
   read(content: Record<string, unknown>): QuestionAnswer | undefined;
 }
 
-/** One field for each question, and room for an own answer. */
+/** One field per question, and room for a free-text answer. */
 export function questionForm(asker: Asker, { ask }: OpenRequest, { multiSelect }: FormAbilities): Form {
   const asked = questionsOf(ask.input['questions']);
   const parts = asked.map((one, index) => partFor(one, index + 1, multiSelect));
@@ -82,7 +82,7 @@ interface Heading {
   name: string;
 }
 
-/** What a person sees of each label, and the label itself: Claude gets its own words back. */
+/** The displayed form of each label, and the label itself: Claude gets its own words back. */
 function labelsOf({ options }: Question): Map<string, string> {
   return new Map(options.map(({ label }) => [oneLine(label, 200), label]));
 }
@@ -135,7 +135,7 @@ function choicesOf(labels: Map<string, string>): string[] {
   return [...new Set([...labels.keys(), OTHER])];
 }
 
-/** The chosen labels and the own text; nothing that the person said is dropped. */
+/** The chosen labels and the free text; nothing that the person said is dropped. */
 function joined(chosen: unknown[], own: unknown, labels: Map<string, string>): string[] | undefined {
   const choices = choicesOf(labels);
   const fits = chosen.every((choice) => choices.includes(choice as string));

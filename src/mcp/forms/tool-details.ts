@@ -8,7 +8,7 @@ const TELLING_CHARS = 8_000;
 const OTHER_CHARS = 300;
 const MAX_FIELDS = 20;
 
-/** The fields of tools that change a file, which are shown as a diff. */
+/** The fields of file-changing tools, which are shown as a diff. */
 const CHANGES: Record<string, { before?: string; after: string }> = {
   Edit: { before: 'old_string', after: 'new_string' },
   Write: { after: 'content' },
@@ -19,11 +19,14 @@ type Call = Pick<PermissionAsk, 'toolName' | 'input'>;
 
 export interface ToolDetails {
   readonly text: string;
-  /** Of the whole, where the text is only its beginning and end. */
+  /** Full length, if the text is only its beginning and end. */
   readonly cutFrom?: number;
 }
 
-/** All that a tool would be called with: what tells most first, a change of a file as a diff. Cut when it is too long. */
+/**
+ * Everything a tool would be called with: the most informative field first, a file change as a diff. Truncated if too
+ * long.
+ */
 export function toolDetails(call: Call): ToolDetails {
   const whole = describe(call, { short: false });
   if (whole.length <= SHOWN_CHARS) return { text: whole };

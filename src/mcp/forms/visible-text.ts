@@ -9,7 +9,7 @@ const MANY_BLANKS = /[^\S\n]{20,}/gu;
 const MANY_EMPTY_LINES = /\n(?:[^\S\n]*\n){3,}/gu;
 
 /**
- * Text of a model as a person should see it before deciding: invisible characters are spelled out, runs that push the
+ * A model's text as a person should see it before deciding: invisible characters are spelled out, runs that push the
  * rest out of sight are counted, and a long text shows its end too, because that is where a command hides its point.
  */
 export function visibleText(text: string, maxChars = Infinity): string {
@@ -35,7 +35,7 @@ function wholeCharacters(text: string): string {
   return first >= 0xdc00 && first <= 0xdfff ? text.slice(1) : text;
 }
 
-/** Said in the place of the choice to allow, when the text above is not the whole. */
+/** Replaces the choice to allow when the text above is incomplete. */
 export function tooLongToAllow(chars: number): string {
   return `Too long to show in full: ${chars} characters; a form shows at most ${SHOWN_CHARS}. It cannot be allowed here.`;
 }
@@ -45,7 +45,7 @@ export function whereAsked({ id, options: { cwd = '' } }: Asker): string {
   return field('Directory', `${oneLine(cwd, LONGEST_PATH)} (session ${id.slice(0, 8)})`);
 }
 
-/** A named value. One of several lines is barred, so that no line of it can pass for one of the form's own. */
+/** A named value. Multi-line values are prefixed with bars, so that none of their lines can pass for the form's own. */
 export function field(name: string, value: string): string {
   return value.includes('\n') ? `${name}:\n${barred(value)}` : `${name}: ${value}`;
 }

@@ -13,7 +13,7 @@ interface PromptDefinition {
   text(given: Given, steps: Steps): string;
 }
 
-/** How things are called in a toolset. */
+/** What things are called in a toolset. */
 interface Steps {
   start(more: string): string;
   readonly answer: string;
@@ -116,7 +116,7 @@ export function listPrompts(): ListPromptsResult {
   };
 }
 
-/** The prompt in the words of this toolset. */
+/** The prompt in this toolset's terms. */
 export function getPrompt(name: string, given: Given, toolset: Toolset): GetPromptResult {
   const prompt = PROMPTS.find((one) => one.name === name);
   const names = PROMPTS.map((one) => one.name).join(', ');

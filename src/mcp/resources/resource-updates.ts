@@ -3,7 +3,7 @@ import type { Clock } from '../../engine/clock.ts';
 import type { Session } from '../../engine/session.ts';
 import { SESSIONS_URI, sessionUri } from './uris.ts';
 
-/** A session at work changes many times a second, and whoever is told reads it again. */
+/** A working session changes many times a second, and every notified client reads it again. */
 const GATHER_MS = 500;
 
 export interface UpdateListener {
@@ -18,7 +18,7 @@ export interface WatchedEngine {
   onNotice(listener: (notice: EngineNotice) => void): () => void;
 }
 
-/** Tells which resources have changed, each at most twice a second. Returns how to stop that. */
+/** Reports which resources have changed, each at most twice a second. Returns an unsubscribe function. */
 export function watchResources(engine: WatchedEngine, listener: UpdateListener): () => void {
   const changed = new Set<string>();
   let isListChanged = false;

@@ -54,7 +54,7 @@ export function listResourceTemplates(): ListResourceTemplatesResult {
   };
 }
 
-/** Undefined for an address that names nothing. Throws as the engine does for a session that is not there. */
+/** Undefined for an unknown address. Throws like the engine if the session does not exist. */
 export async function readResource(engine: EngineClient, uri: string): Promise<ReadResourceResult | undefined> {
   const address = parseUri(uri);
   switch (address?.kind) {

@@ -7,7 +7,7 @@ import { requestSummary } from '../views/action-view.ts';
 /** Enough of a tool's output to see what it was. */
 const OUTPUT_CHARS = 2_000;
 
-/** A conversation to read: what was said in full, what was done in short. */
+/** A readable conversation: what was said in full, what was done in short. */
 export function transcriptText(session: Session): string {
   const { events, resetTo } = session.log.from(1);
   const parts = events.flatMap(({ body }) => bodyText(body));
@@ -27,7 +27,7 @@ function bodyText(body: EventBody): string[] {
     case 'error':
       return [`**Error:** ${body.message}`];
     default:
-      // The result repeats the last words; the rest says nothing about the conversation.
+      // The result repeats the last message; the rest says nothing about the conversation.
       return [];
   }
 }

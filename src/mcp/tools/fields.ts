@@ -19,7 +19,7 @@ export const answers = listedAs(z.union([z.record(z.string(), questionAnswer), z
   description: '{"<question>": "<label or text>"}, or a list in order',
 });
 
-/** An option not given is an option not passed. */
+/** An omitted option is not passed on. */
 export function defined<T extends object>(object: T): T {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
 }

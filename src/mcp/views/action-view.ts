@@ -8,7 +8,7 @@ import type { RequestRecord } from '../../schema/events.ts';
 import type { Action, PendingInput } from '../../schema/results.ts';
 import { describeRuleNames } from '../forms/lasting-rules.ts';
 
-/** How a request is shown: at what time, and whether to its last character. */
+/** How a request is shown: at what time, and whether in full. */
 export interface RequestViewOptions {
   now: number;
   whole: boolean;
@@ -39,7 +39,7 @@ export function actionView(request: RequestRecord, options: RequestViewOptions):
   };
 }
 
-/** The same as the explicit tools tell it. The plan is shown wherever Claude Code put it: somebody has to judge it. */
+/** The same for the explicit tools. The plan is shown wherever Claude Code put it, since someone has to judge it. */
 export function pendingInputView(request: OpenRequest, options: RequestViewOptions): PendingInput {
   const { input, plan, fullChars } = shownRequest(request, options.whole);
   return {
@@ -70,12 +70,12 @@ function decisionAids({ ask, cwd, said, edit, expiresAt }: RequestRecord, now: n
   };
 }
 
-/** Claude Code often repeats the command or its description there. */
+/** Claude Code often repeats the command or its description here. */
 function ownDescription({ ask: { description, input } }: RequestRecord): Pick<Action, 'description'> {
   return description === undefined || textsIn(input).includes(description) ? {} : { description };
 }
 
-/** Whether a person has a form about it on the screen: the caller may leave it to them. */
+/** Whether a person has a form for it open: the caller may leave it to them. */
 export function askedPerson(session: Session, request: OpenRequest): { askedPerson?: true } {
   return session.isAskingPerson(request) ? { askedPerson: true } : {};
 }

@@ -1,6 +1,6 @@
 import type { Session } from '../../engine/session.ts';
 
-/** Silence of this length while Claude works is worth a word. */
+/** Silence of this length while Claude works is worth mentioning. */
 export const QUIET_AFTER_MS = 30_000;
 
 export function activityLine(session: Session): string {

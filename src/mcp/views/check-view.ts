@@ -37,7 +37,7 @@ export interface CheckViewOptions {
 const OVERHEAD_BYTES = 1_200;
 const MIN_EVENT_TEXT = 200;
 
-/** What `claude_code_check` answers. Everything that is cut is named in `truncatedFields`. */
+/** What `claude_code_check` returns. Everything truncated is listed in `truncatedFields`. */
 export function checkView(session: Session, options: CheckViewOptions): CheckAnswer {
   const truncated = new Set<string>();
   const view: Omit<CheckAnswer, 'nextCursor'> = {
@@ -78,7 +78,7 @@ function statusFields(session: Session): Omit<CheckAnswer, 'sessionId' | 'nextCu
   };
 }
 
-/** Not bounded by `maxBytes`: what somebody is asked to approve has its own, larger measure. */
+/** Not limited by `maxBytes`: what someone is asked to approve has its own, larger limit. */
 function actionFields(
   session: Session,
   { mode }: CheckViewOptions,
@@ -97,7 +97,7 @@ function actionFields(
 function resultFields(session: Session, options: CheckViewOptions, truncated: Set<string>): Partial<Fields<'result'>> {
   const share = options.includeEvents ? options.maxBytes / 2 : options.maxBytes;
   const structured = options.includeStructuredOutput ? session.result?.structuredOutput : undefined;
-  // It is useful only in full. The answer also has it as text, which can be read in parts.
+  // Only useful in full. The answer also has it as text, which can be read in parts.
   const size = byteLength(structured);
   const fits = size <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
   const besides = (fits ? size : 0) + byteLength(session.work);
@@ -133,7 +133,7 @@ function eventFields(
   truncated: Set<string>,
 ): Fields<'nextCursor'> & Partial<Fields<'events' | 'cursorResetTo'>> {
   const { log } = session;
-  // A caller that wants no events still learns where the next ones begin.
+  // A caller that wants no events still learns where the next ones start.
   if (!options.includeEvents) return { nextCursor: log.nextId };
   const { events, resetTo } = log.from(Math.min(options.cursor ?? 0, log.nextId));
   const room = options.maxBytes - OVERHEAD_BYTES - byteLength(view);
@@ -215,7 +215,7 @@ function isWanted(event: SessionEvent, options: CheckViewOptions): boolean {
   const { type } = event;
   if (type === 'progress') return options.includeProgressEvents;
   if (type === 'result') return options.includeTerminalEvents;
-  // An error that did not end the turn, such as a refused login that is retried, is always shown.
+  // An error that did not end the turn, such as a rejected login that is retried, is always shown.
   if (type === 'error') return options.includeTerminalEvents || event.body.kind !== 'error';
   return true;
 }

@@ -3,7 +3,7 @@ import { oneLine } from '../../engine/tool-summary.ts';
 
 const RULES_CHARS = 300;
 
-/** One line on what a session really runs under, for a caller that left things to defaults. */
+/** One line on what a session actually runs under, for a caller that relied on defaults. */
 export function effectiveLine({ options, permissionMode }: Session): string {
   const { cwd, allowedTools = [], disallowedTools = [] } = options;
   return [

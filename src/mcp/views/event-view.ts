@@ -19,7 +19,7 @@ const NOTICE_CHARS = 160;
 /** They say nothing that will not be said again. */
 const HEARTBEATS: ReadonlySet<string> = new Set(['tool_progress', 'status', 'init']);
 
-/** What a model needs to follow along; `undefined` for what it does not need at all. */
+/** What a model needs to follow along; `undefined` if it needs nothing. */
 export function minimalEvent(event: SessionEvent, toolNames: ToolNames): EventView | undefined {
   const data = minimalData(event, toolNames);
   return data === undefined ? undefined : withEnvelope(event, data);
@@ -29,7 +29,7 @@ export function withEnvelope({ id, type, at }: Pick<SessionEvent, 'id' | 'type' 
   return { id, type, data, timestamp: new Date(at).toISOString() };
 }
 
-/** A request in a line: whole it is among the actions. */
+/** A request in one line: it is shown in full among the actions. */
 export function shortRequest(request: RequestRecord): object {
   const { id, kind, ask } = request;
   const { toolName, toolUseId: toolUseID } = ask;
@@ -75,7 +75,7 @@ function minimalData({ body }: SessionEvent, toolNames: ToolNames): unknown {
   }
 }
 
-/** How a request was settled, as callers have always been shown it. */
+/** How a request was settled, in the established format. */
 export function permissionOutcome(body: Extract<EventBody, { kind: 'permission_result' }>) {
   const { kind: _kind, toolUseId: toolUseID, requestId, toolName, input, ...outcome } = body;
   return { requestId, toolName, toolUseID, ...outcome, ...(input && { inputChanged: true as const, input }) };
@@ -111,7 +111,7 @@ function shortCall({ toolName, toolUseId, input }: ToolCallBlock): object {
   return { name: toolName, toolUseID: toolUseId, summary: summarizeTool(toolName, input, 120) };
 }
 
-/** The head tells what it is, the tail how it ended. */
+/** The head shows what it is, the tail how it ended. */
 function shortResult({ toolUseId, output, isError, exitCode }: ToolResultBlock, toolNames: ToolNames): object {
   const toolName = toolNames.of(toolUseId);
   const head = oneLine(output, RESULT_HEAD);
@@ -119,7 +119,7 @@ function shortResult({ toolUseId, output, isError, exitCode }: ToolResultBlock, 
   return present({ toolName, toolUseID: toolUseId, head, tail, chars: output.length, isError, exitCode });
 }
 
-/** Without what is undefined. A poll makes hundreds of these: spreading is several times slower. */
+/** Omits undefined fields. A poll makes hundreds of these: spreading is several times slower. */
 function present(fields: Record<string, unknown>): object {
   const shown: Record<string, unknown> = {};
   for (const name in fields) if (fields[name] !== undefined) shown[name] = fields[name];

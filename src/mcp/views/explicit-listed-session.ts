@@ -3,8 +3,8 @@ import type { ListedSessionShown } from '../../schema/results.ts';
 import { explicitStatus } from './status.ts';
 
 /**
- * A session of the machine; active is one that has a process of this server. `sensitive` shows where it was and what it
- * was about; the text is always there, because callers rely on it.
+ * A session on the machine; active means that this server has a process for it. `sensitive` shows where it was and what
+ * it was about; the text is always present, because callers rely on it.
  */
 export function listedSessionView(session: ListedSession, sensitive: boolean): ListedSessionShown {
   const { sessionId, projectDirectory, displayText, lastActiveAt, live } = session;

@@ -43,7 +43,7 @@ function outcome({ atRest, result, state, cancellation }: Session): Pick<StatusA
   return result.isError ? { error: result.text } : { result: result.text };
 }
 
-/** The newest, and whatever still runs or waits. */
+/** The newest, and anything still running or waiting. */
 function toolUseEvents(uses: readonly ToolUse[]): ToolUseEvent[] {
   return uses
     .filter(({ status }, index) => !isOver(status) || index >= uses.length - MOST_TOOL_USES)

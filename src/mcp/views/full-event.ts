@@ -8,17 +8,17 @@ import { actionView } from './action-view.ts';
 import { permissionOutcome, shortRequest, withEnvelope } from './event-view.ts';
 import { blocksOf, type ToolNames } from './tool-names.ts';
 
-/** A shorter text may be in two places by chance. */
+/** A shorter text may appear in two places by chance. */
 const SHORTEST_DOUBLE = 40;
 
 export interface FullEventContext {
   session: Session;
   toolNames: ToolNames;
-  /** What the answer shows of the session anyway. */
+  /** What the answer shows about the session anyway. */
   shows: { actions: boolean; result: boolean; usage: boolean; modelUsage: boolean };
 }
 
-/** Everything that was kept, but nothing that the same answer says elsewhere. */
+/** Everything that was kept, except what the same answer says elsewhere. */
 export function fullEvent(event: SessionEvent, context: FullEventContext): EventView {
   const { body, original } = event;
   return { ...withEnvelope(event, fullData(body, original, context)), ...toolOf(body, context.toolNames) };
@@ -45,7 +45,7 @@ function requestData(request: RequestRecord, { session, shows }: FullEventContex
   return isShown ? shortRequest(request) : actionView(request, { now: session.now, whole: true });
 }
 
-/** The result of a tool comes as text and once more in fields: what the text has is left out of those. */
+/** A tool result comes as text and again in fields: what the text contains is omitted from the fields. */
 function withoutRepeatedOutput(whole: Record<string, unknown>, body: EventBody): unknown {
   const { tool_use_result: fields, ...message } = whole;
   if (fields === undefined) return whole;

@@ -3,10 +3,10 @@ import { assistantText } from '../../engine/speech.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
 
 const LONGEST_LINE = 2_000;
-/** A client that shows only so much of an answer must not lose the rest of it to old output. */
+/** A client that truncates an answer must not lose the rest of it to old output. */
 const MAX_CHARS = 24_000;
 
-/** The last lines of what Claude said and is saying, oldest first, from the event `since` on. */
+/** The last lines of what Claude said and is saying, oldest first, starting at the event `since`. */
 export function recentOutput(
   session: Pick<Session, 'log' | 'unfinishedText'>,
   maxLines: number,

@@ -10,12 +10,12 @@ export interface ResultViewOptions {
   includeModelUsage: boolean;
   includeStructuredOutput: boolean;
   includeWork: 'short' | 'full';
-  /** Where to read on in a long answer, and how much of it. */
+  /** Where to continue in a long answer, and how much of it. */
   offset: number;
   maxChars: number;
 }
 
-/** The answer of the last call, or `undefined` while there is none. */
+/** The answer of the last call, or `undefined` if there is none yet. */
 export function resultView(
   session: Session,
   options: ResultViewOptions,
@@ -53,7 +53,7 @@ export function resultView(
   };
 }
 
-/** What Claude Code counts as denied, and what else was; inputs can be large and come only in the full form. */
+/** What Claude Code counts as denied, and what else was; inputs can be large and appear only in the full form. */
 function denialsOf(reported: readonly unknown[], activity: Activity, full: boolean): PermissionDenial[] {
   const shown = reported.map((denial): PermissionDenial => {
     const { tool_name: name, tool_use_id: id } = denial as { tool_name?: unknown; tool_use_id?: unknown };
@@ -74,7 +74,7 @@ function whoDenied(use: ToolUse | undefined): Pick<PermissionDenial, 'what' | 'b
 /** A control character as JSON. */
 const MOST_BYTES_OF_CHAR = '\\u0000'.length;
 
-/** How many characters of a text fit into so many bytes as JSON. */
+/** How many characters of a text fit into this many bytes as JSON. */
 export function charsWithin(text: string, bytes: number): number {
   if (bytes === Infinity) return Infinity;
   if (text.length * MOST_BYTES_OF_CHAR + 2 <= bytes) return text.length;

@@ -6,7 +6,9 @@ import type { DiskSessionShown, SessionShown } from '../../schema/results.ts';
 import type { SessionOptionName, SessionOptions } from '../../schema/session-options.ts';
 import { compactStatus } from './status.ts';
 
-/** A session with the options that hold no secret; `sensitive` shows those that tell about the machine too. */
+/**
+ * A session with the options that contain no secrets; `sensitive` also shows those that reveal details of the machine.
+ */
 export function sessionView(session: Session, sensitive: boolean): SessionShown {
   return {
     sessionId: session.id,
@@ -40,7 +42,7 @@ export function diskSessionView(disk: DiskSession, known: readonly Session[], se
   };
 }
 
-/** `workspace` is where it works, not what was asked for. */
+/** `workspace` is where it works, not what was requested. */
 function shownOptions(
   { options: { workspace: _asked, ...options } }: Session,
   sensitive: boolean,

@@ -7,7 +7,7 @@ import { charsWithin } from './result-view.ts';
 import { byteLength } from './shorten.ts';
 import { blocksOf } from './tool-names.ts';
 
-/** What the fields around input and output take. */
+/** Size of the fields around input and output. */
 const OVERHEAD_BYTES = 400;
 
 interface Recorded {
@@ -16,7 +16,7 @@ interface Recorded {
   result: ToolResultBlock | undefined;
 }
 
-/** One tool call: what ran, what it said and how it ended. A long output is read on from `offset`. */
+/** One tool call: what ran, its output and how it ended. A long output is paged by `offset`. */
 export function toolCallView(
   session: Session,
   toolUseID: string,
@@ -53,7 +53,7 @@ export function toolCallView(
   };
 }
 
-/** What was changed with the answer is what ran. */
+/** What ran is the input as changed by the answer. */
 function recordedCall({ log }: Session, toolUseID: string): Recorded | undefined {
   let result: ToolResultBlock | undefined;
   let changed: Record<string, unknown> | undefined;

@@ -3,7 +3,7 @@ interface ToolNote {
   description: string;
 }
 
-/** What the built-in tools are for. Names come from Claude Code; a tool without a note is listed all the same. */
+/** What the built-in tools are for. Names come from Claude Code; a tool without a note is still listed. */
 const NOTES: Record<string, ToolNote> = {
   Agent: { category: 'agents', description: 'starts a sub-agent' },
   AskUserQuestion: { category: 'interaction', description: 'asks a question with choices' },

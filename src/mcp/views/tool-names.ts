@@ -2,14 +2,14 @@ import type { EventLog } from '../../engine/event-log.ts';
 import type { EventBody, MessageBlock, SessionEvent, ToolCallBlock } from '../../schema/events.ts';
 
 /**
- * Results do not say which tool they are of. Calls come before their results, mostly right before: the reader of some
- * events adds those it comes by, and what was called earlier is searched for backwards, no further than necessary.
+ * Results do not say which tool they belong to. Calls come before their results, mostly right before: the reader of
+ * some events adds those it passes, and earlier calls are searched for backwards, no further than necessary.
  */
 export class ToolNames {
   readonly #names = new Map<string, string>();
   readonly #earlier: Iterator<SessionEvent>;
 
-  /** `first`: the event that the reader begins with. */
+  /** `first`: the event that the reader starts with. */
   constructor(log: EventLog, first: number) {
     this.#earlier = log.newestFirst(first);
   }

@@ -4,14 +4,14 @@ import type { CheckAnswer, WorktreeShown } from '../../schema/results.ts';
 import type { ApplyOutcome } from '../../workspace/apply.ts';
 import type { DiscardOutcome } from '../../workspace/discard.ts';
 
-/** What the answer of a start tells of the worktree that was made. */
+/** What the response to a start says about the new worktree. */
 export function startedWorkspace({ worktree }: Session): Pick<CheckAnswer, 'workspace'> {
   if (!worktree?.worktree) return {};
   const { path, branch, base } = worktree.worktree;
   return { workspace: { path, branch, base } };
 }
 
-/** A worktree and how far its work is taken; `sensitive` shows where it lies. */
+/** A worktree and how far its work has been applied; `sensitive` shows where it is. */
 export function worktreeView(listed: ListedWorktree, sensitive: boolean): WorktreeShown {
   const { path, repository, branch, base, state, dirty, unmergedCommits } = listed;
   return {

@@ -8,7 +8,7 @@ import { BUG, FIX } from '../broken-shop.ts';
 import { TEST_COMMAND } from '../demo-script.ts';
 
 const USAGE = { input_tokens: 2_400, output_tokens: 180, cache_read_input_tokens: 14_000 };
-/** How often a working session does the same round again: about ten minutes at the usual pace. */
+/** How often a working session repeats its round: about ten minutes at the usual pace. */
 const ROUNDS = 60;
 
 type Start = Pick<StartBody, 'prompt' | 'title' | 'permissionMode' | 'workspace' | 'allowedTools'>;

@@ -1,4 +1,4 @@
-/** `demo --dashboard`: a hub of its own with the scripted model, sessions at work, and the link to click. */
+/** `demo --dashboard`: a separate hub with the scripted model, working sessions, and the link to click. */
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -121,7 +121,7 @@ class DemoHub {
     await response.body?.cancel();
   }
 
-  /** Until somebody ends the demo, or the hub ends by itself. */
+  /** Until the demo is ended, or the hub exits by itself. */
   async ended(signal: AbortSignal): Promise<void> {
     const child = this.#process;
     if (child?.exitCode !== null || signal.aborted) return;

@@ -67,7 +67,7 @@ export const claudeCodeCheck = defineTool({
       case 'wait':
         return waitView(session, args, context);
       case 'respond_permission':
-        // Called again with the answers to its forms, it has given its own answer before.
+        // Repeated with the answers to its forms, it has already given its own answer.
         if (!context.forms?.session) await context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
         return {
           ...checkView(

@@ -99,7 +99,7 @@ async function list(args: Input, { engine }: ToolContext): Promise<SessionsAnswe
     const others = worktrees.filter(({ sessionId }) => !listed.some(({ id }) => id === sessionId));
     return {
       sessions: listed.map((session) => viewWith(session, worktrees, sensitive)),
-      // Their sessions are forgotten; their work is not.
+      // Their sessions are gone; their work is not.
       ...(others.length > 0 && {
         worktrees: others.map((one) => ({ sessionId: one.sessionId, ...worktreeView(one, sensitive) })),
       }),
@@ -132,10 +132,10 @@ async function rewind(args: Input, context: ToolContext): Promise<SessionsAnswer
   return { sessions: [await view(args, context)], message };
 }
 
-/** Kept for a call that is made again, with the answer of a form, to hear of it. */
+/** Kept so that a call repeated with a form's answer can learn about it. */
 const underWay = new WeakMap<Session, Promise<unknown>>();
 
-/** An action that a person may have to allow first; the call waits for them as long as a wait does. */
+/** An action that may need a person's approval first; the call waits for them as long as a wait does. */
 async function decided<T>(
   args: Input,
   context: ToolContext,
@@ -156,12 +156,12 @@ async function decided<T>(
   return { sessions: await known(args, context), message };
 }
 
-/** A request of the server's own: a session at rest has no other. */
+/** One of the server's own requests: a session at rest has no other. */
 function ownRequest(session: Session): OpenRequest | undefined {
   return session.requests.find(({ own }) => own !== undefined);
 }
 
-/** Resolves when the rewind has ended, or somebody has to be asked first. */
+/** Resolves when the rewind has finished, or someone has to be asked first. */
 function settledOrAsked(rewinding: Promise<unknown>, session: Session): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -181,7 +181,7 @@ function idOf({ sessionId, action }: Input): string {
   return sessionId;
 }
 
-/** None where only the worktree is left of it. */
+/** Undefined if only its worktree is left. */
 async function known(args: Input, context: ToolContext): Promise<SessionShown[]> {
   const isKnown = args.action === 'get' || context.engine.sessions.some(({ id }) => id === idOf(args));
   return isKnown ? [await view(args, context)] : [];

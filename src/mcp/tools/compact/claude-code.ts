@@ -7,7 +7,7 @@ import { defined, prompt, waitMs } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced } from './shared.ts';
 import { startedView } from './started-view.ts';
 
-/** A long list of MCP tools would cost every caller; `includeTools` of a check shows it whole. */
+/** A long list of MCP tools would cost every caller; `includeTools` of a check shows it in full. */
 const MOST_TOOLS_NAMED = 60;
 
 const describedOptions = {

@@ -11,7 +11,7 @@ import type { Arguments } from '../../arguments.ts';
 import { nestFlat } from '../../arguments.ts';
 import { defined } from '../fields.ts';
 
-/** Listed by name and kind only; what an agent or a server looks like, Claude knows from Claude Code itself. */
+/** Listed by name and kind only; Claude knows what an agent or a server looks like from Claude Code itself. */
 const OBJECT = { type: 'object' };
 const NAMES = { type: 'array', items: { type: 'string' } };
 
@@ -53,7 +53,7 @@ const rareOptions = Object.fromEntries(
   Object.entries(advancedOptions).map(([name, schema]) => [name, unlisted(schema)]),
 ) as unknown as typeof advancedOptions;
 
-/** All of the rarer options; those that are hardly ever used are in the reference only. */
+/** All of the less common options; rarely used ones are in the reference only. */
 export const advanced = z
   .strictObject({ ...rareOptions, ...listedOptions })
   .partial()
@@ -73,7 +73,7 @@ export function nestAdvanced(args: Arguments): Arguments {
 const OBJECTS = { type: 'array', items: OBJECT };
 const { actions, availableTools, events, result, toolCall } = checkAnswer.shape;
 
-/** What a start, a reply or a check may carry: the fields of an answer, or an error. Listed without their insides. */
+/** What a start, a reply or a check may return: the fields of an answer, or an error. Listed without their contents. */
 export const checkOutput = z
   .object({
     ...checkAnswer.shape,

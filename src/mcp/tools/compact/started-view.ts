@@ -8,7 +8,7 @@ import { waitForSession } from '../../wait.ts';
 import { takeWarnings } from '../warnings.ts';
 import { viewOptions } from './view-options.ts';
 
-/** What start and reply answer: at once, or after a wait with what a check would say. */
+/** What start and reply return: immediately, or after a wait with what a check would return. */
 export async function startedView(
   session: Session,
   waitMs: number | undefined,

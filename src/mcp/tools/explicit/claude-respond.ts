@@ -25,7 +25,7 @@ export const claudeRespond = defineTool({
   async run({ sessionId: id, inputId, reason, waitMs: wait, ...answer }, context) {
     if (answer.decision === 'deny' && (answer.updatedInput ?? answer.answers) !== undefined)
       throw new DomainError('INVALID_ARGUMENT', 'updatedInput and answers are only valid with decision "allow".');
-    // Called again with the answers to its forms, it has given its own answer before.
+    // Repeated with the answers to its forms, it has already given its own answer.
     const session =
       context.forms?.session ?? (await context.engine.respond(id, inputId, { ...answer, message: reason }));
     return (await movedView(session, wait, context)) ?? { sessionId: session.id, status: explicitStatus(session) };

@@ -17,7 +17,7 @@ export const briefOutput = z.object({ sessionId: z.string(), status: explicitSta
 const OBJECTS = { type: 'array', items: { type: 'object' } };
 const { pendingInputs, toolUseEvents, work } = statusAnswer.shape;
 
-/** The answer of a tool that sets a session in motion: as long as it does not wait, only the first two fields. */
+/** The response of a tool that sets a session in motion: without a wait, only the first two fields. */
 export const statusOutput = z
   .object({
     ...statusAnswer.shape,
@@ -28,7 +28,7 @@ export const statusOutput = z
   .partial()
   .extend({ sessionId: z.string(), ...errorFields });
 
-/** At once, or after a wait as `claude_get_status` answers. */
+/** Immediately, or after a wait like `claude_get_status`. */
 export async function movedView(
   session: Session,
   waitMs: number | undefined,
