@@ -8,32 +8,33 @@ const TALKATIVE = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
 const auxiliaryPurposes = (model: ScriptedModel): string[] =>
   model.requests.filter(({ auxiliary }) => auxiliary).map(({ purpose }) => purpose);
 
-test('a title is made without using up the script, and is charged', async () => {
-  const { model, run } = await openBench();
+test('a title and what auto mode asks about a command use up no script, and are charged', async () => {
+  const { model, converse } = await openBench();
+  const { say } = converse({ permissionMode: 'auto', env: TALKATIVE });
   const script = model.on('fix the parser').reply('Fixed.');
 
-  const { result } = await run('fix the parser', { env: TALKATIVE });
+  const fixed = await say('fix the parser');
 
-  expect(result).toMatchObject({ result: 'Fixed.' });
+  expect(fixed.result).toMatchObject({ result: 'Fixed.' });
   expect(auxiliaryPurposes(model)).toEqual(['title']);
-  expect(model.chargedUsd()).toBeCloseTo(result.total_cost_usd, 10);
-  expect(model.chargedUsd(script)).toBeCloseTo(result.total_cost_usd / 2, 10);
-  model.assertAllExpected();
-});
+  expect(model.chargedUsd()).toBeCloseTo(fixed.result.total_cost_usd, 10);
+  expect(model.chargedUsd(script)).toBeCloseTo(fixed.result.total_cost_usd / 2, 10);
 
-test.each([
-  ['is allowed', undefined, 0],
-  ['is denied by a script', '<block>yes</block><reason>scripted</reason>', 1],
-])('what auto mode asks about a command %s', async (_, verdict, denials) => {
-  const { model, run } = await openBench();
-  const script = model.on('push').reply(tool('Bash', { command: 'git push --force origin main' }), 'Done.');
-  if (verdict !== undefined) model.onAuxiliary('permission-check').always(verdict);
-
-  const { result } = await run('push', { permissionMode: 'auto', env: TALKATIVE });
+  const push = tool('Bash', { command: 'git push --force origin main' });
+  const allowed = model.on('push').reply(push, 'Done.');
+  const pushed = await say('push');
 
   expect(auxiliaryPurposes(model)).toContain('permission-check');
-  expect(result.permission_denials).toHaveLength(denials);
-  expect(script.remaining).toBe(0);
+  expect(pushed.result.permission_denials).toEqual([]);
+  expect(allowed.remaining).toBe(0);
+
+  model.onAuxiliary('permission-check').always('<block>yes</block><reason>scripted</reason>');
+  const denied = model.on('once more').reply(push, 'Done.');
+  const refused = await say('once more');
+
+  expect(refused.result.permission_denials).toHaveLength(1);
+  expect(denied.remaining).toBe(0);
+  model.assertAllExpected();
 });
 
 test('suggestions, token counts and a compaction leave the scripts alone', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
-import { openBench } from './cli-session.ts';
+import { shareConversation } from './cli-session.ts';
 
 const TOKENS_OF_EVERY_KIND = {
   input_tokens: 1_234,
@@ -9,32 +9,40 @@ const TOKENS_OF_EVERY_KIND = {
   cache_creation_input_tokens: 2_345,
 };
 
+// The cost of a session is the sum of its turns, on both sides.
 describe('what is charged equals the cost that the CLI reports', () => {
+  const conversation = shareConversation();
+
   test.each([
     ['the default model', undefined],
     ['opus', 'opus'],
     ['sonnet', 'sonnet'],
     ['haiku', 'haiku'],
-  ])('for %s', async (_, modelName) => {
-    const { model, run } = await openBench();
-    model
-      .on('charge me')
+  ])('for %s', async (what, modelName) => {
+    const { model, session, say } = conversation();
+    const before = model.chargedUsd();
+    await session.setModel(modelName);
+    const script = model
+      .on(`charge ${what}`)
       .reply(
         tool('Bash', { command: 'true' }),
         text('Charged.').usage(TOKENS_OF_EVERY_KIND).model('claude-named-otherwise'),
       );
 
-    const { result } = await run('charge me', modelName === undefined ? {} : { model: modelName });
+    const { result } = await say(`charge ${what}`);
 
-    expect(result.total_cost_usd).toBeGreaterThan(0);
+    expect(model.requestsFor(script)[0]?.model).toContain(modelName ?? 'claude-');
+    expect(model.chargedUsd()).toBeGreaterThan(before);
     expect(model.chargedUsd()).toBeCloseTo(result.total_cost_usd, 10);
   });
 
   test('for a long prompt to haiku, which costs more', async () => {
-    const { model, run } = await openBench();
-    model.on('charge me').reply(text('Charged.').usage({ ...TOKENS_OF_EVERY_KIND, cache_read_input_tokens: 100_000 }));
+    const { model, session, say } = conversation();
+    await session.setModel('haiku');
+    const long = { ...TOKENS_OF_EVERY_KIND, cache_read_input_tokens: 100_000 };
+    model.on('charge much').reply(text('Charged.').usage(long));
 
-    const { result } = await run('charge me', { model: 'haiku' });
+    const { result } = await say('charge much');
 
     expect(model.chargedUsd()).toBeCloseTo(result.total_cost_usd, 10);
   });

@@ -11,7 +11,7 @@ import {
   type SDKResultMessage,
   type SDKUserMessage,
 } from '@anthropic-ai/claude-agent-sdk';
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import {
   startScriptedModel,
   type ScriptedModel,
@@ -25,6 +25,15 @@ export interface Bench {
   start(prompt: string | Prompts, options?: Options): Query;
   /** Runs to the end. The SDK throws after a result that is an error: the result counts. */
   run(prompt: string | Prompts, options?: Options): Promise<Transcript>;
+  /** One process of the CLI for several turns. */
+  converse(options?: Options): Conversation;
+  close(): Promise<void>;
+}
+
+export interface Conversation {
+  readonly session: Query;
+  /** Runs one turn to its result. */
+  say(prompt: string): Promise<Transcript>;
 }
 
 export interface Transcript {
@@ -33,16 +42,29 @@ export interface Transcript {
 }
 
 export async function openBench(modelOptions: ScriptedModelOptions = {}): Promise<Bench> {
+  const bench = await makeBench(modelOptions);
+  onTestFinished(() => bench.close());
+  return bench;
+}
+
+/** A conversation for all tests of the block: a turn costs a tenth of a start. Each test has prompts of its own. */
+export function shareConversation(options?: Options): () => Bench & Conversation {
+  let shared: (Bench & Conversation) | undefined;
+  beforeAll(async () => {
+    const bench = await makeBench({});
+    shared = { ...bench, ...bench.converse(options) };
+  });
+  afterAll(() => shared?.close());
+  return () => {
+    if (!shared) throw new Error('The conversation begins before the first test');
+    return shared;
+  };
+}
+
+async function makeBench(modelOptions: ScriptedModelOptions): Promise<Bench> {
   const home = await mkdtemp(join(tmpdir(), 'scripted-model-'));
   const model = await startScriptedModel(modelOptions);
   const sessions: Query[] = [];
-  onTestFinished(async () => {
-    for (const session of sessions) session.close();
-    await model.close();
-    // The CLI may still write while it ends.
-    await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-  });
-
   const start: Bench['start'] = (prompt, options = {}) => {
     const session = query({
       prompt,
@@ -65,7 +87,39 @@ export async function openBench(modelOptions: ScriptedModelOptions = {}): Promis
     return session;
   };
 
-  return { model, home, start, run: (prompt, options) => collect(start(prompt, options)) };
+  return {
+    model,
+    home,
+    start,
+    run: (prompt, options) => collect(start(prompt, options)),
+    converse(options) {
+      const prompts = new Prompts();
+      const session = start(prompts, options);
+      const say = (prompt: string): Promise<Transcript> => {
+        prompts.say(prompt);
+        return turnOf(session);
+      };
+      return { session, say };
+    },
+    async close() {
+      for (const session of sessions) session.close();
+      await model.close();
+      // The CLI may still write while it ends.
+      await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    },
+  };
+}
+
+/** Reads up to the next result. */
+export async function turnOf(session: Query, onMessage?: (message: SDKMessage) => void): Promise<Transcript> {
+  const messages: SDKMessage[] = [];
+  for (;;) {
+    const { value, done } = await session.next();
+    if (done === true) throw new Error('the session ended without a result');
+    messages.push(value);
+    onMessage?.(value);
+    if (value.type === 'result') return { messages, result: value };
+  }
 }
 
 export async function collect(session: Query, onMessage?: (message: SDKMessage) => void): Promise<Transcript> {

@@ -1,37 +1,43 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { cut, httpError } from '../../src/scripted-model/reply.ts';
-import { openBench } from './cli-session.ts';
+import { shareConversation } from './cli-session.ts';
+
+const conversation = shareConversation();
 
 const isRetry = (message: SDKMessage): message is Extract<SDKMessage, { subtype: 'api_retry' }> =>
   message.type === 'system' && message.subtype === 'api_retry';
 
-test('faults that pass are retried until the answer comes, and a stream that is cut is asked for again', async () => {
-  const { model, run } = await openBench();
-  const script = model
-    .on('try')
-    .reply(
-      httpError(429, { retryAfter: 0 }),
-      httpError(529),
-      httpError(500).times(2).then(cut('This is lost.')),
-      'Through.',
-    );
+// A turn each: the CLI waits twice as long after every fault of the same turn.
+test.each([
+  ['429', [httpError(429, { retryAfter: 0 })], [429]],
+  ['529', [httpError(529)], [529]],
+  ['500, twice', [httpError(500).times(2)], [500, 500]],
+] as const)('HTTP %s is retried until the answer comes', async (what, faults, statuses) => {
+  const { model, say } = conversation();
+  const script = model.on(`despite ${what}`).reply(...faults, 'Through.');
 
-  const { messages, result } = await run('try');
+  const { messages, result } = await say(`despite ${what}`);
 
   expect(result).toMatchObject({ subtype: 'success', is_error: false, result: 'Through.' });
-  const retried = messages.filter(isRetry).map(({ error_status: status }) => status);
-  expect(retried.slice(0, 4)).toEqual([429, 529, 500, 500]);
-  expect(model.requestsFor(script)).toHaveLength(6);
-  expect(script.remaining).toBe(0);
+  expect(messages.filter(isRetry).map(({ error_status: status }) => status)).toEqual(statuses);
+  expect(model.requestsFor(script)).toHaveLength(statuses.length + 1);
+});
+
+test('a stream that is cut is asked for again', async () => {
+  const { model, say } = conversation();
+  const script = model.on('cut it').reply(cut('This is lost.'), 'Through.');
+
+  expect((await say('cut it')).result).toMatchObject({ is_error: false, result: 'Through.' });
+  expect(model.requestsFor(script)).toHaveLength(2);
 });
 
 describe('a fault that stays', () => {
   test('HTTP 400 ends the turn with its message', async () => {
-    const { model, run } = await openBench();
-    model.on('try').always(httpError(400, { message: 'this cannot be' }));
+    const { model, say } = conversation();
+    model.on('in vain').always(httpError(400, { message: 'this cannot be' }));
 
-    const { messages, result } = await run('try');
+    const { messages, result } = await say('in vain');
 
     expect(result).toMatchObject({ subtype: 'success', is_error: true });
     expect(result).toMatchObject({ result: expect.stringContaining('this cannot be') });
@@ -39,36 +45,38 @@ describe('a fault that stays', () => {
   });
 
   test('HTTP 401 is retried, which the caller sees', async () => {
-    const { model, start } = await openBench();
-    model.on('try').always(httpError(401));
+    const { model, session, say } = conversation();
+    const script = model.on('without a key').always(httpError(401));
 
-    for await (const message of start('try')) {
-      if (!isRetry(message)) continue;
-      expect(message).toMatchObject({ attempt: 1, error_status: 401 });
-      break;
-    }
-    expect.assertions(1);
+    const turn = say('without a key');
+    await vi.waitFor(() => expect(model.requestsFor(script).length).toBeGreaterThan(1), { timeout: 20_000 });
+    await session.interrupt();
+
+    expect((await turn).messages.find(isRetry)).toMatchObject({ attempt: 1, error_status: 401 });
   });
 });
 
 describe('an unexpected request', () => {
+  // Its own: a prompt that nothing answers is taken for a part of what was said before it.
+  const fresh = shareConversation();
+
   test('ends the session at once and tells what was asked', async () => {
-    const { model, run } = await openBench();
+    const { model, say } = fresh();
     model.on('something else').always('Never said.');
 
-    const { result } = await run('nobody expects this');
+    const { result } = await say('nobody expects this');
 
     expect(result).toMatchObject({ is_error: true, result: expect.stringContaining('nobody expects this') });
-    expect(model.unexpected).toMatchObject([{ reason: 'no script matches' }]);
+    expect(model.unexpected.at(-1)).toMatchObject({ reason: 'no script matches' });
     expect(() => model.assertAllExpected()).toThrow('nobody expects this');
   });
 
   test('is also what a script that is used up does not answer', async () => {
-    const { model, run } = await openBench();
+    const { model, say } = fresh();
     model.on('once').reply('Once.');
-    await run('once');
+    await say('once');
 
-    const { result } = await run('once');
+    const { result } = await say('once');
 
     expect(result.is_error).toBe(true);
     expect(() => model.assertAllExpected()).toThrow('on("once") is used up');

@@ -1,14 +1,16 @@
 import { expect, test, vi } from 'vitest';
 import { gate, hang, stall } from '../../src/scripted-model/reply.ts';
-import { collect, openBench, Prompts } from './cli-session.ts';
+import { openBench, shareConversation } from './cli-session.ts';
+
+const conversation = shareConversation();
 
 test('a gate holds the answer until it is released', async () => {
-  const { model, run } = await openBench();
+  const { model, say } = conversation();
   const held = gate('At last.');
   model.on('wait').reply(held);
   let ended = false;
 
-  const running = run('wait').finally(() => (ended = true));
+  const running = say('wait').finally(() => (ended = true));
   const request = await held.arrived;
 
   expect(request.lastUserText).toBe('wait');
@@ -20,22 +22,18 @@ test('a gate holds the answer until it is released', async () => {
 test.each([
   ['never answers', hang()],
   ['stops in the middle', stall('These words never all arrive.')],
-])('a model that %s can be interrupted, and the session goes on', async (_, silent) => {
-  const { model, start } = await openBench();
-  const script = model.on('first').reply(silent);
-  model.on('second').reply('Still here.');
-  const prompts = new Prompts().say('first');
-  const session = start(prompts);
+])('a model that %s can be interrupted, and the session goes on', async (what, silent) => {
+  const { model, session, say } = conversation();
+  const script = model.on(`silence: ${what}`).reply(silent);
+  model.on(`after one that ${what}`).reply('Still here.');
 
-  const ending = collect(session, (message) => {
-    if (message.type !== 'result') return;
-    if (message.subtype === 'error_during_execution') prompts.say('second');
-    else prompts.end();
-  });
+  const turn = say(`silence: ${what}`);
   await vi.waitFor(() => expect(model.requestsFor(script)).toHaveLength(1), { timeout: 8_000 });
   await session.interrupt();
 
-  expect((await ending).result).toMatchObject({ subtype: 'success', result: 'Still here.' });
+  expect((await turn).result).toMatchObject({ subtype: 'error_during_execution' });
+  const { result } = await say(`after one that ${what}`);
+  expect(result).toMatchObject({ subtype: 'success', result: 'Still here.' });
   model.assertAllExpected();
 });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, realpath, symlink } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
 import { createTranscripts } from '../../src/transcripts/disk-sessions.ts';
 import { openBench } from '../scripted-model/cli-session.ts';
@@ -10,53 +10,40 @@ import { promptLine, writeTranscript } from './written-transcript.ts';
 
 const PAGE = { limit: 50, offset: 0 };
 
-describe('with the real Claude Code', () => {
-  test('sessions are listed newest first, all of them or those of a directory', async () => {
-    const { home, model, run } = await openBench();
-    model.on(/./).always(text('Done.'));
-    const configDir = path.join(home, '.claude');
-    useConfigDirectory(configDir);
-    const transcripts = createTranscripts({ configDir });
-    const [here, there] = [path.join(await realpath(home), 'here'), path.join(await realpath(home), 'there')];
-    await Promise.all([mkdir(here), mkdir(there)]);
-    const [older, newer] = [randomUUID(), randomUUID()];
-    const before = Date.now();
-    await run('Fix the login', { sessionId: older, cwd: here });
-    await run('Write\nthe docs', { sessionId: newer, cwd: there });
+test('sessions of the real Claude Code are listed newest first, all or those of a directory, and found', async () => {
+  const { home, model, run } = await openBench();
+  model.on(/./).always(text('Done.'));
+  const configDir = path.join(home, '.claude');
+  useConfigDirectory(configDir);
+  const transcripts = createTranscripts({ configDir });
+  const [here, there] = [path.join(await realpath(home), 'here'), path.join(await realpath(home), 'there')];
+  await Promise.all([mkdir(here), mkdir(there)]);
+  const [older, newer] = [randomUUID(), randomUUID()];
+  const before = Date.now();
+  const { messages } = await run('Fix the login', { sessionId: older, cwd: here });
+  await run('Write\nthe docs', { sessionId: newer, cwd: there });
 
-    const all = await transcripts.list(PAGE);
-    expect(all).toMatchObject([
-      { sessionId: newer, projectDirectory: there, displayText: 'Write the docs' },
-      { sessionId: older, projectDirectory: here, displayText: 'Fix the login' },
-    ]);
-    for (const { createdAt, lastModified } of all) {
-      expect(createdAt).toBeGreaterThanOrEqual(before);
-      expect(lastModified).toBeGreaterThanOrEqual(createdAt!);
-    }
-    expect(await transcripts.list({ ...PAGE, projectDirectory: here })).toMatchObject([{ sessionId: older }]);
-    expect(await transcripts.list({ limit: 1, offset: 1 })).toMatchObject([{ sessionId: older }]);
-    expect(await transcripts.list({ ...PAGE, projectDirectory: path.join(home, 'nowhere') })).toEqual([]);
-  });
+  const all = await transcripts.list(PAGE);
+  expect(all).toMatchObject([
+    { sessionId: newer, projectDirectory: there, displayText: 'Write the docs' },
+    { sessionId: older, projectDirectory: here, displayText: 'Fix the login' },
+  ]);
+  for (const { createdAt, lastModified } of all) {
+    expect(createdAt).toBeGreaterThanOrEqual(before);
+    expect(lastModified).toBeGreaterThanOrEqual(createdAt!);
+  }
+  expect(await transcripts.list({ ...PAGE, projectDirectory: here })).toMatchObject([{ sessionId: older }]);
+  expect(await transcripts.list({ limit: 1, offset: 1 })).toMatchObject([{ sessionId: older }]);
+  expect(await transcripts.list({ ...PAGE, projectDirectory: path.join(home, 'nowhere') })).toEqual([]);
 
-  test('a session is found with its directory and file, a message in it by its uuid', async () => {
-    const { home, model, run } = await openBench();
-    model.on(/./).always(text('Done.'));
-    const configDir = path.join(home, '.claude');
-    useConfigDirectory(configDir);
-    const transcripts = createTranscripts({ configDir });
-    const sessionId = randomUUID();
-    const { messages } = await run('Fix the login', { sessionId });
-
-    const found = await transcripts.find(sessionId);
-    expect(found).toMatchObject({ sessionId, cwd: await realpath(home) });
-    expect(await readFile(found!.file!, 'utf8')).toContain('Fix the login');
-
-    const answer = messages.find((message) => message.type === 'assistant')!;
-    expect(await transcripts.messageExists(sessionId, answer.uuid)).toBe(true);
-    expect(await transcripts.messageExists(sessionId, randomUUID())).toBe(false);
-    expect(await transcripts.messageExists(randomUUID(), answer.uuid)).toBe(false);
-    expect(await transcripts.messageExists(sessionId, 'Fix the login')).toBe(false);
-  });
+  const found = await transcripts.find(older);
+  expect(found).toMatchObject({ sessionId: older, cwd: here });
+  expect(await readFile(found!.file!, 'utf8')).toContain('Fix the login');
+  const answer = messages.find((message) => message.type === 'assistant')!;
+  expect(await transcripts.messageExists(older, answer.uuid)).toBe(true);
+  expect(await transcripts.messageExists(older, randomUUID())).toBe(false);
+  expect(await transcripts.messageExists(newer, answer.uuid)).toBe(false);
+  expect(await transcripts.messageExists(older, 'Fix the login')).toBe(false);
 });
 
 test.each(['', 'x', '..', '../../etc/passwd', `${randomUUID()}/..`, `${randomUUID()}\n`, randomUUID().toUpperCase()])(

@@ -1,100 +1,67 @@
+import type { Options } from '@anthropic-ai/claude-agent-sdk';
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { appendFile, mkdir } from 'node:fs/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
 import { createTranscripts } from '../../src/transcripts/disk-sessions.ts';
-import { openBench, Prompts, type Bench } from '../scripted-model/cli-session.ts';
+import { openBench, Prompts } from '../scripted-model/cli-session.ts';
 import { temporaryConfigDirectory } from './config-directory.ts';
 import { registeredPid } from './registered-pid.ts';
 import { costLine, promptLine, writeTranscript } from './written-transcript.ts';
 
-const TURN = text('Done.').usage({ input_tokens: 1000, output_tokens: 500 });
-
-async function openPricedBench(): Promise<Bench & { lastCostUsd(sessionId: string): Promise<number> }> {
+test('the real Claude Code counts on from the last cost that was written, and from no other', async () => {
   const bench = await openBench();
-  bench.model.on(/./).always(TURN);
-  const { lastCostUsd } = createTranscripts({ configDir: path.join(bench.home, '.claude') });
-  return { ...bench, lastCostUsd };
-}
-
-describe('with the real Claude Code', () => {
-  test('a resumed process counts on from the last cost of its session', async () => {
-    const bench = await openPricedBench();
-    const sessionId = randomUUID();
-    const first = await bench.run('one', { sessionId });
-    const price = first.result.total_cost_usd;
-    expect(price).toBeGreaterThan(0);
-    expect(await bench.lastCostUsd(sessionId)).toBeCloseTo(price, 9);
-
-    const second = await bench.run('two', { resume: sessionId });
-    expect(second.result.total_cost_usd).toBeCloseTo(2 * price, 9);
-    expect(await bench.lastCostUsd(sessionId)).toBeCloseTo(2 * price, 9);
-  });
-
-  test('a fork counts on from the last cost its parent wrote, and leaves that one alone', async () => {
-    const bench = await openPricedBench();
-    const parent = randomUUID();
-    const price = (await bench.run('one', { sessionId: parent })).result.total_cost_usd;
-    const fork = randomUUID();
-    const forked = await bench.run('other', { resume: parent, forkSession: true, sessionId: fork });
-
-    expect(forked.result.total_cost_usd).toBeCloseTo(2 * price, 9);
-    expect(await bench.lastCostUsd(fork)).toBeCloseTo(2 * price, 9);
-    expect(await bench.lastCostUsd(parent)).toBeCloseTo(price, 9);
-  });
-
-  test('the cost of a killed process is not written, and not counted on from', async () => {
-    const bench = await openPricedBench();
-    const sessionId = randomUUID();
-    const price = (await bench.run('one', { sessionId })).result.total_cost_usd;
-
-    const configDir = path.join(bench.home, '.claude');
-    const killed = bench.start(new Prompts().say('two'), { resume: sessionId });
+  bench.model.on(/./).always(text('Done.').usage({ input_tokens: 1000, output_tokens: 500 }));
+  const configDir = path.join(bench.home, '.claude');
+  const { lastCostUsd } = createTranscripts({ configDir });
+  const written = (id: string, cost: number): Promise<void> =>
+    vi.waitFor(async () => expect(await lastCostUsd(id)).toBeCloseTo(cost, 9));
+  /** What it says of its cost when its first turn ends, and then is killed. */
+  const killAfterTurn = async (sessionId: string, options: Options): Promise<number> => {
+    let cost = 0;
     await expect(async () => {
-      for await (const message of killed) {
-        if (message.type === 'result') process.kill(await registeredPid(configDir, sessionId), 'SIGKILL');
+      for await (const message of bench.start(new Prompts().say('next'), options)) {
+        if (message.type !== 'result') continue;
+        cost = message.total_cost_usd;
+        process.kill(await registeredPid(configDir, sessionId), 'SIGKILL');
       }
     }).rejects.toThrow('SIGKILL');
-    expect(await bench.lastCostUsd(sessionId)).toBeCloseTo(price, 9);
+    return cost;
+  };
+  const costOf = async (options: Options): Promise<number> => (await bench.run('next', options)).result.total_cost_usd;
+  const [parent, fork, killedFork] = [randomUUID(), randomUUID(), randomUUID()];
 
-    const resumed = await bench.run('three', { resume: sessionId });
-    expect(resumed.result.total_cost_usd).toBeCloseTo(2 * price, 9);
-  });
+  const price = await costOf({ sessionId: parent });
+  expect(price).toBeGreaterThan(0);
+  await written(parent, price);
 
-  test('a killed fork has no cost of its own: it starts from nothing', async () => {
-    const bench = await openPricedBench();
-    const parent = randomUUID();
-    const price = (await bench.run('one', { sessionId: parent })).result.total_cost_usd;
+  // A resumed process goes on from it.
+  expect(await costOf({ resume: parent })).toBeCloseTo(2 * price, 9);
+  await written(parent, 2 * price);
 
-    const fork = randomUUID();
-    const configDir = path.join(bench.home, '.claude');
-    const killed = bench.start(new Prompts().say('two'), { resume: parent, forkSession: true, sessionId: fork });
-    await expect(async () => {
-      for await (const message of killed) {
-        if (message.type === 'result') process.kill(await registeredPid(configDir, fork), 'SIGKILL');
-      }
-    }).rejects.toThrow('SIGKILL');
+  // A fork too, and leaves that of its parent alone.
+  expect(await costOf({ resume: parent, forkSession: true, sessionId: fork })).toBeCloseTo(3 * price, 9);
+  await written(fork, 3 * price);
+  await written(parent, 2 * price);
 
-    expect(await bench.lastCostUsd(fork)).toBe(0);
-    expect((await bench.run('three', { resume: fork })).result.total_cost_usd).toBeCloseTo(price, 9);
-  });
+  // What a killed process spent is not written. A killed fork has no cost of its own and begins with nothing.
+  expect(await killAfterTurn(parent, { resume: parent })).toBeCloseTo(3 * price, 9);
+  await written(parent, 2 * price);
+  await killAfterTurn(killedFork, { resume: parent, forkSession: true, sessionId: killedFork });
+  expect(await lastCostUsd(killedFork)).toBe(0);
+  expect(await costOf({ resume: killedFork })).toBeCloseTo(price, 9);
 
-  test('a fork of a running session counts on from what is written, not from what is spent', async () => {
-    const bench = await openPricedBench();
-    const parent = randomUUID();
-    const price = (await bench.run('one', { sessionId: parent })).result.total_cost_usd;
-    const prompts = new Prompts().say('two');
-    for await (const message of bench.start(prompts, { resume: parent })) {
-      if (message.type !== 'result') continue;
-      expect(message.total_cost_usd).toBeCloseTo(2 * price, 9);
-      expect(await bench.lastCostUsd(parent)).toBeCloseTo(price, 9);
-      const forked = await bench.run('other', { resume: parent, forkSession: true });
-      expect(forked.result.total_cost_usd).toBeCloseTo(2 * price, 9);
-      prompts.end();
-    }
-    await vi.waitFor(async () => expect(await bench.lastCostUsd(parent)).toBeCloseTo(2 * price, 9));
-  });
+  // While a session runs, what it spends is not written either: a fork made then does not count it.
+  const prompts = new Prompts().say('next');
+  for await (const message of bench.start(prompts, { resume: parent })) {
+    if (message.type !== 'result') continue;
+    expect(message.total_cost_usd).toBeCloseTo(3 * price, 9);
+    await written(parent, 2 * price);
+    expect(await costOf({ resume: parent, forkSession: true })).toBeCloseTo(3 * price, 9);
+    prompts.end();
+  }
+  await written(parent, 3 * price);
 });
 
 describe('in transcripts of any kind', () => {
