@@ -24,6 +24,21 @@ test('a link in the directories of a client does not lead out of those of the hu
   });
 });
 
+test.each([
+  ['home', 'HOME is / there and /other here'],
+  ['configDir', 'CLAUDE_CONFIG_DIR is / there and /other here'],
+  ['stateDir', 'the state directory is / there and /other here'],
+  ['user', 'the user is me there and /other here'],
+] as const)('a client with another %s does not belong to the hub, and is told why', (key, why) => {
+  const settings = loadSettings({ argv: [], env: {}, cwd: '/', homedir: '/', platform: process.platform }, {}, 'hub');
+  const place = { user: 'me', home: '/', configDir: '/', stateDir: '/' };
+  const request: AttachRequest = {
+    ...{ kind: 'attach', version: '1', toolset: 'compact', cwd: '/', given: {}, env: {}, rules: settings },
+    place: { ...place, [key]: '/other' },
+  };
+  expect(admit(request, settings, place, false)).toEqual({ why });
+});
+
 test('a client is whoever its process is, not who it says it is', () => {
   const settings = loadSettings({ argv: [], env: {}, cwd: '/', homedir: '/', platform: process.platform }, {}, 'hub');
   const request = (inside?: string): AttachRequest => ({

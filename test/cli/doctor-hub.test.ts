@@ -3,7 +3,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { checkAnswer, checkHub } from '../../src/cli/doctor/check-hub.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { readHubRecord } from '../../src/config/hub-record.ts';
@@ -20,10 +20,7 @@ beforeEach(async () => {
   place = await createHome();
   stateDir = path.join(place.stateDir, 'claude-code-mcp');
 });
-afterEach(async () => {
-  await runCommand(['hub', 'stop'], { env: place.env() });
-  await place.remove();
-});
+afterEach(() => place.remove());
 
 async function findings({ argv = [], later = 0 }: { argv?: string[]; later?: number } = {}): Promise<Finding[]> {
   const source = { argv: ['doctor', ...argv], env: place.env(), cwd: place.project, homedir: place.home };
@@ -36,7 +33,12 @@ async function findings({ argv = [], later = 0 }: { argv?: string[]; later?: num
 async function startHub(...flags: string[]): Promise<{ pid: number; url: string }> {
   const started = await runCommand(['hub', 'start', '--listen', '127.0.0.1:0', ...flags], { env: place.env() });
   expect(started).toMatchObject({ code: 0 });
-  return readHubRecord(stateDir)!;
+  const record = readHubRecord(stateDir)!;
+  onTestFinished(async () => {
+    if (isAlive(record.pid)) process.kill(record.pid, 'SIGTERM');
+    await eventually(() => !isAlive(record.pid), { what: 'the hub has ended' });
+  });
+  return record;
 }
 
 test('a hub that runs, its clock, its files, and its end', async () => {

@@ -2,164 +2,157 @@
 
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { runCommand } from '../cli/run-command.ts';
 import { startEndless } from '../e2e/endless-command.ts';
 import { allowOnce } from '../e2e/forms-support.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness } from '../harness/harness.ts';
+import { createHome } from '../harness/isolated-home.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { expectError } from '../harness/tool-call.ts';
+import { AttachedClient } from './attached-client.ts';
+
+// One hub for all of them: its clients come and go.
+const TALKATIVE = { CLAUDE_CODE_MCP_LOG_LEVEL: 'info' };
+const shared = shareHarness({ hub: {}, env: TALKATIVE });
 
 const state = (h: Harness, file: string): string => join(h.stateDir, 'claude-code-mcp', file);
 const hubPid = (h: Harness): number => JSON.parse(readFileSync(state(h, 'hub.json'), 'utf8')).pid;
 
-/** Claude Code processes, and whose they are. */
-async function parentsOfClaude(h: Harness): Promise<number[]> {
+/** Whose children the Claude Code processes are. */
+async function parentsOfClaude(h: Harness): Promise<Set<number>> {
   const found = (await h.processes()).filter(({ command }) => command.includes('claude-agent-sdk'));
-  return found.map(({ pid }) => Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]));
+  const parentOf = (pid: number): number =>
+    Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+  return new Set(found.map(({ pid }) => parentOf(pid)));
 }
 
-describe.each(ERAS)('a %s client', (era) => {
-  it('has its session in the hub with the toolset explicit', async () => {
-    const h = await startHarness({ era, toolset: 'explicit', hub: {} });
-    h.model.on('hello').reply(text('hello from the hub'));
-    h.model.on('again').reply(text('and again'));
-    const sessionId = await h.begin('hello');
-    expect(await h.finish(sessionId)).toMatchObject({ answer: 'hello from the hub' });
-    await h.say(sessionId, 'again');
-    expect(await h.finish(sessionId)).toMatchObject({ answer: 'and again' });
-    if (process.platform === 'linux') expect(await parentsOfClaude(h)).toEqual([hubPid(h)]);
-    expect(h.server.stderr()).toBe('');
-  });
-
-  it('gets forms and progress through the hub with the toolset compact', async () => {
-    const h = await startHarness({ era, hub: {}, form: () => allowOnce });
-    h.model.on('go').reply(tool('Bash', { command: 'touch made.txt', description: 'make a file' }), text('made it'));
+describe('a client', () => {
+  it.each(ERAS)('of the %s era has its sessions in the hub, with forms and progress, in both toolsets', async (era) => {
+    const h = shared();
+    const compact = await AttachedClient.open(h, { era, form: () => allowOnce });
+    const made = `made-${era}.txt`;
+    h.model.on(`go ${era}`).reply(tool('Bash', { command: `touch ${made}`, description: 'make' }), text('made it'));
     const progress: unknown[] = [];
-    const done = await h.ok(
+    const done = await compact.ok(
       'claude_code',
-      { prompt: 'go', waitMs: 45_000 },
+      { prompt: `go ${era}`, waitMs: 45_000 },
       { onProgress: (note) => progress.push(note) },
     );
     expect(done).toMatchObject({ status: 'idle', result: { result: 'made it' } });
-    expect(h.forms).toHaveLength(1);
+    expect(compact.forms).toHaveLength(1);
     expect(progress.length).toBeGreaterThan(0);
-    expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
-    if (process.platform === 'linux') expect(await parentsOfClaude(h)).toEqual([hubPid(h)]);
-  });
-});
+    expect(existsSync(join(h.project, made))).toBe(true);
+    if (process.platform === 'linux') expect(await parentsOfClaude(h)).toEqual(new Set([hubPid(h)]));
 
-describe('a client', () => {
+    const explicit = await AttachedClient.open(h, { era, toolset: 'explicit' });
+    h.model.on(`again ${era}`).reply(text('and again'));
+    await explicit.say(done.sessionId, `again ${era}`);
+    expect(await explicit.finish(done.sessionId)).toMatchObject({ answer: 'and again' });
+    for (const { server } of [compact, explicit]) expect(server.stderr()).toBe('');
+  });
+
   it('that is killed leaves its session at work, and the next one gets the result', async () => {
-    const h = await startHarness({ hub: {} });
+    const h = shared();
+    const first = await AttachedClient.open(h, { era: 'legacy', toolset: 'explicit' });
     const waits = 'until [ -f now ]; do sleep 0.1; done';
-    h.model.on('go').reply(tool('Bash', { command: waits, description: 'wait' }), text('made it'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'go', allowedTools: ['Bash'] });
-    h.server.kill('SIGKILL');
-    await h.server.exited;
-    await h.startServer();
+    h.model.on('work on').reply(tool('Bash', { command: waits, description: 'wait' }), text('worked on'));
+    const sessionId = await first.begin('work on', { allowedTools: ['Bash'] });
+    first.server.kill('SIGKILL');
+    await first.server.exited;
     const { sessions } = await h.ok('claude_code_session', { action: 'list' });
-    expect(sessions).toMatchObject([{ sessionId, status: 'running' }]);
+    expect(sessions).toContainEqual(expect.objectContaining({ sessionId, status: 'running' }));
     writeFileSync(join(h.project, 'now'), '');
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'made it' } });
+    expect(await h.finish(sessionId)).toMatchObject({ answer: 'worked on' });
+  });
+
+  // Every reason is in `src/hub/admission.test.ts` and `src/hub/socket-server.test.ts`.
+  it('that does not belong there, or does not know the secret, is served without the hub', async () => {
+    const h = shared();
+    const secret = readFileSync(state(h, 'hub.secret'), 'utf8');
+    const isServed = async (env: Record<string, string>): Promise<AttachedClient> => {
+      const client = await AttachedClient.open(h, { env });
+      expect(await client.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
+      return client;
+    };
+    const alone = await isServed({ CLAUDE_CODE_MCP_HUB: 'off' });
+    expect(alone.server.stderr()).toBe('');
+    const stranger = await isServed({ CLAUDE_CONFIG_DIR: h.project });
+    await eventually(() => stranger.server.stderr().includes('not attached to the hub'), { what: 'it says so' });
+    expect(stranger.server.stderr()).toContain('CLAUDE_CONFIG_DIR is');
+    try {
+      writeFileSync(state(h, 'hub.secret'), 'f'.repeat(64));
+      const unproven = await isServed({});
+      expect(unproven.server.stderr()).toContain('does not know the secret of the hub');
+    } finally {
+      writeFileSync(state(h, 'hub.secret'), secret);
+    }
+  });
+
+  it('is silent where there is no hub, and fails where one is required', async () => {
+    const home = await createHome();
+    onTestFinished(() => home.remove());
+    const run = (...args: string[]): ReturnType<typeof runCommand> =>
+      runCommand(args, { env: home.env(), cwd: home.project });
+    expect(await run()).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await run('--hub', 'require')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'claude-code-mcp: The hub is required (--hub require): none is running; "claude-code-mcp hub start" starts one.\n',
+    });
   });
 });
 
 describe('a hub', () => {
-  it('is the only one of its state directory, writes where it is, for its user only, and takes it back', async () => {
-    const h = await startHarness({ hub: {} });
-    const first = h.hub;
-    await expect(h.startHub()).rejects.toThrow(`a hub is already running (pid ${hubPid(h)})`);
+  it('that is killed leaves no process; its clients say where to look, and find the next one', async () => {
+    const h = shared();
+    h.model.on('hello').reply(text('hello again'));
+    const older = await AttachedClient.open(h, { era: 'legacy', env: TALKATIVE });
+    const clients = [h, older];
+    const sessionId = await startEndless(h);
+    let heard = 0;
+    const underWay = clients.map((client) => {
+      const onProgress = (): number => heard++;
+      return client.call('claude_code_check', { action: 'wait', sessionId, waitMs: 60_000 }, { onProgress });
+    });
+    await eventually(() => heard >= 2, { what: 'both calls have reached the hub' });
+    await h.stopHub('SIGKILL');
+    for (const call of underWay)
+      expect(expectError('claude_code_check', await call, 'UNAVAILABLE')).toContain('claude_code_session');
+    if (process.platform === 'linux')
+      await eventually(
+        async () => (await h.processes()).every(({ pid }) => clients.some(({ server }) => server.pid === pid)),
+        { what: 'only the clients are left' },
+      );
+    expect(existsSync(state(h, 'hub.json'))).toBe(true);
+
+    // One that comes now finds nobody, and is served all the same.
+    const late = await AttachedClient.open(h);
+    expect(await late.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
+    expect(late.server.stderr()).toContain('not attached to the hub: it exited without cleaning up');
+
+    // Those that were there wait for it to come back.
+    const early = [h.begin('hello'), older.ok('claude_code_session', { action: 'list' })] as const;
+    await h.startHub();
+    expect(await h.finish(await early[0])).toMatchObject({ answer: 'hello again' });
+    expect((await early[1]).sessions).toContainEqual(expect.objectContaining({ sessionId }));
+    for (const { server } of clients) expect(server.stderr()).toContain('reattached to the hub');
+  });
+
+  it('writes where it is, for its user only, and takes it back', async () => {
+    const h = shared();
     const record = JSON.parse(readFileSync(state(h, 'hub.json'), 'utf8'));
-    expect(record).toMatchObject({ pid: first.pid, version: expect.any(String), socket: expect.any(String) });
+    expect(record).toMatchObject({ pid: h.hub.pid, version: expect.any(String), socket: expect.any(String) });
     if (process.platform !== 'win32') {
       for (const file of ['hub.json', 'hub.secret']) expect(statSync(state(h, file)).mode & 0o777).toBe(0o600);
       expect(statSync(join(record.socket, '..')).mode & 0o777).toBe(0o700);
     }
-    first.kill();
-    await first.exited;
+    await h.stopHub();
     expect(existsSync(state(h, 'hub.json'))).toBe(false);
     expect(existsSync(record.socket)).toBe(false);
-  });
-
-  it.runIf(process.platform === 'linux')(
-    'that is killed leaves no process, and the next start is as usual',
-    async () => {
-      const h = await startHarness({ hub: {} });
-      await startEndless(h);
-      await h.stopHub('SIGKILL');
-      await eventually(async () => (await h.processes()).every(({ pid }) => pid === h.server.pid), {
-        what: 'only the client is left',
-      });
-      expect(existsSync(state(h, 'hub.json'))).toBe(true);
-      // A client that comes now finds nobody, and is served all the same.
-      await h.startServer();
-      expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
-      expect(h.server.stderr()).toContain('not attached to the hub: it exited without cleaning up');
-      await h.startHub();
-      await h.startServer();
-      expect(await h.ok('claude_code_session', { action: 'list' })).toBeDefined();
-      expect(h.server.stderr()).toBe('');
-    },
-  );
-});
-
-describe('a hub that is restarted', () => {
-  it.each(ERAS)('is found again by its %s clients; a call under way says where to look', async (era) => {
-    const h = await startHarness({ era, hub: {}, env: { CLAUDE_CODE_MCP_LOG_LEVEL: 'info' } });
-    h.model.on('hello').reply(text('hello again'));
-    const sessionId = await startEndless(h);
-    const underWay = h.call('claude_code_check', { action: 'wait', sessionId, waitMs: 60_000 });
-    await h.stopHub('SIGKILL');
-    expect(expectError('claude_code_check', await underWay, 'UNAVAILABLE')).toContain('claude_code_session');
-    // Waits for the hub to come back.
-    const early = h.begin('hello');
-    await h.startHub();
-    expect(await h.finish(await early)).toMatchObject({ answer: 'hello again' });
-    expect(h.server.stderr()).toContain('reattached to the hub');
-  });
-});
-
-describe('attaching', () => {
-  it('is silent where there is no hub, and fails where one is required', async () => {
-    const alone = await startHarness();
-    expect(await alone.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
-    expect(alone.server.stderr()).toBe('');
-    const required = await startHarness({ args: ['--hub', 'require'], connect: false });
-    expect(await required.server.exited).toEqual({ code: 2, signal: null });
-    await required.server.drained;
-    expect(required.server.stderr()).toBe(
-      'claude-code-mcp: The hub is required (--hub require): none is running; "claude-code-mcp hub start" starts one.\n',
-    );
-  });
-
-  it('is refused to a client that does not belong there, which is served without the hub', async () => {
-    const h = await startHarness({ hub: { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } } });
-    const elsewhere = { HOME: h.project, CLAUDE_CODE_MCP_STATE_DIR: state(h, '') };
-    for (const [env, why] of [
-      [elsewhere, 'HOME is'],
-      [{ CLAUDE_CONFIG_DIR: h.project }, 'CLAUDE_CONFIG_DIR is'],
-      [{ CLAUDE_CODE_MCP_APPROVALS: 'caller' }, 'no one would be allowed to decide'],
-    ] as const) {
-      await h.startServer({ env });
-      await h.ok('claude_code_session', { action: 'list' });
-      await eventually(() => h.server.stderr().includes('not attached to the hub'), {
-        what: 'why it was not attached',
-      });
-      expect(h.server.stderr()).toContain(why);
-    }
-    await h.startServer({ env: { CLAUDE_CODE_MCP_HUB: 'off' } });
-    await h.ok('claude_code_session', { action: 'list' });
-    expect(h.server.stderr()).toBe('');
-  });
-
-  it('is refused by whoever does not know the secret', async () => {
-    const h = await startHarness({ hub: {} });
-    writeFileSync(state(h, 'hub.secret'), 'f'.repeat(64));
-    await h.restartServer();
-    await h.ok('claude_code_session', { action: 'list' });
-    expect(h.server.stderr()).toContain('does not know the secret of the hub');
   });
 });
