@@ -4,13 +4,24 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const globalSetup = ['test/harness/global-setup.ts', 'test/harness/shared-postgres.ts'];
 
-/** Files that start processes come first: a long one that began last would run on alone. */
+/**
+ * Which files come first. To start a process takes the longer the more memory the worker has by then, and the tests of
+ * worktrees start thousands; a long file that began last would run on alone.
+ */
+const FIRST = [
+  /[/\\]workspace[/\\]/,
+  /[/\\](?:fleet|browser)[/\\]|[/\\](?:demo|scripts|soak)\./,
+  /[/\\]e2e[/\\]/,
+  /[/\\]hub[/\\]/,
+];
+
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isSlow = ({ moduleId }: TestSpecification): boolean =>
-      /[/\\]test[/\\](?:e2e|hub|browser)[/\\]/.test(moduleId);
-    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+    const place = ({ moduleId }: TestSpecification): number => {
+      const found = FIRST.findIndex((pattern) => pattern.test(moduleId));
+      return found === -1 ? FIRST.length : found;
+    };
+    return (await super.sort(files)).sort((one, other) => place(one) - place(other));
   }
 }
 

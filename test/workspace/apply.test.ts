@@ -58,7 +58,7 @@ async function everything(): Promise<unknown> {
 }
 
 describe.each(MODES)('apply as %s', (mode) => {
-  test('updates the checkout of the base and leaves unrelated changes there alone', async () => {
+  test('updates the checkout of the base, leaves unrelated changes there alone, and next brings only what is new', async () => {
     await work();
     await scene.write('b.txt', 'mine\n');
     await scene.write('other.txt', 'mine too\n');
@@ -80,11 +80,8 @@ describe.each(MODES)('apply as %s', (mode) => {
           : ['Work of Claude Code session abcdef01', 'begin'],
       );
     }
-  });
 
-  test('lets the session go on: the next apply brings only what is new, over the same lines too', async () => {
-    await work();
-    await apply(mode);
+    // Over the same lines too.
     record = await current();
     expect(await apply(mode)).toMatchObject({ outcome: 'nothing-to-apply' });
     await inWorktree('a.txt', '1\n2\n3\n4\nsix\n');
@@ -103,7 +100,9 @@ describe.each(MODES)('apply as %s', (mode) => {
 });
 
 // A squash goes the way of a merge up to the parents of its commit.
-describe.each<ApplyMode>(['merge', 'patch'])('apply as %s', (mode) => {
+const BOTH_WAYS: ApplyMode[] = ['merge', 'patch'];
+
+describe('apply in either way', () => {
   test.each<[string, () => Promise<unknown>, RegExp]>([
     ['a conflict', () => scene.commit('moved on', { 'a.txt': '1\n2\n3\n4\nFIVE\n' }), /conflicts with .* in a\.txt/],
     ['an edited file in the way', () => scene.write('a.txt', 'mine\n'), /would be overwritten: a\.txt/],
@@ -120,23 +119,33 @@ describe.each<ApplyMode>(['merge', 'patch'])('apply as %s', (mode) => {
     await work();
     await prepare();
     const before = await everything();
-    await expect(apply(mode)).rejects.toThrow(message);
-    expect(await everything()).toEqual(before);
-    expect(await scene.gitAt(record.path, 'status', '--porcelain')).toBe('');
-    expect((await current()).journal).toBeUndefined();
+    for (const mode of BOTH_WAYS) {
+      await expect(apply(mode)).rejects.toThrow(message);
+      expect(await everything()).toEqual(before);
+      expect(await scene.gitAt(record.path, 'status', '--porcelain')).toBe('');
+      expect((await current()).journal).toBeUndefined();
+    }
   });
 
   test('never overwrites an ignored file', async () => {
     await scene.write('x.log', 'mine\n');
     await inWorktree('x.log', 'theirs\n');
     await scene.gitAt(record.path, 'add', '--force', 'x.log');
-    await expect(apply(mode)).rejects.toThrow(/overwritten: x\.log/);
-    expect(await scene.read('x.log')).toBe('mine\n');
+    for (const mode of BOTH_WAYS) {
+      await expect(apply(mode)).rejects.toThrow(/overwritten: x\.log/);
+      expect(await scene.read('x.log')).toBe('mine\n');
+    }
   });
 
-  test.each(['commit-index', 'commit-ref', 'apply-journal', 'apply-files', 'apply-ref', 'apply-done'])(
-    'cut off before %s leaves a sound repository, and the next apply finishes it once',
-    async (step) => {
+  // `processes.test.ts` kills a real process before every step, in the other of the two ways.
+  test.each<[ApplyMode, string]>([
+    ['merge', 'apply-journal'],
+    ['patch', 'apply-files'],
+    ['merge', 'apply-ref'],
+    ['patch', 'apply-done'],
+  ])(
+    'as a %s that failed before %s leaves a sound repository, and the next one finishes it once',
+    async (mode, step) => {
       await work();
       const checkpoint = (reached: string): void => {
         if (reached === step) throw new Error('cut off');
@@ -314,46 +323,6 @@ describe('discard', () => {
     expect(await scene.git('log', '-1', '--format=%s', keptBranches[0]!)).toBe('loose');
     expect(await scene.gitAt(path.join(keptDirectory!, 'inner'), 'log', '--format=%s')).toBe('inner');
   });
-
-  test.each([
-    'commit-index',
-    'commit-ref',
-    'discard-journal',
-    'discard-keep',
-    'discard-files',
-    'discard-entry',
-    'discard-branch',
-    'discard-record',
-  ])('cut off before %s can be repeated and loses nothing', async (step) => {
-    await work();
-    const checkpoint = (reached: string): void => {
-      if (reached === step) throw new Error('cut off');
-    };
-    await expect(discard(true, { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
-    expect(await scene.git('fsck', '--no-dangling')).toBe('');
-    await status();
-    record = await current();
-    expect(await discard(true)).toMatchObject({ keptBranches: ['claude/abcdef01'] });
-    expect(await scene.git('show', 'claude/abcdef01:new/n.txt')).toBe('new');
-    expect(await scene.git('worktree', 'list')).not.toContain('abcdef01');
-  });
-
-  test.each(['add', 'record-entry', 'check-out', 'ready'])(
-    'clears away a worktree whose creation was cut off before %s',
-    async (step) => {
-      const checkpoint = (reached: string): void => {
-        if (reached === step) throw new Error('cut off');
-      };
-      const request = { sessionId: 'cut', cwd: scene.repo };
-      await expect(createWorktree({ ...scene.worktrees, checkpoint }, request)).rejects.toThrow('cut off');
-      expect(await scene.git('fsck', '--no-dangling')).toBe('');
-      expect(await status()).toBe('');
-      record = (await loadRecord(scene.worktrees, 'cut'))!;
-      await discard();
-      expect(await branches()).not.toContain('claude/cut');
-      expect((await createWorktree(scene.worktrees, request)).record.id).toBe('cut');
-    },
-  );
 });
 
 test('a worktree somebody deleted by hand is listed as missing and its branch survives', async () => {

@@ -118,25 +118,27 @@ describe('a server that is killed', () => {
     await rm(path.join(workspace.cwd, 'gone.txt'));
   }
 
-  const MODES: ApplyMode[] = ['merge', 'squash', 'patch'];
-  const STEPS = ['commit-index', 'commit-ref', 'apply-journal', 'apply-files', 'apply-ref', 'apply-done'];
-  // Every step with a process that is really killed; merge and patch are cut off at each in `apply.test.ts`.
-  test.each(STEPS.map((step, index) => [MODES[index % MODES.length]!, step] as const))(
-    'in a %s before %s leaves a sound repository, and the next one goes on',
-    async (mode, killAt) => {
-      await begin();
-      await workUntilKilled({ action: 'apply', ids: [workspace.worktree!.id], mode, killAt });
-      await expectSound();
-      await (await reopened()).apply({ mode });
-      await expectSound();
-      expect([await scene.read('a.txt'), await scene.read('new/n.txt'), await scene.read('gone.txt')]).toEqual([
-        '2\n',
-        'new\n',
-        undefined,
-      ]);
-      expect(await scene.git('rev-list', '--count', 'main')).toBe(mode === 'patch' ? '1' : '2');
-    },
-  );
+  // Every step; `apply.test.ts` has the other mode for those in which modes differ.
+  test.each<[ApplyMode, string]>([
+    ['squash', 'commit-index'],
+    ['merge', 'commit-ref'],
+    ['patch', 'apply-journal'],
+    ['merge', 'apply-files'],
+    ['patch', 'apply-ref'],
+    ['squash', 'apply-done'],
+  ])('in a %s before %s leaves a sound repository, and the next one goes on', async (mode, killAt) => {
+    await begin();
+    await workUntilKilled({ action: 'apply', ids: [workspace.worktree!.id], mode, killAt });
+    await expectSound();
+    await (await reopened()).apply({ mode });
+    await expectSound();
+    expect([await scene.read('a.txt'), await scene.read('new/n.txt'), await scene.read('gone.txt')]).toEqual([
+      '2\n',
+      'new\n',
+      undefined,
+    ]);
+    expect(await scene.git('rev-list', '--count', 'main')).toBe(mode === 'patch' ? '1' : '2');
+  });
 
   test.each([
     'commit-index',
@@ -169,6 +171,10 @@ describe('a server that is killed', () => {
       await work({ action: 'discard', ids: ['one'] });
       await expectSound();
       expect(await scene.git('worktree', 'list')).toContain(record.path);
+      const branches = (await scene.git('for-each-ref', '--format=%(refname)', 'refs/heads')).split('\n');
+      // A branch without an entry could be anybody's.
+      const left = killAt === 'add-entry' ? ['refs/heads/claude/one'] : [];
+      expect(branches.sort()).toEqual([...left, record.branch, 'refs/heads/main']);
       expect(await scene.gitAt(record.path, 'status', '--porcelain', '--branch')).toBe(
         `## ${record.branch.replace('refs/heads/', '')}`,
       );
