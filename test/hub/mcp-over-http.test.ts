@@ -15,7 +15,7 @@ async function call(client: Client, name: string, args: object): Promise<Json> {
 }
 
 describe.each(ERAS)('a %s client over HTTP', (era) => {
-  test('starts a session with progress and a form, and has it after a restart of the hub, for itself alone', async () => {
+  test('is asked by form and told of progress, notices no restart, and sees the sessions of its own token and of no other', async () => {
     const hub = await openEngineHub();
     hub.world.model.on('go').reply(tool('Bash', { command: 'touch made.txt', description: 'make' }), text('made it'));
     const progress: unknown[] = [];
