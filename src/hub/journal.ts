@@ -16,8 +16,8 @@ import { knownOf } from './hub-info.ts';
 import { unfinishedOn } from './take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
-/** Changes that no one waits for are batched for this long: each write costs a disk flush. */
-const GATHER_MS = 25;
+/** Changes that no one waits for are batched for this long: each write costs a disk flush and blocks the hub meanwhile. */
+const GATHER_MS = 40;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 /** A transaction holds others up. */
@@ -83,7 +83,7 @@ export class Journal implements SessionArchive {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ upTo: this.#noticed, resolve, reject });
-      this.#writeSoon();
+      this.#write(Promise.resolve());
     });
   }
 
@@ -230,12 +230,16 @@ export class Journal implements SessionArchive {
     if (!this.#writing) this.#gathering ??= setTimeout(() => this.#writeSoon(), GATHER_MS);
   }
 
+  /** Simultaneous changes go into one transaction. */
   #writeSoon(): void {
+    this.#write(new Promise<void>((resolve) => setImmediate(resolve)));
+  }
+
+  #write(when: Promise<void>): void {
     clearTimeout(this.#gathering);
     this.#gathering = undefined;
     this.#isUrgent = true;
-    // Simultaneous changes go into one transaction.
-    this.#writing ??= new Promise<void>((resolve) => setImmediate(resolve))
+    this.#writing ??= when
       .then(() => this.#writeAll())
       .catch((error: unknown) => this.#options.log('error', `journal: ${messageOf(error)}`))
       .finally(() => {
