@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { GitError, type Git } from './git.ts';
@@ -36,18 +36,35 @@ export async function planCheckout(
   return { commit, index, parts };
 }
 
-export async function checkOutFiles(seal: Seal, plan: CheckoutPlan): Promise<void> {
+export interface CheckedOut {
+  /** The files are known to be as they are committed, byte for byte. */
+  readonly isVerbatim: boolean;
+}
+
+export async function checkOutFiles(seal: Seal, plan: CheckoutPlan): Promise<CheckedOut> {
   const { commit, index: planned, parts } = plan;
   const index = path.join(seal.checkout.gitDir, 'index');
-  await sealed(seal, { head: commit, objects: 'repository', index, files: true }, async (git, directory) => {
+  return sealed(seal, { head: commit, objects: 'repository', index, files: true }, async (git, directory) => {
     if (planned !== undefined) {
       const indexes = Array.from({ length: parts }, (_, part) => path.join(directory, `index-${part}`));
-      const isDone = await checkOutInParts(git, { planned, index, indexes, algorithm: objectFormat(seal.pinned) });
+      const done = await checkOutInParts(git, { planned, index, indexes, algorithm: objectFormat(seal.pinned) });
       await rm(planned);
-      if (isDone) return;
+      if (done) return { isVerbatim: done.attributes.length === 0 && !(await convertsAnywhere(seal)) };
     }
     await git(['read-tree', '--reset', '-u', commit], { timeoutMs: TIMEOUT_MS });
+    return { isVerbatim: false };
   });
+}
+
+const CONVERTS = new Set(['core.autocrlf', 'core.eol', 'core.attributesfile']);
+
+/** Whether something outside of the repository's files says that git writes them otherwise than they are committed. */
+async function convertsAnywhere({ host, pinned }: Seal): Promise<boolean> {
+  if (pinned.attributes !== '' || pinned.config.some(([key]) => CONVERTS.has(key))) return true;
+  const { HOME = '', XDG_CONFIG_HOME = path.join(HOME, '.config') } = host.env;
+  const files = [path.join(XDG_CONFIG_HOME, 'git', 'attributes'), '/etc/gitattributes'];
+  const found = await Promise.all(files.map((file) => lstat(file).catch(() => undefined)));
+  return process.platform === 'win32' || found.some(Boolean);
 }
 
 interface InParts {
@@ -60,12 +77,12 @@ interface InParts {
 
 /**
  * Several git processes each write a share of the files, and record in a separate index what they wrote. Git's
- * `checkout.workers` sends every file over pipes and takes a quarter longer. False if it cannot be done: two names may
+ * `checkout.workers` sends every file over pipes and takes a quarter longer. Undefined if it cannot be done: two names may
  * be one file here.
  */
-async function checkOutInParts(git: Git, { planned, index, indexes, algorithm }: InParts): Promise<boolean> {
+async function checkOutInParts(git: Git, { planned, index, indexes, algorithm }: InParts): Promise<Names | undefined> {
   const names = namesIn(await readFile(planned), algorithm);
-  if (!names) return false;
+  if (!names) return undefined;
   // No existing file is replaced, so that no part can be misled by a link from another.
   const write = (some: readonly Buffer[], into: string): Promise<unknown> =>
     git(['checkout-index', '--quiet', '--index', '-z', '--stdin'], {
@@ -82,10 +99,10 @@ async function checkOutInParts(git: Git, { planned, index, indexes, algorithm }:
     );
     for (const outcome of written) if (outcome.status === 'rejected') throw outcome.reason;
   } catch (error) {
-    if (error instanceof GitError) return false;
+    if (error instanceof GitError) return undefined;
     throw error;
   }
-  return joinIndexes(index, indexes, algorithm);
+  return (await joinIndexes(index, indexes, algorithm)) ? names : undefined;
 }
 
 interface Names {

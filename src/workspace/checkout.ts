@@ -62,6 +62,25 @@ export async function readHead(host: GitHost, gitDir: string): Promise<Head> {
   return { commit: commit.trim() || undefined, branch: branch.trim() || undefined };
 }
 
+const OID = /^([0-9a-f]{40}|[0-9a-f]{64})\n?$/;
+const BRANCH = /^ref: (refs\/heads\/.+)\n?$/;
+
+/** Mostly it stands in a file; git is asked only where it does not. */
+export async function headOf(host: GitHost, { gitDir, commonDir }: Checkout): Promise<Head> {
+  const read = (...names: string[]): Promise<string> => readPlainFile(path.join(...names));
+  const head = await read(gitDir, 'HEAD');
+  const branch = BRANCH.exec(head)?.[1];
+  const commit = branch === undefined ? OID.exec(head)?.[1] : await branchTip(branch);
+  return commit === undefined ? readHead(host, gitDir) : { commit, branch };
+
+  async function branchTip(name: string): Promise<string | undefined> {
+    const loose = await read(commonDir, name);
+    if (loose !== '') return OID.exec(loose)?.[1];
+    const line = (await read(commonDir, 'packed-refs')).split('\n').find((packed) => packed.endsWith(` ${name}`));
+    return OID.exec(line?.slice(0, -name.length - 1) ?? '')?.[1];
+  }
+}
+
 /** The commit behind a name, or undefined. */
 export async function resolveCommit(host: GitHost, gitDir: string, name: string): Promise<string | undefined> {
   const found = await gitIn(host, gitDir)(

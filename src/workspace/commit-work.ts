@@ -9,7 +9,7 @@ import { copyIndex } from './copy-index.ts';
 import { gitWithoutHooks, zeroSeparated, type Git } from './git.ts';
 import { newFilters } from './pinned-settings.ts';
 import { sealed } from './sealed.ts';
-import { hiddenFiles, readStatus, revealFiles, type StatusEntry } from './snapshot.ts';
+import { hiddenFiles, readStatus, revealFiles, type StatusEntry } from './status.ts';
 import { checkpoint, checkoutOfRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
 /** Commits uncommitted work in the worktree to its branch. Returns the branch's tip. */

@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
 import { checkOutFiles, planCheckout } from './check-out-files.ts';
-import { checkoutOf, findCheckout, readHead, resolveCommit, shortBranch, type FoundCheckout } from './checkout.ts';
-import { GitError, gitIn, gitWithoutHooks, zeroSeparated } from './git.ts';
+import { checkoutOf, findCheckout, headOf, resolveCommit, shortBranch, type FoundCheckout } from './checkout.ts';
+import { GitError, gitIn, gitWithoutHooks, zeroSeparated, type Git } from './git.ts';
 import { checkGitVersion } from './git-process.ts';
 import { newFilters, pinSettings, type PinOptions } from './pinned-settings.ts';
 import { checkpoint, reserveRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+import { snapshotOfTree, type Snapshot } from './snapshot.ts';
 import { roomBelow, shortId, worktreePath } from './worktree-path.ts';
 
 export interface WorktreeRequest extends PinOptions {
@@ -25,6 +26,8 @@ export interface CreatedWorktree {
   readonly record: WorktreeRecord;
   /** Where the session works: the position of `cwd` in the worktree. */
   readonly cwd: string;
+  /** The state when the files were written, if it is known without looking at them. */
+  readonly begun: Snapshot | undefined;
   /** How it differs from the checkout, in words. */
   readonly notes: readonly string[];
 }
@@ -39,10 +42,11 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
       `A worktree requires a git repository, and ${request.cwd} is not in one.`,
     );
   const { of } = request;
-  const [base, branch, pinned] = await Promise.all([
+  const [base, branch, pinned, hookless] = await Promise.all([
     of?.base ?? resolveBase(host, found, request.base),
     chooseBranch(host, found.commonDir, request),
     of?.pinned ?? pinSettings(git, found, request),
+    gitWithoutHooks(git, found.commonDir),
     checkGitVersion(git, found.workTree),
   ]);
   const commit = of ? await tipOf(host, of) : base.commit;
@@ -69,17 +73,18 @@ export async function createWorktree(host: WorktreeHost, request: WorktreeReques
   await checkpoint(host, 'add');
   await mkdir(path.dirname(record.path), { recursive: true, mode: 0o700 });
   const [entry, plan] = await bothOf(
-    addWorktree(host, record, commit),
+    addWorktree(host, hookless, record, commit),
     planCheckout(sealOf(host, record, found), commit, path.join(found.gitDir, 'index')),
   );
   record = await saveRecord(host, { ...record, entry });
   await checkpoint(host, 'check-out');
-  await checkOutFiles(sealOf(host, record), plan);
+  const { isVerbatim } = await checkOutFiles(sealOf(host, record), plan);
   const cwd = path.join(record.path, record.prefix);
   await mkdir(cwd, { recursive: true });
   await checkpoint(host, 'ready');
   record = await saveRecord(host, { ...record, state: 'ready' });
-  return { record, cwd, notes: await notesOn(host, record, found) };
+  const begun = isVerbatim ? snapshotOfTree(commit, commit) : undefined;
+  return { record, cwd, begun, notes: await notesOn(host, record, found) };
 }
 
 /** Each is waited for even if the other fails: nothing is still running when a failed start is cleaned up. */
@@ -111,9 +116,8 @@ async function requireShortPaths(
 }
 
 /** Registers the worktree, without files. Returns the name of its entry. */
-async function addWorktree(host: WorktreeHost, record: WorktreeRecord, commit: string): Promise<string> {
-  const { branch, commonDir } = record;
-  const git = await gitWithoutHooks(host.git, commonDir);
+async function addWorktree(host: WorktreeHost, git: Git, record: WorktreeRecord, commit: string): Promise<string> {
+  const { branch } = record;
   // Only one can create it: an existing branch belongs to someone else and stays.
   const message = 'branch: Created by claude-code-mcp';
   await patiently(() => git(['update-ref', '-m', message, branch, commit, '0'.repeat(commit.length)])).catch(
@@ -165,11 +169,12 @@ async function tipOf({ git }: WorktreeHost, { commonDir, branch }: WorktreeRecor
 
 async function resolveBase(
   { git }: WorktreeHost,
-  { gitDir, workTree }: FoundCheckout,
+  checkout: FoundCheckout,
   name: string | undefined,
 ): Promise<WorktreeRecord['base']> {
+  const { gitDir, workTree } = checkout;
   if (name === undefined) {
-    const { commit, branch } = await readHead(git, gitDir);
+    const { commit, branch } = await headOf(git, checkout);
     if (commit === undefined)
       throw new DomainError(
         'INVALID_ARGUMENT',

@@ -170,14 +170,19 @@ export function killTree(child: ChildProcess): void {
   }
 }
 
+const versions = new WeakMap<GitHost, Promise<string>>();
+
+/** Asks once for each git. */
 export async function checkGitVersion(host: GitHost, cwd: string): Promise<void> {
-  const { stdout } = await runGit(host, { cwd, args: ['version'] });
-  const found = /(\d+)\.(\d+)/.exec(stdout.toString());
+  const asked = versions.get(host) ?? runGit(host, { cwd, args: ['version'] }).then(({ stdout }) => stdout.toString());
+  versions.set(host, asked);
+  const version = await asked.catch((error: unknown) => {
+    versions.delete(host);
+    throw error;
+  });
+  const found = /(\d+)\.(\d+)/.exec(version);
   const [major = 0, minor = 0] = (found?.slice(1) ?? []).map(Number);
   const [neededMajor = 0, neededMinor = 0] = MINIMAL_GIT.split('.').map(Number);
   if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) return;
-  throw new DomainError(
-    'INVALID_ARGUMENT',
-    `Worktrees need git ${MINIMAL_GIT} or newer; this is ${stdout.toString().trim()}.`,
-  );
+  throw new DomainError('INVALID_ARGUMENT', `Worktrees need git ${MINIMAL_GIT} or newer; this is ${version.trim()}.`);
 }

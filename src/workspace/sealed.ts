@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { PinnedSettings } from '../schema/worktree-record.ts';
 import type { Checkout } from './checkout.ts';
@@ -38,17 +39,19 @@ export async function sealed<T>(
 ): Promise<T> {
   const { host, checkout, pinned, scratch } = seal;
   const ownObjects = path.join(scratch, 'objects');
-  await mkdir(ownObjects, { recursive: true, mode: 0o700 });
-  const directory = await mkdtemp(path.join(scratch, 'seal-'));
+  // A few small files of our own: made at once they take a tenth of the time that they take one by one in other threads.
+  mkdirSync(ownObjects, { recursive: true, mode: 0o700 });
+  const directory = mkdtempSync(path.join(scratch, 'seal-'));
   try {
-    await Promise.all(['refs', 'info', 'empty'].map((name) => mkdir(path.join(directory, name))));
+    const write = (content: string, ...names: string[]): void => writeFileSync(path.join(directory, ...names), content);
+    for (const name of ['refs', 'info', 'empty']) mkdirSync(path.join(directory, name));
+    write(`${use.head ?? 'ref: refs/heads/none'}\n`, 'HEAD');
+    write(configText(settingsOf(pinned, checkout)), 'config');
+    write(pinned.exclude, 'info', 'exclude');
+    write(use.files ? pinned.attributes : '', 'info', 'attributes');
+    if (pinned.sparse !== '') write(pinned.sparse, 'info', 'sparse-checkout');
     const index = use.index ?? path.join(directory, 'index');
     await Promise.all([
-      writeFile(path.join(directory, 'HEAD'), `${use.head ?? 'ref: refs/heads/none'}\n`),
-      writeFile(path.join(directory, 'config'), configText(settingsOf(pinned, checkout))),
-      writeFile(path.join(directory, 'info', 'exclude'), pinned.exclude),
-      writeFile(path.join(directory, 'info', 'attributes'), use.files ? pinned.attributes : ''),
-      pinned.sparse === '' ? undefined : writeFile(path.join(directory, 'info', 'sparse-checkout'), pinned.sparse),
       copyPlainFile(path.join(checkout.commonDir, 'shallow'), path.join(directory, 'shallow')),
       use.index === undefined ? undefined : copySharedIndexes(use.index, directory),
     ]);
@@ -68,7 +71,7 @@ export async function sealed<T>(
     };
     return await work(bindGit(host, directory, ['--no-pager', '--literal-pathspecs'], env), directory);
   } finally {
-    await rm(directory, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -4,7 +4,7 @@ import { readHead } from './checkout.ts';
 import { zeroSeparated } from './git.ts';
 import { readPlainFile } from './plain-file.ts';
 import { sealed, type Seal, type SealedUse } from './sealed.ts';
-import { readStatus } from './snapshot.ts';
+import { readStatus } from './status.ts';
 
 const SUBMODULE = '160000 ';
 const DEEPEST = 5;

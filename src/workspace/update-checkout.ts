@@ -3,7 +3,7 @@ import path from 'node:path';
 import { diffRaw, type Pair } from './compare.ts';
 import { zeroSeparated, type Git } from './git.ts';
 import { sealed, type Seal } from './sealed.ts';
-import { readStatus } from './snapshot.ts';
+import { readStatus } from './status.ts';
 
 export interface CheckoutUpdate {
   /** The commit that the checkout is at. */

@@ -14,6 +14,7 @@ import { zeroSeparated } from './git.ts';
 import { pinSettings } from './pinned-settings.ts';
 import { sandboxWrites, type RepositoryWrites } from './sandbox-paths.ts';
 import { sealed, type Seal } from './sealed.ts';
+import { SEARCHED } from './searched-index.ts';
 import { snapshotOfTree, takeSnapshot, type Snapshot } from './snapshot.ts';
 import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './work-report.ts';
 import { listWorktrees, worktreeState, type WorktreeState } from './worktree-state.ts';
@@ -51,7 +52,7 @@ export interface Workspace {
   readonly cwd: string;
   /** The checkout that work is measured in, or the directory itself. */
   readonly root: string;
-  /** The state when the session started; only for a directory. */
+  /** The state when the session started, if it is known without another look. */
   readonly begun?: Mark;
   /** The checkout whose project settings apply; only with a worktree. */
   readonly projectConfigRoot?: string;
@@ -117,7 +118,7 @@ export class Workspaces {
     const scratch = path.join(this.#options.snapshotsDir, sessionId);
     await mkdir(scratch, { recursive: true, mode: 0o700 });
     const seal: Seal = { host: git, checkout: found, pinned: await pinSettings(git, found), scratch };
-    const begun = await takeSnapshot(seal);
+    const begun = await takeSnapshot(seal, 'ahead');
     return {
       ...common(seal, cwd, async () => begun),
       begun,
@@ -128,8 +129,8 @@ export class Workspaces {
   async openWorktree(request: WorktreeRequest): Promise<Workspace> {
     const host = await this.host();
     try {
-      const { record, notes } = await createWorktree(host, request);
-      return worktreeOf(host, record, notes);
+      const { record, notes, begun } = await createWorktree(host, request);
+      return { ...worktreeOf(host, record, notes), ...(begun && { begun }) };
     } catch (error) {
       await clearAway(host, request.sessionId).catch(() => undefined);
       throw error;
@@ -223,7 +224,10 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
     apply: (options) => withRecord(host, id, (record) => applyWork(host, record, options)),
     checkDiscardable: () => withRecord(host, id, (record) => checkDiscardable(host, record)),
     discard: (options) => withRecord(host, id, (record) => discardWork(host, record, options)),
-    close: async () => rm(path.join(recordDir(host, id), 'objects'), { recursive: true, force: true }),
+    async close() {
+      for (const name of ['objects', SEARCHED])
+        await rm(path.join(recordDir(host, id), name), { recursive: true, force: true });
+    },
   };
 }
 
@@ -232,7 +236,7 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
     cwd,
     root: seal.checkout.workTree,
     notes: [],
-    mark: () => takeSnapshot(seal),
+    mark: () => takeSnapshot(seal, 'ahead'),
     async evidence(since, calls, shared) {
       if (since === undefined) return { calls, changes: undefined, lastWrite: 0, shared, now: undefined };
       const now = await takeSnapshot(seal);

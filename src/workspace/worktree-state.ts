@@ -5,7 +5,7 @@ import type { WorktreeRecord } from '../schema/worktree-record.ts';
 import { readHead, refsHolding, resolveCommit, shortBranch } from './checkout.ts';
 import { gitIn } from './git.ts';
 import { sealed } from './sealed.ts';
-import { readStatus } from './snapshot.ts';
+import { readStatus } from './status.ts';
 import { dirtySubmodules } from './submodules.ts';
 import { checkoutOfRecord, listRecordIds, loadRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 

@@ -1,9 +1,11 @@
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkOutFiles, planCheckout } from '../../src/workspace/check-out-files.ts';
+import { checkOutFiles, planCheckout, type CheckedOut } from '../../src/workspace/check-out-files.ts';
 import { findCheckout } from '../../src/workspace/checkout.ts';
 import { pinSettings } from '../../src/workspace/pinned-settings.ts';
+import type { Seal } from '../../src/workspace/sealed.ts';
+import { takeSnapshot } from '../../src/workspace/snapshot.ts';
 import { openScene, type Scene } from './scene.ts';
 
 let scene: Scene;
@@ -38,7 +40,7 @@ async function beginRepository(format: string): Promise<void> {
   await git('commit', '--quiet', '--message', 'varied');
 }
 
-async function checkOut(prepare: () => Promise<unknown> = async () => undefined): Promise<void> {
+async function checkOut(prepare: () => Promise<unknown> = async () => undefined): Promise<Seal & CheckedOut> {
   const found = (await findCheckout(scene.host, repo))!;
   const large = path.join(scene.root, 'large');
   await writeFile(large, Buffer.alloc(2 ** 19));
@@ -49,14 +51,15 @@ async function checkOut(prepare: () => Promise<unknown> = async () => undefined)
   await scene.gitAt(repo, 'worktree', 'add', '--quiet', '--no-checkout', worktree);
   await prepare();
   const checkout = { ...found, workTree: worktree, gitDir: path.join(found.commonDir, 'worktrees', 'w') };
-  await checkOutFiles({ ...seal, checkout }, plan);
+  const inWorktree = { ...seal, checkout };
+  return { ...inWorktree, ...(await checkOutFiles(inWorktree, plan)) };
 }
 
 test.each(['sha1', 'sha256'])(
   'files written in parts are as git writes them, also in the index (%s)',
   async (format) => {
     await beginRepository(format);
-    await checkOut();
+    expect(await checkOut()).toMatchObject({ isVerbatim: false });
     // Git would look into files whose size and times the index does not know: none of them may be left.
     expect(await scene.gitAt(worktree, 'diff-files', '--name-only')).toBe('');
     expect(await scene.gitAt(worktree, 'status', '--porcelain')).toBe('');
@@ -68,6 +71,20 @@ test.each(['sha1', 'sha256'])(
     }
   },
 );
+
+test('files that nothing converts are known to be as they are committed, without a look at them', async () => {
+  await mkdir(repo);
+  await scene.gitAt(repo, 'init', '--quiet');
+  for (const name of ['a', 'm', 'z']) await scene.write(`${name}/plain.txt`, 'one\r\n', repo);
+  await scene.gitAt(repo, 'add', '--all');
+  await scene.gitAt(repo, 'commit', '--quiet', '--message', 'plain');
+  const { isVerbatim, ...seal } = await checkOut();
+  expect(isVerbatim).toBe(process.platform !== 'win32');
+  expect(await takeSnapshot(seal)).toMatchObject({ changed: [] });
+  await scene.gitAt(repo, 'config', 'core.autocrlf', 'true');
+  await scene.gitAt(repo, 'worktree', 'remove', worktree);
+  expect(await checkOut()).toMatchObject({ isVerbatim: false });
+});
 
 test('a file that is in the way of a part is overwritten, as by git', async () => {
   await beginRepository('sha1');

@@ -1,10 +1,12 @@
 /** What the server counts against what git itself says. */
 
 import { execFileSync } from 'node:child_process';
-import { chmod, copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { chmod, copyFile, mkdir, rename, rm, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FileChange } from '../../src/workspace/compare.ts';
+import { newestDirectory } from '../../src/workspace/untracked-cache.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
 import { openScene, type Scene } from './scene.ts';
 
@@ -168,6 +170,51 @@ test.each(['--assume-unchanged', '--skip-worktree'])(
     expect(await scene.git('status', '--porcelain')).toBe('');
   },
 );
+
+test('a new file counts in a directory that seems unchanged', async () => {
+  await scene.commit('begin', { 'd/a.txt': LINES, 'e/b.txt': 'b\n' });
+  await open();
+  const past = new Date(Date.now() - 3_600_000);
+  const addTo = async (directory: string, name: string): Promise<void> => {
+    await scene.write(`${directory}/${name}`, 'x\n');
+    await utimes(path.join(scene.repo, directory), past, past);
+  };
+  // In the same second as the mark, when a directory's times tell nothing.
+  await addTo('d', 'before.txt');
+  const first = await workspace.mark();
+  await addTo('d', 'new.txt');
+  const { changes, now } = await workspace.evidence(first, [], false);
+  expect(changes).toMatchObject([{ path: 'd/new.txt', status: 'added' }]);
+  // Later, when git remembers the directories.
+  const directories = ['.', 'd', 'e'].map((name) => path.join(scene.repo, name));
+  const changedAt = Math.max(...directories.map((name) => Math.floor(statSync(name).ctimeMs / 1000)));
+  const isRemembered = async (): Promise<boolean> => {
+    await workspace.mark();
+    return newestDirectory(searchedIndex(), 20) === changedAt && changedAt < Math.floor(Date.now() / 1000) - 1;
+  };
+  if (process.platform === 'linux') await expect.poll(isRemembered, { timeout: 10_000 }).toBe(true);
+  await addTo('e', 'new.txt');
+  const later = await workspace.evidence(now, [], false);
+  expect(later.changes).toMatchObject([{ path: 'e/new.txt', status: 'added' }]);
+});
+
+test.runIf(process.platform === 'linux')(
+  'what a session’s own git remembers of directories is not believed',
+  async () => {
+    await scene.commit('begin', { 'd/a.txt': LINES });
+    await scene.git('-c', 'core.untrackedCache=true', 'status', '--short');
+    expect(readFileSync(path.join(scene.repo, '.git', 'index'), 'latin1')).toContain('UNTR');
+    await open();
+    await workspace.mark();
+    expect(searchedIndex()).toHaveLength(0);
+  },
+);
+
+/** The server's own copy of the index, if it has one. */
+function searchedIndex(): Buffer {
+  const file = path.join(scene.root, 's', 's', 'searched', 'index');
+  return existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
+}
 
 test('what a running sandbox puts there does not count, but a file of that name with content does', async () => {
   await beginRepository();
