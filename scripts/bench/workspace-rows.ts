@@ -98,7 +98,7 @@ async function withoutGitRow(rounds: number, spaces: Workspaces, directory: stri
  * Worktrees are left until the end: ext4 does not use an inode again within minutes of its removal, and creating 10,000
  * files right after 10,000 were removed takes it ten times as long, whoever does it.
  */
-const MOST_WORKTREES = 7;
+const MAX_WORKTREES = 7;
 
 /** Against git's own command and a plain copy of the files: writing 10,000 files is the disk's time, and everybody's. */
 async function worktreeRows(
@@ -111,7 +111,7 @@ async function worktreeRows(
   let count = 0;
   const place = (): string => `${repository}-${String(++count)}`;
   await git('worktree', 'add', '--quiet', '--detach', `${repository}-original`);
-  const times = await interleaved(Math.min(rounds, MOST_WORKTREES), {
+  const times = await interleaved(Math.min(rounds, MAX_WORKTREES), {
     copy: () => timed(() => run('cp', ['-R', `${repository}-original`, place()])),
     git: () => timed(() => git('worktree', 'add', '--quiet', '-b', `plain${String(++count)}`, place())),
     ours: () => timed(() => spaces.openWorktree({ sessionId: `w${String(++count)}`, cwd: repository })),
@@ -150,7 +150,7 @@ async function startRow(rounds: number, harness: Harness, cwd: string): Promise<
   };
   // The very first process reads its program from disk.
   await once();
-  const times = await interleaved(Math.min(rounds, MOST_WORKTREES), {
+  const times = await interleaved(Math.min(rounds, MAX_WORKTREES), {
     without: () => once(),
     worktree: () => once({ workspace: { type: 'worktree' } }),
   });

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../src/mcp/documentation/documented-tool.ts'
 
 /** Larger bounds say no more than "a number". */
 const NO_BOUND = 2_147_483_647;
-const MOST_CHOICES = 4;
+const MAX_CHOICES = 4;
 
 export function typeInWords(schema: JsonSchema): string {
   const choices = (schema['anyOf'] ?? schema['oneOf']) as JsonSchema[] | undefined;
@@ -29,7 +29,7 @@ export function typeInWords(schema: JsonSchema): string {
 
 function choicesInWords(choices: readonly JsonSchema[]): string {
   const words = [...new Set(choices.map(typeInWords))];
-  return words.length > MOST_CHOICES ? 'object, one of several kinds' : words.join(' or ');
+  return words.length > MAX_CHOICES ? 'object, one of several kinds' : words.join(' or ');
 }
 
 function numberInWords(schema: JsonSchema): string {

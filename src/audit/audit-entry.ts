@@ -38,8 +38,8 @@ export function digestLine(text: string): string {
   return `${String(chars)} chars, sha256 ${sha256}`;
 }
 
-const LONGEST_LINE = 16 * 1024;
-const LONGEST_TEXT = 1000;
+const MAX_LINE_LENGTH = 16 * 1024;
+const MAX_TEXT_LENGTH = 1000;
 
 /** One line of JSON with its line break. Details that are too long or unserialisable are dropped, never the entry. */
 export function toLine(entry: NewAuditEntry, now: () => Date): string {
@@ -47,7 +47,7 @@ export function toLine(entry: NewAuditEntry, now: () => Date): string {
   const head = { time, ...others, what: cut(entry.what) };
   try {
     const line = JSON.stringify(details === undefined ? head : { ...head, details });
-    if (line.length <= LONGEST_LINE) return `${line}\n`;
+    if (line.length <= MAX_LINE_LENGTH) return `${line}\n`;
   } catch {
     // Circular structures and BigInts end here.
   }
@@ -65,5 +65,5 @@ function cutTexts(head: Readonly<Record<string, unknown>>): Record<string, unkno
 }
 
 function cut(text: string): string {
-  return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT)}…`;
+  return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH)}…`;
 }

@@ -11,9 +11,9 @@ interface LoggedCall extends ToolCall {
 
 type Input = Readonly<Record<string, unknown>>;
 
-const MOST_CALLS = 5_000;
+const MAX_CALLS = 5_000;
 /** What a session keeps of patches; the oldest go first. */
-const MOST_BYTES = 4_000_000;
+const MAX_BYTES = 4_000_000;
 
 /** The commands and edits of a session, for the report of its work. */
 export class CallLog {
@@ -54,7 +54,7 @@ export class CallLog {
     this.#running.toWrite.delete(id);
     const ended = this.#ended.toWrite;
     ended.set(id, { ...call, failed, exitCode, endedAt: this.#now(), bytes: 0 });
-    if (ended.size > MOST_CALLS) this.#drop(oldestOf(ended));
+    if (ended.size > MAX_CALLS) this.#drop(oldestOf(ended));
   }
 
   /** What a finished call changed in a file. */
@@ -64,7 +64,7 @@ export class CallLog {
     const bytes = sizeOf(edit);
     this.#ended.toWrite.set(id, { ...call, edit, bytes });
     this.#bytes += bytes - call.bytes;
-    if (this.#bytes > MOST_BYTES) this.#dropPatches();
+    if (this.#bytes > MAX_BYTES) this.#dropPatches();
   }
 
   /** It never ran. */
@@ -85,7 +85,7 @@ export class CallLog {
   #dropPatches(): void {
     const ended = this.#ended.toWrite;
     for (const [id, call] of ended) {
-      if (this.#bytes <= MOST_BYTES / 2) return;
+      if (this.#bytes <= MAX_BYTES / 2) return;
       this.#bytes -= call.bytes;
       ended.set(id, { ...call, edit: undefined, bytes: 0 });
     }

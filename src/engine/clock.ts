@@ -24,7 +24,7 @@ export function msBetween(from: Instant, to: Instant): number {
 /** Longer timers are split into pieces of this length, so that a gap in which none fired is recognised as sleep. */
 const PIECE_MS = 10_000;
 /** The most that a gap counts for: timers fire late on a busy machine, and not at all on a sleeping one. */
-const LONGEST_GAP_MS = PIECE_MS + 5_000;
+const MAX_GAP_MS = PIECE_MS + 5_000;
 
 /**
  * Node's monotonic clock, and its timers with it, stand still while a Linux machine sleeps but keep running on macOS
@@ -50,7 +50,7 @@ export class SystemClock implements Clock {
     const gap = now - this.#lastLooked;
     this.#lastLooked = now;
     // Without timers nothing fires, however long the gap, and there is nothing to measure.
-    this.#awakeMs += this.#timers === 0 ? gap : Math.min(gap, LONGEST_GAP_MS);
+    this.#awakeMs += this.#timers === 0 ? gap : Math.min(gap, MAX_GAP_MS);
     return this.#awakeMs as Instant;
   }
 

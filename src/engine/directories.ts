@@ -108,14 +108,14 @@ function realPath(absolute: string, hops = 0): string {
   } catch {
     const parent = path.dirname(absolute);
     if (parent === absolute) return absolute;
-    const target = hops < MOST_LINKS ? linkTarget(absolute) : undefined;
+    const target = hops < MAX_LINKS ? linkTarget(absolute) : undefined;
     if (target !== undefined) return realPath(path.resolve(parent, target), hops + 1);
     return path.join(realPath(parent, hops), path.basename(absolute));
   }
 }
 
 /** Circular links stop here, as they do in the kernel. */
-const MOST_LINKS = 40;
+const MAX_LINKS = 40;
 
 function linkTarget(absolute: string): string | undefined {
   try {

@@ -4,7 +4,7 @@ import type { EditPlace } from '../schema/results.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import { cutAt, escapeInvisible } from './tool-summary.ts';
 
-const LARGEST_FILE = 1_000_000;
+const MAX_FILE_BYTES = 1_000_000;
 const LINES_AROUND = 2;
 const LINE_CHARS = 200;
 /** A caller waiting for the request must not have to wait for a file system. */
@@ -41,7 +41,7 @@ async function readInside(file: string, directories: readonly string[]): Promise
   });
   if (real === undefined || !isInside) return '';
   const info = await stat(real);
-  return info.isFile() && info.size <= LARGEST_FILE ? readFile(real, 'utf8') : '';
+  return info.isFile() && info.size <= MAX_FILE_BYTES ? readFile(real, 'utf8') : '';
 }
 
 export function placeIn(text: string, old: string): EditPlace | undefined {

@@ -81,7 +81,7 @@ export class EngineClient {
   async listSessions(): Promise<Session[]> {
     const owner = this.#rights.read === 'all' ? undefined : this.principal.id;
     const here = this.#engine.sessions.filter((session) => this.sees(session));
-    return [...here, ...(await this.#engine.listStored(owner, MOST_LISTED))];
+    return [...here, ...(await this.#engine.listStored(owner, MAX_LISTED))];
   }
 
   async session(id: string): Promise<Session> {
@@ -328,7 +328,7 @@ export class EngineClient {
 }
 
 /** Of sessions that only the store remembers. */
-const MOST_LISTED = 100;
+const MAX_LISTED = 100;
 
 function noDiskLists(): DomainError {
   return new DomainError('PERMISSION_DENIED', 'Only the user this server runs as may list the sessions on disk.');

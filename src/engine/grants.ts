@@ -14,7 +14,7 @@ export type GrantEnd = NonNullable<StoredGrant['closed']>;
 export const GRANT_LIFETIME_MS = 600_000;
 
 /** Files of any size are read in chunks, but no one waits for a huge one. */
-const MOST_TARGET_BYTES = 64 * 1024 * 1024;
+const MAX_TARGET_BYTES = 64 * 1024 * 1024;
 
 /** Exactly what was requested. */
 export interface AskedCall {
@@ -157,7 +157,7 @@ async function fileState(file: string): Promise<string> {
     try {
       const stat = await handle.stat();
       if (!stat.isFile()) return 'not a file';
-      if (stat.size > MOST_TARGET_BYTES) return `${String(stat.size)} bytes, changed ${String(stat.mtimeMs)}`;
+      if (stat.size > MAX_TARGET_BYTES) return `${String(stat.size)} bytes, changed ${String(stat.mtimeMs)}`;
       const hash = createHash('sha256');
       for await (const piece of handle.createReadStream({ autoClose: false })) hash.update(piece as Buffer);
       return hash.digest('hex');

@@ -108,7 +108,7 @@ export class SessionRecall {
     const own = registry.all.filter(
       ({ owner, continuity }) => owner.id === principal.id && continuity.handover.length > 0,
     );
-    const stored = await services.archive.list({ principal: principal.id, limit: MOST_LOOKED_AT });
+    const stored = await services.archive.list({ principal: principal.id, limit: MAX_CANDIDATES });
     const forgotten = stored.filter(({ id, state }) => !registry.find(id) && hasHandover(state));
     await Promise.all(forgotten.map(({ id }) => this.recall(id).catch(() => undefined)));
     // A session that runs on another hub is that hub's to continue.
@@ -138,7 +138,7 @@ export class SessionRecall {
   }
 }
 
-const MOST_LOOKED_AT = 100;
+const MAX_CANDIDATES = 100;
 
 function hasHandover({ handover }: Readonly<Record<string, unknown>>): boolean {
   return Array.isArray(handover) && handover.length > 0;

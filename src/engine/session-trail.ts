@@ -11,7 +11,7 @@ import { roundUsd } from './totals.ts';
 
 type Kind = 'start' | 'request' | 'decision' | 'end';
 
-const LONGEST_LINE = 200;
+const MAX_LINE_LENGTH = 200;
 
 /** What sessions leave in the audit log and, one line each, in the server's log: texts only as length and digest. */
 export class SessionTrail {
@@ -115,7 +115,7 @@ function workDetails(work: Work | undefined): Record<string, string | number | b
 
 /** Tool names come from MCP servers and error texts from anywhere: the output must stay on one line. */
 function lineOf(kind: Kind, who: string, what: string, outcome: string | undefined): string {
-  return oneLine(words(), LONGEST_LINE);
+  return oneLine(words(), MAX_LINE_LENGTH);
 
   function words(): string {
     switch (kind) {

@@ -6,7 +6,7 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import type { Directories } from './directories.ts';
 
 /** No hand-written settings file comes close. */
-const MOST_BYTES = 1_000_000;
+const MAX_BYTES = 1_000_000;
 
 /**
  * The settings as an object: a string is JSON or the path of a JSON file, as for Claude Code itself. A file is read
@@ -75,7 +75,7 @@ async function textOf(file: string): Promise<string> {
   try {
     const found = await handle.stat();
     if (!found.isFile()) throw unusable(file, 'is not a regular file');
-    if (found.size > MOST_BYTES) throw unusable(file, `is larger than ${String(MOST_BYTES)} bytes`);
+    if (found.size > MAX_BYTES) throw unusable(file, `is larger than ${String(MAX_BYTES)} bytes`);
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(found.size), 0, found.size, 0);
     return buffer.toString('utf8', 0, bytesRead).replace(/^\uFEFF/, '');
   } finally {

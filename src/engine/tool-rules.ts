@@ -28,8 +28,8 @@ const COMMAND_TOOLS: ReadonlySet<string> = new Set(['Bash', 'PowerShell', 'Monit
 const PATH_FIELDS = ['file_path', 'notebook_path', 'path'] as const;
 const OTHER_FIELDS = ['url', 'query', 'skill', 'subagent_type'] as const;
 
-const MOST_COMMAND_CHARS = 100_000;
-const MOST_PATH_CHARS = 4_096;
+const MAX_COMMAND_CHARS = 100_000;
+const MAX_PATH_CHARS = 4_096;
 
 /**
  * The first rule that refuses this call, if any. Claude Code interprets the rules exactly; this check covers what
@@ -61,7 +61,7 @@ function matches({ toolName, specifier }: ToolRule, call: ToolCall, commands: re
 function tooLongToMatch(input: ToolCall['input']): boolean {
   const isLonger = (fields: readonly string[], chars: number): boolean =>
     fields.some((field) => textOf(input[field]).length > chars);
-  return isLonger(['command', ...OTHER_FIELDS], MOST_COMMAND_CHARS) || isLonger(PATH_FIELDS, MOST_PATH_CHARS);
+  return isLonger(['command', ...OTHER_FIELDS], MAX_COMMAND_CHARS) || isLonger(PATH_FIELDS, MAX_PATH_CHARS);
 }
 
 /** `mcp__server` and `mcp__server__*` name all tools of a server. */
@@ -72,7 +72,7 @@ function names(rule: string, toolName: string): boolean {
 
 /** A command line is refused if any command in it is. Quotes are not parsed: too much is refused, not too little. */
 function commandsIn(line: string): string[] {
-  if (line.length > MOST_COMMAND_CHARS) return [];
+  if (line.length > MAX_COMMAND_CHARS) return [];
   const commands = [line, ...line.split(/[;&|\n()`{}]+/)].map((command) => withoutPrefix(command).replace(/\s/g, ' '));
   return [...new Set(commands)];
 }

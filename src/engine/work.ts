@@ -4,7 +4,7 @@ import type { ToolUse } from './activity.ts';
 import { tailOf } from './shortening.ts';
 import { oneLine } from './tool-summary.ts';
 
-const MOST_PROBLEMS = 5;
+const MAX_PROBLEMS = 5;
 const TAIL_CHARS = 200;
 const WHAT_CHARS = 80;
 
@@ -24,7 +24,7 @@ export function workOf(
 
 /** The last calls that failed or were denied. */
 export function problemsOf(uses: readonly ToolUse[]): Problem[] {
-  return uses.slice(-MOST_PROBLEMS).map(toProblem);
+  return uses.slice(-MAX_PROBLEMS).map(toProblem);
 }
 
 export function isProblem({ status }: Pick<ToolUse, 'status'>): boolean {

@@ -117,7 +117,7 @@ export class WorkspaceActions {
     const { filesChanged, insertions, deletions, files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, calls);
     const { branch, base, path } = worktree;
     const lines = `+${String(insertions)} -${String(deletions)}`;
-    const shown = files.slice(0, MOST_FILES_SHOWN).map((file) => `${file.status} ${file.path}`);
+    const shown = files.slice(0, MAX_FILES_SHOWN).map((file) => `${file.status} ${file.path}`);
     const opening =
       toolName === 'Apply'
         ? `The caller wants to apply the work of a session (${String(filesChanged)} file(s), ${lines}) to ${base}.`
@@ -133,7 +133,7 @@ export class WorkspaceActions {
   }
 }
 
-const MOST_FILES_SHOWN = 200;
+const MAX_FILES_SHOWN = 200;
 
 function nobodyToAsk(sessionId: string): DomainError {
   return new DomainError(

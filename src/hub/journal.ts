@@ -19,9 +19,9 @@ import { WaitingChanges } from './waiting-changes.ts';
 /** Changes that no one waits for are batched for this long: each write costs a disk flush and blocks the hub meanwhile. */
 const GATHER_MS = 40;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 /** A transaction holds others up. */
-const MOST_CHANGES = 500;
+const MAX_CHANGES = 500;
 
 export interface JournalOptions {
   readonly store: Store;
@@ -268,7 +268,7 @@ export class Journal implements SessionArchive {
       session: sessionRow(session, this.#options.by),
     }));
     this.#touched.clear();
-    const others = this.#changes.take(MOST_CHANGES);
+    const others = this.#changes.take(MAX_CHANGES);
     if (this.#changes.length > 0) this.#isUrgent = true;
     const upTo = this.#changes.length === 0 ? this.#noticed : this.#written;
     return { changes: [...rows, ...others], upTo };
@@ -277,7 +277,7 @@ export class Journal implements SessionArchive {
   /** Until it is stored: a write whose response was lost can simply be resent. */
   async #writeSurely(changes: readonly Change[]): Promise<void> {
     const { store, by } = this.#options;
-    for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
       try {
         await store.write(changes, by);
         this.#failure = undefined;

@@ -16,7 +16,7 @@ export const note = z.object({
 });
 export type Note = z.infer<typeof note>;
 
-const MOST_RESTS = 2_000;
+const MAX_RESTS = 2_000;
 
 /**
  * Idle sessions that have been reported, each with what distinguishes this rest from the next. The oldest are
@@ -51,7 +51,7 @@ export function noteOf(
   rests.delete(session.id);
   if (rest === undefined) return undefined;
   rests.set(session.id, rest);
-  if (rests.size > MOST_RESTS) rests.delete(rests.keys().next().value ?? '');
+  if (rests.size > MAX_RESTS) rests.delete(rests.keys().next().value ?? '');
   if (isTold) return undefined;
   return {
     id: `session.rested ${session.id} ${rest} ${session.lastActiveAt}`,

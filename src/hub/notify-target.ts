@@ -5,7 +5,7 @@ import { messageOf } from '../errors/errors.ts';
 /** How long a receiver may take. */
 const URL_PATIENCE_MS = 10_000;
 const COMMAND_PATIENCE_MS = 60_000;
-const LONGEST_REASON = 200;
+const MAX_REASON_LENGTH = 200;
 
 export type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string };
 
@@ -41,7 +41,7 @@ function urlTarget(url: string, secret: string | undefined): NotifyTarget {
       return response.ok ? { ok: true } : { ok: false, why: `it answered ${response.status}` };
     } catch (error) {
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-      return { ok: false, why: messageOf(cause).slice(0, LONGEST_REASON) };
+      return { ok: false, why: messageOf(cause).slice(0, MAX_REASON_LENGTH) };
     }
   };
 }
@@ -67,7 +67,7 @@ function commandTarget(command: string): NotifyTarget {
         resolve(delivery);
       };
       ended.addEventListener('abort', kill);
-      child.once('error', (error) => settle({ ok: false, why: messageOf(error).slice(0, LONGEST_REASON) }));
+      child.once('error', (error) => settle({ ok: false, why: messageOf(error).slice(0, MAX_REASON_LENGTH) }));
       child.once('exit', (code, killedBy) =>
         settle(
           code === 0 ? { ok: true } : { ok: false, why: `it exited with ${killedBy ?? `exit code ${code ?? '?'}`}` },

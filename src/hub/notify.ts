@@ -9,11 +9,11 @@ import { note, noteOf, type KnownRests } from './notes.ts';
 import type { NotifyTarget } from './notify-target.ts';
 
 const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 300_000;
+const MAX_RETRY_MS = 300_000;
 const GIVE_UP_MS = 24 * 3_600_000;
 const STORE_RETRY_MS = 1_000;
-const MOST_AT_ONCE = 4;
-const MOST_PENDING = 1_000;
+const MAX_CONCURRENT = 4;
+const MAX_PENDING = 1_000;
 const POSITIONS_UNSTORED = 1_000;
 
 export interface NotifierServices {
@@ -146,7 +146,7 @@ export class Notifier {
     this.#lines.set(id, line);
     if (line.notes.some(({ note: { id: known } }) => known === pending.note.id)) return;
     line.notes.push(pending);
-    if (this.pending > MOST_PENDING) this.#dropOldest();
+    if (this.pending > MAX_PENDING) this.#dropOldest();
   }
 
   #dropOldest(): void {
@@ -160,7 +160,7 @@ export class Notifier {
 
   #deliver(): void {
     for (const [id, line] of this.#lines) {
-      if (this.#atOnce >= MOST_AT_ONCE || this.#stop.signal.aborted) return;
+      if (this.#atOnce >= MAX_CONCURRENT || this.#stop.signal.aborted) return;
       const [head] = line.notes;
       if (!head) {
         if (!line.isBusy) this.#lines.delete(id);
@@ -194,7 +194,7 @@ export class Notifier {
       this.#drop(head, sent.why);
     } else {
       this.counts.failed++;
-      const wait = Math.min(FIRST_RETRY_MS * 2 ** (head.attempts - 1), LONGEST_RETRY_MS);
+      const wait = Math.min(FIRST_RETRY_MS * 2 ** (head.attempts - 1), MAX_RETRY_MS);
       line.cancelRetry = clock.after(wait, () => {
         line.cancelRetry = undefined;
         this.#deliver();

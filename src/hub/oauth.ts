@@ -11,7 +11,7 @@ import type { Route } from './http/route.ts';
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 const CLOCK_TOLERANCE_S = 30;
 const ANSWER_WITHIN_MS = 5_000;
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 /** How long an issuer that could not be reached, or that has no such key, is not asked again. */
 const RETRY_AFTER_MS = 5_000;
 const DISCOVERED_FOR_MS = 3_600_000;
@@ -140,7 +140,7 @@ async function fetchJson(url: string): Promise<unknown> {
   });
   if (!response.ok) throw new Error(`it answered ${response.status}`);
   const text = await response.text();
-  if (text.length > MOST_BYTES) throw new Error('the response is too large');
+  if (text.length > MAX_BYTES) throw new Error('the response is too large');
   return JSON.parse(text) as unknown;
 }
 

@@ -7,7 +7,7 @@ import { nextWake } from '../store/next-wake.ts';
 import { isUnderWay } from '../store/row-facts.ts';
 import { addedBy, newCommandId } from './command-id.ts';
 
-const LONGEST_KEY = 200;
+const MAX_KEY_LENGTH = 200;
 /** How long a repeat waits for a call that another hub is carrying out. */
 const PATIENCE_MS = 30_000;
 
@@ -57,10 +57,10 @@ export class Once {
     kept: (answer: Answer) => object = (answer) => answer,
   ): Promise<{ answer: Answer; isRepeat: boolean }> {
     const { key, keyName, principal, operation, path, input } = call;
-    if (!/^[\x21-\x7e]+$/.test(key) || key.length > LONGEST_KEY)
+    if (!/^[\x21-\x7e]+$/.test(key) || key.length > MAX_KEY_LENGTH)
       throw new DomainError(
         'INVALID_ARGUMENT',
-        `${keyName}: 1 to ${LONGEST_KEY} printable ASCII characters without spaces, a UUID for example.`,
+        `${keyName}: 1 to ${MAX_KEY_LENGTH} printable ASCII characters without spaces, a UUID for example.`,
       );
     const { hub, now } = this.#options;
     const command: Omit<StoredCommand, 'progress'> = {

@@ -4,7 +4,7 @@ import { hashOfCode } from './sign-in-page.ts';
 /** A link is opened right away or not at all. */
 const LIFETIME_MS = 2 * 60_000;
 /** Anyone asking for more has lost the earlier ones. */
-const MOST_CODES = 100;
+const MAX_CODES = 100;
 
 /** Codes in the links of `hub open`: each is valid for one sign-in as admin, for two minutes, in this process only. */
 export class SignInCodes {
@@ -22,7 +22,7 @@ export class SignInCodes {
   issue(): string {
     this.#dropExpired();
     const [oldest] = this.#codes.keys();
-    if (oldest !== undefined && this.#codes.size >= MOST_CODES) this.#drop(oldest);
+    if (oldest !== undefined && this.#codes.size >= MAX_CODES) this.#drop(oldest);
     const code = randomBytes(32).toString('base64url');
     this.#codes.set(hashOfCode(code), this.#now() + LIFETIME_MS);
     setTimeout(() => this.#dropExpired(), LIFETIME_MS).unref();

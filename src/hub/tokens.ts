@@ -8,7 +8,7 @@ import type { Role } from '../engine/principal.ts';
 export const TOKEN_PREFIX = 'ccmcp_';
 const TOKEN_SHAPE = /^ccmcp_[A-Za-z0-9_-]{43}$/;
 const SECRET_BYTES = 32;
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 export interface NewToken {
   readonly name: string;
@@ -136,14 +136,14 @@ export function shown({ hash: _hash, ...row }: StoredToken): ShownToken {
 }
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
-const LONGEST_MS = 100 * UNITS.y;
+const MAX_DURATION_MS = 100 * UNITS.y;
 
 /** `90m`, `12h`, `30d`, `4w`, `1y` in milliseconds; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit] = /^([1-9]\d{0,5})([mhdwy])$/.exec(text.trim()) ?? [];
   if (digits === undefined || unit === undefined) return undefined;
   const ms = Number(digits) * UNITS[unit as keyof typeof UNITS];
-  return ms <= LONGEST_MS ? ms : undefined;
+  return ms <= MAX_DURATION_MS ? ms : undefined;
 }
 
 function theOneNamed(name: string, rows: readonly StoredToken[]): StoredToken {
@@ -157,10 +157,10 @@ function theOneNamed(name: string, rows: readonly StoredToken[]): StoredToken {
 }
 
 function checkName(name: string): void {
-  if (name.trim() === '' || name.length > LONGEST_NAME || /\p{Cc}/u.test(name))
+  if (name.trim() === '' || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name))
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `name: 1 to ${LONGEST_NAME} characters, none of them a control character.`,
+      `name: 1 to ${MAX_NAME_LENGTH} characters, none of them a control character.`,
     );
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../transcripts/transcript-parts.ts';
 
 const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 30_000;
+const MAX_RETRY_MS = 30_000;
 
 export interface MirrorsOptions {
   readonly store: StoreTranscripts;
@@ -160,7 +160,7 @@ class StoreMirror implements TranscriptMirror {
 
   #tryAgain(afterMs: number): void {
     clearTimeout(this.#retry);
-    const longer = Math.min(2 * afterMs, LONGEST_RETRY_MS);
+    const longer = Math.min(2 * afterMs, MAX_RETRY_MS);
     this.#retry = setTimeout(() => void (this.#settling ?? this.#settle(longer)), afterMs).unref();
   }
 }

@@ -1,7 +1,7 @@
 import { DomainError } from '../errors/errors.ts';
 
 /** Deeper than any hand-written schema, agent or tool input. Recursive code runs out of stack far beyond this. */
-const MOST_LEVELS = 100;
+const MAX_LEVELS = 100;
 
 /**
  * What no schema catches: nesting so deep that recursive code fails, and keys named `__proto__`, which JSON may contain
@@ -10,9 +10,9 @@ const MOST_LEVELS = 100;
 export function checkShape(args: Readonly<Record<string, unknown>>): void {
   let level: [where: string, value: object][] = [['', args]];
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > MOST_LEVELS) {
+    if (depth > MAX_LEVELS) {
       const [parameter = ''] = level[0]?.[0].split('.', 1) ?? [];
-      throw new DomainError('INVALID_ARGUMENT', `${parameter}: nested deeper than ${String(MOST_LEVELS)} levels.`);
+      throw new DomainError('INVALID_ARGUMENT', `${parameter}: nested deeper than ${String(MAX_LEVELS)} levels.`);
     }
     level = level.flatMap(([where, value]) => objectsIn(where, value));
   }

@@ -7,7 +7,7 @@ import { watchResources } from './resources/resource-updates.ts';
 export const EXTRA_CAPABILITIES = { resources: { subscribe: true, listChanged: true }, prompts: {} } as const;
 
 /** A client that subscribes to more than this should read a list instead. */
-const MOST_SUBSCRIPTIONS = 1_000;
+const MAX_SUBSCRIPTIONS = 1_000;
 
 /**
  * Resources and prompts, for clients that show them. Their handlers are loaded with the first request; older clients
@@ -60,7 +60,7 @@ export function offerExtras(
     }),
   );
   server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) => {
-    if (subscribed.size >= MOST_SUBSCRIPTIONS)
+    if (subscribed.size >= MAX_SUBSCRIPTIONS)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Too many subscriptions on this connection.');
     watch();
     subscribed.add(uri);

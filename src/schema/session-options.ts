@@ -7,17 +7,17 @@ import { z } from 'zod';
 
 const names = z.array(z.string().min(1));
 /** Each tool call is checked against all of them. */
-const MOST_RULE_CHARS = 16_384;
+const MAX_RULE_CHARS = 16_384;
 /**
  * Claude Code (2.1.325) tries every way to distribute a command over them: with 8 it did not finish one of 80 letters.
  */
-const MOST_WILDCARDS = 5;
+const MAX_WILDCARDS = 5;
 const toolRules = names
-  .refine((rules) => rules.every((rule) => (rule.match(/\*+/g) ?? []).length <= MOST_WILDCARDS), {
-    error: `A rule may have at most ${String(MOST_WILDCARDS)} wildcards; Claude Code hangs on more`,
+  .refine((rules) => rules.every((rule) => (rule.match(/\*+/g) ?? []).length <= MAX_WILDCARDS), {
+    error: `A rule may have at most ${String(MAX_WILDCARDS)} wildcards; Claude Code hangs on more`,
   })
-  .refine((rules) => rules.reduce((chars, rule) => chars + rule.length, 0) <= MOST_RULE_CHARS, {
-    error: `All rules together may have at most ${String(MOST_RULE_CHARS)} characters`,
+  .refine((rules) => rules.reduce((chars, rule) => chars + rule.length, 0) <= MAX_RULE_CHARS, {
+    error: `All rules together may have at most ${String(MAX_RULE_CHARS)} characters`,
   });
 const jsonObject = z.record(z.string(), z.unknown());
 

@@ -3,7 +3,7 @@ import type { Change } from '../schema/store.ts';
 import { StoreUncertain, type Store } from './contract.ts';
 import { nextWake } from './next-wake.ts';
 
-const MOST_TRIES = 4;
+const MAX_ATTEMPTS = 4;
 
 /**
  * Resends a write whose response was lost, so that its caller knows whether it is stored. If the store stays
@@ -20,7 +20,7 @@ export async function writeForCertain(
     } catch (error) {
       if (error instanceof StoreUncertain) uncertain = error;
       if (!uncertain || !(error instanceof DomainError) || error.code !== 'UNAVAILABLE') throw error;
-      if (tries === MOST_TRIES) throw uncertain;
+      if (tries === MAX_ATTEMPTS) throw uncertain;
     }
     const { woken, stop } = nextWake(store);
     await woken;

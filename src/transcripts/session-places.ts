@@ -93,10 +93,10 @@ function directoryIn(file: string, size: number, buffer: Buffer): string | undef
 }
 
 const FIELD = /^"\w+": ?("(?:[^"\\]|\\.)*")/;
-const LONGEST_FIELD = 8 * 1024;
+const MAX_FIELD_LENGTH = 8 * 1024;
 
 function textAt(bytes: Buffer, offset: number): string | undefined {
   if (offset < 0) return undefined;
-  const [, quoted] = FIELD.exec(bytes.toString('utf8', offset, offset + LONGEST_FIELD)) ?? [];
+  const [, quoted] = FIELD.exec(bytes.toString('utf8', offset, offset + MAX_FIELD_LENGTH)) ?? [];
   return quoted === undefined ? undefined : (JSON.parse(quoted) as string);
 }

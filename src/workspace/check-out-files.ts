@@ -10,7 +10,7 @@ import { sealed, type Seal } from './sealed.ts';
 const TIMEOUT_MS = 600_000;
 /** Index size: with fewer files, one git process finishes before several have started. */
 const LARGE_BYTES = 256 * 1024;
-const MOST_PROCESSES = 4;
+const MAX_PROCESSES = 4;
 
 /** How a new worktree is filled with the files of a commit. */
 export interface CheckoutPlan {
@@ -29,7 +29,7 @@ export async function planCheckout(
 ): Promise<CheckoutPlan> {
   const size = (await stat(like).catch(() => undefined))?.size ?? 0;
   const isSparse = seal.pinned.config.some(([key, value]) => key === 'core.sparsecheckout' && value === 'true');
-  const parts = Math.min(processors, MOST_PROCESSES);
+  const parts = Math.min(processors, MAX_PROCESSES);
   if (size < LARGE_BYTES || isSparse || parts < 2) return { commit, parts: 1 };
   const index = path.join(seal.scratch, 'first-index');
   await sealed(seal, { objects: 'repository', index, files: false }, (git) => git(['read-tree', commit]));

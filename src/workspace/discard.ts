@@ -144,7 +144,7 @@ async function keepLooseHead(host: WorktreeHost, record: WorktreeRecord, commit:
   await git(['update-ref', looseRef(record, commit), commit]);
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** What the repository itself considers not worth keeping is not asked about, but named. */
 async function ignoredFiles(host: WorktreeHost, record: WorktreeRecord): Promise<string[]> {
@@ -152,7 +152,7 @@ async function ignoredFiles(host: WorktreeHost, record: WorktreeRecord): Promise
   const index = path.join(seal.checkout.gitDir, 'index');
   const list = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z'];
   const text = await sealed(seal, { objects: 'scratch', index, files: true }, (git) => git(list)).catch(() => '');
-  return zeroSeparated(text).slice(0, MOST_NAMED);
+  return zeroSeparated(text).slice(0, MAX_NAMED);
 }
 
 /** Commits of submodules and of repositories inside the worktree are in directories that would be removed with it. */

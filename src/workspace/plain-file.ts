@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { copyFile, open } from 'node:fs/promises';
 
 /** More than any of these files has; what a session puts in their place must not fill the memory. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * The text of a file that a session may have replaced; empty if there is none. A pipe or a device in its place would
@@ -34,7 +34,7 @@ async function openPlainFile(file: string): Promise<Awaited<ReturnType<typeof op
   const handle = await open(file, flags).catch(() => undefined);
   if (!handle) return undefined;
   const stats = await handle.stat();
-  if (stats.isFile() && stats.size <= MOST_BYTES) return handle;
+  if (stats.isFile() && stats.size <= MAX_BYTES) return handle;
   await handle.close();
   return undefined;
 }

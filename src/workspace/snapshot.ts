@@ -37,9 +37,9 @@ export interface Snapshot {
 /**
  * Beyond these limits a file is judged by size and time, so that a data set next to the code does not delay an answer.
  */
-const LARGEST_FILE = 16 * 1024 * 1024;
-const MOST_BYTES = 256 * 1024 * 1024;
-const MOST_FILES = 20_000;
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 256 * 1024 * 1024;
+const MAX_FILES = 20_000;
 
 const EMPTY_TREE = {
   sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
@@ -90,7 +90,7 @@ async function readFiles(
     lastWrite = Math.max(lastWrite, stats.mtimeMs);
     const size = stats.isFile() ? stats.size : 0;
     const isRepository = entry.path.endsWith('/');
-    if (isRepository || size > LARGEST_FILE || bytes + size > MOST_BYTES || toHash.length === MOST_FILES) {
+    if (isRepository || size > MAX_FILE_BYTES || bytes + size > MAX_BYTES || toHash.length === MAX_FILES) {
       const mode = isRepository ? '160000' : (stats.mode & 0o100) !== 0 ? '100755' : '100644';
       now.set(entry.path, { mode, oid: `stat:${isRepository ? '' : `${size}:${stats.mtimeMs}`}` });
     } else {

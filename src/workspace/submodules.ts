@@ -7,7 +7,7 @@ import { sealed, type Seal, type SealedUse } from './sealed.ts';
 import { readStatus } from './status.ts';
 
 const SUBMODULE = '160000 ';
-const DEEPEST = 5;
+const MAX_DEPTH = 5;
 
 /**
  * Submodules with uncommitted changes, each with a trailing slash. The status of the outer repository does not show
@@ -26,7 +26,7 @@ async function isDirty(seal: Seal, name: string, depth: number): Promise<boolean
   const workTree = path.join(seal.checkout.workTree, name);
   const gitDir = await gitDirOf(workTree);
   if (gitDir === undefined) return false;
-  if (depth === DEEPEST) return true;
+  if (depth === MAX_DEPTH) return true;
   const config = seal.pinned.config.filter(([key]) => !key.startsWith('filter.') && !key.startsWith('core.sparse'));
   const inner: Seal = {
     ...seal,

@@ -58,8 +58,8 @@ export interface FullWork extends Omit<WorkReport, 'files'> {
   readonly commands: readonly { readonly command: string; readonly exitCode?: number; readonly failed: boolean }[];
 }
 
-const MOST_BYTES = 600;
-const LONGEST_COMMAND = 100;
+const MAX_BYTES = 600;
+const MAX_COMMAND_LENGTH = 100;
 /** File systems and clocks are not finer than this together. */
 const CLOCK_MS = 20;
 
@@ -98,7 +98,7 @@ export function workReport(evidence: Evidence): WorkReport {
   const files: ReportedFile[] = [];
   const byChange = [...all].sort((a, b) => b.insertions + b.deletions - (a.insertions + a.deletions));
   for (const { isBinary: __, ...file } of byChange) {
-    if (bytesOf({ ...short, files: [...files, file] }) > MOST_BYTES) break;
+    if (bytesOf({ ...short, files: [...files, file] }) > MAX_BYTES) break;
     files.push(file);
   }
   return files.length === 0 ? short : { ...short, files };
@@ -110,7 +110,9 @@ function bytesOf(value: unknown): number {
 
 function shortened(check: LastCheck): LastCheck {
   const { command } = check;
-  return command.length <= LONGEST_COMMAND ? check : { ...check, command: `${command.slice(0, LONGEST_COMMAND - 1)}…` };
+  return command.length <= MAX_COMMAND_LENGTH
+    ? check
+    : { ...check, command: `${command.slice(0, MAX_COMMAND_LENGTH - 1)}…` };
 }
 
 function lastCheckOf({ calls, lastWrite }: Evidence): LastCheck | undefined {

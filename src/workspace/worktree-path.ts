@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import path from 'node:path';
 
 /** Long enough to recognise a repository, short enough for Windows. */
-const LONGEST_NAME = 24;
+const MAX_NAME_LENGTH = 24;
 /** Without core.longpaths git on Windows cannot create a longer path. */
 export const WINDOWS_MAX_PATH = 260;
 
@@ -28,7 +28,7 @@ function plainName(name: string): string {
     .normalize('NFC')
     .replace(/[^\p{L}\p{N}._-]+/gu, '-')
     .replace(/^[.-]+/, '');
-  return Array.from(plain).slice(0, LONGEST_NAME).join('') || 'repository';
+  return Array.from(plain).slice(0, MAX_NAME_LENGTH).join('') || 'repository';
 }
 
 /** The longest path below a worktree that Windows still accepts; undefined if there is no such limit. */

@@ -17,7 +17,7 @@ export interface CommandStart extends ServerStart {
 }
 
 /** More than a slow machine needs; a command that goes on serving is ended, and its code is `null`. */
-const LONGEST_RUN_MS = 15_000;
+const MAX_RUN_MS = 15_000;
 
 export async function runCommand(start: CommandStart): Promise<Ended> {
   const place = await createHome();
@@ -36,7 +36,7 @@ export function runCommandIn(
     const child = execFile(
       process.execPath,
       [builtServer(), ...args],
-      { cwd: project, env: { ...isolated(), ...env }, timeout: LONGEST_RUN_MS },
+      { cwd: project, env: { ...isolated(), ...env }, timeout: MAX_RUN_MS },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
     // It may end before it has read.

@@ -6,9 +6,9 @@ import type { Role } from '../../src/engine/principal.ts';
 import type { Random } from './random.ts';
 
 /** A repeat waits 30 s for another hub, and each step may meet a store that does not answer for 10 s. */
-const LONGEST_CALL_MS = 50_000;
+const MAX_CALL_MS = 50_000;
 
-const MOST_KEPT = 500;
+const MAX_KEPT = 500;
 
 export interface FrontCall {
   readonly method: 'GET' | 'POST';
@@ -53,7 +53,7 @@ export class FleetFront {
 
   #note(line: string): void {
     this.#lately.push(`${new Date().toISOString()} ${line}`);
-    if (this.#lately.length > MOST_KEPT) this.#lately.shift();
+    if (this.#lately.length > MAX_KEPT) this.#lately.shift();
   }
 
   /** Undefined where the hub was taken out of service meanwhile: whether anything was done is not known. */
@@ -69,7 +69,7 @@ export class FleetFront {
         this.#note(`${method} ${where} at ${hub.name}: ${reply.status} after ${ms.toFixed(0)} ms, ${said(reply)}`);
       if (!wasTakenOut()) {
         this.longestCallMs = Math.max(this.longestCallMs, ms);
-        if (ms > LONGEST_CALL_MS) throw new Violation(`${method} ${where} at ${hub.name} took ${ms.toFixed(0)} ms`);
+        if (ms > MAX_CALL_MS) throw new Violation(`${method} ${where} at ${hub.name} took ${ms.toFixed(0)} ms`);
       }
       return reply;
     } catch (error) {

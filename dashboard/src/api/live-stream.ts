@@ -16,7 +16,7 @@ export type StreamMessage = {
 }[keyof StreamMessages];
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
+const MAX_PAUSE_MS = 15_000;
 /** The hub sends a comment far more often than that. */
 const SILENCE_MS = 60_000;
 /** Not a break: it resumes at once, or when it may. */
@@ -94,7 +94,7 @@ export class LiveStream {
       this.#offlineSince ??= Date.now();
       this.connection.value = { state: 'offline', since: this.#offlineSince };
       await this.#wait(pauseMs * (0.75 + Math.random() / 2));
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
   }
 

@@ -16,7 +16,7 @@ export type AnswerState =
   | { readonly step: 'refused'; readonly why: string };
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 8_000;
+const MAX_PAUSE_MS = 8_000;
 
 const states = new Map<string, Signal<AnswerState>>();
 
@@ -42,7 +42,7 @@ export async function answer(
   if (state.value.step !== 'none' && state.value.step !== 'refused') return;
   state.value = { step: 'sent', body };
   const key = newKey();
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
     try {
       const { request, warnings = [] } = await api.answer(requestId, body, key);
       state.value = { step: 'confirmed', body, warnings };

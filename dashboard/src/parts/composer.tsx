@@ -10,7 +10,7 @@ import { oneLine } from '../text/words.ts';
 import { Visible } from './plain-text.tsx';
 import { Time } from './time.tsx';
 
-const MOST_ROWS = 10;
+const MAX_ROWS = 10;
 
 /** A message to the session or to a fork of it. */
 export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
@@ -80,7 +80,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
         <span class="visually-hidden">Message</span>
         <textarea
           ref={field}
-          rows={Math.min(MOST_ROWS, words.value.split('\n').length)}
+          rows={Math.min(MAX_ROWS, words.value.split('\n').length)}
           placeholder={works ? 'Message, queued while it works' : 'Message to Claude'}
           value={words.value}
           data-slash

@@ -3,10 +3,10 @@ import { useMemo } from 'preact/hooks';
 import { parseBlocks, parseInline, safeHref, type Block, type Inline } from '../text/markdown.ts';
 import { Code, Visible } from './plain-text.tsx';
 
-const LONGEST = 200_000;
+const MAX_LENGTH = 200_000;
 
 export function MarkdownView({ text }: { text: string }) {
-  const blocks = useMemo(() => (text.length > LONGEST ? undefined : parseBlocks(text)), [text]);
+  const blocks = useMemo(() => (text.length > MAX_LENGTH ? undefined : parseBlocks(text)), [text]);
   if (!blocks) return <Code text={text} label="Long text" />;
   return <div class="markdown">{blocks.map(showBlock)}</div>;
 }

@@ -22,10 +22,10 @@ interface Props {
   detail: ApiSessionDetail;
 }
 
-const DEEPEST = 4;
+const MAX_DEPTH = 4;
 
 export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
-  const level = `row depth-${Math.min(depth, DEEPEST)}`;
+  const level = `row depth-${Math.min(depth, MAX_DEPTH)}`;
   switch (item.kind) {
     case 'prompt':
       return (

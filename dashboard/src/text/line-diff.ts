@@ -8,7 +8,7 @@ export interface DiffLine {
 }
 
 /** Beyond that the middle is shown as entirely removed and added. */
-const MOST_CELLS = 4_000_000;
+const MAX_CELLS = 4_000_000;
 
 export function splitLines(text: string): string[] {
   if (text === '') return [];
@@ -54,7 +54,7 @@ export function lineDiff(before: string, after: string, firstLine = 1): DiffLine
 }
 
 function middle(old: string[], next: string[]): ('same' | 'added' | 'removed')[] {
-  if (old.length * next.length > MOST_CELLS) {
+  if (old.length * next.length > MAX_CELLS) {
     return [...Array<'removed'>(old.length).fill('removed'), ...Array<'added'>(next.length).fill('added')];
   }
   const width = next.length + 1;

@@ -20,9 +20,9 @@ export type Inline =
   | { readonly kind: 'link'; readonly href: string; readonly parts: readonly Inline[] }
   | { readonly kind: 'break' };
 
-const DEEPEST = 12;
+const MAX_DEPTH = 12;
 /** No one formats a paragraph of that length, and looking for pairs in it would be slow. */
-const LONGEST_INLINE = 10_000;
+const MAX_INLINE_LENGTH = 10_000;
 
 export function parseBlocks(source: string, depth = 0): Block[] {
   const lines = source.split(/\r\n|\n/);
@@ -62,7 +62,7 @@ export function parseBlocks(source: string, depth = 0): Block[] {
       blocks.push({ kind: 'rule' });
       continue;
     }
-    if (/^ {0,3}>/.test(line) && depth < DEEPEST) {
+    if (/^ {0,3}>/.test(line) && depth < MAX_DEPTH) {
       endParagraph();
       const inner: string[] = [];
       for (; at < lines.length && /^ {0,3}>/.test(lines[at] ?? ''); at++) {
@@ -73,7 +73,7 @@ export function parseBlocks(source: string, depth = 0): Block[] {
       continue;
     }
     const bullet = LIST_MARK.exec(line);
-    if (bullet && depth < DEEPEST && (paragraph.length === 0 || bullet[3] !== '')) {
+    if (bullet && depth < MAX_DEPTH && (paragraph.length === 0 || bullet[3] !== '')) {
       endParagraph();
       const list = readList(lines, at, depth);
       blocks.push(list.block);
@@ -151,7 +151,7 @@ const TOKEN =
   /(`+)([\s\S]+?)\1(?!`)|!?\[((?:[^[\]\\]|\\.|\[[^[\]]*\])*)\]\(\s*<?((?:[^\s()<>]|\([^\s()]*\))*)>?(?:\s+["'][^"']*["'])?\s*\)|(\*\*|__)(?=\S)([\s\S]*?\S)\5|(\*|_)(?=\S)([\s\S]*?\S)\7(?!\7)|~~(?=\S)([\s\S]*?\S)~~|\\([!-/:-@[-`{-~])|<?(https?:\/\/[^\s<>"'`]+[^\s<>"'`.,;:!?)\]])>?|( {2,}|\\)\n/g;
 
 export function parseInline(text: string, depth = 0): Inline[] {
-  if (depth > DEEPEST || text.length > LONGEST_INLINE) return [{ kind: 'text', text }];
+  if (depth > MAX_DEPTH || text.length > MAX_INLINE_LENGTH) return [{ kind: 'text', text }];
   const parts: Inline[] = [];
   let end = 0;
   for (const match of text.matchAll(TOKEN)) {

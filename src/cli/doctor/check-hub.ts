@@ -11,7 +11,7 @@ import { hasToken } from '../install/server-entry.ts';
 import { ok, problem, skipped, type Finding } from './finding.ts';
 import { probeHub } from './probe-hub.ts';
 
-const MOST_SKEW_MS = 60_000;
+const MAX_SKEW_MS = 60_000;
 const SOON_MS = 14 * 86_400_000;
 const OTHERS = 0o077;
 
@@ -86,7 +86,7 @@ export async function checkAnswer(url: string, now: number, knowsCertificate = f
     if (status !== 200) return [problem(check, `${url} answers ${String(status)}`, 'See: claude-code-mcp hub logs')];
     const skew = Math.abs(date - now);
     return [
-      ...(skew > MOST_SKEW_MS
+      ...(skew > MAX_SKEW_MS
         ? [
             problem(
               check,

@@ -12,10 +12,10 @@ const PAGE = 100;
 const FURTHEST_BEHIND = 10_000;
 /** Number of other principals' rows after which a reader is sent its position, so that it can resume from there. */
 const SILENT_POSITIONS = 1_000;
-const MOST_SESSIONS = 2_000;
-const MOST_VIEWS = 4;
+const MAX_SESSIONS = 2_000;
+const MAX_VIEWS = 4;
 /** Pages for readers that keep up, mostly the last one. */
-const MOST_PAGES = 4;
+const MAX_PAGES = 4;
 /** A stalled reader holds on to one of these. */
 const PART_BYTES = 64 * 1024;
 
@@ -137,7 +137,7 @@ export class SentFrames {
     const made = partsOf(entries, source, request);
     this.#pages.set(key, made);
     made.catch(() => this.#pages.delete(key));
-    if (this.#pages.size > MOST_PAGES) this.#pages.delete(this.#pages.keys().next().value ?? '');
+    if (this.#pages.size > MAX_PAGES) this.#pages.delete(this.#pages.keys().next().value ?? '');
     return made;
   }
 
@@ -148,7 +148,7 @@ export class SentFrames {
     if (known) return known;
     const frame = await make();
     // Each takes memory: where readers differ, each has its own.
-    if (made.size < MOST_VIEWS) this.#made.set(entry, made.set(seenBy, frame));
+    if (made.size < MAX_VIEWS) this.#made.set(entry, made.set(seenBy, frame));
     return frame;
   }
 }
@@ -191,7 +191,7 @@ export class KnownSessions {
   put(row: StoredSession): void {
     this.#known.delete(row.id);
     this.#known.set(row.id, row);
-    if (this.#known.size > MOST_SESSIONS) this.#known.delete(this.#known.keys().next().value ?? '');
+    if (this.#known.size > MAX_SESSIONS) this.#known.delete(this.#known.keys().next().value ?? '');
   }
 
   drop(id: string): void {

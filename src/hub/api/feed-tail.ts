@@ -3,8 +3,8 @@ import type { FeedEntry } from '../../schema/store.ts';
 import type { FeedPage, Store } from '../../store/contract.ts';
 import { follow } from '../../store/follow.ts';
 
-const MOST_ENTRIES = 2_000;
-const MOST_BYTES = 8 * 1024 * 1024;
+const MAX_ENTRIES = 2_000;
+const MAX_BYTES = 8 * 1024 * 1024;
 const RETRY_MS = 1_000;
 
 interface Held {
@@ -123,7 +123,7 @@ export class FeedTail {
       this.#held.push({ entry, bytes });
       this.#bytes += bytes;
     }
-    while (this.#held.length > MOST_ENTRIES || (this.#bytes > MOST_BYTES && this.#held.length > 0)) {
+    while (this.#held.length > MAX_ENTRIES || (this.#bytes > MAX_BYTES && this.#held.length > 0)) {
       const oldest = this.#held.shift();
       this.#bytes -= oldest?.bytes ?? 0;
       this.#from = oldest?.entry.seq ?? this.#from;

@@ -1,6 +1,6 @@
 import type { Store } from '../../store/contract.ts';
 
-const MOST_REMEMBERED = 5_000;
+const MAX_REMEMBERED = 5_000;
 
 /** Display name of a principal: a token's name, otherwise the id. A token's name never changes. */
 export class PrincipalNames {
@@ -18,7 +18,7 @@ export class PrincipalNames {
     if (known !== undefined) return known;
     // Principals are named by where they come from: `token:<id>`, `person:<id>`.
     const name = (await this.#store.token(principalId.replace(/^[a-z]+:/, '')))?.name ?? principalId;
-    if (this.#known.size >= MOST_REMEMBERED) this.#known.clear();
+    if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
     this.#known.set(principalId, name);
     return name;
   }

@@ -17,7 +17,7 @@ import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, readsAll, visibleSession } from './rights.ts';
 import { eventView, sessionDetail, sessionView, type ViewContext } from './views.ts';
 
-const MOST_REQUESTS = 200;
+const MAX_REQUESTS = 200;
 /** After all ids: only the totals are wanted. */
 const NEWEST = 2_147_483_647;
 
@@ -61,7 +61,7 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
       async run({ context: { store }, principal, params }) {
         const row = await visibleSession(store, principal, params['id'] ?? '');
         const [requests, messages, { lastId }] = await Promise.all([
-          store.inbox({ sessionId: row.id, limit: MOST_REQUESTS }),
+          store.inbox({ sessionId: row.id, limit: MAX_REQUESTS }),
           store.messages(row.id),
           store.events(row.id, { after: NEWEST, limit: 1 }),
         ]);

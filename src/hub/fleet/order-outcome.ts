@@ -7,9 +7,9 @@ import { nextWake } from '../../store/next-wake.ts';
 import { errorFrom, sequelOf, type OrderResult } from './order-record.ts';
 
 /** How often the store may fail to answer before the caller is told. */
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 /** Longer than Claude Code may take to start. */
-const LONGEST_MS = 600_000;
+const MAX_DURATION_MS = 600_000;
 /** How long an approved operation may take to finish and be reported. */
 const SEQUEL_MS = 120_000;
 const WHEN_BACK = 'Check the session when the store is back.';
@@ -36,7 +36,7 @@ export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promi
     const waited = performance.now() - begun;
     const reason = progress.status === 'queued' ? await giveUp(waited) : undefined;
     if (reason && (await withdraw(store, id))) throw reason;
-    if (waited > LONGEST_MS) throw unknown('It was started and has not finished.');
+    if (waited > MAX_DURATION_MS) throw unknown('It was started and has not finished.');
     return undefined;
   });
   return 'asked' in result ? sequel(store, id, result.asked) : result.value;
@@ -69,7 +69,7 @@ async function lookUntil<T>(store: Store, look: () => Promise<T | undefined>): P
       await woken;
     } catch (error) {
       if (!isAway(error)) throw error;
-      if (++failures >= MOST_FAILURES) throw unknown(`${messageOf(error)} ${WHEN_BACK}`);
+      if (++failures >= MAX_FAILURES) throw unknown(`${messageOf(error)} ${WHEN_BACK}`);
       await woken;
     } finally {
       stop();

@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Failures without delay: a person mistypes, a client starts with yesterday's token. */
 const FREE_FAILURES = 5;
 const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 5_000;
 const FORGET_AFTER_MS = 60_000;
 /** Each delayed failure holds a connection; beyond this many they are rejected at once. */
-const MOST_WAITING = 100;
-const MOST_ADDRESSES = 10_000;
+const MAX_WAITING = 100;
+const MAX_ADDRESSES = 10_000;
 const REPORT_EVERY_MS = 10_000;
 
 interface Failures {
@@ -43,10 +43,10 @@ export class FailedAttempts {
     const failures = this.#count(from, reason);
     const over = failures.count - FREE_FAILURES;
     if (over <= 0) return true;
-    if (this.#waiting >= MOST_WAITING) return false;
+    if (this.#waiting >= MAX_WAITING) return false;
     this.#waiting++;
     try {
-      await this.#wait(Math.min(FIRST_DELAY_MS * 2 ** Math.min(over - 1, 10), LONGEST_DELAY_MS));
+      await this.#wait(Math.min(FIRST_DELAY_MS * 2 ** Math.min(over - 1, 10), MAX_DELAY_MS));
     } finally {
       this.#waiting--;
     }
@@ -72,7 +72,7 @@ export class FailedAttempts {
     this.#byAddress.delete(from);
     this.#byAddress.set(from, failures);
     const [oldest] = this.#byAddress.keys();
-    if (oldest !== undefined && this.#byAddress.size > MOST_ADDRESSES) this.#byAddress.delete(oldest);
+    if (oldest !== undefined && this.#byAddress.size > MAX_ADDRESSES) this.#byAddress.delete(oldest);
     return failures;
   }
 }

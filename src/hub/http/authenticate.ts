@@ -14,7 +14,7 @@ export interface AccessTokens {
 
 export const KEY_HEADER = 'x-claude-code-key';
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
-const LONGEST_CREDENTIAL = 16 * 1024;
+const MAX_CREDENTIAL_LENGTH = 16 * 1024;
 
 export interface AuthenticatorOptions {
   readonly tokens: Tokens;
@@ -41,7 +41,7 @@ export class Authenticator {
 
   async #bearer(authorization: string): Promise<Authenticated | Refused> {
     const [, token] = BEARER.exec(authorization) ?? [];
-    if (token === undefined || token.length > LONGEST_CREDENTIAL) return { refused: 'invalid' };
+    if (token === undefined || token.length > MAX_CREDENTIAL_LENGTH) return { refused: 'invalid' };
     if (!token.startsWith(TOKEN_PREFIX))
       return (await this.#options.accessTokens?.verify(token)) ?? { refused: 'invalid' };
     const row = await this.#options.tokens.verify(token);

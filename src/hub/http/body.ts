@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { HttpRefusal } from './error-response.ts';
 
 /** As deep as the arguments of a tool may be. */
-const MOST_LEVELS = 100;
+const MAX_LEVELS = 100;
 /** Limit for all bodies being read at once. */
-const MOST_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
+const MAX_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
 
 /** Reads bodies so that no client can make the hub hold more than this. */
 export class BodyReader {
@@ -23,7 +23,7 @@ export class BodyReader {
         size += piece.length;
         this.#inFlight += piece.length;
         if (size > maxBytes) throw tooLarge(maxBytes);
-        if (this.#inFlight > MOST_BYTES_IN_FLIGHT)
+        if (this.#inFlight > MAX_BYTES_IN_FLIGHT)
           throw new HttpRefusal(503, 'UNAVAILABLE', 'The hub is reading too much at once; try again.', {
             'retry-after': '1',
           });
@@ -49,8 +49,8 @@ export function parseJson(bytes: Buffer): unknown {
   } catch {
     throw new HttpRefusal(400, 'INVALID_ARGUMENT', 'The body is not UTF-8.');
   }
-  if (levelsOf(text) > MOST_LEVELS)
-    throw new HttpRefusal(400, 'INVALID_ARGUMENT', `The body is nested deeper than ${MOST_LEVELS} levels.`);
+  if (levelsOf(text) > MAX_LEVELS)
+    throw new HttpRefusal(400, 'INVALID_ARGUMENT', `The body is nested deeper than ${MAX_LEVELS} levels.`);
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -14,7 +14,7 @@ import type { Route, RouteResponse } from './route.ts';
 import type { Match, Router } from './router.ts';
 import type { StaticFiles } from './static-files.ts';
 
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 const MCP_PATH = '/mcp';
 /** A caller who owns nothing. */
 const NOBODY: Principal = { id: 'anyone', name: 'anyone', kind: 'token', role: 'caller', attended: false };
@@ -130,7 +130,7 @@ export class Dispatcher {
     }
   }
 
-  async #body(request: IncomingMessage, { maxBodyBytes = MOST_BYTES }: Route, invite: () => void): Promise<unknown> {
+  async #body(request: IncomingMessage, { maxBodyBytes = MAX_BYTES }: Route, invite: () => void): Promise<unknown> {
     if (!hasBody(request)) return undefined;
     // Forms on other pages can send anything but this.
     if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))

@@ -74,7 +74,7 @@ const SINGLE_HEADERS = new Set([
   'x-claude-code-key',
 ]);
 const PATH = /^(?:\/[\w.~!$&'()*+,;=:@%-]*)+$/;
-const LONGEST_URL = 4096;
+const MAX_URL_LENGTH = 4096;
 const TOKEN_IN_URL = /ccmcp_/i;
 
 export interface Target {
@@ -113,7 +113,7 @@ function checkHeaders({ rawHeaders, headers }: IncomingMessage): void {
 /** Not normalised: a path that could mean a different one to some program is not a path of the hub. */
 function targetOf(url: string): Target {
   const [, path = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(url) ?? [];
-  if (url.length > LONGEST_URL || !PATH.test(path)) throw badRequest('Not a path of the hub.');
+  if (url.length > MAX_URL_LENGTH || !PATH.test(path)) throw badRequest('Not a path of the hub.');
   if (path.split('/').some((segment) => segment === '.' || segment === '..' || /%(?:2e|2f|5c|00)/i.test(segment)))
     throw badRequest('Not a path of the hub.');
   if (TOKEN_IN_URL.test(url))

@@ -3,7 +3,7 @@ import type { Authenticated } from './credential.ts';
 import { HttpRefusal } from './error-response.ts';
 
 /** Two hundred clients may share one token; a client that leaks requests is still stopped. */
-const MOST_PER_PRINCIPAL = 512;
+const MAX_PER_PRINCIPAL = 512;
 const RECHECK_MS = 5_000;
 
 export interface OpenResponse extends Authenticated {
@@ -30,8 +30,8 @@ export class OpenResponses {
 
   add(one: OpenResponse): () => void {
     const own = [...this.#open].filter(({ principal }) => principal.id === one.principal.id).length;
-    if (own >= MOST_PER_PRINCIPAL)
-      throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', `More than ${MOST_PER_PRINCIPAL} concurrent requests.`, {
+    if (own >= MAX_PER_PRINCIPAL)
+      throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', `More than ${MAX_PER_PRINCIPAL} concurrent requests.`, {
         'retry-after': '5',
       });
     this.#open.add(one);

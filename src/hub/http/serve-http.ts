@@ -64,7 +64,7 @@ const LIMITS: ServerOptions = {
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 1_000,
 };
-const MOST_CONNECTIONS = 4096;
+const MAX_CONNECTIONS = 4096;
 const CLOSE_WITHIN_MS = 3_000;
 
 export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
@@ -178,7 +178,7 @@ function start(
   } catch (error) {
     throw new SettingsError(`--tls-cert and --tls-key cannot be used: ${messageOf(error)}`);
   }
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   return server;
 }
 

@@ -8,7 +8,7 @@ import { HttpRefusal } from './error-response.ts';
 import type { Route } from './route.ts';
 
 const LIFETIME_MS = 12 * 3_600_000;
-const MOST_BYTES = 4096;
+const MAX_BYTES = 4096;
 const PATH = '/api/v1/sign-in';
 
 export interface SignInOptions {
@@ -33,7 +33,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
       method: 'POST',
       path: PATH,
       roles: 'anyone',
-      maxBodyBytes: MOST_BYTES,
+      maxBodyBytes: MAX_BYTES,
       async handler({ body, headers }) {
         const signedIn = await begin(body, options);
         const { cookie, key, row } = signedIn;

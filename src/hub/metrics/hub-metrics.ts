@@ -8,7 +8,7 @@ import type { Route } from '../http/route.ts';
 import type { Notifier } from '../notify.ts';
 import { gaugeText, MetricRegistry, type Labels } from './registry.ts';
 
-const MOST_COUNTED = 1_000;
+const MAX_COUNTED = 1_000;
 
 export interface MetricsSources {
   readonly engine: Pick<Engine, 'sessions' | 'stream'>;
@@ -80,7 +80,7 @@ export class HubMetrics {
   async text(): Promise<string> {
     const { engine, store, version } = this.#sources;
     const { sessions } = engine;
-    const open = await store.inbox({ limit: MOST_COUNTED });
+    const open = await store.inbox({ limit: MAX_COUNTED });
     const notes = this.#sources.notifier?.();
     const { rss } = process.memoryUsage();
     const { user, system } = process.cpuUsage();
@@ -94,7 +94,7 @@ export class HubMetrics {
       gaugeText('claude_code_processes', 'Running Claude Code processes.', [
         [{}, sessions.filter(({ hasProcess }) => hasProcess).length],
       ]),
-      gaugeText('claude_code_requests_open', `Requests waiting for an answer, up to ${MOST_COUNTED}.`, [
+      gaugeText('claude_code_requests_open', `Requests waiting for an answer, up to ${MAX_COUNTED}.`, [
         [{}, open.items.length],
       ]),
       ...(notes

@@ -7,7 +7,7 @@ export type Labels = Readonly<Record<string, string>>;
 /** Seconds; a call can take milliseconds, or wait for minutes. */
 const BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300] as const;
 /** Label values that callers choose must not fill the memory. */
-const MOST_SERIES = 1_000;
+const MAX_SERIES = 1_000;
 
 interface Family {
   readonly name: string;
@@ -63,7 +63,7 @@ export class Counter {
     const key = JSON.stringify(labels);
     const known = this.#values.get(key);
     if (known) known.value += amount;
-    else if (this.#values.size < MOST_SERIES) this.#values.set(key, { labels, value: amount });
+    else if (this.#values.size < MAX_SERIES) this.#values.set(key, { labels, value: amount });
   }
 
   *samples(): Generator<string> {
@@ -83,7 +83,7 @@ export class Histogram {
     const key = JSON.stringify(labels);
     let series = this.#series.get(key);
     if (!series) {
-      if (this.#series.size >= MOST_SERIES) return;
+      if (this.#series.size >= MAX_SERIES) return;
       series = { labels, counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
       this.#series.set(key, series);
     }

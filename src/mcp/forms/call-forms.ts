@@ -31,7 +31,7 @@ export interface CallState {
 }
 
 /** Clients give up on a call after about ten rounds, and do not show the forms of the last. */
-const MOST_ROUNDS = 8;
+const MAX_ROUNDS = 8;
 /** Of this process. */
 const LIFE = randomUUID();
 /** No slow answer is rejected as long as the key lives. */
@@ -124,7 +124,7 @@ export class CallForms {
 
   /** The call will end with the forms for open requests. False if there are none, or none that it may show. */
   ask(session: Session, until: Instant): boolean {
-    if ((this.#earlier?.rounds ?? 0) >= MOST_ROUNDS) return false;
+    if ((this.#earlier?.rounds ?? 0) >= MAX_ROUNDS) return false;
     const requests = session.requests.filter((request) => this.#engine.beginForm(session, request));
     if (requests.length === 0) return false;
     this.#round = { session, until, requests };

@@ -3,12 +3,12 @@ import { suggestedRules, type LastingRule } from '../../engine/answer.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 
 /** Lasting grants must be readable in full too: rules longer than this are not offered. */
-const LONGEST_RULES = 2_000;
+const MAX_RULES_LENGTH = 2_000;
 
 /** What a form offers as "always allow". */
 export function lastingRules(ask: Pick<PermissionAsk, 'suggestions' | 'onceOnly'>): LastingRule[] {
   const rules = suggestedRules(ask);
-  return describeRules(rules).length < LONGEST_RULES ? rules : [];
+  return describeRules(rules).length < MAX_RULES_LENGTH ? rules : [];
 }
 
 const PLACES: Record<LastingRule['destination'], string> = {
@@ -34,6 +34,6 @@ export function describeRuleNames(updates: LastingRule[]): string {
 
 function ruleNames(rules: LastingRule['rules']): string[] {
   return rules.map(({ toolName, ruleContent }) =>
-    oneLine(ruleContent === undefined ? toolName : `${toolName}(${ruleContent})`, LONGEST_RULES),
+    oneLine(ruleContent === undefined ? toolName : `${toolName}(${ruleContent})`, MAX_RULES_LENGTH),
   );
 }

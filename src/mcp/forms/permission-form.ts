@@ -5,7 +5,7 @@ import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
 import { describeRules, lastingRules } from './lasting-rules.ts';
 import { toolDetails, type ToolDetails } from './tool-details.ts';
-import { field, LONGEST_PATH, tooLongToAllow, whereAsked } from './visible-text.ts';
+import { field, MAX_PATH_LENGTH, tooLongToAllow, whereAsked } from './visible-text.ts';
 
 export const ALLOW_ONCE = 'Allow once';
 export const ALWAYS_ALLOW = 'Always allow';
@@ -34,7 +34,7 @@ export function permissionForm(asker: Asker, { ask, own }: OpenRequest): Form {
         `Claude${ask.agentId === undefined ? '' : ' (a sub-agent)'} wants to use ${oneLine(ask.toolName, 100)}.`,
       details.text,
       ...(ask.decisionReason === undefined ? [] : [field('Asked because', oneLine(ask.decisionReason, 1_000))]),
-      ...(ask.blockedPath === undefined ? [] : [field('Path', oneLine(ask.blockedPath, LONGEST_PATH))]),
+      ...(ask.blockedPath === undefined ? [] : [field('Path', oneLine(ask.blockedPath, MAX_PATH_LENGTH))]),
       whereAsked(asker),
       ...(details.cutFrom === undefined ? [] : [tooLongToAllow(details.cutFrom)]),
       ...(rules.length === 0 ? [] : [`“${ALWAYS_ALLOW}” adds: ${describeRules(rules)}`]),

@@ -3,7 +3,7 @@ import type { OpenRequest } from '../../engine/requests.ts';
 import { SHOWN_CHARS } from '../../engine/shown-request.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
-import { barred, field, LONGEST_PATH, tooLongToAllow, visibleText, whereAsked } from './visible-text.ts';
+import { barred, field, MAX_PATH_LENGTH, tooLongToAllow, visibleText, whereAsked } from './visible-text.ts';
 
 export const APPROVE = 'Approve and start the work';
 export const CHANGE = 'Ask for changes';
@@ -29,7 +29,7 @@ export function planForm(asker: Asker, { ask, plan = '' }: OpenRequest): Form {
         ? 'It did not provide a written plan.'
         : barred(isCut ? visibleText(plan.trim(), SHOWN_CHARS / 2) : whole),
       ...(isCut ? [tooLongToAllow(whole.length)] : []),
-      ...(typeof file === 'string' ? [field('Plan file', oneLine(file, LONGEST_PATH))] : []),
+      ...(typeof file === 'string' ? [field('Plan file', oneLine(file, MAX_PATH_LENGTH))] : []),
       whereAsked(asker),
     ].join('\n'),
     requestedSchema: {

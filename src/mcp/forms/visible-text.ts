@@ -3,7 +3,7 @@ import { cutAt, oneLine, escapeInvisible } from '../../engine/tool-summary.ts';
 import type { Asker } from './form.ts';
 
 /** No system has longer ones. */
-export const LONGEST_PATH = 4_096;
+export const MAX_PATH_LENGTH = 4_096;
 
 const MANY_BLANKS = /[^\S\n]{20,}/gu;
 const MANY_EMPTY_LINES = /\n(?:[^\S\n]*\n){3,}/gu;
@@ -42,7 +42,7 @@ export function tooLongToAllow(chars: number): string {
 
 /** Which session asks. */
 export function whereAsked({ id, options: { cwd = '' } }: Asker): string {
-  return field('Directory', `${oneLine(cwd, LONGEST_PATH)} (session ${id.slice(0, 8)})`);
+  return field('Directory', `${oneLine(cwd, MAX_PATH_LENGTH)} (session ${id.slice(0, 8)})`);
 }
 
 /** A named value. Multi-line values are prefixed with bars, so that none of their lines can pass for the form's own. */

@@ -12,12 +12,12 @@ import { sessionView } from '../views/session-view.ts';
 import { transcriptText } from './transcript.ts';
 import { parseUri, SESSIONS_URI, sessionUri } from './uris.ts';
 
-const MOST_LISTED = 50;
+const MAX_LISTED = 50;
 const DIFF_BYTES = 1_000_000;
 
 /** The list itself, and the sessions that were active last. */
 export function listResources(sessions: readonly Session[]): ListResourcesResult {
-  const newest = sessions.toSorted((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, MOST_LISTED);
+  const newest = sessions.toSorted((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, MAX_LISTED);
   return {
     resources: [
       {

@@ -6,7 +6,7 @@ import { askedPerson, pendingInputView } from './action-view.ts';
 import { recentOutput } from './recent-output.ts';
 import { explicitStatus } from './status.ts';
 
-const MOST_TOOL_USES = 50;
+const MAX_TOOL_USES = 50;
 
 export interface StatusViewOptions {
   outputLines: number;
@@ -46,7 +46,7 @@ function outcome({ atRest, result, state, cancellation }: Session): Pick<StatusA
 /** The newest, and anything still running or waiting. */
 function toolUseEvents(uses: readonly ToolUse[]): ToolUseEvent[] {
   return uses
-    .filter(({ status }, index) => !isOver(status) || index >= uses.length - MOST_TOOL_USES)
+    .filter(({ status }, index) => !isOver(status) || index >= uses.length - MAX_TOOL_USES)
     .map(({ toolName, status, summary, inputChanged, tail, deniedBy, requestId }) => ({
       toolName,
       status,

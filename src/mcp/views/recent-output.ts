@@ -2,7 +2,7 @@ import type { Session } from '../../engine/session.ts';
 import { assistantText } from '../../engine/speech.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
 
-const LONGEST_LINE = 2_000;
+const MAX_LINE_LENGTH = 2_000;
 /** A client that truncates an answer must not lose the rest of it to old output. */
 const MAX_CHARS = 24_000;
 
@@ -15,7 +15,7 @@ export function recentOutput(
   const lines: string[] = [];
   let chars = 0;
   for (const line of linesNewestFirst(session, since)) {
-    const shown = line.length > LONGEST_LINE ? `${cutAt(line, LONGEST_LINE)}…` : line;
+    const shown = line.length > MAX_LINE_LENGTH ? `${cutAt(line, MAX_LINE_LENGTH)}…` : line;
     chars += shown.length;
     if (lines.length >= maxLines || chars > MAX_CHARS) break;
     lines.push(shown);

@@ -72,12 +72,12 @@ function whoDenied(use: ToolUse | undefined): Pick<PermissionDenial, 'what' | 'b
 }
 
 /** A control character as JSON. */
-const MOST_BYTES_OF_CHAR = '\\u0000'.length;
+const MAX_BYTES_PER_CHAR = '\\u0000'.length;
 
 /** How many characters of a text fit into this many bytes as JSON. */
 export function charsWithin(text: string, bytes: number): number {
   if (bytes === Infinity) return Infinity;
-  if (text.length * MOST_BYTES_OF_CHAR + 2 <= bytes) return text.length;
+  if (text.length * MAX_BYTES_PER_CHAR + 2 <= bytes) return text.length;
   let chars = Math.floor(bytes);
   while (chars > 1 && byteLength(text.slice(0, chars)) > bytes) chars = Math.floor(chars * 0.8);
   return chars;

@@ -13,7 +13,7 @@ import type { McpServers } from './mcp-servers.ts';
 import { ModernClients } from './modern-clients.ts';
 
 /** Prompts carry pictures. */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 const TOOLSETS = ['compact', 'explicit'] as const satisfies readonly Settings['toolset'][];
 const METHODS = ['GET', 'POST', 'DELETE'];
 const STOPPING = 'The hub is stopping. Reconnect, and check the session before you repeat the call.';
@@ -62,7 +62,7 @@ export async function openMcpEndpoint({
     let body: unknown;
     if (hasBody(request)) {
       invite();
-      body = parsedBody(await bodies.read(request, MOST_BYTES));
+      body = parsedBody(await bodies.read(request, MAX_BYTES));
     }
     const webRequest = new Request(`http://hub${target.path}`, {
       method: request.method ?? 'GET',

@@ -3,9 +3,9 @@ import type { Store } from '../../../store/contract.ts';
 
 const SETTING = 'mcp-subscriptions';
 /** Few clients subscribe, and to little; the oldest subscriber is forgotten first. */
-const MOST_SESSIONS = 200;
-const MOST_URIS = 50;
-const LONGEST_URI = 300;
+const MAX_SESSIONS = 200;
+const MAX_URIS = 50;
+const MAX_URI_LENGTH = 300;
 
 /** By session nonce, in the order of the last change. */
 const Kept = z.array(z.tuple([z.string(), z.array(z.string())]));
@@ -25,7 +25,7 @@ export class KeptSubscriptions {
   }
 
   async change(nonce: string, uri: string, isWanted: boolean): Promise<void> {
-    if (uri.length > LONGEST_URI) return;
+    if (uri.length > MAX_URI_LENGTH) return;
     await this.#change(nonce, (uris) => [...uris.filter((other) => other !== uri), ...(isWanted ? [uri] : [])]);
   }
 
@@ -38,10 +38,10 @@ export class KeptSubscriptions {
     const changed = this.#changing.then(async () => {
       const kept = await this.#load();
       const before = urisOf(kept, nonce);
-      const after = change(before).slice(-MOST_URIS);
+      const after = change(before).slice(-MAX_URIS);
       if (before.length === 0 && after.length === 0) return;
       const others = kept.filter(([other]) => other !== nonce);
-      const value = [...others, ...(after.length === 0 ? [] : [[nonce, after]])].slice(-MOST_SESSIONS);
+      const value = [...others, ...(after.length === 0 ? [] : [[nonce, after]])].slice(-MAX_SESSIONS);
       await this.#store.write([{ type: 'setting.put', key: SETTING, value: JSON.stringify(value) }]);
     });
     this.#changing = changed.catch(() => undefined);

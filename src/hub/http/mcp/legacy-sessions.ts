@@ -17,7 +17,7 @@ type Toolset = Settings['toolset'];
 /** Clients send no DELETE. One that comes back later does not notice: its session is reopened. */
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
-const MOST_SESSIONS = 1000;
+const MAX_SESSIONS = 1000;
 
 export interface McpExchange {
   readonly request: Request;
@@ -198,7 +198,7 @@ export class LegacySessions {
   }
 
   async #makeRoom(): Promise<void> {
-    for (let idleMs = IDLE_MS; this.#live.size >= MOST_SESSIONS && idleMs >= 1000; idleMs /= 4)
+    for (let idleMs = IDLE_MS; this.#live.size >= MAX_SESSIONS && idleMs >= 1000; idleMs /= 4)
       await this.#closeIdle(idleMs);
   }
 

@@ -9,7 +9,7 @@ import type { McpServers } from './mcp-servers.ts';
 /** A person may have a form open for ten minutes, and the call with the answer comes after that. */
 const IDLE_MS = 60 * 60_000;
 const SWEEP_MS = 60_000;
-const MOST_SUBSCRIPTIONS = 256;
+const MAX_SUBSCRIPTIONS = 256;
 
 interface Endpoint {
   readonly handler: McpHttpHandler;
@@ -76,7 +76,7 @@ export class ModernClients {
         return this.#servers.open({ era: 'modern', principal, toolset, ...(client && { client }) });
       },
       // Some clients give up on a call without a byte within a minute.
-      { legacy: 'reject', responseMode: 'sse', maxSubscriptions: MOST_SUBSCRIPTIONS, onerror: this.#report },
+      { legacy: 'reject', responseMode: 'sse', maxSubscriptions: MAX_SUBSCRIPTIONS, onerror: this.#report },
     );
     const clients = {
       forms: this.#servers.newClient(principal, toolset),

@@ -16,9 +16,9 @@ const Contents = z.object({
 export type SessionContents = z.infer<typeof Contents>;
 
 /** Headers must carry it with every request. */
-const LONGEST_NAME = 100;
-const LONGEST_CAPABILITIES = 1024;
-const LONGEST_ID = 4096;
+const MAX_NAME_LENGTH = 100;
+const MAX_CAPABILITIES_LENGTH = 1024;
+const MAX_ID_LENGTH = 4096;
 
 /** What the server looks at; anything else that a client declares would only make the id longer. */
 const KEPT_CAPABILITIES = ['elicitation', 'roots', 'sampling'];
@@ -39,7 +39,7 @@ export class SessionIds {
 
   /** Undefined if this hub did not sign it. */
   read(id: string): SessionContents | undefined {
-    const [payload, signature, ...more] = id.length > LONGEST_ID ? [] : id.split('.');
+    const [payload, signature, ...more] = id.length > MAX_ID_LENGTH ? [] : id.split('.');
     if (payload === undefined || signature === undefined || more.length > 0) return undefined;
     const [given, own] = [Buffer.from(signature), Buffer.from(this.#sign(payload))];
     if (given.length !== own.length || !timingSafeEqual(given, own)) return undefined;
@@ -60,7 +60,7 @@ export function newSessionKey(): string {
 }
 
 const InitializeParams = z.looseObject({
-  protocolVersion: z.string().max(LONGEST_NAME),
+  protocolVersion: z.string().max(MAX_NAME_LENGTH),
   capabilities: z.record(z.string(), z.unknown()),
   clientInfo: z.looseObject({ name: z.string(), version: z.string() }),
 });
@@ -75,10 +75,13 @@ export function keptParams(
   const kept = Object.fromEntries(
     KEPT_CAPABILITIES.filter((name) => capabilities[name] !== undefined).map((name) => [name, capabilities[name]]),
   );
-  const tooLong = JSON.stringify(kept).length > LONGEST_CAPABILITIES;
+  const tooLong = JSON.stringify(kept).length > MAX_CAPABILITIES_LENGTH;
   return {
     protocolVersion,
     capabilities: tooLong ? {} : kept,
-    clientInfo: { name: clientInfo.name.slice(0, LONGEST_NAME), version: clientInfo.version.slice(0, LONGEST_NAME) },
+    clientInfo: {
+      name: clientInfo.name.slice(0, MAX_NAME_LENGTH),
+      version: clientInfo.version.slice(0, MAX_NAME_LENGTH),
+    },
   };
 }

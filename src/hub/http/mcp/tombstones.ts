@@ -2,7 +2,7 @@ import type { Store } from '../../../store/contract.ts';
 
 const SETTING = 'mcp-ended-sessions';
 /** Few clients end their sessions; beyond this many, the oldest are forgotten. */
-const MOST = 500;
+const MAX_KEPT = 500;
 
 /** Sessions that their clients ended: they are not reopened, not even by the next hub. */
 export class Tombstones {
@@ -19,7 +19,7 @@ export class Tombstones {
 
   add(nonce: string): Promise<void> {
     const append = async (): Promise<void> => {
-      const ended = [...(await this.#load()), nonce].slice(-MOST);
+      const ended = [...(await this.#load()), nonce].slice(-MAX_KEPT);
       await this.#store.write([{ type: 'setting.put', key: SETTING, value: JSON.stringify(ended) }]);
     };
     const added = this.#adding.then(append);

@@ -8,7 +8,7 @@ import { advanced, checkOutput, flatOptions, nestAdvanced } from './shared.ts';
 import { startedView } from './started-view.ts';
 
 /** A long list of MCP tools would cost every caller; `includeTools` of a check shows it in full. */
-const MOST_TOOLS_NAMED = 60;
+const MAX_TOOLS_NAMED = 60;
 
 const describedOptions = {
   ...commonOptions,
@@ -60,6 +60,6 @@ export const claudeCode = defineTool({
 });
 
 function toolNames(names: readonly string[]): string {
-  const shown = names.slice(0, MOST_TOOLS_NAMED).join(', ');
-  return names.length > MOST_TOOLS_NAMED ? `${shown} and ${String(names.length - MOST_TOOLS_NAMED)} more` : shown;
+  const shown = names.slice(0, MAX_TOOLS_NAMED).join(', ');
+  return names.length > MAX_TOOLS_NAMED ? `${shown} and ${String(names.length - MAX_TOOLS_NAMED)} more` : shown;
 }
