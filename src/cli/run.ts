@@ -125,8 +125,8 @@ async function serveClient(source: CommandSource, version: string): Promise<numb
   const inherited = inheritedEnvironment(source, settings);
   const context = { ...source, inherited, version, stderr: (text: string) => process.stderr.write(text) };
   const record = settings.hub === 'off' ? undefined : readHubRecord(settings.stateDir);
-  const find = async (toldVersion?: string): Promise<AttachedHub | undefined> =>
-    (await import('./serve/find-hub.ts')).findHub(record, settings, context, toldVersion);
+  const find = async (announcedVersion?: string): Promise<AttachedHub | undefined> =>
+    (await import('./serve/find-hub.ts')).findHub(record, settings, context, announcedVersion);
   const asksFirst = settings.hub === 'require' || (record !== undefined && record.version !== version);
   let hub = asksFirst ? await find() : undefined;
   const answers = hub === undefined || hub.version === version ? OPENING_ANSWERS[settings.toolset] : undefined;

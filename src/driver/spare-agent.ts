@@ -27,7 +27,7 @@ export interface ClaimedSpare {
 }
 
 /** What a claim can still set, or what the server keeps for itself; everything else is fixed when the spare starts. */
-const LEFT_TO_THE_CLAIM = new Set([
+const SET_BY_CLAIM = new Set([
   'cwd',
   'model',
   'permissionMode',
@@ -106,6 +106,6 @@ export class SpareAgent {
 
 function fixedOptions(options: SessionOptions): SessionOptions {
   return Object.fromEntries(
-    Object.entries(options).filter(([name, value]) => value !== undefined && !LEFT_TO_THE_CLAIM.has(name)),
+    Object.entries(options).filter(([name, value]) => value !== undefined && !SET_BY_CLAIM.has(name)),
   );
 }

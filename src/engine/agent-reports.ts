@@ -59,7 +59,7 @@ export class AgentReports {
     this.log.restore(events, lastEventId + 1, droppedThrough);
     this.activity.begin();
     this.activity.messageGiven();
-    for (const { id, body } of events) if (id >= lastMessageAt) this.#hearAgain(body);
+    for (const { id, body } of events) if (id >= lastMessageAt) this.#replay(body);
     if (atRest) this.activity.endAll();
     this.totals.restore(totals);
     this.setup.restore(setup);
@@ -74,7 +74,7 @@ export class AgentReports {
       this.activity.messageGiven();
     }
     const unheard = isNewTurn ? this.log.from(lastMessageAt).events : events;
-    for (const { id, body } of unheard) if (id >= lastMessageAt) this.#hearAgain(body);
+    for (const { id, body } of unheard) if (id >= lastMessageAt) this.#replay(body);
     if (atRest) {
       this.activity.endAll();
       this.processGone();
@@ -83,7 +83,7 @@ export class AgentReports {
     this.setup.restore(setup);
   }
 
-  #hearAgain(body: EventBody): void {
+  #replay(body: EventBody): void {
     if (body.kind === 'permission_request') {
       if (!body.request.own) this.activity.requestOpened(body.request);
     } else if (body.kind === 'permission_result') {

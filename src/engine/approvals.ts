@@ -154,7 +154,7 @@ export class Approvals {
 
   /** Gets a request answered: asks a person if one may decide and can be asked, and refuses it if no one can. */
   requested(session: AskingSession, request: OpenRequest): void {
-    if (!this.#askSomebody(session, request))
+    if (!this.#askPerson(session, request))
       this.#leaveToCaller(session, request, 'the connected client cannot show a form (MCP elicitation)');
   }
 
@@ -202,7 +202,7 @@ export class Approvals {
     { kind, why }: Exclude<FormEnd, { kind: 'answered' }>,
   ): void {
     this.#moveTo(request, { kind });
-    if (kind === 'closed' || !this.#askSomebody(session, request)) this.#leaveToCaller(session, request, why);
+    if (kind === 'closed' || !this.#askPerson(session, request)) this.#leaveToCaller(session, request, why);
     session.notices.tell({ kind: 'changed' });
   }
 
@@ -212,7 +212,7 @@ export class Approvals {
   }
 
   /** True when a person is being asked, or a waiting call of theirs can. The client that started the session comes first. */
-  #askSomebody(session: AskingSession, request: OpenRequest): boolean {
+  #askPerson(session: AskingSession, request: OpenRequest): boolean {
     const own = session.client && this.#clients.has(session.client) ? [session.client] : [];
     const client = [...own, ...this.#clients].find((one) => this.canAsk(one, session, request));
     if (client?.showForm && this.beginForm(client, session, request))

@@ -28,7 +28,7 @@ import {
   failed,
   forced,
   interruptedDetached,
-  ranToItsEnd,
+  ranToCompletion,
   stopped,
   type TurnEnding,
 } from './turn-endings.ts';
@@ -184,7 +184,7 @@ export class Conversation {
   /**
    * It could not be delivered, and the caller gets the error; left here it would keep the session from coming to rest.
    */
-  unsay(message: Message): void {
+  undoSend(message: Message): void {
     this.outbox.takeBack(message.id);
   }
 
@@ -327,7 +327,7 @@ export class Conversation {
   #becameIdle(): void {
     // If Claude Code has not read everything yet, its report of being idle is out of date.
     if (this.atRest || this.outbox.unread) return;
-    this.#end(ranToItsEnd(this.state, this.result));
+    this.#end(ranToCompletion(this.state, this.result));
   }
 
   /** No process came up. Undelivered messages are listed only if no caller is waiting for the start itself. */
@@ -346,7 +346,7 @@ export class Conversation {
       return [];
     }
     const { untouched } = this.outbox;
-    if (canRedeliver && this.times.heardNothing && untouched.length > 0) return untouched;
+    if (canRedeliver && this.times.isSilent && untouched.length > 0) return untouched;
     const result = lostProcess(exit, this.outbox.takeUndelivered());
     this.fail(result, exit);
     return [];
@@ -386,7 +386,7 @@ export class Conversation {
   /** The only way a turn ends. */
   #end(ending: TurnEnding): boolean {
     if (!this.#standing.end(this.atRest ? ending : this.decidedAway.lapsed(ending)))
-      return this.#meansNothing(ending.how);
+      return this.#ignoreUnexpected(ending.how);
     this.#settleAll(ending.unanswered);
     if (ending.error) this.#append(ending.error);
     this.#reports.turnEnds();
@@ -413,10 +413,10 @@ export class Conversation {
   }
 
   #apply(event: Move): boolean {
-    return this.#standing.move(event) || this.#meansNothing(event);
+    return this.#standing.move(event) || this.#ignoreUnexpected(event);
   }
 
-  #meansNothing(event: StateEvent): false {
+  #ignoreUnexpected(event: StateEvent): false {
     this.#services.debug(`session ${this.id}: unexpected ${event} while ${this.state}`);
     return false;
   }

@@ -74,8 +74,8 @@ export class FleetMember {
   }
 
   /** Another hub may have them by now, or soon: none of their processes continues here. Requests stay open. */
-  async loseTouch(): Promise<void> {
-    await Promise.all(this.movable.map((session) => session.loseTouch()));
+  async loseContact(): Promise<void> {
+    await Promise.all(this.movable.map((session) => session.loseContact()));
   }
 
   /** Another hub has it. Its process ends; nothing is written for it, and only subscribers of the stream are told. */

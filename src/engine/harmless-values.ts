@@ -1,7 +1,7 @@
 import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
 
 /** Fields of an agent that grant no permissions. An allowlist of what is known to be harmless. */
-const AGENT_FIELDS_WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
+const HARMLESS_AGENT_FIELDS: ReadonlySet<string> = new Set([
   'description',
   'prompt',
   'model',
@@ -35,7 +35,7 @@ export function isHarmless(name: SessionOptionName, asked: SessionOptions): bool
     case 'toolAliases':
       return isEmpty(asked[name]);
     case 'agents':
-      return Object.values(asked.agents ?? {}).every(hasNoRightsOfItsOwn);
+      return Object.values(asked.agents ?? {}).every(grantsNothing);
     case 'agent':
       // The agents passed along with it are checked separately.
       return asked.agent !== undefined && Object.hasOwn(asked.agents ?? {}, asked.agent);
@@ -58,6 +58,6 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
-function hasNoRightsOfItsOwn(agent: object): boolean {
-  return Object.keys(agent).every((field) => AGENT_FIELDS_WITHOUT_RIGHTS.has(field));
+function grantsNothing(agent: object): boolean {
+  return Object.keys(agent).every((field) => HARMLESS_AGENT_FIELDS.has(field));
 }

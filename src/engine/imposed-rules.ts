@@ -99,7 +99,7 @@ function memoryFiles(configDir: string): string {
   return `//${absolute}/**`;
 }
 
-const untrustedLeftOut: Imposition = ({ approvals }, launch, { trusted }) => {
+const untrustedSkipped: Imposition = ({ approvals }, launch, { trusted }) => {
   if (approvals !== 'human' || trusted) return launch;
   const { options, warnings } = launch;
   const warning = untrusted(options.projectConfigRoot ?? options.cwd ?? '');
@@ -170,4 +170,4 @@ function stateOf({ stateDir }: Rules, worktree: OwnWorktree | undefined): string
   return worktree?.besides.flatMap((place) => [place, `${place}/**`]) ?? [`${stateDir}/**`];
 }
 
-const IMPOSITIONS: readonly Imposition[] = [literalPrompts, personAsked, untrustedLeftOut, confined, stateClosed];
+const IMPOSITIONS: readonly Imposition[] = [literalPrompts, personAsked, untrustedSkipped, confined, stateClosed];

@@ -90,7 +90,7 @@ export class Mirrors {
       session,
       position,
       lastEventId,
-      movable: mayComeHere(seen),
+      movable: mayTakeOver(seen),
       usedAt: clock.instant(),
       looking: Promise.resolve(),
     };
@@ -130,7 +130,7 @@ export class Mirrors {
     const added = session.reflect(await this.#services.restored(seen));
     mirror.position = seen.position;
     mirror.lastEventId = seen.lastEventId;
-    mirror.movable = mayComeHere(seen);
+    mirror.movable = mayTakeOver(seen);
     this.#ask(session, added);
     session.notices.tell({ kind: 'changed' });
   }
@@ -175,7 +175,7 @@ export class Mirrors {
   }
 }
 
-function mayComeHere({ row, isForOthers }: SeenElsewhere): boolean {
+function mayTakeOver({ row, isForOthers }: SeenElsewhere): boolean {
   return row.movable === true && !isForOthers;
 }
 

@@ -1,8 +1,8 @@
 import type { Mobility } from './mobility.ts';
 import { NoticeStream, type SessionNotice } from './notices.ts';
-import { outOfTouch, runsElsewhere } from './session-errors.ts';
+import { outOfContact, runsElsewhere } from './session-errors.ts';
 import { SessionFacts } from './session-facts.ts';
-import { lostTouch } from './turn-result.ts';
+import { lostContact } from './turn-result.ts';
 
 /** The part of a session that deals with the hubs it may run on. */
 export abstract class MovableSession extends SessionFacts {
@@ -62,11 +62,11 @@ export abstract class MovableSession extends SessionFacts {
   }
 
   /** This hub may no longer run it. Requests stay open; a working turn comes to rest and says why. */
-  async loseTouch(): Promise<void> {
+  async loseContact(): Promise<void> {
     if (!this.holdsPlace) return;
     if (this.keepsRequests && this.state === 'waiting') this.conversation.detach();
-    else if (!this.conversation.atRest) this.conversation.fail(lostTouch(this.conversation.outbox.takeUndelivered()));
-    this.process.abortStart(outOfTouch(this.id));
+    else if (!this.conversation.atRest) this.conversation.fail(lostContact(this.conversation.outbox.takeUndelivered()));
+    this.process.abortStart(outOfContact(this.id));
     await this.dispose();
   }
 

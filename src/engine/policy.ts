@@ -24,7 +24,7 @@ import { settingsObject, withCheckedDirectories } from './settings-option.ts';
 const MODES_THAT_GRANT_NOTHING: ReadonlySet<PermissionMode> = new Set<PermissionMode>(['default', 'plan', 'dontAsk']);
 
 /** Variables that make Claude Code skip questions, or take its rules from elsewhere. */
-const GOES_AROUND_PERMISSIONS = /SKIP_PERMISSIONS|PERMISSION_RULES|MANAGED_SETTINGS/i;
+const BYPASS_VARIABLES = /SKIP_PERMISSIONS|PERMISSION_RULES|MANAGED_SETTINGS/i;
 
 /** The operator's rules, applied to what a caller asks for. */
 export class Policy {
@@ -183,7 +183,7 @@ export class Policy {
         `env: ${name} can only be set by the operator, where the server is started.`,
       );
     }
-    if (GOES_AROUND_PERMISSIONS.test(name) && !this.#settings.allowBypass) {
+    if (BYPASS_VARIABLES.test(name) && !this.#settings.allowBypass) {
       throw new DomainError(
         'PERMISSION_DENIED',
         `env: ${name} would bypass permissions (CLAUDE_CODE_MCP_ALLOW_BYPASS is off).`,

@@ -39,7 +39,7 @@ export interface RewindScene {
   rewindFiles(toUserMessage: string, dryRun: boolean): Promise<RewindReport>;
   ask(ask: PermissionAsk, opening: string): Promise<Decision>;
   /** Runs this while no message can be delivered. Throws if the session has started working again. */
-  undisturbed<T>(action: () => Promise<T>): Promise<T>;
+  exclusively<T>(action: () => Promise<T>): Promise<T>;
 }
 
 /**
@@ -49,7 +49,7 @@ export async function rewind(scene: RewindScene, order: RewindOrder): Promise<Re
   const plan = await preview(scene, order.toUserMessage);
   if (order.dryRun || plan.files.length === 0) return { ...plan, dryRun: order.dryRun };
   if (order.askPerson) await askPerson(scene, order, plan);
-  return scene.undisturbed(() => perform(scene, order, new Set(plan.files)));
+  return scene.exclusively(() => perform(scene, order, new Set(plan.files)));
 }
 
 type Plan = Omit<RewindOutcome, 'dryRun'>;

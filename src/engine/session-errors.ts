@@ -35,7 +35,7 @@ export function heldElsewhere(
 }
 
 /** Another hub may have taken it over and be running it too. */
-export function outOfTouch(sessionId: string): DomainError {
+export function outOfContact(sessionId: string): DomainError {
   return new DomainError(
     'UNAVAILABLE',
     `This hub has lost contact with the shared store: session ${sessionId} may be running on another hub by now. Try again.`,

@@ -13,7 +13,7 @@ import type { Registry } from './registry.ts';
 import type { Rules } from './rules.ts';
 import type { EngineServices } from './services.ts';
 import { SessionElsewhere, withoutTimers, type SendAnswer } from './session-elsewhere.ts';
-import { outOfTouch } from './session-errors.ts';
+import { outOfContact } from './session-errors.ts';
 import { withPartialMessages } from './session-setup.ts';
 import type { SessionTrail } from './session-trail.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
@@ -245,7 +245,7 @@ export class SessionHost {
 function launchLease({ id }: Session, { lease }: EngineServices): LaunchLease {
   return {
     check: () => {
-      if (lease?.held === false) throw outOfTouch(id);
+      if (lease?.held === false) throw outOfContact(id);
     },
   };
 }

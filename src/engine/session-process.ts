@@ -150,8 +150,8 @@ export class SessionProcess {
     const affordable = withBudgetLeft(given, totals.session.costUsd, first !== undefined);
     const options = this.streamsText ? withPartialMessages(affordable) : affordable;
     const process = await this.#services.launch({ sessionId: this.#id, history, options }, listener);
-    const beginsAgain = occasion !== 'first' && history.kind !== 'resume';
-    return { process, first: first && beginsAgain ? { ...first, text: outbox.unanswered } : first };
+    const startsOver = occasion !== 'first' && history.kind !== 'resume';
+    return { process, first: first && startsOver ? { ...first, text: outbox.unanswered } : first };
   }
 
   /** Every question about a transcript is answered from the file on this machine, so it must be up to date. */

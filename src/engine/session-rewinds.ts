@@ -87,7 +87,7 @@ export class SessionRewinds {
         return live.rewindFiles(toUserMessage, dryRun);
       },
       ask: (ask, opening) => this.#conversation.askAtRest(ask, opening),
-      undisturbed: async (action) => {
+      exclusively: async (action) => {
         const done = deferred<Awaited<ReturnType<typeof action>>>();
         await this.#session.oneReplyAtATime(async () => {
           if (!this.#session.atRest) throw busy(this.#session);

@@ -49,7 +49,7 @@ export class SessionTimes {
   }
 
   /** Nothing heard from Claude Code since the call started. */
-  get heardNothing(): boolean {
+  get isSilent(): boolean {
     return this.#lastHeard === undefined;
   }
 

@@ -42,7 +42,7 @@ export class SessionWorktrees {
   async find(sessionId: string): Promise<OpenedWorkspace | undefined> {
     const known = this.#reopened.get(sessionId);
     if (known) return known;
-    if (!(await this.#areThere())) return undefined;
+    if (!(await this.#hasAny())) return undefined;
     const { workspaces, ...words } = await this.#module();
     const workspace = await workspaces.findWorktree(sessionId);
     if (!workspace) return undefined;
@@ -56,14 +56,14 @@ export class SessionWorktrees {
   }
 
   async list(): Promise<ListedWorktree[]> {
-    if (!(await this.#areThere())) return [];
+    if (!(await this.#hasAny())) return [];
     const { workspaces } = await this.#module();
     return workspaces.worktrees();
   }
 
   /** Where sessions with a worktree work, and the checkout it was made from. */
   async checkouts(): Promise<ReadonlyMap<string, { readonly cwd: string; readonly origin: string }>> {
-    if (!(await this.#areThere())) return new Map();
+    if (!(await this.#hasAny())) return new Map();
     const { workspaces } = await this.#module();
     return workspaces.checkouts();
   }
@@ -74,7 +74,7 @@ export class SessionWorktrees {
   }
 
   /** A server that never created one does not load the module to find that out. */
-  async #areThere(): Promise<boolean> {
+  async #hasAny(): Promise<boolean> {
     return (await lstat(path.join(this.#worktreesDir, '.records')).catch(() => undefined)) !== undefined;
   }
 }

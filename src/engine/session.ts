@@ -146,7 +146,7 @@ export class Session extends MovableSession {
       this.conversation.decidedAway.clear();
       this.notices.tell({ kind: 'changed' });
     } catch (error) {
-      this.conversation.unsay(message);
+      this.conversation.undoSend(message);
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 /** The most informative field of a tool's input, by tool. */
-const TELLING_FIELD: Record<string, string> = {
+const SUMMARY_FIELD: Record<string, string> = {
   Bash: 'command',
   PowerShell: 'command',
   Monitor: 'command',
@@ -18,17 +18,17 @@ const TELLING_FIELD: Record<string, string> = {
   ToolSearch: 'query',
 };
 
-export function tellingField(toolName: string): string | undefined {
-  return Object.hasOwn(TELLING_FIELD, toolName) ? TELLING_FIELD[toolName] : undefined;
+export function summaryField(toolName: string): string | undefined {
+  return Object.hasOwn(SUMMARY_FIELD, toolName) ? SUMMARY_FIELD[toolName] : undefined;
 }
 
 /** One line on what a tool call would do: `npm test`, `src/main.ts`, a question. */
 export function summarizeTool(toolName: string, input: Record<string, unknown>, maxChars = 160): string {
-  return oneLine(tellingText(toolName, input), maxChars);
+  return oneLine(summaryText(toolName, input), maxChars);
 }
 
-function tellingText(toolName: string, input: Record<string, unknown>): string {
-  const field = tellingField(toolName);
+function summaryText(toolName: string, input: Record<string, unknown>): string {
+  const field = summaryField(toolName);
   const told = field === undefined ? undefined : input[field];
   if (typeof told === 'string') return told;
   if (toolName === 'AskUserQuestion') return questionTexts(input).join(' | ');

@@ -17,7 +17,7 @@ export type TurnEnding = Ending & {
 const INTERRUPTED = { message: 'The turn was interrupted.', interrupt: true, source: 'cancel' } as const;
 
 /** Claude Code is idle. */
-export function ranToItsEnd(state: State, result: TurnResult | undefined): TurnEnding {
+export function ranToCompletion(state: State, result: TurnResult | undefined): TurnEnding {
   const stopped =
     result?.interrupted === true || (state === 'interrupting' && result?.errorSubtype === 'error_during_execution');
   return {

@@ -42,7 +42,7 @@ export function hubStopped(undelivered: string[]): TurnResult {
   return failed(`${HUB_STOPPED}${sendAgain(undelivered)}`, 'hub_stopped');
 }
 
-export function lostTouch(undelivered: string[]): TurnResult {
+export function lostContact(undelivered: string[]): TurnResult {
   const text = `the hub lost contact with the store while it worked; reply to continue${sendAgain(undelivered)}`;
   return failed(text, 'hub_stopped');
 }

@@ -112,7 +112,7 @@ export class WorkspaceActions {
     const { worktree } = workspace;
     // Impossible operations are refused without asking anyone.
     if (!worktree) return this.#atRest(sessionId, work);
-    if (!session) throw nobodyToAsk(sessionId);
+    if (!session) throw noPersonToAsk(sessionId);
     if (!session.atRest) throw busy(session);
     const { filesChanged, insertions, deletions, files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, calls);
     const { branch, base, path } = worktree;
@@ -135,7 +135,7 @@ export class WorkspaceActions {
 
 const MAX_FILES_SHOWN = 200;
 
-function nobodyToAsk(sessionId: string): DomainError {
+function noPersonToAsk(sessionId: string): DomainError {
   return new DomainError(
     'PERMISSION_DENIED',
     `Only a person may decide this (CLAUDE_CODE_MCP_APPROVALS=human), and session ${sessionId} is not running here, so they cannot be asked: reply to it first.`,

@@ -254,7 +254,7 @@ export class Journal implements SessionArchive {
     while (!this.#closed && this.#written < this.#noticed && this.#isUrgent) {
       this.#isUrgent = false;
       const { changes, upTo } = this.#take();
-      await this.#writeSurely(changes);
+      await this.#writeReliably(changes);
       if (this.#closed) return;
       this.#written = upTo;
       this.#release();
@@ -275,7 +275,7 @@ export class Journal implements SessionArchive {
   }
 
   /** Until it is stored: a write whose response was lost can simply be resent. */
-  async #writeSurely(changes: readonly Change[]): Promise<void> {
+  async #writeReliably(changes: readonly Change[]): Promise<void> {
     const { store, by } = this.#options;
     for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
       try {

@@ -97,7 +97,7 @@ export async function openMemory({ settings, version, now, log, onFenced }: Memo
           if (isShared) void takeOver.look();
         },
         onLost() {
-          engine.fleet.loseTouch().catch((error: unknown) => log('error', messageOf(error)));
+          engine.fleet.loseContact().catch((error: unknown) => log('error', messageOf(error)));
         },
         onRegained: () => journal.checkOwned(engine.fleet.movable),
       });

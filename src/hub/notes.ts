@@ -47,12 +47,12 @@ export function noteOf(
   }
   if (entry.kind !== 'session') return undefined;
   const rest = restOf(session);
-  const isTold = rest !== undefined && rests.get(session.id) === rest;
+  const isReported = rest !== undefined && rests.get(session.id) === rest;
   rests.delete(session.id);
   if (rest === undefined) return undefined;
   rests.set(session.id, rest);
   if (rests.size > MAX_RESTS) rests.delete(rests.keys().next().value ?? '');
-  if (isTold) return undefined;
+  if (isReported) return undefined;
   return {
     id: `session.rested ${session.id} ${rest} ${session.lastActiveAt}`,
     type: 'session.rested',

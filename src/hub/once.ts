@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import type { HubRef, StoredCommand } from '../schema/store.ts';
-import { writeForCertain } from '../store/certain-write.ts';
+import { writeReliably } from '../store/certain-write.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { nextWake } from '../store/next-wake.ts';
 import { isUnderWay } from '../store/row-facts.ts';
@@ -102,7 +102,7 @@ export class Once {
     const known = await find();
     if (known) return known;
     try {
-      await writeForCertain(store, [{ type: 'command.add', command }]);
+      await writeReliably(store, [{ type: 'command.add', command }]);
     } catch (error) {
       if (!(error instanceof StoreConflict) || error.conflict !== 'keyReused') throw error;
     }

@@ -60,7 +60,7 @@ export class Tokens {
   /** By id, or by a name that only one valid token has. Idempotent. Also revokes sign-ins made with it. */
   async revoke(idOrName: string): Promise<ShownToken> {
     const rows = await this.#store.tokens();
-    const row = rows.find(({ id }) => id === idOrName) ?? theOneNamed(idOrName, rows);
+    const row = rows.find(({ id }) => id === idOrName) ?? singleMatch(idOrName, rows);
     const revokedAt = this.#now();
     const revoked = [row, ...rows.filter(({ id }) => parentOf(id) === row.id)]
       .filter((one) => one.revokedAt === undefined)
@@ -146,7 +146,7 @@ export function parseDuration(text: string): number | undefined {
   return ms <= MAX_DURATION_MS ? ms : undefined;
 }
 
-function theOneNamed(name: string, rows: readonly StoredToken[]): StoredToken {
+function singleMatch(name: string, rows: readonly StoredToken[]): StoredToken {
   const named = rows.filter((row) => row.kind === 'token' && row.name === name && row.revokedAt === undefined);
   const [row, another] = named;
   if (row && !another) return row;

@@ -4,14 +4,14 @@ import type { Session } from '../engine/session.ts';
 import { activityLine } from './views/activity-line.ts';
 
 /** A waiting client hears something at least this often; Claude Code gives up on a call that stays silent for long. */
-const TELL_EVERY_MS = 4_000;
-const NOT_MORE_OFTEN_THAN_MS = 400;
+const MAX_INTERVAL_MS = 4_000;
+const MIN_INTERVAL_MS = 400;
 
 /**
  * Reports what a session is doing until told to stop: regularly, and on every change unless the last report was too
  * recent.
  */
-export function tellProgress(
+export function reportProgress(
   engine: Pick<EngineClient, 'clock'>,
   session: Session,
   tell: (line: string) => void,
@@ -27,10 +27,10 @@ export function tellProgress(
     cancelTimer = clock.after(ms, say);
   };
   const say = (): void => {
-    soonest = later(clock.instant(), NOT_MORE_OFTEN_THAN_MS);
+    soonest = later(clock.instant(), MIN_INTERVAL_MS);
     lastLine = activityLine(session);
     tell(lastLine);
-    tellIn(TELL_EVERY_MS);
+    tellIn(MAX_INTERVAL_MS);
   };
   const onChange = (): void => {
     if (activityLine(session) === lastLine) return;

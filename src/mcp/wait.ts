@@ -1,7 +1,7 @@
 import { later, msBetween, type Instant } from '../engine/clock.ts';
 import type { Session } from '../engine/session.ts';
 import type { ToolContext } from './define-tool.ts';
-import { tellProgress } from './progress.ts';
+import { reportProgress } from './progress.ts';
 
 export const MAX_WAIT_MS = 600_000;
 export const DEFAULT_WAIT_MS = 45_000;
@@ -30,13 +30,13 @@ async function waitUntil(session: Session, until: Instant, context: ToolContext)
   const { engine, progress, signal } = context;
   const leftMs = (): number => msBetween(engine.clock.instant(), until);
   if (leftMs() <= 0 || hasReason(session, context)) return;
-  const stopTelling = progress ? tellProgress(engine, session, progress) : undefined;
+  const stopReporting = progress ? reportProgress(engine, session, progress) : undefined;
   try {
     // A request that a rule refuses is open only for a moment, and not worth returning for.
     do await reasonOrTimeUp(session, leftMs(), context);
     while (!signal.aborted && leftMs() > 0 && !hasReason(session, context));
   } finally {
-    stopTelling?.();
+    stopReporting?.();
   }
 }
 

@@ -9,7 +9,7 @@ const MAX_ATTEMPTS = 4;
  * Resends a write whose response was lost, so that its caller knows whether it is stored. If the store stays
  * unavailable, it rejects with `StoreUncertain`; any other error means that nothing was stored.
  */
-export async function writeForCertain(
+export async function writeReliably(
   store: Pick<Store, 'write' | 'subscribe'>,
   changes: readonly Change[],
 ): Promise<void> {

@@ -21,7 +21,7 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
 
   const write = async (changes: readonly Change[], by?: HubRef): Promise<void> => {
     if (changes.length === 0) return;
-    const durability = changes.every(isTakenBackUnnoticed) ? 'lazy' : 'durable';
+    const durability = changes.every(isSafeToLose) ? 'lazy' : 'durable';
     const isFenced = changes.some((change) => sessionOf(change) !== undefined);
     await backend.transact(durability, async (tables) => {
       const loaded = await tables.load(needsOf(changes), isFenced ? by?.hub : undefined);
@@ -43,12 +43,12 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
     backend.transact('durable', async (tables) => {
       checkLease(by, await tables.lease(by.hub));
       const before = has ? (await tables.commandsTakenBy(by.hub)).filter((one) => isTakenIn(one, by)) : [];
-      const unheardOf = before.filter(({ id }) => !has?.has(id));
+      const missed = before.filter(({ id }) => !has?.has(id));
       const next = await tables.nextCommands(by, limit);
       const at = await tables.now();
       const taken = next.map((row): StoredCommand => ({ ...row, progress: { status: 'taken', by, at } }));
       await save(tables, taken.map(commandWrite));
-      return [...unheardOf, ...taken];
+      return [...missed, ...taken];
     });
 
   const forget = async (retention: Retention): Promise<{ sessions: string[]; more: boolean }> => {
@@ -167,7 +167,7 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
  * Whoever takes a command begins when it is durably taken, so that one which a power cut takes back was not begun. A key,
  * though, is a promise to its caller from the moment that it is stored.
  */
-function isTakenBackUnnoticed(change: Change): boolean {
+function isSafeToLose(change: Change): boolean {
   return change.type === 'event.append' || (change.type === 'command.add' && change.command.key === undefined);
 }
 

@@ -179,9 +179,9 @@ export async function settleApply(host: WorktreeHost, record: WorktreeRecord): P
   const now = ref === undefined ? from : await resolveCommit(host.git, commonDir, ref);
   if (ref !== undefined && now === to) return (await finish(host, record, journal)).record;
   const head = checkout && (await readHead(host.git, checkout.gitDir).catch(() => undefined));
-  const isWhereItWas = now === from && (!checkout || head?.commit === from);
+  const isUnmoved = now === from && (!checkout || head?.commit === from);
   // The base has moved: whoever moved it saw the state of the checkout.
-  if (!isWhereItWas) return saveRecord(host, { ...others, commonDir });
+  if (!isUnmoved) return saveRecord(host, { ...others, commonDir });
   try {
     await carryOut(host, record, journal, true);
   } catch (error) {

@@ -167,11 +167,11 @@ async function keepRepositories(
     ...((await readdir(modules).catch(() => [])).length > 0 ? [[modules, 'submodules'] as const] : []),
     ...names.map((name) => [path.join(record.path, name), name === WHOLE ? 'files' : name.replace(/\/$/, '')] as const),
   ];
-  for (const [from, name] of found) await moveIfThere(from, path.join(directory, name));
+  for (const [from, name] of found) await moveIfExists(from, path.join(directory, name));
   return (await stat(directory).catch(() => undefined)) ? directory : undefined;
 }
 
-async function moveIfThere(from: string, to: string): Promise<void> {
+async function moveIfExists(from: string, to: string): Promise<void> {
   if (!(await lstat(from).catch(() => undefined))) return;
   await mkdir(path.dirname(to), { recursive: true, mode: 0o700 });
   // An earlier worktree with this id may have left something.

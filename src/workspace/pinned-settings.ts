@@ -58,7 +58,7 @@ export async function pinSettings(
   );
   const last = new Map(settings.map(({ key, value }) => [key, value]));
   const read = (...names: string[]): Promise<string> => readPlainFile(path.join(...names));
-  const own = await filtersOfTheRepository(last, checkout);
+  const own = await repositoryFilters(last, checkout);
   const [exclude, attributes, sparse] = await Promise.all([
     read(checkout.commonDir, 'info', 'exclude'),
     read(checkout.commonDir, 'info', 'attributes'),
@@ -73,7 +73,7 @@ export async function pinSettings(
 }
 
 /** Filters that run a file from the repository: a session could write what they would run. */
-async function filtersOfTheRepository(
+async function repositoryFilters(
   settings: ReadonlyMap<string, string>,
   { workTree }: Checkout,
 ): Promise<ReadonlySet<string>> {

@@ -37,8 +37,8 @@ export interface WorktreeState {
 export async function worktreeState(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeState> {
   const { git } = host;
   const isThere = await isDirectory(record.path);
-  const repositoryIsThere = await isDirectory(record.commonDir);
-  const tip = repositoryIsThere ? await resolveCommit(git, record.commonDir, record.branch) : undefined;
+  const repositoryExists = await isDirectory(record.commonDir);
+  const tip = repositoryExists ? await resolveCommit(git, record.commonDir, record.branch) : undefined;
   const isReady = record.state === 'ready' && record.journal === undefined;
   const { head, dirty, unreadable } = isThere && isReady ? await filesOf(host, record) : NO_FILES;
   const isMerged = tip === undefined || (await isHeldElsewhere(host, record, tip));

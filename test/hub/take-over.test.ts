@@ -169,7 +169,7 @@ describe('memory only', () => {
     void a.agents[1]?.ask('r1', 'Bash', { command: 'npm test' });
     await eventually(() => waiting.requests.length === 1, { what: 'the request' });
     lease.held = false;
-    await a.engine.fleet.loseTouch();
+    await a.engine.fleet.loseContact();
     expect(a.agents.map((agent) => agent.alive)).toEqual([false, false, true]);
     expect(atWork.state).toBe('error');
     expect(atWork.result?.text).toContain('the hub lost contact with the store while it worked; reply to continue');

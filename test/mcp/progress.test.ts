@@ -3,7 +3,7 @@ import type { AgentListener, AgentProcess } from '../../src/driver/agent-process
 import { LOCAL } from '../../src/engine/principal.ts';
 import type { Rules } from '../../src/engine/rules.ts';
 import { Session } from '../../src/engine/session.ts';
-import { tellProgress } from '../../src/mcp/progress.ts';
+import { reportProgress } from '../../src/mcp/progress.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import { checkView } from '../../src/mcp/views/check-view.ts';
 import { heardAs, STARTED, type Said } from '../harness/agent-messages.ts';
@@ -59,7 +59,7 @@ async function workingSession(): Promise<Stage> {
 
 function told({ clock, session }: Stage): { lines: string[]; stop: () => void } {
   const lines: string[] = [];
-  const stop = tellProgress({ clock }, session, (line) => void lines.push(line));
+  const stop = reportProgress({ clock }, session, (line) => void lines.push(line));
   return { lines, stop };
 }
 

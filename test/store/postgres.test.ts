@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { HubRef } from '../../src/schema/store.ts';
-import { writeForCertain } from '../../src/store/certain-write.ts';
+import { writeReliably } from '../../src/store/certain-write.ts';
 import { StoreUncertain, type Store } from '../../src/store/contract.ts';
 import { follow } from '../../src/store/follow.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/open.ts';
@@ -218,7 +218,7 @@ test('a write that is lost in its commit is sent again, which settles that it wa
       failures.push(error);
       throw error;
     });
-  await writeForCertain({ write, subscribe: (wake) => store.subscribe(wake) }, [send(command('s1', 'c1'))]);
+  await writeReliably({ write, subscribe: (wake) => store.subscribe(wake) }, [send(command('s1', 'c1'))]);
   expect(failures[0]).toBeInstanceOf(StoreUncertain);
   expect(await store.takeCommands(hub, 5)).toMatchObject([{ id: 'c1' }]);
 });

@@ -89,7 +89,7 @@ function end(): void {
 }
 
 /** What may have been missed by the first load; or everything, if what is shown is no longer valid. */
-function loadAgain(all: boolean): void {
+function reload(all: boolean): void {
   void loadInbox();
   if (listState.peek().state !== 'loading') void loadSessions();
   const shown = view.peek();
@@ -136,5 +136,5 @@ function take(messages: StreamMessage[]): void {
       }
     }
   });
-  if (again !== undefined) loadAgain(again === 'all');
+  if (again !== undefined) reload(again === 'all');
 }

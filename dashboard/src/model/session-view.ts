@@ -70,7 +70,7 @@ export class SessionView {
       this.#readAgain = true;
       return this.#reading;
     }
-    this.#reading = this.#readOn().finally(() => {
+    this.#reading = this.#readAfter().finally(() => {
       this.#reading = undefined;
       if (this.#readAgain) {
         this.#readAgain = false;
@@ -137,7 +137,7 @@ export class SessionView {
     return known;
   }
 
-  async #readOn(): Promise<void> {
+  async #readAfter(): Promise<void> {
     try {
       for (;;) {
         const page = await api.events(this.id, { after: this.lastId, limit: PAGE });

@@ -60,11 +60,11 @@ async function* checkFiles({ stateDir, tlsKey }: Settings, source: SettingsSourc
     ...own,
     ...(tlsKey === undefined ? [] : [tlsKey]),
   ])
-    if (await isOpenToOthers(file))
+    if (await isReadableByOthers(file))
       yield problem('Hub files', `${file} is readable by other users`, `Make it private: chmod 600 ${file}`);
   for (const client of Object.values(CLIENTS) as InstallClient[]) {
     const file = client.file(source);
-    if ((await isOpenToOthers(file)) && hasToken(await readFile(file, 'utf8').catch(() => '')))
+    if ((await isReadableByOthers(file)) && hasToken(await readFile(file, 'utf8').catch(() => '')))
       yield problem(
         'Tokens',
         `${file}, with a hub token for ${client.title}, is readable by other users`,
@@ -73,7 +73,7 @@ async function* checkFiles({ stateDir, tlsKey }: Settings, source: SettingsSourc
   }
 }
 
-async function isOpenToOthers(file: string): Promise<boolean> {
+async function isReadableByOthers(file: string): Promise<boolean> {
   const found = await stat(file).catch(() => undefined);
   return found !== undefined && (found.mode & OTHERS) !== 0;
 }

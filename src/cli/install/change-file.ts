@@ -34,7 +34,7 @@ export async function writeWithBackup(
   const backup = mode === undefined ? undefined : `${target}${BACKUP}${stampOf(now)}`;
   if (backup !== undefined) {
     await copyFile(target, backup);
-    if (isPrivate) await closeToOthers(backup);
+    if (isPrivate) await makePrivate(backup);
   }
   const fresh = `${target}.new-${stampOf(now)}`;
   try {
@@ -49,7 +49,7 @@ export async function writeWithBackup(
 }
 
 /** Returns whether others could read it. */
-export async function closeToOthers(file: string): Promise<boolean> {
+export async function makePrivate(file: string): Promise<boolean> {
   const { mode } = await stat(file);
   if (process.platform === 'win32' || (mode & OTHERS) === 0) return false;
   await chmod(file, mode & OWNER);

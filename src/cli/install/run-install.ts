@@ -9,7 +9,7 @@ import { parseDuration } from '../../hub/tokens.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 import {
   changedLines,
-  closeToOthers,
+  makePrivate,
   lastBackup,
   readIfExists,
   removeWithBackup,
@@ -105,7 +105,7 @@ async function change(
   if (after === (before ?? '')) {
     const state = direction === 'install' ? 'already has this server' : `has no claude-code-mcp server named ${name}`;
     terminal.write(`${paint.green('✓')} ${client.title} ${state}: ${file}\n`);
-    if (choice.http && !print && (await closeToOthers(file))) terminal.write(`  ${NOW_PRIVATE}\n`);
+    if (choice.http && !print && (await makePrivate(file))) terminal.write(`  ${NOW_PRIVATE}\n`);
     return 0;
   }
   const fate = before === undefined ? ' (new)' : after === undefined ? ' (removed: nothing else in it)' : '';
@@ -123,7 +123,7 @@ async function change(
   }
   const isPrivate = choice.http !== undefined || held !== undefined;
   const text = complete ? await withHub(complete) : after;
-  const wasOpen = isPrivate && before !== undefined && (await closeToOthers(file));
+  const wasOpen = isPrivate && before !== undefined && (await makePrivate(file));
   const backup = await write(file, text, client.format, choice, context, isPrivate);
   terminal.write(`${paint.green('✓')} Done.${backup === undefined ? '' : ` The previous version is in ${backup}`}\n`);
   if (wasOpen) terminal.write(`  ${NOW_PRIVATE}\n`);

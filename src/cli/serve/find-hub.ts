@@ -26,14 +26,14 @@ export async function findHub(
   settings: Settings,
   context: HubClientContext,
   /** What the client was told about the server is only valid for this version. */
-  toldVersion?: string,
+  announcedVersion?: string,
 ): Promise<AttachedHub | undefined> {
   try {
     if (!record) throw new HubUnavailable('none is running; "claude-code-mcp hub start" starts one');
     const hub = await attachToHub(record, settings.stateDir, attachRequest(settings, context));
-    if (toldVersion === undefined || hub.version === toldVersion) return hub;
+    if (announcedVersion === undefined || hub.version === announcedVersion) return hub;
     hub.socket.destroy();
-    throw new HubUnavailable(`it is version ${hub.version}, and this client was told ${toldVersion}`);
+    throw new HubUnavailable(`it is version ${hub.version}, and this client was told ${announcedVersion}`);
   } catch (error) {
     if (!(error instanceof HubUnavailable)) throw error;
     if (settings.hub === 'require') throw new SettingsError(`The hub is required (--hub require): ${error.message}.`);
@@ -46,7 +46,7 @@ export async function findHub(
 }
 
 /** The hub after a restart: it may be elsewhere, and have a different version. */
-export async function findHubAgain(settings: Settings, context: HubClientContext): Promise<AttachedHub> {
+export async function reconnectToHub(settings: Settings, context: HubClientContext): Promise<AttachedHub> {
   const record = readHubRecord(settings.stateDir);
   if (!record) throw new HubUnavailable('it is not running');
   return attachToHub(record, settings.stateDir, attachRequest(settings, context));

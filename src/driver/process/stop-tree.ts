@@ -78,10 +78,10 @@ export async function stopTree(
   let emptyScans = 0;
   for (let poll = FIRST_POLL_MS, round = 0; ; poll = Math.min(poll * 2, LAST_POLL_MS), round++) {
     const force = elapsed() >= options.forceAfterMs;
-    const rootWasThere = live.some(isRoot);
+    const rootExisted = live.some(isRoot);
     live = await living(known, system);
     // Waiting only needs the known ones; a full scan takes tens of milliseconds.
-    if (round === 0 || live.length === 0 || force || (rootWasThere && !live.some(isRoot))) {
+    if (round === 0 || live.length === 0 || force || (rootExisted && !live.some(isRoot))) {
       let found = await find();
       live = await living(known, system);
       if (force && system.platform !== 'linux' && live.length > 0) {

@@ -1,6 +1,6 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { CommandProgress, StoredCommand } from '../../schema/store.ts';
-import { writeForCertain } from '../../store/certain-write.ts';
+import { writeReliably } from '../../store/certain-write.ts';
 import { StoreConflict, StoreUncertain, type Store } from '../../store/contract.ts';
 import { WITHDRAWN } from '../../store/plan.ts';
 import { nextWake } from '../../store/next-wake.ts';
@@ -19,7 +19,7 @@ type GiveUp = (waitedMs: number) => Promise<NotBegun | undefined>;
 
 /** Puts an order into its queue. */
 export async function giveOrder(store: Store, command: Omit<StoredCommand, 'progress'>): Promise<void> {
-  await writeForCertain(store, [{ type: 'command.add', command }]).catch((error: unknown) => {
+  await writeReliably(store, [{ type: 'command.add', command }]).catch((error: unknown) => {
     // A caller that sent it again would have it done twice.
     throw error instanceof StoreUncertain ? unknown(`${error.message} ${WHEN_BACK}`) : error;
   });

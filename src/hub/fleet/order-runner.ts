@@ -109,11 +109,11 @@ export class OrderRunner {
     }
     await this.#options.journal.finished({ type: 'command.finish', sessionId, commandId: id, progress });
     this.#begun.delete(id);
-    if (sequel) await this.#tellSequel(command, sequel);
+    if (sequel) await this.#storeSequel(command, sequel);
   }
 
   /** A person was asked, which ended the order that asked. What happened then is stored in a separate row. */
-  async #tellSequel({ id, sessionId, principal }: StoredCommand, action: Promise<unknown>): Promise<void> {
+  async #storeSequel({ id, sessionId, principal }: StoredCommand, action: Promise<unknown>): Promise<void> {
     const progress = await action.then(
       (value): CommandProgress => ({ status: 'done', at: Date.now(), result: asJson({ value }) }),
       (error: unknown): CommandProgress => ({ status: 'failed', at: Date.now(), error: errorText(error) }),

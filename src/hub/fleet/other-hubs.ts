@@ -94,7 +94,7 @@ export class StoreFleet implements OtherHubs {
       const row = await this.#leftOn(hub, sessionId);
       if (row) throw away(row, hub);
     }
-    checkHoldsNoSecrets(order, hub);
+    checkContainsNoSecrets(order, hub);
     const giveUp = async (): Promise<NotBegun | undefined> => {
       const row = (await this.#findHub(hubId)).isAway ? await this.#leftOn(hub, sessionId) : undefined;
       if (row?.movable !== true) return row && away(row, hub);
@@ -196,7 +196,7 @@ function isFull(error: unknown): boolean {
 }
 
 /** What goes to another hub goes through the store, which contains no secrets. */
-function checkHoldsNoSecrets(order: Order, { id, host }: Hub): void {
+function checkContainsNoSecrets(order: Order, { id, host }: Hub): void {
   const names = order.kind === 'reply' ? secretNamesOf(order.request.disk.options) : [];
   if (names.length > 0)
     throw new DomainError(

@@ -16,11 +16,11 @@ export interface OpenResponse extends Authenticated {
 export class OpenResponses {
   readonly #open = new Set<OpenResponse>();
   readonly #timer: NodeJS.Timeout;
-  readonly #stillHolds: (credential: Authenticated['credential']) => Promise<boolean>;
+  readonly #isStillValid: (credential: Authenticated['credential']) => Promise<boolean>;
   #checking = false;
 
   constructor(stillHolds: (credential: Authenticated['credential']) => Promise<boolean>) {
-    this.#stillHolds = stillHolds;
+    this.#isStillValid = stillHolds;
     this.#timer = setInterval(() => void this.#recheck(), RECHECK_MS).unref();
   }
 
@@ -53,7 +53,7 @@ export class OpenResponses {
         const { credential } = one;
         const key = credential.kind === 'stored' ? credential.id : credential;
         // An unavailable store says nothing about the credential.
-        const holds = asked.get(key) ?? this.#stillHolds(credential).catch(() => true);
+        const holds = asked.get(key) ?? this.#isStillValid(credential).catch(() => true);
         asked.set(key, holds);
         if (!(await holds) && this.#open.has(one)) one.end('credential');
       }

@@ -1,10 +1,10 @@
 import type { PermissionAsk } from '../../driver/permission-ask.ts';
 import { SHOWN_CHARS } from '../../engine/shown-request.ts';
-import { oneLine, tellingField } from '../../engine/tool-summary.ts';
+import { oneLine, summaryField } from '../../engine/tool-summary.ts';
 import { diffOf } from './diff.ts';
 import { barred, field, visibleText } from './visible-text.ts';
 
-const TELLING_CHARS = 8_000;
+const SUMMARY_CHARS = 8_000;
 const OTHER_CHARS = 300;
 const MAX_FIELDS = 20;
 
@@ -35,13 +35,13 @@ export function toolDetails(call: Call): ToolDetails {
 
 function describe({ toolName, input }: Call, { short }: { short: boolean }): string {
   const change = changeOf(toolName, input, short);
-  const telling = tellingField(toolName);
+  const telling = summaryField(toolName);
   const rest = Object.keys(input).filter((name) => name !== telling && !change?.fields.includes(name));
   const names = telling !== undefined && telling in input ? [telling, ...rest] : rest;
   const lines = names
     .slice(0, short ? MAX_FIELDS : Infinity)
     .map((name) =>
-      describeField(name, input[name], short ? (name === telling ? TELLING_CHARS : OTHER_CHARS) : Infinity),
+      describeField(name, input[name], short ? (name === telling ? SUMMARY_CHARS : OTHER_CHARS) : Infinity),
     );
   if (short && names.length > MAX_FIELDS) lines.push(`⟨${names.length - MAX_FIELDS} fields not shown⟩`);
   if (change) lines.push(`change:\n${barred(change.diff)}`);

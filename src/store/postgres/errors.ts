@@ -8,7 +8,7 @@ const UNAVAILABLE = /^(08|28|3D|53|57P|25006|25P03|57014|58|42501)/;
 /** Two transactions conflicted, or both created the same new row: the second attempt sees what the first did. */
 const AGAIN = /^(40001|40P01|23505)$/;
 
-export function isWorthAnotherTry(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   return AGAIN.test(sqlState(error) ?? '');
 }
 

@@ -11,7 +11,7 @@ import { SqlTables } from '../sql/tables.ts';
 import { createStore } from '../store.ts';
 import type { Backend, Durability, Tables } from '../tables.ts';
 import { WakeUps } from '../wake-ups.ts';
-import { isWorthAnotherTry, toDomainError } from './errors.ts';
+import { isRetryable, toDomainError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { SideConnection } from './side-connection.ts';
 
@@ -132,7 +132,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
         if (durability !== 'quiet') wakeUps.wake();
         return result;
       } catch (error) {
-        if (!isWorthAnotherTry(error) || attempt === MAX_TRIES) throw error;
+        if (!isRetryable(error) || attempt === MAX_TRIES) throw error;
       }
       await delay(Math.random() * 5 * attempt);
     }
