@@ -69,7 +69,7 @@ test('a tool that is disallowed as a whole is denied, not failed', () => {
   expect(activity.toolUses).toMatchObject([{ status: 'denied', deniedBy: 'disallowedTools' }]);
 });
 
-test('what is packed reads the same, and goes on', () => {
+test('packed data reads the same and can be extended', () => {
   const told = (activity: Activity): unknown => [
     activity.toolUses,
     activity.problems,

@@ -64,7 +64,7 @@ function world(mode: Mode, client?: ConnectedClient, unanswerable?: 'refused' | 
   return { approvals, book, clock, session, outcomes, ask, changes: () => changes };
 }
 
-test('where requests are kept, a closed form is shown once more to whoever connects later', () => {
+test('where requests are kept, a closed form is shown again to clients that connect later', () => {
   const { approvals, session, outcomes, ask } = world('human', undefined, 'kept');
   const [first, second] = [clientOf(alice), clientOf(alice)];
   approvals.connect(first);
@@ -77,7 +77,7 @@ test('where requests are kept, a closed form is shown once more to whoever conne
   expect([first.shown, second.shown]).toEqual([['r1'], ['r1']]);
 });
 
-test('where only a person decides, a form counts only where somebody sits at the client', () => {
+test('where only a person decides, a form counts only if the client is attended', () => {
   const script = clientOf({ ...alice, attended: false });
   for (const [mode, asked] of [
     ['human', []],
@@ -142,7 +142,7 @@ describe('a request that opens', () => {
     expect(book.size).toBe(mode === 'auto' ? 1 : 0);
   });
 
-  it('is shown on the connection that started the session, and on another of the owner when that has gone', () => {
+  it('is shown on the connection that started the session, or on another of the owner’s if that is gone', () => {
     const [first, second, starter] = [clientOf(alice), clientOf(alice), clientOf(alice)];
     const { approvals, ask, outcomes } = world('human', starter);
     for (const client of [first, second, starter]) approvals.connect(client);
@@ -229,7 +229,7 @@ describe('a form', () => {
     expect(outcomes).toEqual(['allow human']);
   });
 
-  it('that is answered after somebody else was first changes nothing', () => {
+  it('that is answered after someone else was first changes nothing', () => {
     const client = clientOf(alice);
     const { approvals, ask, session, outcomes, clock } = world('auto', client);
     approvals.connect(client);

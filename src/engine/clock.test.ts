@@ -35,7 +35,7 @@ test.each([-60, 300])('a system clock that is set by %i minutes moves neither ti
   expect(msBetween(begin, clock.instant())).toBe(3_000);
 });
 
-test('the hours a machine sleeps count for nothing, where its monotonic clock goes on', () => {
+test('hours of sleep do not count, even where the monotonic clock keeps running', () => {
   let sleptMs = 0;
   const clock = new SystemClock(() => performance.now() + sleptMs);
   const begin = clock.instant();

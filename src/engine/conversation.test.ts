@@ -66,7 +66,7 @@ test('a turn goes from a message to an answer', () => {
   expect(told).toEqual(['tools', 'rested']);
 });
 
-test('a conversation is active for as long as Claude Code is heard at work; its rest begins with the end of the turn', () => {
+test('a conversation is active for as long as Claude Code is heard from while working; its idle time starts at the end of the turn', () => {
   const { clock, conversation, hear } = atWork();
   clock.advance(60_000);
   hear(textEvent('still at it'));
@@ -87,7 +87,7 @@ test('a message that Claude Code has not read keeps an older word of being idle 
   expect(conversation.atRest).toBe(false);
 });
 
-test('Claude Code that wakes by itself begins a turn without the answer of the last one', () => {
+test('a Claude Code that wakes up by itself starts a turn without the last one’s answer', () => {
   const { conversation, hear } = atWork();
   hear(resultEvent(), IDLE);
   hear(RUNNING);
@@ -155,7 +155,7 @@ test('what a dead process never read is for the next one, unless there can be no
   expect(conversation.result?.text).toContain('send again: "hello"');
 });
 
-test('what a process has begun to read is not said again', () => {
+test('a message that a process has started to read is not resent', () => {
   const { conversation, clock, hear } = atWork();
   clock.advance(1);
   hear(RUNNING);

@@ -118,7 +118,7 @@ test('worktrees of another’s session are not listed, also not when only the st
   expect(await ids(bob)).toEqual(['lost']);
 });
 
-test('the tools of an MCP server are listed for whoever has a session with it', () => {
+test('the tools of an MCP server are listed only for principals with a session that uses it', () => {
   const { alice, bob } = setUp();
   expect(alice.tools).toEqual(['Read', 'mcp__crm__find']);
   expect(bob.tools).toEqual(['Read']);

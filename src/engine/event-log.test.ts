@@ -59,7 +59,7 @@ test('one event larger than the whole log is kept all the same', () => {
   expect(log.length).toBe(1);
 });
 
-test('under any load: bounded, in order, nothing lost unsaid', () => {
+test('under any load: bounded, in order, no unreported loss', () => {
   const entry = fc.record({ type: fc.constantFrom(...EVENT_TYPES), size: fc.nat({ max: 400 }), read: fc.boolean() });
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 200 }), fc.integer({ min: 1, max: 12 }), (entries, maxEvents) => {
@@ -140,7 +140,7 @@ test('newest first', () => {
   expect([...logOf({}, 'output', 'result').newestFirst()].map(({ id }) => id)).toEqual([2, 1]);
 });
 
-test('a log goes on after a restart: same events, same cursors, and what was lost is still known to be', () => {
+test('a log continues after a restart: same events, same cursors, and losses are still reported', () => {
   const type = fc.constantFrom(...EVENT_TYPES);
   fc.assert(
     fc.property(
@@ -161,7 +161,7 @@ test('a log goes on after a restart: same events, same cursors, and what was los
   );
 });
 
-test('every event is announced once, in order, and one that grows when it is complete', () => {
+test('every event is announced once, in order, and a growing one when it is complete', () => {
   const step = fc.oneof(fc.constantFrom('append', 'begin', 'read', 'pack'), fc.record({ piece: fc.string() }));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

@@ -46,7 +46,7 @@ test('what is otherwise now is not', async () => {
   expect(await trail.whyForeign(file, 'm1')).toContain('removed');
 });
 
-test('a change between two messages comes back with the later one, and is lost behind it', async () => {
+test('a change between two messages is restored with the later one, and lost before it', async () => {
   await taken('m1');
   await written('one\n');
   await writeFile(file, 'theirs\n');
@@ -70,7 +70,7 @@ test.each([
   expect(await trail.whyForeign(file, 'm2')).toBeUndefined();
 });
 
-test('a file that was never seen is left alone; one that was put back is the session’s again', async () => {
+test('a file that was never seen is left alone; a restored one belongs to the session again', async () => {
   expect(await trail.whyForeign(file, 'm1')).toContain('did not see');
   await written('one\n');
   await rm(file);

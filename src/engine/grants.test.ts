@@ -111,7 +111,7 @@ describe('the state of the file that a tool is about to change', () => {
     expect(await state(path.join(directory, 'a.txt'))).toBe(one);
   });
 
-  test('is not looked at for other tools', async () => {
+  test('is not read for other tools', async () => {
     expect(await targetState('Bash', { file_path: 'a.txt' }, directory)).toBeUndefined();
   });
 });

@@ -33,7 +33,7 @@ test.each(['succeeds', 'fails'])('files are as they were after an action that %s
   expect(await readdir(copies)).toEqual([]);
 });
 
-test('what a process that died left behind is told, until the file is as it was', async () => {
+test('what a dead process left behind is reported until the file is restored', async () => {
   const never = new Promise<void>(() => undefined);
   let begun = false;
   void keepFiles(copies, [file], () => {

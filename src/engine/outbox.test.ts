@@ -34,7 +34,7 @@ describe('outbox', () => {
     expect(outbox.untouched).toEqual([]);
   });
 
-  it('says again what has no answer, but not what the caller was told to send again', () => {
+  it('resends what has no answer, but not what the caller was told to resend', () => {
     const outbox = outboxWith('same', 'other', 'same');
     outbox.advance('other', 'started');
     expect(outbox.unanswered).toBe('same\n\nother\n\nsame');

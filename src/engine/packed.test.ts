@@ -44,7 +44,7 @@ describe('a packed log', () => {
     expect(read()).toMatchObject([expected, { id: 2 }]);
   });
 
-  test('goes on where it was: ids rise, the oldest are dropped', () => {
+  test('continues where it was: ids increase, the oldest are dropped', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('append', 'partial', 'pack'), { maxLength: 60 }), (steps) => {
         const packed = new EventLog(LIMITS);

@@ -91,7 +91,7 @@ test('a second start while one is under way is refused before anything is launch
   expect(processes).toHaveLength(1);
 });
 
-test('what waited for the start or for the end before it goes on when that is through', async () => {
+test('whatever waited for a start or for the previous end continues once that is done', async () => {
   const { holder, start, launched } = setUp();
   const starting = start();
   const settled = holder.settled().then(() => holder.starting);
@@ -136,7 +136,7 @@ test.each([
   expect({ exits, live: holder.live }).toEqual({ exits: [], live: undefined });
 });
 
-test('an end in the same breath as the report is told, not lost', async () => {
+test('an exit in the same tick as the report is reported, not lost', async () => {
   const { exits, holder, start, launched } = setUp();
   const starting = start();
   const process = await launched();
@@ -147,7 +147,7 @@ test('an end in the same breath as the report is told, not lost', async () => {
   expect({ exits, live: holder.live }).toEqual({ exits: [EXIT], live: undefined });
 });
 
-test('an aborted start ends the process that was still on its way, and is over when that has gone', async () => {
+test('an aborted start ends the process that was still starting, and settles once that is gone', async () => {
   const { holder, start, processes } = setUp();
   const launching = deferred<void>();
   const refused = expect(start(FIRST, launching.promise)).rejects.toMatchObject({ code: 'CANCELLED' });
@@ -161,7 +161,7 @@ test('an aborted start ends the process that was still on its way, and is over w
   expect(holder.live).toBe(undefined);
 });
 
-test('a process that is being closed is no longer listened to, nor is its question', async () => {
+test('a closing process is no longer listened to, nor are its questions', async () => {
   const { heard, exits, holder, start, launched } = setUp();
   const starting = start();
   const process = await launched();

@@ -120,7 +120,7 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 
-test('of starts that come together, as many run as there are places', async () => {
+test('of concurrent starts, as many run as there are slots', async () => {
   const bench = new Bench(1);
   const launches = [bench.launch(), bench.launch(), bench.launch()];
   launches[0]?.succeed();
@@ -174,7 +174,7 @@ test('a process that closes anyway, also of a forgotten session, makes room befo
   expect(start.begun()).toBe(true);
 });
 
-test('a session that is parked for another may be started again on a place of its own', async () => {
+test('a session parked for another can be restarted in its own slot', async () => {
   const bench = new Bench(1);
   const idle = bench.know('idle');
   const start = bench.launch();
@@ -192,7 +192,7 @@ const deed = fc.record({
   which: fc.nat(),
 });
 
-test('whatever comes together, there are never more processes than places, and every place comes back', async () => {
+test('under any concurrency there are never more processes than slots, and every slot is released', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(deed, { maxLength: 40 }), async (max, deeds) => {
       const bench = new Bench(max);

@@ -52,7 +52,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constantFrom('cancel' as const, 'shutdown' as const, 'crash' as const) }),
 );
 
-test('whatever comes together, each request has exactly one outcome, and it is the one that was told', async () => {
+test('under any concurrency each request has exactly one outcome, and it is the reported one', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const bench = new Bench();
@@ -119,7 +119,7 @@ test('an outcome may lead to another request or answer without confusing the boo
   expect(told).toEqual(['a timeout', 'b cancel', 'c cancel']);
 });
 
-test('nobody answers: the words say so', async () => {
+test('no answer: the message says so', async () => {
   const bench = new Bench();
   bench.ask('late', 5_000);
   bench.clock.advance(4_999);

@@ -102,7 +102,7 @@ describe('the report', () => {
     expect(work.full([])).toMatchObject({ insertions: 3, incomplete: expect.stringContaining('disk on fire') });
   });
 
-  test('that comes after the next turn has begun is not taken for that turn’s', async () => {
+  test('that arrives after the next turn has started is not mistaken for that turn’s', async () => {
     evidence = deferred();
     work.turnBegins();
     await work.opened();

@@ -85,7 +85,7 @@ it.each([
   });
 });
 
-it('says of every setting whose it is', () => {
+it('says whose value applies for every setting', () => {
   expect(Object.keys(WHOSE_SETTING).sort()).toEqual([...SETTING_KEYS].sort());
   const both = SETTING_KEYS.filter((key) => WHOSE_SETTING[key] === 'both');
   expect(new Set([...TABLE.map(([rule]) => rule), 'sandboxNetwork'])).toEqual(new Set([...both, 'depth']));

@@ -46,7 +46,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-test('is renewed every 2 s, and those who watch are told for how long it is held', async () => {
+test('is renewed every 2 s, and listeners are told how long it is held', async () => {
   open();
   await pass(4_000);
   expect(renewed).toEqual(Array(3).fill({ ttlMs: 15_000, host: 'here' }));

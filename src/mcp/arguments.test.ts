@@ -35,7 +35,7 @@ test.each([
   expect(problemOf(args)).toContain(words);
 });
 
-test('everything wrong is named at once', () => {
+test('all problems are reported together', () => {
   expect(problemOf({ prompt: 7, maxTurns: -1, foo: 1 })).toMatch(/prompt: .*maxTurns: .*Unknown parameter foo/s);
 });
 

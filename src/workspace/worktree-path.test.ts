@@ -21,7 +21,7 @@ test.each([
   expect(roomBelow(worktree, 'win32', false)).toBeGreaterThan(150);
 });
 
-test('two repositories of one name are told apart', () => {
+test('two repositories with the same name are distinguished', () => {
   const at = (commonDir: string): string => worktreePath({ worktreesDir: '/w', commonDir, id: 'x', platform: 'linux' });
   expect(at('/a/shop/.git')).not.toBe(at('/b/shop/.git'));
   expect(at('/.git')).toMatch(/^\/w\/repository-/);

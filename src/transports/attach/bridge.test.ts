@@ -92,7 +92,7 @@ const initialized = { method: 'notifications/initialized' };
 const call = (id: unknown, params: Json = {}): Json => ({ id, method: 'tools/call', params });
 const MODERN = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } };
 
-it('passes on what both sides say, but not what the client was told already', async () => {
+it('forwards both sides, except what the client was already told', async () => {
   const world = await World.open(['i']);
   world.fromClient(initialize, initialized, call(1));
   await seen(world.hub, 'i', 1);
@@ -138,7 +138,7 @@ it('keeps what comes while the hub is away, unless it is cancelled', async () =>
   expect(world.hub.map(({ id }) => id)).toEqual([1, 3]);
 });
 
-it('withdraws the forms of a hub that has gone, and drops the answers to them', async () => {
+it('withdraws the forms of a hub that is gone, and drops their answers', async () => {
   const world = await World.open();
   world.fromHub({ id: 70, method: 'elicitation/create', params: {} });
   await seen(world.client, 70);
@@ -150,7 +150,7 @@ it('withdraws the forms of a hub that has gone, and drops the answers to them', 
   expect(world.hub.map(({ id }) => id)).toEqual([1]);
 });
 
-it('takes up subscriptions again, which the client does not notice', async () => {
+it('resumes subscriptions without the client noticing', async () => {
   const world = await World.open();
   world.fromClient({ id: 's', method: 'subscriptions/listen', params: MODERN });
   await seen(world.hub, 's');
