@@ -62,7 +62,8 @@ function inherited(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, process.env[name] ?? '']));
 }
 
-async function makeRepository(directory: string, env: Record<string, string>): Promise<void> {
+/** With one commit. */
+export async function makeRepository(directory: string, env: Readonly<Record<string, string>>): Promise<void> {
   const git = (...args: string[]): Promise<unknown> =>
     promisify(execFile)('git', args, { cwd: directory, env: { ...env, GIT_CONFIG_NOSYSTEM: '1' } });
   await git('init', '--quiet', '--initial-branch', 'main');

@@ -44,6 +44,8 @@ export interface HarnessOptions extends ServerStart, HomeOptions, Partial<Client
   readonly program?: string;
   /** A hub runs in the same home, and the server attaches to it. */
   readonly hub?: ServerStart;
+  /** What has to be there before the server starts. */
+  readonly prepare?: (h: Harness) => void | Promise<void>;
 }
 
 /** A leak is what never ends. How soon the rest has to is a promise of its own: `resilience-process-trees.test.ts`. */
@@ -239,6 +241,7 @@ export async function openHarness(options: HarnessOptions = {}): Promise<Harness
     await startScriptedModel({ record: options.record ?? 'all' }),
   );
   try {
+    await options.prepare?.(harness);
     if (options.hub) await harness.startHub();
     await harness.startServer();
   } catch (error) {

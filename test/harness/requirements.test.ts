@@ -87,15 +87,25 @@ it('finds what is not verified in a toolset, not defined, not readable', () => {
     verifies('a.hidden', { toolsets: [compact] }, async () => {});
     verifies('a.hidden', options, async () => {});
     verifies('a.hidden', { ...options }, async () => {});
-    verifies(['a.three', 'a.compact'], { timeout: LONG }, async () => {});`;
+    verifies(['a.three', 'a.compact'], { timeout: LONG }, async () => {});
+    verifies('a.engine', async () => {});
+    verifies(['a.engine-too', 'a.one'], { toolsets: ['explicit'] }, async () => {});`;
   writeFileSync(join(directory, 'some.test.ts'), source);
   writeFileSync(join(directory, 'helper.ts'), `verifies('a.in-helper', async () => {});`);
 
   const { requirements } = defineRequirements({
-    both: { 'a.one': '', 'a.two': '', 'a.three': '', 'a.hidden': '' },
+    both: {
+      'a.one': '',
+      'a.two': '',
+      'a.three': '',
+      'a.hidden': '',
+      'a.engine': '',
+      'a.engine-too': '',
+      'a.engine-never': '',
+    },
     compact: { 'a.in-comment': '', 'a.in-text': '', 'a.in-helper': '', 'a.compact': '' },
     explicit: { 'a.explicit': '' },
-    engine: [],
+    engine: ['a.engine', 'a.engine-too', 'a.engine-never'],
     protocol: [],
   });
   expect(requirementCoverage(requirements, directory)).toEqual({
@@ -104,6 +114,8 @@ it('finds what is not verified in a toolset, not defined, not readable', () => {
       'a.three [explicit]',
       'a.hidden [compact]',
       'a.hidden [explicit]',
+      'a.engine-never [compact]',
+      'a.engine-never [explicit]',
       'a.in-comment [compact]',
       'a.in-text [compact]',
       'a.in-helper [compact]',

@@ -10,6 +10,8 @@ export interface Requirement {
   readonly text: string;
   /** Where it applies. */
   readonly toolsets: readonly Toolset[];
+  /** What the engine does whichever tools are offered: one toolset is enough, and by default it is the first. */
+  readonly isEngine?: boolean;
 }
 
 type Texts<Id extends string> = Readonly<Record<Id, string>>;
@@ -40,7 +42,7 @@ export interface Variant {
 /** A different one for each, so that a test in both toolsets is one in both eras too. */
 const ERA_OF: Readonly<Record<Toolset, Era>> = { compact: 'modern', explicit: 'legacy' };
 
-const ENGINE_SHOWN_IN: readonly Toolset[] = ['compact'];
+const ENGINE_SHOWN_IN: Toolset = 'compact';
 
 type Body = (variant: Variant) => Promise<void>;
 
@@ -56,7 +58,7 @@ export function defineRequirements<Both extends string, Compact extends string, 
   readonly both: Texts<Both>;
   readonly compact: Texts<Compact>;
   readonly explicit: Texts<Explicit>;
-  /** What holds in both because the engine does it, and no tool could change: shown in one of them. */
+  /** What holds in both because the engine does it, and no tool could change: shown in either of them. */
   readonly engine: readonly NoInfer<Both>[];
   /** What depends on how a client speaks: listing, errors, progress, cancelled calls. All else is the engine's. */
   readonly protocol: readonly NoInfer<Both | Compact | Explicit>[];
@@ -66,14 +68,14 @@ export function defineRequirements<Both extends string, Compact extends string, 
     ...requirementsOf(texts.both, TOOLSETS),
     ...requirementsOf(texts.compact, ['compact']),
     ...requirementsOf(texts.explicit, ['explicit']),
-    ...Object.fromEntries(texts.engine.map((id) => [id, { text: texts.both[id], toolsets: ENGINE_SHOWN_IN }])),
+    ...Object.fromEntries(texts.engine.map((id) => [id, { text: texts.both[id], toolsets: TOOLSETS, isEngine: true }])),
   } as Record<Id, Requirement>;
 
   function verifies(given: Id | readonly Id[], ...rest: [Body] | [Variants, Body]): void {
     const [variants, body] = rest.length === 1 ? [{}, rest[0]] : rest;
     const ids = typeof given === 'string' ? [given] : given;
     const applicable = sharedToolsets(requirements, ids);
-    const { toolsets = applicable, when, timeout = 120_000 } = variants;
+    const { toolsets = defaultToolsets(requirements, ids), when, timeout = 120_000 } = variants;
     // Two toolsets show both eras between them: how a client speaks and what the tools say do not change each other.
     const inEveryEra = toolsets.length === 1 && ids.some((id) => texts.protocol.includes(id));
     if (toolsets.length === 0 || toolsets.some((toolset) => !applicable.includes(toolset))) {
@@ -95,7 +97,16 @@ export function defineRequirements<Both extends string, Compact extends string, 
 }
 
 /** Where a test of all these runs if it does not say. */
-export function sharedToolsets(
+export function defaultToolsets(
+  requirements: Readonly<Record<string, Requirement>>,
+  ids: readonly string[],
+): readonly Toolset[] {
+  const possible = sharedToolsets(requirements, ids);
+  const isEngine = ids.some((id) => requirements[id]?.isEngine === true);
+  return isEngine && possible.includes(ENGINE_SHOWN_IN) ? [ENGINE_SHOWN_IN] : possible;
+}
+
+function sharedToolsets(
   requirements: Readonly<Record<string, Requirement>>,
   ids: readonly string[],
 ): readonly Toolset[] {

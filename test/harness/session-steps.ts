@@ -60,6 +60,11 @@ export class SessionSteps {
     return this.#conversation!;
   }
 
+  /** The session of `converse`, if there is one yet. */
+  get conversation(): string | undefined {
+    return this.#conversation;
+  }
+
   say(sessionId: string, text: string): Promise<Json> {
     return this.#ok(...this.dialect.say(sessionId, text));
   }
