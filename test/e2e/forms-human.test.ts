@@ -1,9 +1,12 @@
+import { createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
+import { promptLine, writeTranscript } from '../transcripts/written-transcript.ts';
 import {
   accept,
   allowOnce,
@@ -61,34 +64,21 @@ describe.each(ERAS)('where only a person decides, a %s client', (era) => {
     expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
   });
 
-  it('without forms gets a denial that says why', async () => {
-    const h = await startHarness({ era, env });
-    h.model.on('go').reply(touch, text('done'));
-    const sessionId = await start(h, 'go');
-    await h.waitUntilRest(sessionId);
-    expect(await outcomes(h, sessionId)).toMatchObject([
-      { decision: 'deny', source: 'policy', message: expect.stringContaining('cannot show a form') },
-    ]);
-    expect(auditedDecisions(h)).toEqual([{ who: 'policy', what: 'Bash', outcome: 'deny' }]);
+  it.runIf(era === 'modern')('keeps a request open until a call waits, or until it expires', async () => {
+    const { h, sessionId, forms, outcomes: settled } = await ask(() => allowOnce);
+    h.model.on('be quick').reply(touch, text('done'));
+    const expiring = await start(h, 'be quick', { permissionRequestTimeoutMs: 300 });
+    await eventually(async () => (await outcomes(h, expiring)).length, { what: 'the second has its outcome' });
+    expect(await outcomes(h, expiring)).toMatchObject([{ decision: 'deny', source: 'timeout' }]);
+    const poll = { action: 'poll', sessionId };
+    await eventually(async () => (await h.ok('claude_code_check', poll)).actions?.length, {
+      what: 'the request is open',
+    });
+    expect(forms()).toEqual([]);
+    expect(await settled()).toEqual([]);
+    expect(await h.ok('claude_code_check', { action: 'wait', sessionId })).toMatchObject({ status: 'idle' });
+    expect(await settled()).toMatchObject([{ decision: 'allow', source: 'human' }]);
   });
-});
-
-it('keeps a request of a modern client open until a call waits, or until it expires', async () => {
-  const h = await startHarness({ era: 'modern', env, form: () => allowOnce });
-  h.model.on('go').reply(touch, text('done'));
-  const sessionId = await start(h, 'go');
-  h.model.on('be quick').reply(touch, text('done'));
-  const expiring = await start(h, 'be quick', { permissionRequestTimeoutMs: 300 });
-  await eventually(async () => (await outcomes(h, expiring)).length, { what: 'the second has its outcome' });
-  expect(await outcomes(h, expiring)).toMatchObject([{ decision: 'deny', source: 'timeout' }]);
-  const poll = { action: 'poll', sessionId };
-  await eventually(async () => (await h.ok('claude_code_check', poll)).actions?.length, {
-    what: 'the request is open',
-  });
-  expect(h.forms).toEqual([]);
-  expect(await outcomes(h, sessionId)).toEqual([]);
-  expect(await h.ok('claude_code_check', { action: 'wait', sessionId })).toMatchObject({ status: 'idle' });
-  expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'allow', source: 'human' }]);
 });
 
 describe('where only a person decides, a caller', () => {
@@ -122,26 +112,39 @@ describe('where only a person decides, a caller', () => {
     { advanced: { debugFile: '/tmp/debug' } },
   ];
 
-  it('finds every side door closed, at a start, on a reply in memory and from disk', async () => {
-    const h = await startHarness({
-      env: { ...env, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' },
-    });
+  const SECRET = 'secret';
+  // Of a modern client without forms: `operator-permissions`.
+  const harness = shareHarness({
+    era: 'legacy',
+    env: { ...env, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: SECRET },
+  });
+
+  it('of a client without forms gets a denial that says why', async () => {
+    const h = harness();
+    h.model.on('go').reply(touch, text('done'));
+    const sessionId = await start(h, 'go');
+    await h.waitUntilRest(sessionId);
+    expect(await outcomes(h, sessionId)).toMatchObject([
+      { decision: 'deny', source: 'policy', message: expect.stringContaining('cannot show a form') },
+    ]);
+    expect(auditedDecisions(h)).toEqual([{ who: 'policy', what: 'Bash', outcome: 'deny' }]);
+  });
+
+  // On a reply in memory: `operator-permissions`.
+  it('finds every side door closed, at a start and on a reply from disk', async () => {
+    const h = harness();
     for (const options of sideDoors) {
-      const message = await h.fails('claude_code', { prompt: 'go', ...options }, 'PERMISSION_DENIED');
+      const message = await h.fails('claude_code', { prompt: 'never', ...options }, 'PERMISSION_DENIED');
       expect(message).toMatch(/only a person may grant|ALLOW_BYPASS/);
     }
-    expect(await h.ok('claude_code_session', { action: 'list' })).toMatchObject({ sessions: [] });
-
-    h.model.on('go').reply(text('hello'));
-    const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'go', cwd: h.project });
-    await h.waitUntilRest(sessionId);
-    const mode = { sessionId, prompt: 'on', permissionMode: 'acceptEdits' };
-    await h.fails('claude_code_reply', mode, 'PERMISSION_DENIED');
-    await h.fails('claude_code_reply', { ...mode, forkSession: true }, 'PERMISSION_DENIED');
-    await h.restartServer();
+    const { sessionId } = await writeTranscript(h.configDir, (id) => promptLine(id, 'hello', h.project));
+    const resumeToken = createHmac('sha256', SECRET).update(sessionId).digest('hex');
     for (const diskResumeConfig of sideDoors) {
-      const reply = { sessionId, prompt: 'on', resumeToken, diskResumeConfig };
-      await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED');
+      const reply = { sessionId, prompt: 'never', resumeToken, diskResumeConfig };
+      expect(await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED')).not.toContain('resumeToken');
     }
+    const { sessions } = await h.ok('claude_code_session', { action: 'list' });
+    expect(sessions.map((session: Json) => session.sessionId)).not.toContain(sessionId);
+    expect(h.model.requests.filter(({ lastUserText }) => lastUserText.includes('never'))).toEqual([]);
   });
 });

@@ -101,6 +101,8 @@ export interface Asking {
   readonly harness: () => Harness;
   /** Lets the session ask; this person is shown the forms. */
   ask(person: Form, asking?: AskOptions): Promise<Asked>;
+  /** Puts this person in front of the client. */
+  meet(person: Form): void;
 }
 
 export interface AskOptions {
@@ -116,6 +118,7 @@ export interface AskOptions {
 export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
   let person: Form = () => cancel;
   let shared: string | undefined;
+  let isDefaultMode = true;
   let count = 0;
   const harness = shareHarness({ ...options, form: (...shown) => person(...shown) });
 
@@ -127,8 +130,10 @@ export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
     const [formsBefore, decisionsBefore] = [h.forms.length, count === 1 ? 0 : auditedDecisions(h).length];
     const touch = tool('Bash', { command: `touch ${name}`, description: 'make a file' });
     const script = h.model.on(`make ${name}`).reply(...(replies ?? [touch]), text('done'));
-    const cursor = shared === undefined || own || h.toolset === 'explicit' ? undefined : await cursorOf(h, shared);
-    const id = await begin(h, `make ${name}`, own, permissionMode && { permissionMode });
+    const before = shared;
+    const seen = before === undefined || own || h.toolset === 'explicit' ? undefined : await cursorOf(h, before);
+    const id = await begin(h, `make ${name}`, own, permissionMode);
+    const cursor = id === before ? seen : undefined;
     return {
       h,
       sessionId: id,
@@ -140,18 +145,30 @@ export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
     };
   }
 
-  async function begin(h: Harness, prompt: string, own: AskOptions['own'], mode?: object): Promise<string> {
+  async function begin(h: Harness, prompt: string, own: AskOptions['own'], mode?: 'plan' | 'default'): Promise<string> {
     if (own) return start(h, prompt, own);
-    if (shared === undefined) shared = mode ? await start(h, prompt, { ...mode }) : await h.begin(prompt);
-    else if (mode) await h.ok('claude_code_reply', { sessionId: shared, prompt, ...mode });
+    // What a test that failed left behind is not to fail the others.
+    if (shared !== undefined && ['running', 'waiting'].includes((await h.look(shared)).status)) shared = undefined;
+    const permissionMode = mode ?? (isDefaultMode ? undefined : 'default');
+    isDefaultMode = permissionMode !== 'plan';
+    if (shared === undefined)
+      shared = permissionMode ? await start(h, prompt, { permissionMode }) : await h.begin(prompt);
+    else if (permissionMode) await h.ok('claude_code_reply', { sessionId: shared, prompt, permissionMode });
     else await h.say(shared, prompt);
     return shared;
   }
 
-  return { harness, ask };
+  return {
+    harness,
+    ask,
+    meet: (whom) => {
+      person = whom;
+    },
+  };
 }
 
 async function cursorOf(h: Harness, sessionId: string): Promise<number> {
-  const { nextCursor } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+  const pollOptions = { includeEvents: false };
+  const { nextCursor } = await h.ok('claude_code_check', { action: 'poll', sessionId, pollOptions });
   return nextCursor;
 }

@@ -26,12 +26,35 @@ export async function pollAll(
   h: Harness,
   sessionId: string,
   args: Readonly<Record<string, unknown>> = {},
+  from = 0,
 ): Promise<Json[]> {
   const events: Json[] = [];
-  for (let cursor = 0; ;) {
+  for (let cursor = from; ;) {
     const page = await check(h, { action: 'poll', sessionId, cursor, ...args });
     events.push(...page.events);
     if (page.truncated !== true || page.nextCursor === cursor) return events;
     cursor = page.nextCursor;
   }
+}
+
+export interface Turn {
+  readonly sessionId: string;
+  /** The cursor where its events begin. */
+  readonly from: number;
+  /** The answer to a wait for its end, or for what it asks. */
+  readonly state: Json;
+}
+
+/** One more turn of `converse`, for tests that look at this turn alone. */
+export async function turn(h: Harness, prompt: string): Promise<Turn> {
+  const { conversation } = h;
+  const from = conversation === undefined ? 0 : await cursorOf(h, conversation);
+  const sessionId = await h.converse(prompt);
+  const state = await h.waitFor(sessionId, ({ status }) => status !== 'running', { what: 'it rests or asks' });
+  return { sessionId, from: sessionId === conversation ? from : 0, state };
+}
+
+async function cursorOf(h: Harness, sessionId: string): Promise<number> {
+  const { nextCursor } = await check(h, { action: 'poll', sessionId, pollOptions: { includeEvents: false } });
+  return nextCursor;
 }

@@ -1,13 +1,13 @@
 /** Sessions in git worktrees, and how their work is taken or left. */
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { missingSandboxPackages } from '../../src/config/sandbox-programs.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS } from '../harness/connect-client.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
 import { allowOnce, auditedEntries, decline, SlowPerson } from './forms-support.ts';
@@ -16,25 +16,34 @@ const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { comman
 const WORKTREE = { advanced: { workspace: { type: 'worktree' } } };
 const ALLOWED = { allowedTools: ['Bash'], waitMs: 40_000 };
 
-async function withRepository(options: HarnessOptions = {}): Promise<Harness & { git(...args: string[]): string }> {
-  const h = await startHarness({ git: true, ...options });
-  const git = (...args: string[]): string =>
+type Git = (...args: string[]) => string;
+
+function gitIn(h: Harness): Git {
+  return (...args) =>
     execFileSync('git', args, { cwd: h.project, encoding: 'utf8', env: { ...process.env, HOME: h.home } }).trim();
-  git('config', 'user.name', 'Test');
-  git('config', 'user.email', 'test@example.invalid');
-  writeFileSync(join(h.project, 'a.txt'), 'one\n');
-  git('add', '--all');
-  git('commit', '--quiet', '--message', 'first');
-  return Object.assign(h, { git });
 }
+
+/** A repository with one file in it. */
+const repository: HarnessOptions = {
+  git: true,
+  prepare(h) {
+    const git = gitIn(h);
+    writeFileSync(join(h.project, 'a.txt'), 'one\n');
+    git('add', '--all');
+    git('commit', '--quiet', '--message', 'first');
+  },
+};
 
 const manage = (h: Harness, action: string, sessionId: string, args: object = {}): Promise<Json> =>
   h.ok('claude_code_session', { action, sessionId, ...args });
 
+const shared = shareHarness(repository);
+
 it('sessions side by side touch neither each other nor the checkout, and one is applied, one discarded', async () => {
-  const h = await withRepository();
+  const h = shared();
+  const git = gitIn(h);
   writeFileSync(join(h.project, 'a.txt'), 'one\nwhat the user is writing\n');
-  const before = h.git('status', '--porcelain');
+  const before = git('status', '--porcelain');
   h.model.on('first way').reply(bash('echo first > b.txt && cat a.txt'), text('done'));
   h.model.on('second way').reply(bash('echo second > b.txt && git add b.txt && git commit -qm two'), text('done'));
   h.model.on('go on').reply(bash('cat b.txt && echo more >> b.txt'), text('went on'));
@@ -44,13 +53,13 @@ it('sessions side by side touch neither each other nor the checkout, and one is 
   expect(one.workspace).toEqual({
     path: expect.stringContaining(join('worktrees', 'project-')),
     branch: `claude/${one.sessionId.slice(0, 8)}`,
-    base: h.git('branch', '--show-current'),
+    base: git('branch', '--show-current'),
   });
   expect(one.effective).toContain(one.workspace.path);
   expect(readFileSync(join(one.workspace.path, 'a.txt'), 'utf8')).toBe('one\n');
   for (const { result } of [one, two]) expect(result.work).toMatchObject({ filesChanged: 1, insertions: 1 });
   expect(one.result.work).not.toHaveProperty('shared');
-  expect(h.git('status', '--porcelain')).toBe(before);
+  expect(git('status', '--porcelain')).toBe(before);
 
   const shown = await manage(h, 'diff', one.sessionId);
   expect(shown.diff).toMatchObject({ filesChanged: 1, files: [{ path: 'b.txt', status: 'added' }] });
@@ -63,7 +72,7 @@ it('sessions side by side touch neither each other nor the checkout, and one is 
   expect(applied.message).toContain('Applied (squash)');
   expect(readFileSync(join(h.project, 'b.txt'), 'utf8')).toBe('first\n');
   expect(readFileSync(join(h.project, 'a.txt'), 'utf8')).toContain('what the user is writing');
-  expect(h.git('log', '-1', '--format=%s')).toBe('take the first way');
+  expect(git('log', '-1', '--format=%s')).toBe('take the first way');
   expect(applied.sessions[0].workspace).toMatchObject({ state: 'merged' });
   const after = await h.ok('claude_code_reply', { sessionId: one.sessionId, prompt: 'go on', waitMs: 40_000 });
   expect(after.result).toMatchObject({ result: 'went on', work: { filesChanged: 1, insertions: 1 } });
@@ -80,28 +89,29 @@ it('sessions side by side touch neither each other nor the checkout, and one is 
   expect(gone.message).toContain(`Kept: ${two.workspace.branch}`);
   expect(gone.sessions[0].workspace).toEqual({ state: 'removed' });
   expect(existsSync(two.workspace.path)).toBe(false);
-  expect(h.git('show', `${two.workspace.branch}:b.txt`)).toBe('second');
+  expect(git('show', `${two.workspace.branch}:b.txt`)).toBe('second');
   const reply = { sessionId: two.sessionId, prompt: 'go on' };
   expect(await h.fails('claude_code_reply', reply, 'INVALID_ARGUMENT')).toContain('worktree of this session is gone');
 });
 
 it('a start that cannot have its worktree leaves nothing behind', async () => {
-  const h = await withRepository();
+  const h = shared();
+  const git = gitIn(h);
+  const [worktrees, branches] = [git('worktree', 'list'), git('branch', '--list', 'claude/*')];
   const asked = { prompt: 'never', advanced: { workspace: { type: 'worktree', base: 'no-such-branch' } } };
   expect(await h.fails('claude_code', asked, 'INVALID_ARGUMENT')).toContain('no-such-branch');
   const broken = { ...WORKTREE.advanced, pathToClaudeCodeExecutable: process.execPath, sessionInitTimeoutMs: 300 };
-  await h.ok('claude_code_session', { action: 'list' });
   expect(await h.call('claude_code', { prompt: 'never', advanced: broken })).toMatchObject({ isError: true });
-  expect(h.git('worktree', 'list').split('\n')).toHaveLength(1);
-  expect(h.git('branch', '--list', 'claude/*')).toBe('');
+  expect(git('worktree', 'list')).toBe(worktrees);
+  expect(git('branch', '--list', 'claude/*')).toBe(branches);
 });
 
 it('a fork works in a worktree of its own that begins at the same commit', async () => {
-  const h = await withRepository();
+  const h = shared();
   h.model
     .on('begin')
-    .reply(bash('echo x > b.txt && git add b.txt && git commit -qm b && echo y > c.txt'), text('begun'));
-  h.model.on('and then').reply(bash('cat b.txt; echo z > d.txt; ls'), text('forked'));
+    .reply(bash('echo x > e.txt && git add e.txt && git commit -qm e && echo y > c.txt'), text('begun'));
+  h.model.on('and then').reply(bash('cat e.txt; echo z > d.txt; ls'), text('forked'));
   const original = await h.ok('claude_code', { prompt: 'begin', ...ALLOWED, ...WORKTREE });
   const { sessionId } = original;
   const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'and then', forkSession: true, waitMs: 40_000 });
@@ -111,23 +121,21 @@ it('a fork works in a worktree of its own that begins at the same commit', async
   expect(fork.warnings.join()).toContain('are not included');
   expect(existsSync(join(original.workspace.path, 'd.txt'))).toBe(false);
   expect((await manage(h, 'diff', fork.sessionId)).diff.files.map(({ path }: Json) => path)).toEqual([
-    'b.txt',
     'd.txt',
+    'e.txt',
   ]);
 });
 
 it('the worktree outlives the session, and a resume from disk finds it, inside ALLOWED_DIRS', async () => {
   const env = { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' };
-  const h = await withRepository({ env });
-  mkdirSync(join(h.project, 'sub'));
-  await h.restartServer({ env, args: ['--allowed-dirs', h.project] });
+  const h = await startHarness({ ...repository, env, args: ['--allowed-dirs', '.'] });
   h.model.on('begin').reply(bash('echo x > b.txt && pwd'), text('begun'));
   h.model.on('go on').reply(tool('Read', { file_path: 'b.txt' }), bash('cat b.txt'), text('went on'));
   const begun = await h.ok('claude_code', { prompt: 'begin', ...ALLOWED, ...WORKTREE });
   const { sessionId, resumeToken, workspace } = begun;
   // Only its own session works there.
   await h.fails('claude_code', { prompt: 'never', cwd: workspace.path }, 'PERMISSION_DENIED');
-  await h.restartServer({ env, args: ['--allowed-dirs', h.project] });
+  await h.restartServer();
   const { sessions, worktrees } = await h.ok('claude_code_session', { action: 'list' });
   expect(sessions).toEqual([]);
   const onDisk = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
@@ -142,37 +150,97 @@ it('the worktree outlives the session, and a resume from disk finds it, inside A
   });
 });
 
-it.each(ERAS)('under human the work is a person’s to take, asked by a %s client', async (era) => {
-  const person = new SlowPerson();
-  const settings = { permissions: { allow: ['Bash'] } };
-  const h = await withRepository({ args: ['--approvals', 'human'], era, form: person.form, settings });
-  h.model.on('begin').reply(bash('echo x > b.txt'), text('begun'));
-  const { sessionId, workspace } = await h.ok('claude_code', { prompt: 'begin', waitMs: 40_000, ...WORKTREE });
-  const refusing = h.fails('claude_code_session', { action: 'discard', sessionId, force: true }, 'PERMISSION_DENIED');
-  (await person.nextForm()).answer(decline);
-  expect(await refusing).toContain('Nothing was changed');
-  expect(existsSync(workspace.path)).toBe(true);
-  const applying = manage(h, 'apply', sessionId);
-  const { request, answer } = await person.nextForm(1);
-  expect(request.message).toContain('wants to apply the work of a session (1 file(s), +1 -0)');
-  expect(request.message).toContain('added b.txt');
-  expect(existsSync(join(h.project, 'b.txt'))).toBe(false);
-  answer(allowOnce);
-  expect(await applying).toMatchObject({ message: expect.stringContaining('Applied (merge)') });
-  expect(readFileSync(join(h.project, 'b.txt'), 'utf8')).toBe('x\n');
-  const decisions = await auditedEntries(h, ({ kind }) => kind === 'decision', 2);
-  expect(decisions).toMatchObject([
-    { who: 'human', what: 'Discard', outcome: 'deny' },
-    { who: 'human', what: 'Apply', outcome: 'allow' },
-  ]);
+/** What Claude does needs no form, so that only what is done with its work does. */
+const UNDER_HUMAN: HarnessOptions = {
+  ...repository,
+  env: { CLAUDE_CODE_MCP_APPROVALS: 'human' },
+  settings: { permissions: { allow: ['Bash', 'Read', 'Edit'] } },
+};
+
+/** A session that has edited a file and made another, and the call that would rewind the edit. */
+async function startWork(h: Harness) {
+  let file = '';
+  h.model.on('begin').reply(
+    bash('pwd'),
+    ({ toolResults }) => {
+      file = join(toolResults[0]!.text.trim(), 'a.txt');
+      return tool('Read', { file_path: file });
+    },
+    () => tool('Edit', { file_path: file, old_string: 'one', new_string: 'two' }),
+    bash('echo x > b.txt'),
+    text('begun'),
+  );
+  const advanced = { ...WORKTREE.advanced, enableFileCheckpointing: true };
+  const { sessionId, workspace } = await h.ok('claude_code', { prompt: 'begin', waitMs: 40_000, advanced });
+  const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, responseMode: 'full' });
+  const [toUserMessage] = events.findLast(({ type }: Json) => type === 'result').data.user_message_uuids;
+  const rewind = { action: 'rewind', sessionId, toUserMessage, dryRun: false };
+  expect(file).toBe(join(workspace.path, 'a.txt'));
+  return { sessionId, workspace, rewind, file, content: () => readFileSync(file, 'utf8') };
+}
+
+describe.each(ERAS)('under human, asked by a %s client', (era) => {
+  it('the person rewinds, discards and takes the work', async () => {
+    const person = new SlowPerson();
+    const h = await startHarness({ ...UNDER_HUMAN, era, form: person.form });
+    const { sessionId, workspace, rewind, file, content } = await startWork(h);
+    expect(await h.ok('claude_code_session', { ...rewind, dryRun: true })).toMatchObject({
+      sessions: [{ status: 'idle' }],
+    });
+    const keeping = h.fails('claude_code_session', rewind, 'PERMISSION_DENIED');
+    (await person.nextForm()).answer(decline);
+    expect(await keeping).toContain('The user refused this');
+    expect(content()).toBe('two\n');
+
+    const rewinding = h.ok('claude_code_session', rewind);
+    const asked = await person.nextForm(1);
+    expect(asked.request.message).toContain('The caller wants to rewind 1 file(s)');
+    expect(asked.request.message).toContain(file);
+    const { status, actions } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+    expect(status).toBe('waiting_permission');
+    expect(actions).toMatchObject([{ type: 'permission', toolName: 'Rewind', input: { files: [file] } }]);
+    expect(content()).toBe('two\n');
+    asked.answer(allowOnce);
+    expect(await rewinding).toMatchObject({
+      sessions: [{ status: 'idle' }],
+      message: `Restored 1 file(s): ${file} (+1 -1).`,
+    });
+    expect(content()).toBe('one\n');
+
+    const refusing = h.fails('claude_code_session', { action: 'discard', sessionId, force: true }, 'PERMISSION_DENIED');
+    (await person.nextForm(2)).answer(decline);
+    expect(await refusing).toContain('Nothing was changed');
+    expect(existsSync(workspace.path)).toBe(true);
+    const applying = manage(h, 'apply', sessionId);
+    const { request, answer } = await person.nextForm(3);
+    expect(request.message).toContain('wants to apply the work of a session (1 file(s), +1 -0)');
+    expect(request.message).toContain('added b.txt');
+    expect(existsSync(join(h.project, 'b.txt'))).toBe(false);
+    answer(allowOnce);
+    expect(await applying).toMatchObject({ message: expect.stringContaining('Applied (merge)') });
+    expect(readFileSync(join(h.project, 'b.txt'), 'utf8')).toBe('x\n');
+    const decisions = await auditedEntries(h, ({ kind }) => kind === 'decision', 4);
+    expect(decisions).toMatchObject([
+      { who: 'human', what: 'Rewind', outcome: 'deny' },
+      { who: 'human', what: 'Rewind', outcome: 'allow' },
+      { who: 'human', what: 'Discard', outcome: 'deny' },
+      { who: 'human', what: 'Apply', outcome: 'allow' },
+    ]);
+    expect(person.shown).toHaveLength(4);
+  });
 });
 
-it('under human nobody takes the work where nobody can be asked', async () => {
-  const h = await withRepository({ args: ['--approvals', 'human'] });
-  h.model.on('begin').reply(text('begun'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'begin', waitMs: 40_000, ...WORKTREE });
+it('under human nobody rewinds or takes the work where nobody can be asked', async () => {
+  const h = await startHarness(UNDER_HUMAN);
+  const { sessionId, rewind, content } = await startWork(h);
+  expect(await h.fails('claude_code_session', rewind, 'PERMISSION_DENIED')).toContain('cannot show a form');
+  expect(content()).toBe('two\n');
   for (const args of [{ action: 'apply' }, { action: 'discard', force: true }])
     expect(await h.fails('claude_code_session', { sessionId, ...args }, 'PERMISSION_DENIED')).toContain('form');
+  // The session goes on; where it leaves nothing behind, nobody has to be asked.
+  h.model.on('undo it').reply(bash('git checkout a.txt && rm b.txt'), text('undone'));
+  const reply = { sessionId, prompt: 'undo it', waitMs: 40_000 };
+  expect(await h.ok('claude_code_reply', reply)).toMatchObject({ status: 'idle', result: { result: 'undone' } });
   await manage(h, 'diff', sessionId);
   await manage(h, 'discard', sessionId);
 });
@@ -189,8 +257,8 @@ const canSandbox = process.platform === 'linux' && missingSandboxPackages(proces
 
 describe.skipIf(!canSandbox)('in the sandbox', () => {
   it('a session works and commits in its worktree, and reaches neither config nor the server’s own files', async () => {
-    const h = await withRepository();
-    await h.restartServer({ args: ['--sandbox', '--allow-bypass'] });
+    const h = await startHarness({ ...repository, args: ['--sandbox', '--allow-bypass'] });
+    const git = gitIn(h);
     const state = join(h.stateDir, 'claude-code-mcp');
     const script = h.model
       .on('commit')
@@ -214,10 +282,10 @@ describe.skipIf(!canSandbox)('in the sandbox', () => {
       .flatMap(({ toolResults }) => toolResults);
     expect(results.map(({ isError }) => isError)).toEqual([false, false, true, true, true, true, true, true]);
     expect(results[1]?.text).toContain('inside');
-    expect(h.git('log', '-1', '--format=%s', workspace.branch)).toBe('inside');
+    expect(git('log', '-1', '--format=%s', workspace.branch)).toBe('inside');
     const done = await h.ok('claude_code_check', { action: 'wait', sessionId, pollOptions: { includeWork: 'full' } });
     expect(done.result.work.files.map(({ path }: Json) => path)).toEqual(['b.txt']);
     await manage(h, 'apply', sessionId);
-    expect(h.git('show', '--stat', '--format=', 'HEAD')).toContain('b.txt');
+    expect(git('show', '--stat', '--format=', 'HEAD')).toContain('b.txt');
   });
 });

@@ -1,0 +1,215 @@
+/** How forms end that are not simply answered, and what calls do meanwhile. */
+
+import { existsSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { reply, tool } from '../../src/scripted-model/reply.ts';
+import type { Era } from '../harness/connect-client.ts';
+import { eventually } from '../harness/eventually.ts';
+import { accept, allowOnce, cancel, SlowPerson, type Asking, type OutcomeEvent } from './forms-support.ts';
+
+const touchAgain = tool('Bash', { command: 'touch again.txt', description: 'make a file' });
+
+const expectOne = (settled: OutcomeEvent[], one: Partial<OutcomeEvent>): void => {
+  expect(settled).toHaveLength(1);
+  expect(settled[0]).toMatchObject(one);
+};
+
+/** What becomes of a form that is not simply answered. */
+export function settledForms(era: Era, { ask }: Asking): void {
+  it('that is cancelled leaves the request to the tool answer, and is not shown again', async () => {
+    const { h, sessionId, forms, outcomes } = await ask(() => cancel);
+    // A call that waits again and again does not ask again.
+    for (let i = 0; i < 3; i++) expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
+    await h.allow(sessionId);
+    await h.waitUntilRest(sessionId);
+    expect(forms()).toHaveLength(1);
+    expectOne(await outcomes(), { decision: 'allow', source: 'caller' });
+  });
+
+  it('that is accepted with what does not fit leaves the request to the tool answer', async () => {
+    const { h, sessionId, file, forms, outcomes } = await ask(() => accept({ message: 'Allow once' }));
+    await eventually(() => h.waitForRequest(sessionId).then(() => forms().length), { what: 'the form was shown' });
+    await h.deny(sessionId, { message: 'no' });
+    await h.waitUntilRest(sessionId);
+    expect(forms()).toHaveLength(1);
+    expectOne(await outcomes(), { decision: 'deny', source: 'caller', message: 'no' });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('that is answered after the caller changes nothing', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, file, outcomes, auditedDecisions } = await ask(person.form);
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const { answer } = await person.nextForm();
+    await h.deny(sessionId, { message: 'the caller was faster' });
+    answer(allowOnce);
+    await waiting;
+    await h.waitUntilRest(sessionId);
+    expectOne(await outcomes(), { decision: 'deny', source: 'caller', message: 'the caller was faster' });
+    expect(existsSync(file)).toBe(false);
+    expect(auditedDecisions()).toEqual([{ who: 'caller', what: 'Bash', outcome: 'deny' }]);
+  });
+
+  it('that is answered before the caller makes the caller too late', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, outcomes } = await ask(person.form);
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const { answer } = await person.nextForm();
+    const { actions } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+    answer(allowOnce);
+    await waiting;
+    await h.waitUntilRest(sessionId);
+    await h.fails(
+      'claude_code_check',
+      { action: 'respond_permission', sessionId, requestId: actions[0].requestId, decision: 'deny' },
+      'PERMISSION_REQUEST_NOT_FOUND',
+    );
+    expectOne(await outcomes(), { decision: 'allow', source: 'human' });
+  });
+
+  it('that fails in the client leaves the request to the tool answer', async () => {
+    const { h, sessionId, forms, outcomes } = await ask(() => {
+      throw new Error('no screen');
+    });
+    // A 2026-07-28 client fails the call that brought the form.
+    if (era === 'modern') await expect(h.call('claude_code_check', { action: 'wait', sessionId })).rejects.toThrow();
+    await h.allow(sessionId);
+    await h.waitUntilRest(sessionId);
+    expect(forms()).toHaveLength(1);
+    expectOne(await outcomes(), { decision: 'allow', source: 'caller' });
+  });
+
+  it('that nobody answers ends with the time-out of the request', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, script, file, outcomes } = await ask(person.form, {
+      own: { permissionRequestTimeoutMs: 2_500 },
+    });
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const { withdrawn, answer } = await person.nextForm();
+    await eventually(async () => (await outcomes()).length, { what: 'the request has its outcome' });
+    // The person comes back when it is over.
+    if (era === 'modern') answer(allowOnce);
+    else await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    await waiting;
+    await h.waitUntilRest(sessionId);
+    expectOne(await outcomes(), { decision: 'deny', source: 'timeout' });
+    expect(h.model.requestsFor(script).at(-1)!.toolResults[0]!.text).toContain('It was not refused');
+    expect(existsSync(file)).toBe(false);
+    expect(person.shown).toHaveLength(1);
+
+    // A session that nobody needs any more.
+    h.model.on('and again').reply(touchAgain);
+    await h.say(sessionId, 'and again');
+    const cancelled = era === 'legacy' ? undefined : h.ok('claude_code_check', { action: 'wait', sessionId });
+    const form = await person.nextForm(1);
+    await h.ok('claude_code_session', { action: 'cancel', sessionId });
+    if (era === 'legacy') await eventually(() => form.withdrawn.aborted, { what: 'the form is withdrawn by cancel' });
+    else form.answer(allowOnce);
+    await cancelled;
+    expect((await outcomes()).at(-1)).toMatchObject({ decision: 'deny', source: 'cancel' });
+  });
+}
+
+/** While the person has the form. */
+export function heldForms({ ask }: Asking): void {
+  it('a wait holds until they decide', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId } = await ask(person.form);
+    const first = h.ok(...h.dialect.watch(sessionId, 45_000));
+    const { answer } = await person.nextForm();
+    // Its time is up, and the form still open: told so, the next wait holds again.
+    const told = await h.ok(...h.dialect.watch(sessionId, 300));
+    expect(h.dialect.view(told).status).toBe('waiting');
+    expect(h.dialect.openRequests(told)).toMatchObject([{ toolName: 'Bash', askedPerson: true }]);
+    const next = h.ok(...h.dialect.watch(sessionId, 45_000));
+    answer(allowOnce);
+    for (const wait of [first, next])
+      expect(h.dialect.view(await wait)).toMatchObject({ status: 'rest', answer: 'done' });
+    expect(person.shown).toHaveLength(1);
+  });
+
+  it('a wait ends when they close it, and the caller answers', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId } = await ask(person.form);
+    const wait = h.ok(...h.dialect.watch(sessionId, 45_000));
+    const { answer } = await person.nextForm();
+    answer(cancel);
+    const left = await wait;
+    const [request] = h.dialect.openRequests(left);
+    expect(request).toMatchObject({ toolName: 'Bash' });
+    expect(request).not.toHaveProperty('askedPerson');
+    // The next does not hold.
+    expect((await h.watch(sessionId)).status).toBe('waiting');
+    await h.allow(sessionId);
+    expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
+    expect(person.shown).toHaveLength(1);
+  });
+}
+
+/** Only there can a form be taken back. */
+export function withdrawnForms({ harness, ask }: Asking): void {
+  it('is withdrawn when the caller answers', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId } = await ask(person.form);
+    const { withdrawn } = await person.nextForm();
+    expect(withdrawn.aborted).toBe(false);
+    await h.allow(sessionId);
+    await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    await h.waitUntilRest(sessionId);
+  });
+
+  it('is withdrawn by interrupt', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, outcomes } = await ask(person.form);
+    const { withdrawn } = await person.nextForm();
+    await h.ok('claude_code_session', { action: 'interrupt', sessionId });
+    await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    expectOne(await outcomes(), { decision: 'deny', source: 'cancel' });
+    await h.waitUntilRest(sessionId);
+  });
+
+  it('stands beside the forms of other requests, and each is answered for itself', async () => {
+    const person = new SlowPerson();
+    const files = [`${harness().home}/one.txt`, `${harness().home}/two.txt`];
+    for (const file of files) writeFileSync(file, 'a secret');
+    const replies = [reply().tool('Read', { file_path: files[0] }).tool('Read', { file_path: files[1] })];
+    const { h, sessionId, outcomes } = await ask(person.form, { replies });
+    const [one, two] = [await person.nextForm(0), await person.nextForm(1)];
+    two.answer({ action: 'decline' });
+    await eventually(async () => (await outcomes()).length === 1, { what: 'the second is settled' });
+    expect(one.withdrawn.aborted).toBe(false);
+    one.answer(allowOnce);
+    await h.waitUntilRest(sessionId);
+    expect((await outcomes()).map(({ decision, source }) => `${decision} ${source}`)).toEqual([
+      'deny human',
+      'allow human',
+    ]);
+  });
+}
+
+/** Ends the session's process, and the server: what comes after it needs another. */
+export function formsLeftOpen(era: Era, { ask }: Asking): void {
+  it.runIf(era === 'legacy')('is withdrawn when Claude Code crashes', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, outcomes } = await ask(person.form);
+    const { withdrawn } = await person.nextForm();
+    const claude = (await h.processes()).find(({ command }) => command.includes(sessionId))!;
+    process.kill(claude.pid, 'SIGKILL');
+    await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error' });
+    expectOne(await outcomes(), { decision: 'deny', source: 'cancel' });
+  });
+
+  it('that is open when the client goes away takes nothing down with it', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, auditedDecisions } = await ask(person.form);
+    void h.call('claude_code_check', { action: 'wait', sessionId }).catch(() => undefined);
+    await person.nextForm();
+    h.server.closeStdin();
+    expect(await h.server.exited).toEqual({ code: 0, signal: null });
+    expect(auditedDecisions()).toEqual([{ who: 'shutdown', what: 'Bash', outcome: 'deny' }]);
+    expect(await eventually(async () => (await h.processes()).length === 0, { what: 'all processes are gone' })).toBe(
+      true,
+    );
+  });
+}

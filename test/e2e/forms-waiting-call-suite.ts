@@ -1,0 +1,106 @@
+/** Calls that wait and bring forms along. */
+
+import { expect, it } from 'vitest';
+import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { allowOnce, cancel, SlowPerson, type Asking } from './forms-support.ts';
+
+const patient = { timeout: 60_000 };
+
+export const touch = (name: string): MessageReply =>
+  tool('Bash', { command: `touch ${name}`, description: 'make a file' });
+
+export const sessionsOf = async (h: Harness): Promise<Json[]> =>
+  (await h.ok('claude_code_session', { action: 'list' })).sessions;
+
+/** A call of a 2026-07-28 client that waits brings the forms along. */
+export function waitingCalls({ harness, ask, meet }: Asking): void {
+  it('ends with the form and goes on with the same session, be it a start, a reply or a fork', async () => {
+    const h = harness();
+    const before = (await sessionsOf(h)).length;
+    const shown = h.forms.length;
+    meet(() => allowOnce);
+    const made = { status: 'idle', result: { result: 'made it' } };
+    const started = h.model.on('go').reply(touch('started.txt'), text('made it'));
+    const { sessionId, ...done } = await h.ok('claude_code', { prompt: 'go', waitMs: 60_000 }, patient);
+    expect(done).toMatchObject(made);
+    expect(await sessionsOf(h)).toHaveLength(before + 1);
+    expect(h.model.requestsFor(started)).toHaveLength(2);
+    expect(h.forms).toHaveLength(shown + 1);
+
+    const replied = h.model.on('and now').reply(touch('more.txt'), text('made it'));
+    const reply = { sessionId, prompt: 'and now', waitMs: 60_000 };
+    expect(await h.ok('claude_code_reply', reply, patient)).toMatchObject({ sessionId, ...made });
+    expect(h.forms).toHaveLength(shown + 2);
+    const { userTexts } = h.model.requestsFor(replied).at(-1)!;
+    expect(userTexts.filter((said) => said.includes('and now'))).toHaveLength(1);
+
+    h.model.on('or so').reply(touch('other.txt'), text('made it'));
+    const fork = await h.ok('claude_code_reply', { ...reply, prompt: 'or so', forkSession: true }, patient);
+    expect(fork).toMatchObject(made);
+    expect(fork.sessionId).not.toBe(sessionId);
+    expect(await sessionsOf(h)).toHaveLength(before + 2);
+
+    // The person closes the form: the start is not repeated, and its answer has the actions.
+    meet(() => cancel);
+    h.model.on('at last').reply(touch('last.txt'), text('made it'));
+    const asked = await h.ok('claude_code', { prompt: 'at last', waitMs: 60_000 }, patient);
+    expect(asked).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
+    expect(await sessionsOf(h)).toHaveLength(before + 3);
+    await h.allow(asked.sessionId);
+    await h.waitUntilRest(asked.sessionId);
+    expect(h.forms).toHaveLength(shown + 4);
+  });
+
+  it('asks no more often than clients go along with; the next call asks on', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `one-of-many-${index}.txt`);
+    const { h, sessionId, forms } = await ask(() => allowOnce, { replies: names.map(touch) });
+    const wait = { action: 'wait', sessionId, waitMs: 60_000 };
+    expect(await h.ok('claude_code_check', wait, patient)).toMatchObject({ status: 'waiting_permission' });
+    expect(forms().length).toBeLessThanOrEqual(9);
+    expect(await h.ok('claude_code_check', wait, patient)).toMatchObject({ status: 'idle' });
+    // None was asked twice, and none was passed over.
+    expect(new Set(forms().map(({ message }) => /touch (\S+)/.exec(message)?.[1]))).toEqual(new Set(names));
+    expect(forms()).toHaveLength(names.length);
+  });
+
+  it('does not ask when it does not wait', async () => {
+    const { h, sessionId, forms } = await ask(() => allowOnce);
+    const poll = { action: 'poll', sessionId };
+    await eventually(async () => (await h.ok('claude_code_check', poll)).actions?.length, {
+      what: 'the request is open',
+    });
+    expect(forms()).toEqual([]);
+    await h.waitUntilRest(sessionId);
+  });
+
+  it('does not ask twice when two calls wait: the other holds too', async () => {
+    const person = new SlowPerson();
+    const { h, sessionId, outcomes } = await ask(person.form);
+    const wait = { action: 'wait', sessionId };
+    const both = [h.ok('claude_code_check', wait), h.ok('claude_code_check', wait)];
+    const { answer } = await person.nextForm();
+    answer(allowOnce);
+    for (const waiting of both) expect(await waiting).toMatchObject({ status: 'idle' });
+    expect(person.shown).toHaveLength(1);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
+  });
+
+  it('that is cancelled takes no form with it: the next one asks', async () => {
+    const held = gate(touch('held.txt'));
+    const { h, sessionId, forms, outcomes } = await ask(() => allowOnce, { replies: [held] });
+    await held.arrived;
+    const lostInterest = new AbortController();
+    const lost = h.call('claude_code_check', { action: 'wait', sessionId }, { signal: lostInterest.signal });
+    // An answer to this says that the call before it has arrived.
+    await h.ok('claude_code_check', { action: 'poll', sessionId });
+    lostInterest.abort();
+    await expect(lost).rejects.toThrow();
+    held.release();
+    await h.waitUntilRest(sessionId);
+    expect(forms()).toHaveLength(1);
+    expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
+  });
+}
