@@ -1,9 +1,9 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { ENDLESS, hasBegun, startEndless } from './endless-command.ts';
+import { ENDLESS, hasBegun, runningCommands } from './endless-command.ts';
 import { verifies } from './requirements.ts';
 import { check, start } from './steps.ts';
 
@@ -14,8 +14,16 @@ async function claudeProcesses(h: Harness): Promise<number[]> {
 
 verifies(['session.cancel', 'session.cancel-final'], async (variant) => {
   const h = await variant.share();
-  const sessionId = await startEndless(h);
-  expect(await claudeProcesses(h)).not.toEqual([]);
+  // One command in the background, one that the turn waits for.
+  h.model
+    .on('serve')
+    .reply(tool('Bash', { command: ENDLESS, description: 'serve', run_in_background: true }), text('it serves'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'serve', allowedTools: ['Bash'], waitMs: 40_000 });
+  await hasBegun(h);
+  h.model.on('run forever').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
+  await h.say(sessionId, 'run forever');
+  await hasBegun(h);
+  expect((await runningCommands(h)).length).toBeGreaterThanOrEqual(2);
   const answer = await h.ok('claude_code_session', { action: 'cancel', sessionId });
   expect(answer.sessions).toMatchObject([{ sessionId, status: 'cancelled', cancelledSource: 'caller' }]);
   // Cancel has answered, so everything is gone by now.
@@ -69,16 +77,4 @@ verifies('session.cancel-request', async (variant) => {
   const outcomes = state.events.filter(({ type }: { type: string }) => type === 'permission_result');
   expect(outcomes).toMatchObject([{ data: { requestId, decision: 'deny', source: 'cancel' } }]);
   expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
-});
-
-verifies('session.cancel', { when: 'with a background command' }, async (variant) => {
-  const h = await variant.share();
-  h.model
-    .on('serve')
-    .reply(tool('Bash', { command: ENDLESS, description: 'serve', run_in_background: true }), text('it serves'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'serve', allowedTools: ['Bash'], waitMs: 40_000 });
-  await hasBegun(h);
-  await h.ok('claude_code_session', { action: 'cancel', sessionId });
-  expect(await claudeProcesses(h)).toEqual([]);
-  writeFileSync(join(h.project, 'never'), '');
 });

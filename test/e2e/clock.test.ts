@@ -28,22 +28,7 @@ async function serverWithClock(
   return { h, shift: (ms) => writeFile(offset, String(ms)) };
 }
 
-test('a wait is answered in time although the system clock was set back an hour', async () => {
-  const { h, shift } = await serverWithClock();
-  const held = gate(text('done'));
-  h.model.on('say it').reply(held);
-  const sessionId = await h.begin('say it');
-  await held.arrived;
-  const begin = performance.now();
-  let shifted: Promise<void> | undefined;
-  const waiting = h.ok(...h.dialect.watch(sessionId, 1_000), { onProgress: () => void (shifted ??= shift(-HOUR_MS)) });
-  expect(h.dialect.view(await waiting)).toMatchObject({ status: 'running' });
-  expect(performance.now() - begin).toBeLessThan(10_000);
-  expect(shifted).toBeDefined();
-  held.release();
-});
-
-test('a session works on although the system clock was set forward five hours', async () => {
+test('a wait is answered in time and a session works on, although the system clock was set back an hour or forward five', async () => {
   const { h, shift } = await serverWithClock({
     CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50',
     CLAUDE_CODE_MCP_SESSION_TTL_MS: '50',
@@ -53,6 +38,14 @@ test('a session works on although the system clock was set forward five hours', 
   h.model.on('be short').reply(text('short'));
   const sessionId = await h.begin('say it');
   await held.arrived;
+  const begin = performance.now();
+  let shifted: Promise<void> | undefined;
+  const back = h.ok(...h.dialect.watch(sessionId, 1_000), { onProgress: () => void (shifted ??= shift(-HOUR_MS)) });
+  expect(h.dialect.view(await back)).toMatchObject({ status: 'running' });
+  expect(performance.now() - begin).toBeLessThan(10_000);
+  expect(shifted).toBeDefined();
+  await shifted;
+
   await shift(5 * HOUR_MS);
   const waiting = h.watch(sessionId);
   const short = await h.begin('be short');

@@ -26,25 +26,10 @@ verifies('message.from-terminal', async (variant) => {
   expect(h.model.requestsFor(script)[0]?.userTexts[0]).toContain('xylophone');
 });
 
-verifies('message.together', async (variant) => {
-  const h = await variant.share();
-  h.model.on('begin').reply(text('begun'));
-  const sessionId = await runInTerminal(h, 'begin');
-  h.model.on(/message [ab]/).always(text('heard'));
-
-  await Promise.all(['message a', 'message b'].map((message) => h.say(sessionId, message)));
-
-  await h.finish(sessionId);
-  const heard = h.model.requests.at(-1)?.userTexts.join('\n');
-  expect(heard).toContain('message a');
-  expect(heard).toContain('message b');
-  expect((await h.processes()).filter(({ command }) => command.includes(sessionId))).toHaveLength(1);
-});
-
-verifies('life.held', { when: 'in a terminal', toolsets: ['explicit'] }, async (variant) => {
+verifies(['life.held', 'message.together'], { when: 'in a terminal', toolsets: ['explicit'] }, async (variant) => {
   const h = await variant.share();
   h.model.on('mine').reply(text('yours'));
-  h.model.on('let me in').reply(text('come in'));
+  h.model.on(/message [ab]/).always(text('come in'));
   const terminal = await openTerminal(h, 'mine');
   const { sessionId, pid } = terminal;
 
@@ -52,8 +37,12 @@ verifies('life.held', { when: 'in a terminal', toolsets: ['explicit'] }, async (
   expect(message).toContain(`pid ${pid}`);
 
   await terminal.close();
-  await h.say(sessionId, 'let me in');
+  await Promise.all(['message a', 'message b'].map((words) => h.say(sessionId, words)));
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'come in' });
+  const heard = h.model.requests.at(-1)?.userTexts.join('\n');
+  expect(heard).toContain('message a');
+  expect(heard).toContain('message b');
+  expect((await h.processes()).filter(({ command }) => command.includes(sessionId))).toHaveLength(1);
 });
 
 verifies(
@@ -79,7 +68,7 @@ verifies(
   },
 );
 
-verifies('message.forgotten', async (variant) => {
+verifies(['message.forgotten', 'life.ttl'], { toolsets: ['explicit'] }, async (variant) => {
   const env = { CLAUDE_CODE_MCP_SESSION_TTL_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
   const h = await variant.start({ env });
   h.model.on('first').reply(text('one'));
@@ -88,6 +77,9 @@ verifies('message.forgotten', async (variant) => {
   const sessionId = await h.begin('first');
   const isForgotten = async (): Promise<boolean> => (await h.call(...h.dialect.look(sessionId))).isError;
   await eventually(isForgotten, { what: 'the session is forgotten' });
+  await eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'its process is gone' });
+  await h.fails(...h.dialect.look(sessionId), 'SESSION_NOT_FOUND');
+  expect((await h.ok(...h.dialect.listMachine())).sessions).toMatchObject([{ sessionId }]);
 
   await h.say(sessionId, 'second');
   await held.arrived;

@@ -5,8 +5,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
-import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
 
 const HUMAN = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
 
@@ -39,21 +39,19 @@ async function makeEager(directory: string): Promise<string> {
   return directory;
 }
 
-async function open(options: HarnessOptions = {}): Promise<{ h: Harness; eager: string }> {
-  const h = await startHarness({ ...options, env: { ...HUMAN, ...options.env } });
-  const eager = join(h.home, 'eager');
-  await mkdir(eager);
-  await makeEager(eager);
-  const touch = (name: string) => tool('Bash', { command: `touch ran-${name}`, description: 'touch' });
-  const attempt = [
-    touch('allowed'),
-    tool('Skill', { skill: 'eager' }),
-    touch('skill'),
-    tool('Skill', { skill: 'rush' }),
-  ];
-  const script = h.model.on('try it');
-  for (let times = 0; times < 4; times++) script.reply(...attempt, text('tried'));
-  return { h, eager };
+const touch = (name: string) => tool('Bash', { command: `touch ran-${name}`, description: 'touch' });
+
+function tries(h: Harness): void {
+  h.model
+    .on('try it')
+    .reply(touch('allowed'), tool('Skill', { skill: 'eager' }), touch('skill'), tool('Skill', { skill: 'rush' }))
+    .reply(text('tried'));
+}
+
+async function eagerIn(h: Harness, name: string): Promise<string> {
+  const directory = join(h.home, name);
+  await mkdir(directory);
+  return makeEager(directory);
 }
 
 function whatRan(directory: string): string[] {
@@ -65,64 +63,73 @@ async function trust(h: Harness, directory: string): Promise<void> {
   await writeFile(join(h.configDir, '.claude.json'), JSON.stringify({ projects }));
 }
 
+async function attempt(h: Harness, args: Record<string, unknown>): Promise<{ sessionId: string; warnings?: string[] }> {
+  tries(h);
+  const name = 'sessionId' in args ? 'claude_code_reply' : 'claude_code';
+  return h.ok(name, { prompt: 'try it', waitMs: 40_000, ...args });
+}
+
 describe('under human', () => {
-  it('an untrusted directory brings nothing along, at a start, a resume, a fork and after a park', async () => {
-    const { h, eager } = await open({ args: ['--max-sessions', '1'] });
-    const attempt = { prompt: 'try it', waitMs: 30_000 };
-    const started = await h.ok('claude_code', { ...attempt, cwd: eager });
-    expect(started.warnings).toEqual([expect.stringContaining(`${eager} is not trusted`)]);
-    const { sessionId } = started;
-    // Takes the only place, so that the session has no process any more.
-    h.model.on('hello').reply(text('hello'));
-    expect(await h.ok('claude_code', { prompt: 'hello', waitMs: 30_000 })).not.toHaveProperty('warnings');
+  // With one place a session has no process any more as soon as another has one.
+  const harness = shareHarness({ env: HUMAN, args: ['--max-sessions', '1'] });
+
+  it('an untrusted directory brings nothing along, at a start, a resume, a fork and after a park; the server’s own needs no trust', async () => {
+    const h = harness();
+    const eager = await eagerIn(h, 'untrusted');
+    const { sessionId, warnings } = await attempt(h, { cwd: eager });
+    expect(warnings).toEqual([expect.stringContaining(`${eager} is not trusted`)]);
+
+    await makeEager(h.project);
+    const { warnings: own = [] } = await attempt(h, {});
+    expect(JSON.stringify(own)).not.toContain('were skipped');
+    expect(existsSync(join(h.project, 'ran-hook'))).toBe(true);
+
     for (const forkSession of [false, true])
-      expect(await h.ok('claude_code_reply', { ...attempt, sessionId, forkSession })).toMatchObject({
+      expect(await attempt(h, { sessionId, forkSession })).toMatchObject({
         warnings: [expect.stringContaining('trusted')],
       });
     expect(whatRan(eager)).toEqual([]);
   });
 
-  it('explicit says so too', async () => {
-    const { h, eager } = await open({ toolset: 'explicit' });
-    const { sessionId, warnings } = await h.ok('claude_create_session', { prompt: 'try it', workingDirectory: eager });
-    expect(warnings).toEqual([expect.stringContaining('trusted')]);
-    await h.finish(sessionId);
-    expect(whatRan(eager)).toEqual([]);
-  });
-
-  it('a directory that a person has trusted is used whole, until the trust is taken back', async () => {
-    const { h, eager } = await open({ args: ['--max-sessions', '1'] });
+  it('a directory that a person has trusted is used whole, until the trust is taken back; a link to a trusted worktree that the repository knows nothing of is none', async () => {
+    const h = harness();
+    const eager = await eagerIn(h, 'trusted');
     await trust(h, eager);
-    const started = await h.ok('claude_code', { prompt: 'try it', waitMs: 30_000, cwd: eager });
+    const started = await attempt(h, { cwd: eager });
     expect(started).not.toHaveProperty('warnings');
     expect(whatRan(eager)).toEqual(expect.arrayContaining(['ran-hook', 'ran-allowed']));
     const { sessionId } = started;
+
     // Takes the only place: a process that still ran could write the trust down again.
-    h.model.on('hello').reply(text('hello'));
-    await h.ok('claude_code', { prompt: 'hello', waitMs: 30_000 });
+    const linked = await eagerIn(h, 'linked');
+    const worktree = join(h.home, 'repository', '.git', 'worktrees', 'w');
+    await mkdir(worktree, { recursive: true });
+    await trust(h, join(h.home, 'repository'));
+    await writeFile(join(linked, '.git'), `gitdir: ${worktree}\n`);
+    expect(await attempt(h, { cwd: linked })).toHaveProperty('warnings');
+    expect(whatRan(linked)).toEqual([]);
+
     await writeFile(join(h.configDir, '.claude.json'), '{}');
     for (const name of whatRan(eager)) await rm(join(eager, name));
-    expect(await h.ok('claude_code_reply', { prompt: 'try it', waitMs: 30_000, sessionId })).toHaveProperty('warnings');
+    expect(await attempt(h, { sessionId })).toHaveProperty('warnings');
     expect(whatRan(eager)).toEqual([]);
   });
 
-  it.each<[string, (h: Harness) => string, string[]]>([
-    ['the server’s own directory', (h) => h.project, []],
-    ['one inside ALLOWED_DIRS', (h) => join(h.home, 'eager'), ['--allowed-dirs', '.,../home']],
-  ])('%s needs no trust', async (_which, place, args) => {
-    const { h } = await open({ args });
-    const directory = await makeEager(place(h));
-    const { warnings = [] } = await h.ok('claude_code', { prompt: 'try it', waitMs: 30_000, cwd: directory });
+  it('one inside ALLOWED_DIRS needs no trust', async () => {
+    const h = await startHarness({ env: HUMAN, args: ['--allowed-dirs', '.,../home'] });
+    const directory = await eagerIn(h, 'eager');
+    const { warnings = [] } = await attempt(h, { cwd: directory });
     expect(JSON.stringify(warnings)).not.toContain('were skipped');
     expect(existsSync(join(directory, 'ran-hook'))).toBe(true);
   });
 
-  it('a link to a trusted worktree that the repository knows nothing of is no trust', async () => {
-    const { h, eager } = await open();
-    await mkdir(join(h.home, 'trusted', '.git', 'worktrees', 'w'), { recursive: true });
-    await trust(h, join(h.home, 'trusted'));
-    await writeFile(join(eager, '.git'), `gitdir: ${join(h.home, 'trusted', '.git', 'worktrees', 'w')}\n`);
-    expect(await h.ok('claude_code', { prompt: 'try it', waitMs: 30_000, cwd: eager })).toHaveProperty('warnings');
+  it('explicit says so too', async () => {
+    const h = await startHarness({ env: HUMAN, toolset: 'explicit' });
+    const eager = await eagerIn(h, 'eager');
+    tries(h);
+    const { sessionId, warnings } = await h.ok('claude_create_session', { prompt: 'try it', workingDirectory: eager });
+    expect(warnings).toEqual([expect.stringContaining('trusted')]);
+    await h.finish(sessionId);
     expect(whatRan(eager)).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { startRunningCommand } from '../harness/running-command.ts';
+import { endlessCommand, runningProcesses } from '../harness/running-command.ts';
 
 async function answers(h: Harness, prompt: string): Promise<string> {
   h.model.on(prompt).always(text(`answer to ${prompt}`));
@@ -25,10 +25,14 @@ describe('a state directory that cannot be written', () => {
   // Below a regular file no directory can be made, whoever asks.
   test('sessions work, stderr says what is missing, nothing is left behind', async () => {
     const h = await startHarness({ env: { CLAUDE_CODE_MCP_STATE_DIR: '/etc/hostname/state' } });
-    await answers(h, 'without a state directory');
+    h.model.on('hello').reply(text('without a state directory'));
+    h.model.on('run it').reply(endlessCommand('stateless'));
+    const sessionId = await h.begin('hello', { allowedTools: ['Bash'] });
+    expect(await h.finish(sessionId)).toMatchObject({ answer: 'without a state directory' });
     expect(h.server.stderr()).toMatch(/state directory is not writable/);
     expect(h.server.stderr()).toMatch(/audit/i);
-    await startRunningCommand(h);
+    await h.say(sessionId, 'run it');
+    await runningProcesses(h, sessionId, 'stateless');
     h.server.kill('SIGKILL');
     await eventually(async () => (await h.processes()).length === 0, {
       what: 'the watchdog cleans up',
@@ -40,23 +44,28 @@ describe('a state directory that cannot be written', () => {
     'a full disk under the audit log is said once, and fails no call',
     async () => {
       const h = await startHarness({ env: { CLAUDE_CODE_MCP_AUDIT_LOG: '/dev/full' } });
-      const sessionId = await answers(h, 'with a full disk');
-      await h.ok('claude_code_reply', { sessionId, prompt: 'with a full disk', waitMs: 40_000 });
-      expect(h.server.stderr()).toMatch(/audit/i);
+      for (let calls = 0; calls < 3; calls++) await h.ok('claude_code_session', { action: 'list' });
+      const said = (): string[] => h.server.stderr().match(/^.*audit.*ENOSPC.*$/gim) ?? [];
+      await eventually(() => said().length > 0, { what: 'it is said' });
+      await h.ok('claude_code_session', { action: 'list' });
+      h.server.closeStdin();
+      await h.server.exited;
+      expect(said()).toHaveLength(1);
     },
   );
 
   test('a record of an owner that is garbage is reported and removed', async () => {
-    const h = await startHarness();
-    // Or it would come upon the garbage itself, perhaps just before its end.
-    h.server.closeStdin();
-    await h.server.exited;
-    const owners = join(h.stateDir, 'claude-code-mcp', 'owners');
-    await mkdir(owners, { recursive: true });
-    await writeFile(join(owners, '00000000-0000-4000-8000-000000000000.json'), '{"half":');
-    await h.startServer();
-    await eventually(async () => (await readdir(owners)).length === 0, { what: 'the garbage is removed' });
+    const owners = (h: Harness): string => join(h.stateDir, 'claude-code-mcp', 'owners');
+    const h = await startHarness({
+      prepare: async (place) => {
+        await mkdir(owners(place), { recursive: true });
+        await writeFile(join(owners(place), '00000000-0000-4000-8000-000000000000.json'), '{"half":');
+      },
+    });
     await eventually(() => h.server.stderr().includes('not an owner record'), { what: 'it is reported' });
+    await eventually(async () => !(await readdir(owners(h))).some((name) => name.startsWith('00000000')), {
+      what: 'the garbage is removed',
+    });
   });
 });
 
@@ -64,22 +73,24 @@ test('a transcript with a corrupt line resumes; a missing or unreadable one is a
   const h = await startHarness({
     env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
   });
-  const [corrupt, missing, unreadable, whole] = await Promise.all(
-    ['corrupt', 'missing', 'unreadable', 'whole'].map((name) => answers(h, `the ${name} one`)),
+  const [corrupt, missing, whole] = await Promise.all(
+    ['corrupt', 'missing', 'whole'].map((name) => answers(h, `the ${name} one`)),
   );
   await eventually(async () => (await h.processes()).length === 1, { what: 'all are parked' });
   await appendFile(await transcriptOf(h, corrupt!), '{"type":"user","message":{"ro\n\u0000\u0000not json\n');
-  for (const sessionId of [missing!, unreadable!]) await rm(await transcriptOf(h, sessionId));
-  // Root reads everything but a directory.
-  await mkdir(await transcriptOf(h, unreadable!));
+  await rm(await transcriptOf(h, missing!));
 
   const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
   expect(sessions.map(({ sessionId }: Json) => sessionId)).toEqual(expect.arrayContaining([corrupt, whole]));
-  for (const sessionId of [missing, unreadable]) {
-    const { isError, text: said } = await h.call('claude_code_reply', { sessionId, prompt: 'go on' });
+  const expectNotResumed = async (): Promise<void> => {
+    const { isError, text: said } = await h.call('claude_code_reply', { sessionId: missing, prompt: 'go on' });
     expect(isError).toBe(true);
     expect(said).toMatch(/did not start: .*(No conversation found|Failed to resume session)/);
-  }
+  };
+  await expectNotResumed();
+  // Root reads everything but a directory.
+  await mkdir(await transcriptOf(h, missing!));
+  await expectNotResumed();
   for (const sessionId of [corrupt, whole]) {
     h.model.on(`go on, ${sessionId!}`).always(text('gone on'));
     await h.ok('claude_code_reply', { sessionId, prompt: `go on, ${sessionId!}` });

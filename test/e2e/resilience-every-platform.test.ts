@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
@@ -16,28 +15,33 @@ const SHUT_DOWN_MS = 5_000;
 const WATCHDOG_MS = 10_000;
 
 interface Scene {
-  readonly h: Harness;
   readonly sessionId: string;
-  readonly cli: TreeProcess;
-  /** The server and all below it. */
+  /** Claude Code and all below it. */
   readonly tree: TreeProcess[];
 }
 
-/** A session whose command runs until somebody stops it. */
-async function startScene(): Promise<Scene> {
-  const h = await startHarness();
-  h.model.on('run it').reply(endlessCommand('scene'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'run it', allowedTools: ['Bash'] });
+/** What a session's process started, once its command runs. */
+async function running(h: Harness, sessionId: string, name: string): Promise<Scene> {
   return eventually(
     async () => {
-      const tree = await treeBelow(h.server.pid);
-      const cli = tree.find(({ command }) => command.includes(sessionId) && command.includes('stream-json'));
-      const runs = cli && tree.some(({ command, pid }) => command.includes('never-scene') && pid !== cli.pid);
-      return cli && runs && { h, sessionId, cli, tree };
+      const all = await treeBelow(h.server.pid);
+      const cli = all.find(({ command }) => command.includes(sessionId) && command.includes('stream-json'));
+      const tree = cli === undefined ? [] : await treeBelow(cli.pid);
+      const runs = tree.some(({ command, pid }) => command.includes(`never-${name}`) && pid !== cli?.pid);
+      return runs && { sessionId, tree };
     },
     { what: 'the command runs', within: 40_000 },
   );
 }
+
+/** A session whose command runs until somebody stops it. */
+async function startScene(h: Harness, name: string): Promise<Scene> {
+  h.model.on(`run ${name}`).reply(endlessCommand(name));
+  return running(h, await h.begin(`run ${name}`, { allowedTools: ['Bash'] }), name);
+}
+
+/** The endless command sleeps a second at a time. */
+const lasts = ({ command }: TreeProcess): boolean => !/^sleep\b/.test(command);
 
 async function gone(processes: readonly TreeProcess[], within: number): Promise<void> {
   await eventually(
@@ -49,39 +53,39 @@ async function gone(processes: readonly TreeProcess[], within: number): Promise<
   );
 }
 
-test('the end of stdin ends the whole tree', async () => {
-  const { h, tree } = await startScene();
+test('a Claude Code that is killed, a cancel and the end of stdin each end what they have to, and nothing else', async () => {
+  const h = await startHarness();
+  const [killed, other] = await Promise.all([startScene(h, 'killed'), startScene(h, 'other')]);
+  process.kill(killed.tree[0]!.pid, 'SIGKILL');
+  const crashed = await h.waitUntilRest(killed.sessionId);
+  expect(crashed).toMatchObject({ status: 'error', result: { isError: true, errorSubtype: 'process_exited' } });
+  if (process.platform !== 'win32')
+    expect(crashed.result.result).toMatch(/exited before it answered \(signal SIGKILL.*\)\. A reply resumes/s);
+  await gone(killed.tree, SHUT_DOWN_MS);
+  const lasting = other.tree.filter(lasts);
+  expect(await stillAlive(lasting)).toEqual(lasting);
+
+  // It resumes with its history.
+  const again = h.model.on('go on').reply(endlessCommand('again'));
+  await h.say(killed.sessionId, 'go on');
+  const resumed = await running(h, killed.sessionId, 'again');
+  expect(h.model.requestsFor(again)[0]?.userTexts.join('\n')).toContain('run killed');
+
+  await h.ok('claude_code_session', { action: 'cancel', sessionId: other.sessionId });
+  await gone(other.tree, SHUT_DOWN_MS);
+  const staying = [...(await treeBelow(h.server.pid)).slice(0, 1), ...resumed.tree.filter(lasts)];
+  expect(await stillAlive(staying)).toEqual(staying);
+
+  const whole = await treeBelow(h.server.pid);
   h.server.closeStdin();
-  await gone(tree, SHUT_DOWN_MS);
+  await gone(whole, SHUT_DOWN_MS);
   expect(await h.server.exited).toEqual({ code: 0, signal: null });
 });
 
 test('a server that is killed leaves nothing', async () => {
-  const { h, tree } = await startScene();
+  const h = await startHarness();
+  await startScene(h, 'scene');
+  const whole = await treeBelow(h.server.pid);
   h.server.kill('SIGKILL');
-  await gone(tree, WATCHDOG_MS);
-});
-
-test('cancel ends Claude Code and its command, and nothing else', async () => {
-  const { h, sessionId, cli, tree } = await startScene();
-  const below = new Set((await treeBelow(cli.pid)).map(({ pid }) => pid));
-  await h.ok('claude_code_session', { action: 'cancel', sessionId });
-  await gone(
-    tree.filter(({ pid }) => below.has(pid)),
-    SHUT_DOWN_MS,
-  );
-  const others = tree.filter(({ pid }) => !below.has(pid));
-  expect(await stillAlive(others)).toEqual(others);
-});
-
-test('a Claude Code that is killed takes its command along, and a reply resumes the session', async () => {
-  const { h, sessionId, cli } = await startScene();
-  const below = await treeBelow(cli.pid);
-  process.kill(cli.pid, 'SIGKILL');
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error' });
-  await gone(below, SHUT_DOWN_MS);
-  const again = h.model.on('go on').reply(text('I remember'));
-  await h.ok('claude_code_reply', { sessionId, prompt: 'go on' });
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'I remember' } });
-  expect(h.model.requestsFor(again)[0]?.userTexts.join('\n')).toContain('run it');
+  await gone(whole, WATCHDOG_MS);
 });

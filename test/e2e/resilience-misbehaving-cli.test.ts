@@ -28,7 +28,7 @@ function fake(h: Harness, behaviour: string, more: Record<string, unknown> = {})
 /** Nothing is left of the stand-in that behaves so. */
 async function expectGone(h: Harness, behaviour: string): Promise<void> {
   const isIts = ({ command }: MarkedProcess): boolean => command.includes(programOf(behaviour));
-  await eventually(async () => !(await h.processes()).some(isIts), { what: 'its process is gone', within: 6_000 });
+  await eventually(async () => !(await h.processes()).some(isIts), { what: 'its process is gone', within: 20_000 });
 }
 
 /** A session of the real Claude Code beside those that misbehave. */
@@ -56,10 +56,10 @@ async function poll(h: Harness, sessionId: string, args: Record<string, unknown>
   return h.ok('claude_code_check', { action: 'poll', sessionId, ...args });
 }
 
-describe('a Claude Code that misbehaves takes nobody with it', () => {
-  const harness = shareHarness({ args: ['--max-sessions', '40'] });
-  const { expectHealthy } = besides(harness);
+const harness = shareHarness({ args: ['--max-sessions', '40'] });
+const { expectHealthy } = besides(harness);
 
+describe('a Claude Code that misbehaves takes nobody with it', () => {
   // Much of it is waiting for what does not come.
   describe.concurrent('be it', () => {
     test('the stand-in is a Claude Code at all', async () => {
@@ -139,6 +139,13 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       await expectGone(h, 'garbage-only');
     });
 
+    test('it hangs at its start', async () => {
+      const h = harness();
+      const args = fake(h, 'hangs-at-start', { sessionInitTimeoutMs: 1_000 });
+      expect(await h.fails('claude_code', args, 'TIMEOUT')).toContain('1000 ms');
+      await expectGone(h, 'hangs-at-start');
+    });
+
     test('it exits at once', async () => {
       const h = harness();
       const message = await h.fails('claude_code', fake(h, 'exits-at-once'), 'INTERNAL');
@@ -208,26 +215,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
   test('a session beside them all works as ever', () => expectHealthy());
 });
 
-test('a Claude Code that hangs at its start leaves no session', async () => {
-  const h = await startHarness();
-  const args = fake(h, 'hangs-at-start', { sessionInitTimeoutMs: 1_000 });
-  expect(await h.fails('claude_code', args, 'TIMEOUT')).toContain('1000 ms');
-  await expectGone(h, 'hangs-at-start');
-  expect((await h.ok('claude_code_session', { action: 'list' })).sessions).toEqual([]);
-});
-
-test('a Claude Code that does not go when it is asked ends with the server', async () => {
-  const h = await startHarness();
-  const { sessionId } = await h.ok('claude_code', fake(h, 'hangs-at-end'));
-  await h.waitUntilRest(sessionId);
-  h.server.closeStdin();
-  await eventually(async () => (await h.processes()).length === 0, { what: 'all is gone', within: 5_000 });
-});
-
 describe('open requests when a session ends', () => {
-  const harness = shareHarness();
-  const { expectHealthy } = besides(harness);
-
   test.for(['ordinary Claude Code', 'stand-in'])('cancel with open requests: %s', async (kind) => {
     const h = harness();
     h.model
@@ -252,25 +240,37 @@ describe('open requests when a session ends', () => {
     await expectHealthy();
   });
 
-  test('shut-down with open requests is quiet', async () => {
+  test('shut-down with open requests is quiet, and takes one along that does not go when it is asked', async () => {
     const h = await startHarness({ args: ['--log-level', 'warn'] });
     h.model.on('ask me').reply(tool('Bash', { command: 'touch a.txt', description: 'a' }));
     const { sessionId } = await h.ok('claude_code', { prompt: 'ask me', cwd: h.project });
+    const stubborn = await h.ok('claude_code', fake(h, 'hangs-at-end'));
+    await h.waitUntilRest(stubborn.sessionId);
     await h.waitForRequest(sessionId);
     h.server.closeStdin();
+    await eventually(async () => (await h.processes()).length === 0, { what: 'all is gone', within: 5_000 });
     expect(await h.server.exited).toEqual({ code: 0, signal: null });
     expect(h.server.stderr()).toBe('');
   });
 });
 
-describe('control messages to a process that is dead or dying', () => {
-  const harness = shareHarness();
-  const { expectHealthy } = besides(harness);
+async function startAtWork(h: Harness): Promise<{ sessionId: string; pid: number }> {
+  const { sessionId, cli } = await startRunningCommand(h);
+  return { sessionId, pid: cli.pid };
+}
 
+async function startStandIn(h: Harness): Promise<{ sessionId: string; pid: number }> {
+  const { sessionId } = await h.ok('claude_code', fake(h, 'asks'));
+  await h.waitForRequest(sessionId);
+  const { pid } = (await h.processes()).find(({ command }) => command.includes(sessionId))!;
+  return { sessionId, pid };
+}
+
+describe('control messages to a process that is dead or dying', () => {
   test.for(['interrupt', 'cancel'])('%s right after the crash', async (action) => {
     const h = harness();
-    const { sessionId, cli } = await startRunningCommand(h);
-    process.kill(cli.pid, 'SIGKILL');
+    const { sessionId, pid } = action === 'interrupt' ? await startAtWork(h) : await startStandIn(h);
+    process.kill(pid, 'SIGKILL');
     await h.ok('claude_code_session', { action, sessionId });
     await h.waitUntilRest(sessionId);
     await expectHealthy();

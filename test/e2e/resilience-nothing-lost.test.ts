@@ -4,7 +4,7 @@ import { eventually } from '../harness/eventually.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { startRunningCommand } from '../harness/running-command.ts';
+import { endlessCommand, runningProcesses, startRunningCommand } from '../harness/running-command.ts';
 
 const DISK_RESUME = { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'a secret of this test' };
 
@@ -18,7 +18,7 @@ describe('what finished is there', () => {
   test('a result that nobody waited for, as often as it is asked for', async () => {
     const h = shared();
     h.model.on('in your own time').reply(text('finished long ago'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'in your own time', cwd: h.project });
+    const sessionId = await h.converse('in your own time');
     await eventually(
       async () => {
         const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
@@ -35,7 +35,7 @@ describe('what finished is there', () => {
   test('a wait that was given up loses nothing: result, events and open requests are found again', async () => {
     const h = shared();
     h.model.on('ask, then answer').reply(tool('Bash', { command: 'touch x', description: 'x' }), text('all done'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'ask, then answer', cwd: h.project });
+    const sessionId = await h.converse('ask, then answer');
     const gone = new AbortController();
     const given = h.call('claude_code_check', { action: 'wait', sessionId }, { signal: gone.signal });
     gone.abort();
@@ -48,13 +48,14 @@ describe('what finished is there', () => {
     expect(kinds).toEqual(expect.arrayContaining(['permission_request', 'permission_result', 'output']));
   });
 
-  test.for(['in order', 'by SIGKILL'])('a server that ended %s: the next finds the session on disk', async (how) => {
+  // One that ended in order: `disk-resume`.
+  test('a server that ended by SIGKILL: the next finds the session on disk', async () => {
     const h = await startHarness({ env: DISK_RESUME });
     h.model.on('remember the word tulip').reply(text('I will'));
     const first = await h.ok('claude_code', { prompt: 'remember the word tulip', cwd: h.project });
     const { sessionId, resumeToken } = first;
     await h.waitUntilRest(sessionId);
-    if (how === 'by SIGKILL') h.server.kill('SIGKILL');
+    h.server.kill('SIGKILL');
     await h.restartServer();
     await h.fails('claude_code_check', { action: 'poll', sessionId }, 'SESSION_NOT_FOUND');
     const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
@@ -74,53 +75,49 @@ describe('messages in flight are delivered or reported', () => {
     env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
   });
 
-  test('queued, then parked, over and over: each is answered', async () => {
+  test('after each park a reply is answered, and one whose start failed is an error of the call that holds nothing up', async () => {
     const h = parking();
+    const parked = (): Promise<unknown> =>
+      eventually(async () => (await h.processes()).length === 1, { what: 'it is parked' });
     h.model.on(/number \d/).always(({ lastUserText }) => text(`answer to ${lastUserText}`));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'number 0', cwd: h.project });
+    const sessionId = await h.begin('number 0');
     for (let count = 1; count <= 2; count++) {
       await h.waitUntilRest(sessionId);
       await ask(h, sessionId, `number ${count}`);
       const { result } = await h.waitUntilRest(sessionId);
       expect(result).toMatchObject({ result: `answer to number ${count}`, isError: false });
     }
+    await parked();
+    await h.fails('claude_code_reply', { sessionId, prompt: 'number 3', sessionInitTimeoutMs: 1 }, 'TIMEOUT');
+    await ask(h, sessionId, 'number 4', { sessionInitTimeoutMs: 15_000 });
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({
+      status: 'idle',
+      result: { result: 'answer to number 4' },
+    });
   });
 
-  test('a queued message when Claude Code is killed is reported', async () => {
-    const h = shared();
-    const { sessionId, cli } = await startRunningCommand(h);
-    await ask(h, sessionId, 'do not lose me', { whenBusy: 'queue' });
-    process.kill(cli.pid, 'SIGKILL');
-    const { status, result } = await h.waitUntilRest(sessionId);
-    expect(status).toBe('error');
-    expect(result.result).toContain('Not delivered, send again: "do not lose me"');
-  });
-
-  test('a queued message when the turn is interrupted is answered or reported', async () => {
+  test('a queued message when the turn is interrupted is answered or reported, when Claude Code is killed it is reported', async () => {
     const h = shared();
     const { sessionId } = await startRunningCommand(h);
     const next = h.model.on('do not lose me').always(text('not lost'));
     await ask(h, sessionId, 'do not lose me', { whenBusy: 'queue' });
     await h.ok('claude_code_session', { action: 'interrupt', sessionId });
-    const { result } = await h.waitFor(
+    const interrupted = await h.waitFor(
       sessionId,
       (state) => state.result && /not lost|do not lose me/.test(state.result.result),
       { what: 'the message was answered, or reported as not delivered' },
     );
-    if (result.result === 'not lost') expect(h.model.requestsFor(next)).toHaveLength(1);
-  });
-
-  test('a reply whose start failed is an error of the call, and holds nothing up', async () => {
-    const h = parking();
-    h.model.on('first').always(text('one'));
-    h.model.on('second').always(text('two'));
-    h.model.on('third').always(text('three'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'first', cwd: h.project });
+    if (interrupted.result.result === 'not lost') expect(h.model.requestsFor(next)).toHaveLength(1);
     await h.waitUntilRest(sessionId);
-    await eventually(async () => (await h.processes()).length === 1, { what: 'it is parked' });
-    await h.fails('claude_code_reply', { sessionId, prompt: 'second', sessionInitTimeoutMs: 1 }, 'TIMEOUT');
-    await ask(h, sessionId, 'third', { sessionInitTimeoutMs: 15_000 });
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'three' } });
+
+    h.model.on('run it again').reply(endlessCommand('again'));
+    await ask(h, sessionId, 'run it again');
+    const { cli } = await runningProcesses(h, sessionId, 'again');
+    await ask(h, sessionId, 'nor me', { whenBusy: 'queue' });
+    process.kill(cli.pid, 'SIGKILL');
+    const { status, result } = await h.waitUntilRest(sessionId);
+    expect(status).toBe('error');
+    expect(result.result).toContain('Not delivered, send again: "nor me"');
   });
 
   test('several queued at once are all answered before the session rests', async () => {
@@ -128,7 +125,7 @@ describe('messages in flight are delivered or reported', () => {
     const held = gate(text('the first answer'));
     const script = h.model.on('begin').reply(held);
     const more = h.model.on(/extra \d/).always(text('the extras are done'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'begin', cwd: h.project });
+    const sessionId = await h.converse('begin');
     await held.arrived;
     await Promise.all([1, 2, 3].map((count) => ask(h, sessionId, `extra ${count}`, { whenBusy: 'queue' })));
     held.release();
