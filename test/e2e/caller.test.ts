@@ -1,15 +1,19 @@
 /** What a calling model needs: to decide in one call, and to trust the result. */
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { makeRepository } from '../harness/isolated-home.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { auditedEntries } from './forms-support.ts';
 import { textCaller } from './text-caller.ts';
 import { verifies } from './requirements.ts';
-import { check } from './steps.ts';
+import { check, turn } from './steps.ts';
+
+/** One server for all of them: none of the others can tell that these commands are refused. */
+const SHARED = { settings: { permissions: { deny: ['Bash(rm *)'] } } };
 
 const QUESTION = 'Which colour?';
 const options = ['red', 'blue'].map((label) => ({ label, description: `paint it ${label}` }));
@@ -18,7 +22,7 @@ const ask = tool('AskUserQuestion', {
 });
 
 verifies('caller.one-call-per-decision', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.share();
+  const h = await variant.share(SHARED);
   h.model
     .on('paint it')
     .reply(
@@ -45,10 +49,10 @@ verifies('caller.one-call-per-decision', { eras: ['modern'] }, async (variant) =
 const problemsOf = (h: Harness, state: Json): Json[] => (h.toolset === 'compact' ? state.result : state).work.problems;
 
 verifies('caller.evidence', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.start({
-    git: true,
-    settings: { permissions: { deny: ['Bash(rm *)'] } },
-  });
+  const h = await variant.share(SHARED);
+  const cwd = join(h.project, 'repository');
+  mkdirSync(cwd);
+  await makeRepository(cwd, h.environment());
   h.model
     .on('commit it')
     .reply(
@@ -59,6 +63,7 @@ verifies('caller.evidence', { eras: ['modern'] }, async (variant) => {
       text('Committed.'),
     );
   const sessionId = await h.begin('commit it', {
+    cwd,
     allowedTools: ['Bash(git *)'],
     disallowedTools: ['Bash(curl *)'],
   });
@@ -87,17 +92,18 @@ verifies('caller.evidence', { eras: ['modern'] }, async (variant) => {
       expect.arrayContaining([expect.objectContaining({ toolName: 'Bash', what: 'touch download', by: 'caller' })]),
     );
   }
-  const ended = await auditedEntries(h, ({ kind }) => kind === 'end');
+  const ended = await auditedEntries(h, ({ kind, session }) => kind === 'end' && session === sessionId);
   expect(ended).toMatchObject([{ details: { toolsFailed: 1, toolsDenied: 3 } }]);
 });
 
 verifies('caller.input-changed', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.share();
+  const h = await variant.share(SHARED);
   h.model.on('make a file').reply(tool('Bash', { command: 'touch asked.txt' }), text('made'));
-  const sessionId = await h.begin('make a file');
+  const sessionId = await h.converse('make a file');
   await h.allow(sessionId, { updatedInput: { command: 'touch other.txt' } });
   await h.finish(sessionId);
-  const isIts = (entry: Json): boolean => entry.kind === 'decision' && entry.session === sessionId;
+  const isIts = ({ kind, session, details }: Json): boolean =>
+    kind === 'decision' && session === sessionId && details?.inputChanged;
   const [decision] = await auditedEntries(h, isIts);
   expect(decision).toMatchObject({ details: { inputChanged: true, ran: expect.stringMatching(/chars, sha256/) } });
   if (variant.toolset === 'explicit') {
@@ -107,14 +113,14 @@ verifies('caller.input-changed', { eras: ['modern'] }, async (variant) => {
   }
   const outcome = async (responseMode: string): Promise<Json> =>
     (await check(h, { action: 'poll', sessionId, responseMode })).events.find(
-      ({ type }: Json) => type === 'permission_result',
+      ({ type, data }: Json) => type === 'permission_result' && data.inputChanged,
     ).data;
   expect(await outcome('minimal')).toMatchObject({ inputChanged: true, ran: 'touch other.txt' });
   expect(await outcome('full')).toMatchObject({ inputChanged: true, input: { command: 'touch other.txt' } });
 });
 
 verifies('caller.decision-aids', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.share();
+  const h = await variant.share(SHARED);
   const file = join(h.project, 'code.ts');
   writeFileSync(file, 'one\ntwo\n  three\nfour\nfive\nsix\n');
   h.model
@@ -125,7 +131,7 @@ verifies('caller.decision-aids', { eras: ['modern'] }, async (variant) => {
       tool('Bash', { command: 'touch made.txt' }),
       text('changed'),
     );
-  const sessionId = await h.begin('change it');
+  const sessionId = await h.converse('change it');
   const edit = await h.waitForRequest(sessionId);
   expect(edit).toMatchObject({
     cwd: h.project,
@@ -146,22 +152,13 @@ verifies('caller.decision-aids', { eras: ['modern'] }, async (variant) => {
   expect(readFileSync(file, 'utf8')).toContain('two\n3\nfour');
 });
 
-verifies('start.effective', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.share();
-  h.model.on('hello').reply(text('hi'));
-  const options = { permissionMode: 'acceptEdits', allowedTools: ['Read'], disallowedTools: ['Bash(curl *)'] } as const;
-  const { sessionId, effective } = await h.ok(...h.dialect.start('hello', options));
-  expect(effective).toBe(`permissionMode acceptEdits; cwd ${h.project}; allowed Read; disallowed Bash(curl *)`);
-  await h.finish(sessionId);
-});
-
 verifies('check.tool-call', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.share();
+  const h = await variant.share(SHARED);
   const lines = Array.from({ length: 2_000 }, (_, line) => `line ${String(line)}`).join('\n');
   writeFileSync(join(h.project, 'lines.txt'), lines);
   h.model.on('show it').reply(tool('Bash', { command: 'cat lines.txt' }), text('shown'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'show it', waitMs: 40_000 });
-  const { events, lastToolUseId: toolUseID } = await check(h, { action: 'poll', sessionId });
+  const { sessionId, from } = await turn(h, 'show it');
+  const { events, lastToolUseId: toolUseID } = await check(h, { action: 'poll', sessionId, cursor: from });
   const [result] = events.flatMap(({ data }: Json) => data.results ?? []);
   expect(result).toMatchObject({
     toolName: 'Bash',
@@ -187,16 +184,16 @@ verifies('check.tool-call', { eras: ['modern'] }, async (variant) => {
   expect(output).toBe(lines);
   await h.fails('claude_code_check', { action: 'poll', sessionId, toolUseID: 'toolu_none' }, 'INVALID_ARGUMENT');
 
-  const full = JSON.stringify(await check(h, { action: 'poll', sessionId, responseMode: 'full' }));
+  const full = JSON.stringify(await check(h, { action: 'poll', sessionId, cursor: from, responseMode: 'full' }));
   expect(full.split('line 1234').length - 1).toBe(1);
   expect(full).toContain(`"toolName":"Bash","toolUseID":"${String(toolUseID)}"`.split(',')[0]);
 });
 
 verifies('status.since-message', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.share();
+  const h = await variant.share(SHARED);
   h.model.on('first').reply(text('one').tool('Bash', { command: 'echo 1' }), text('two'));
   h.model.on('second').reply(text('three').tool('Bash', { command: 'echo 2' }), text('four'));
-  const sessionId = await h.begin('first');
+  const sessionId = await h.converse('first');
   await h.finish(sessionId);
   const last = await h.ok('claude_send_message', { sessionId, message: 'second', waitMs: 40_000 });
   expect(last).toMatchObject({
@@ -205,8 +202,6 @@ verifies('status.since-message', { eras: ['modern'] }, async (variant) => {
     toolUseEvents: [{ input: 'echo 2' }],
   });
   const all = await h.ok('claude_get_status', { sessionId, turn: 'all' });
-  expect(all).toMatchObject({
-    recentOutput: ['one', 'two', 'three', 'four'],
-    toolUseEvents: [{ input: 'echo 1' }, { input: 'echo 2' }],
-  });
+  expect(all.recentOutput.slice(-4)).toEqual(['one', 'two', 'three', 'four']);
+  expect(all.toolUseEvents.slice(-2)).toMatchObject([{ input: 'echo 1' }, { input: 'echo 2' }]);
 });

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { gate, reply, text, tool } from '../../src/scripted-model/reply.ts';
 import type { Json } from '../harness/json.ts';
 import { verifies } from './requirements.ts';
-import { check, pollAll, start } from './steps.ts';
+import { check, pollAll, start, turn } from './steps.ts';
 
 const echo = (words: string) => tool('Bash', { command: `echo ${words}`, description: `say ${words}` });
 
@@ -10,7 +10,7 @@ verifies(['look.at-once', 'check.poll-interval', 'check.no-events', 'check.activ
   const h = await variant.share();
   const held = gate(text('done'));
   h.model.on('say it').reply(echo('one'), held);
-  const sessionId = await start(h, { prompt: 'say it' });
+  const sessionId = await h.converse('say it');
   await held.arrived;
   const polled = await check(h, { action: 'poll', sessionId });
   expect(polled).toMatchObject({ sessionId, status: 'running', pollInterval: 3000, events: expect.any(Array) });
@@ -44,9 +44,9 @@ verifies(
         tool('Bash', { command: 'ls no-such-file', description: 'fail' }),
         text('Said.'),
       );
-    const { sessionId } = await h.ok('claude_code', { prompt: 'say it', waitMs: 40_000 });
+    const { sessionId, from } = await turn(h, 'say it');
 
-    const full = await check(h, { action: 'poll', sessionId, responseMode: 'full' });
+    const full = await check(h, { action: 'poll', sessionId, cursor: from, responseMode: 'full' });
     const ids: number[] = full.events.map(({ id }: Json) => id);
     expect(ids).toEqual(ids.map((_, index) => ids[0]! + index));
     expect(full.nextCursor).toBe(ids.at(-1)! + 1);
@@ -58,7 +58,7 @@ verifies(
     expect(raw).toContain('let me see');
     expect(full.result).toMatchObject({ usage: { output_tokens: 60 }, modelUsage: expect.any(Object) });
 
-    const minimal = await check(h, { action: 'poll', sessionId });
+    const minimal = await check(h, { action: 'poll', sessionId, cursor: from });
     const toolUseID = expect.stringMatching(/^toolu_/);
     expect(minimal.events.map(({ data }: Json) => data)).toEqual([
       { text: 'I will say it.' },
@@ -102,18 +102,18 @@ verifies(['check.max-events', 'check.max-bytes-moves-on'], async (variant) => {
       .tool('Bash', { command: 'echo 2' }),
     text('Said.'),
   );
-  const { sessionId } = await h.ok('claude_code', { prompt: 'talk', waitMs: 40_000 });
-  const all = await pollAll(h, sessionId);
+  const { sessionId, from } = await turn(h, 'talk');
+  const all = await pollAll(h, sessionId, {}, from);
   expect(all.length).toBeGreaterThan(4);
 
-  const two = await check(h, { action: 'poll', sessionId, maxEvents: 2 });
+  const two = await check(h, { action: 'poll', sessionId, cursor: from, maxEvents: 2 });
   expect(two).toMatchObject({ truncated: true, truncatedFields: expect.arrayContaining(['events']) });
   expect(two.events).toEqual(all.slice(0, 2));
-  expect(await pollAll(h, sessionId, { maxEvents: 2 })).toEqual(all);
+  expect(await pollAll(h, sessionId, { maxEvents: 2 }, from)).toEqual(all);
 
   for (const mode of ['minimal', 'full']) {
     const seen: number[] = [];
-    for (let cursor = 0, calls = 0; ; calls++) {
+    for (let cursor = from, calls = 0; ; calls++) {
       expect(calls, 'the cursor stands still').toBeLessThan(100);
       const page = await check(h, { action: 'poll', sessionId, cursor, responseMode: mode, maxBytes: 1 });
       if (page.events.length === 0) break;
@@ -132,7 +132,7 @@ verifies('check.long-result', async (variant) => {
   const h = await variant.share();
   const long = Array.from({ length: 9_000 }, (_, index) => `line ${String(index)} é😀`).join('\n');
   h.model.on('tell all').reply(text(long));
-  const first = await h.ok('claude_code', { prompt: 'tell all', waitMs: 40_000 });
+  const { state: first } = await turn(h, 'tell all');
   expect(first).toMatchObject({ truncated: true, truncatedFields: ['result'] });
   expect(first.result.resultChars).toBe(long.length);
   expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThanOrEqual(24_000);
@@ -153,7 +153,7 @@ verifies('check.long-result', async (variant) => {
   expect(whole.result.result).toBe(long);
 });
 
-verifies('check.partial-merged', async (variant) => {
+verifies(['check.partial-merged', 'wait.session-cancelled'], async (variant) => {
   const h = await variant.share();
   const words = Array.from({ length: 300 }, (_, index) => `word${String(index)} `).join('');
   h.model.on('stream it').reply(text(words).chunks(100));
@@ -163,6 +163,14 @@ verifies('check.partial-merged', async (variant) => {
   const partial = events.filter(({ data }) => data.type === 'partial');
   expect(partial.map(({ data }) => data.text).join('')).toBe(words);
   expect(partial.length).toBeLessThan(5);
+
+  const held = gate(text('done'));
+  h.model.on('hold it').reply(held);
+  await h.say(sessionId, 'hold it');
+  await held.arrived;
+  const waiting = check(h, { action: 'wait', sessionId });
+  await h.ok('claude_code_session', { action: 'cancel', sessionId });
+  expect(await waiting).toMatchObject({ status: 'cancelled', cancelledSource: 'caller' });
 });
 
 verifies('check.cursor-reset', async (variant) => {
@@ -171,7 +179,7 @@ verifies('check.cursor-reset', async (variant) => {
     .on('work')
     .reply(
       tool('Bash', { command: 'touch a.txt' }),
-      ...Array.from({ length: 15 }, (_, index) => echo(String(index))),
+      ...Array.from({ length: 15 }, (_, index) => tool('Glob', { pattern: `*.${String(index)}` })),
       text('done'),
     );
   const sessionId = await start(h, { prompt: 'work' });
@@ -192,8 +200,8 @@ verifies('check.cursor-reset', async (variant) => {
 verifies(['check.include-switches', 'check.available-tools', 'check.result-fields'], async (variant) => {
   const h = await variant.share();
   h.model.on('make a file').reply(tool('Bash', { command: 'touch a.txt' }), text('done'));
-  const sessionId = await start(h, { prompt: 'make a file' });
-  await h.waitForRequest(sessionId);
+  const before = h.conversation === undefined ? 0 : ((await h.look(h.conversation)).turns ?? 0);
+  const { sessionId, from } = await turn(h, 'make a file');
   const quiet = await check(h, {
     action: 'poll',
     sessionId,
@@ -204,13 +212,14 @@ verifies(['check.include-switches', 'check.available-tools', 'check.result-field
   await h.allow(sessionId);
   await h.waitUntilRest(sessionId);
 
-  const bare = await check(h, { action: 'poll', sessionId, includeResult: false });
+  const bare = await check(h, { action: 'poll', sessionId, cursor: from, includeResult: false });
   expect(bare).not.toHaveProperty('result');
   expect(bare).not.toHaveProperty('availableTools');
   expect(bare.events.some(({ type }: Json) => type === 'progress' || type === 'result')).toBe(false);
   const rich = await check(h, {
     action: 'wait',
     sessionId,
+    cursor: from,
     pollOptions: {
       includeEvents: true,
       includeTools: true,
@@ -233,7 +242,7 @@ verifies(['check.include-switches', 'check.available-tools', 'check.result-field
     durationApiMs: expect.any(Number),
     numTurns: 2,
     totalCostUsd: expect.any(Number),
-    sessionTotalTurns: 2,
+    sessionTotalTurns: before + 2,
     sessionTotalCostUsd: expect.any(Number),
     stopReason: 'end_turn',
     usage: expect.objectContaining({ input_tokens: 200, output_tokens: 40 }),
@@ -257,15 +266,4 @@ verifies('check.long-result', { when: 'it is structured output' }, async (varian
   const whole = await check(h, { action: 'wait', sessionId, pollOptions: { maxBytes: 200_000 } });
   expect(whole.result.structuredOutput).toEqual(answer);
   expect(whole).not.toHaveProperty('truncated');
-});
-
-verifies('wait.session-cancelled', async (variant) => {
-  const h = await variant.share();
-  const held = gate(text('done'));
-  h.model.on('say it').reply(held);
-  const sessionId = await start(h, { prompt: 'say it' });
-  await held.arrived;
-  const waiting = check(h, { action: 'wait', sessionId });
-  await h.ok('claude_code_session', { action: 'cancel', sessionId });
-  expect(await waiting).toMatchObject({ status: 'cancelled', cancelledSource: 'caller' });
 });

@@ -55,37 +55,38 @@ verifies(['tools.few', 'tools.described', 'tools.size'], async (variant) => {
   expect(await sizeOfList(h)).toBeLessThanOrEqual(SIZES[variant.toolset]);
 });
 
-verifies('tools.default', async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_TOOLSET: '' } });
-  expect((await listed(h)).map(({ name }) => name)).toEqual(Object.keys(TOOLS.compact));
-});
+verifies(
+  ['tools.default', 'tools.builtin-names', 'tools.real-names', 'check.available-tools', 'tools.size'],
+  async (variant) => {
+    let announced = 0;
+    const h = await variant.start({
+      env: { CLAUDE_CODE_MCP_TOOLSET: '' },
+      clientOptions: { listChanged: { tools: { autoRefresh: false, onChanged: () => announced++ } } },
+    });
+    h.model.on('hello').always(text('hi'));
+    expect((await listed(h)).map(({ name }) => name)).toEqual(Object.keys(TOOLS.compact));
+    const before = await startDescription(h);
+    for (const name of ['Bash', 'Read', 'Edit', 'Write', 'Grep', 'WebFetch', 'Agent']) expect(before).toContain(name);
+    expect(announced).toBe(0);
 
-verifies(['tools.builtin-names', 'tools.real-names', 'check.available-tools', 'tools.size'], async (variant) => {
-  let announced = 0;
-  const h = await variant.start({
-    clientOptions: { listChanged: { tools: { autoRefresh: false, onChanged: () => announced++ } } },
-  });
-  h.model.on('hello').always(text('hi'));
-  const before = await startDescription(h);
-  for (const name of ['Bash', 'Read', 'Edit', 'Write', 'Grep', 'WebFetch', 'Agent']) expect(before).toContain(name);
-  expect(announced).toBe(0);
+    const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
+    await eventually(() => announced > 0, { what: 'tools/list_changed is announced' });
+    const { availableTools } = await check(h, { action: 'poll', sessionId, includeTools: true });
+    const after = await startDescription(h);
+    for (const { name } of availableTools) expect(after).toContain(name);
+    expect(after).not.toBe(before);
+    for (const { category } of availableTools) expect(category).toEqual(expect.any(String));
+    expect(await sizeOfList(h)).toBeLessThanOrEqual(SIZES.compact);
 
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-  await eventually(() => announced > 0, { what: 'tools/list_changed is announced' });
-  const { availableTools } = await check(h, { action: 'poll', sessionId, includeTools: true });
-  const after = await startDescription(h);
-  for (const { name } of availableTools) expect(after).toContain(name);
-  expect(after).not.toBe(before);
-  for (const { category } of availableTools) expect(category).toEqual(expect.any(String));
-  expect(await sizeOfList(h)).toBeLessThanOrEqual(SIZES.compact);
-
-  // A session with few tools does not hide the others.
-  const few = await h.ok('claude_code', { prompt: 'hello', tools: ['Read'], waitMs: 40_000 });
-  expect(
-    (await check(h, { action: 'poll', sessionId: few.sessionId, includeTools: true })).availableTools,
-  ).toMatchObject([{ name: 'Read' }]);
-  expect(await startDescription(h)).toBe(after);
-});
+    // A session with few tools does not hide the others, however they are told.
+    if (variant.era === 'legacy') return;
+    const few = await h.ok('claude_code', { prompt: 'hello', tools: ['Read'], waitMs: 40_000 });
+    expect(
+      (await check(h, { action: 'poll', sessionId: few.sessionId, includeTools: true })).availableTools,
+    ).toMatchObject([{ name: 'Read' }]);
+    expect(await startDescription(h)).toBe(after);
+  },
+);
 
 verifies('tools.list-stays', async (variant) => {
   const h = await variant.start();

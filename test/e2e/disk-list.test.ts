@@ -33,6 +33,16 @@ async function listedIds(h: Harness, filter?: Filter): Promise<string[]> {
   return (await listed(h, filter)).map(({ sessionId }) => sessionId);
 }
 
+/** The server itself knows none of them. */
+async function expectPages(h: Harness, [, second, third]: string[]): Promise<void> {
+  const page = async (args: object): Promise<Json> =>
+    (await h.ok('claude_code_session', { action: 'list', scope: 'disk', ...args })).sessions;
+  expect(await page({ limit: 1, offset: 1 })).toMatchObject([{ sessionId: second }]);
+  expect(await page({ offset: 2 })).toMatchObject([{ sessionId: third }]);
+  expect(await page({ offset: 3 })).toEqual([]);
+  expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
+}
+
 verifies('session.disk-list', async (variant) => {
   const h = await variant.start();
   h.model.on(/./).always(text('done'));
@@ -59,19 +69,7 @@ verifies('session.disk-list', async (variant) => {
 
   await h.restartServer();
   expect(await listed(h)).toMatchObject(expected);
-});
-
-verifies('session.disk-list', { when: 'page by page', toolsets: ['compact'] }, async (variant) => {
-  const h = await variant.start();
-  const oldest = await writeSession(h, h.project, 0);
-  const middle = await writeSession(h, h.project, 1);
-  await writeSession(h, h.project, 2);
-  const page = async (args: object): Promise<Json> =>
-    (await h.ok('claude_code_session', { action: 'list', scope: 'disk', ...args })).sessions;
-  expect(await page({ limit: 1, offset: 1 })).toMatchObject([{ sessionId: middle }]);
-  expect(await page({ offset: 2 })).toMatchObject([{ sessionId: oldest }]);
-  expect(await page({ offset: 3 })).toEqual([]);
-  expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
+  if (variant.toolset === 'compact') await expectPages(h, [newest, middle, oldest]);
 });
 
 verifies('list.begun', async (variant) => {
@@ -97,7 +95,7 @@ verifies('list.begun', async (variant) => {
 });
 
 verifies('session.disk-list-allowed', async (variant) => {
-  const h = await variant.start({ env: DISK_RESUME });
+  const h = await variant.start({ env: { ...DISK_RESUME, CLAUDE_CODE_MCP_ALLOWED_DIRS: '.' } });
   const outside = await directoryIn(h, 'outside');
   const neighbour = await directoryIn(h, 'project-neighbour');
   const inside = path.join(h.project, 'inside');
@@ -111,15 +109,20 @@ verifies('session.disk-list-allowed', async (variant) => {
   const written: string[] = [];
   for (const [index, cwd] of places.entries()) written.push(await writeSession(h, cwd, index));
   const allowed = [written[7]!, written[5]!, written[0]!];
-  await h.restartServer({ env: { CLAUDE_CODE_MCP_ALLOWED_DIRS: h.project } });
 
   expect(await listedIds(h)).toEqual(allowed);
   expect(await listedIds(h, { limit: 1 })).toEqual(allowed.slice(0, 1));
   expect(await listedIds(h, { limit: 3 })).toEqual(allowed);
+  if (variant.toolset === 'compact') await expectPages(h, allowed);
   for (const projectDirectory of [outside, leadsOut]) {
     await h.fails(...h.dialect.listMachine({ projectDirectory }), 'PERMISSION_DENIED');
   }
   for (const sessionId of written.filter((id) => !allowed.includes(id))) {
-    await h.fails(...h.dialect.resume(sessionId, 'hello'), 'PERMISSION_DENIED');
+    const [name, reply] = h.dialect.resume(sessionId, 'hello');
+    await h.fails(name, reply, 'PERMISSION_DENIED');
+    if (variant.toolset === 'explicit') await h.fails(name, { ...reply, fork: true }, 'PERMISSION_DENIED');
+    else
+      for (const way of [{ forkSession: true }, { diskResumeConfig: { cwd: outside } }])
+        await h.fails(name, { ...reply, ...way }, 'PERMISSION_DENIED');
   }
 });

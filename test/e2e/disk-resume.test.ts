@@ -35,7 +35,7 @@ verifies('disk.resumes', { toolsets: ['explicit'] }, async (variant) => {
 });
 
 verifies(
-  ['disk.resumes', 'disk.off', 'disk.no-secret', 'disk.token', 'disk.vanished-directory'],
+  ['disk.resumes', 'disk.off', 'disk.no-secret', 'disk.token', 'disk.vanished-directory', 'start.resume-token'],
   { toolsets: ['compact'], when: 'with options and as a fork' },
   async (variant) => {
     const h = await variant.start({ env: DISK_RESUME });
@@ -70,6 +70,7 @@ verifies(
       diskResumeConfig: { model: 'claude-sonnet-5', maxTurns: 4, advanced: { effort: 'low' } },
     });
     expect(fork.sessionId).not.toBe(sessionId);
+    expect(fork.resumeToken).toBe(tokenOf(fork.sessionId));
     expect(h.model.requestsFor(script)[0]).toMatchObject({ model: 'claude-sonnet-5', sessionId: fork.sessionId });
     const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId: fork.sessionId });
     expect(sessions[0]).toMatchObject({ maxTurns: 4, effort: 'low' });
@@ -86,7 +87,9 @@ verifies(
 
 async function expectResumed(h: Harness, { sessionId, cwd }: Left): Promise<void> {
   const recall = h.model.on('what was it').reply(tool('Bash', { command: 'pwd' }), text('seven'));
-  expect(await h.resume(sessionId, 'what was it')).toMatchObject({ sessionId, status: 'running' });
+  const resumed = await h.resume(sessionId, 'what was it');
+  expect(resumed).toMatchObject({ sessionId, status: 'running' });
+  if (h.toolset === 'compact') expect(resumed).toMatchObject({ resumeToken: tokenOf(sessionId) });
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'seven' });
   const requests = h.model.requestsFor(recall);
   expect(requests[0]?.userTexts).toEqual(['remember seven', 'what was it']);

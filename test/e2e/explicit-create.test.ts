@@ -28,17 +28,3 @@ verifies(['create.configured-mode', 'create.appended-prompt'], async (variant) =
   expect(request?.system).toContain('Speak like a pirate.');
   expect(request?.system).toMatch(/Claude Code|Claude Agent/);
 });
-
-verifies('create.skip-permissions', async (variant) => {
-  const h = await variant.start();
-  const skips = { prompt: 'touch', dangerouslySkipPermissions: true };
-  const refused = await h.fails('claude_create_session', skips, 'PERMISSION_DENIED');
-  expect(refused).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
-
-  await h.restartServer({ env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } });
-  await h.fails('claude_create_session', { ...skips, permissionMode: 'plan' }, 'INVALID_ARGUMENT');
-  h.model.on('touch').reply(tool('Bash', { command: 'touch made.txt', description: 'x' }), text('made'));
-  const { sessionId } = await h.ok('claude_create_session', skips);
-  expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'made' });
-  expect(existsSync(path.join(h.project, 'made.txt'))).toBe(true);
-});

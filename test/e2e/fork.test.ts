@@ -3,7 +3,7 @@ import { gate, text } from '../../src/scripted-model/reply.ts';
 import { verifies } from './requirements.ts';
 import { check, start } from './steps.ts';
 
-verifies(['fork.new-session', 'fork.original-untouched'], async (variant) => {
+verifies(['fork.new-session', 'fork.original-untouched', 'fork.while-running'], async (variant) => {
   const h = await variant.share();
   h.model.on('remember seven').reply(text('I do'));
   const forked = h.model.on('and eight').reply(text('both'));
@@ -22,19 +22,14 @@ verifies(['fork.new-session', 'fork.original-untouched'], async (variant) => {
   const next = await h.ok('claude_code_reply', { sessionId, prompt: 'what was it', waitMs: 40_000 });
   expect(next.result.result).toBe('seven');
   expect(h.model.requestsFor(original)[0]?.userTexts).toEqual(['remember seven', 'what was it']);
-});
 
-verifies('fork.while-running', async (variant) => {
-  const h = await variant.share();
   const held = gate(text('the long answer'));
-  h.model.on('hello').reply(text('hi'));
   h.model.on('a long task').reply(held);
   h.model.on('by the way').reply(text('an aside'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
   await h.ok('claude_code_reply', { sessionId, prompt: 'a long task' });
   await held.arrived;
-  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'by the way', forkSession: true, waitMs: 40_000 });
-  expect(fork).toMatchObject({ status: 'idle', result: { result: 'an aside' } });
+  const aside = await h.ok('claude_code_reply', { sessionId, prompt: 'by the way', forkSession: true, waitMs: 40_000 });
+  expect(aside).toMatchObject({ status: 'idle', result: { result: 'an aside' } });
   expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'running' });
   held.release();
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'the long answer' } });

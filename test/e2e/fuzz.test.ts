@@ -1,10 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/errors/errors.ts';
 import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
 import { RawClient } from '../harness/raw-client.ts';
 import { DIALECTS, TOOLSETS, type ToolCall, type Toolset } from '../harness/toolsets.ts';
 
@@ -121,8 +122,8 @@ interface Fuzzed {
   expectUnchanged(): Promise<void>;
 }
 
-async function startFuzzed(toolset: Toolset = 'compact'): Promise<Fuzzed> {
-  const h = await startHarness({ connect: false, toolset });
+async function fuzzed(h: Harness): Promise<Fuzzed> {
+  const { toolset } = h;
   const client = new RawClient(h.server);
   await client.initialize();
   h.model.on('be there').reply(text('here I am'));
@@ -165,9 +166,15 @@ function expectAnswer(answer: Json, frame: string): void {
   expect(code, `${shown} was answered by ${said.error}`).not.toBe('INTERNAL');
 }
 
-describe('bad input is answered, and changes nothing', () => {
-  test.for(TOOLSETS)('the arguments of every tool: %s', { timeout: 240_000 }, async (toolset) => {
-    const { client, sessionId, tools, expectUnchanged } = await startFuzzed(toolset);
+describe.each(TOOLSETS)('bad input to the %s tools is answered, and changes nothing', (toolset) => {
+  const harness = shareHarness({ connect: false, toolset });
+  let server: Fuzzed;
+  beforeAll(async () => {
+    server = await fuzzed(harness());
+  }, 60_000);
+
+  test('the arguments of every tool', { timeout: 240_000 }, async () => {
+    const { client, sessionId, tools, expectUnchanged } = server;
     const expectAnswers = async (calls: readonly string[]): Promise<void> => {
       const answers = await Promise.all(calls.map((params) => client.requestRaw('tools/call', params)));
       answers.forEach((answer, index) => expectAnswer(answer, calls[index] ?? ''));
@@ -188,8 +195,11 @@ describe('bad input is answered, and changes nothing', () => {
     await expectUnchanged();
   });
 
+  // Frames are looked at before it matters which tools there are.
+  if (toolset === 'explicit') return;
+
   test('frames that are no requests, or strange ones', { timeout: 240_000 }, async () => {
-    const { client, expectUnchanged } = await startFuzzed();
+    const { client, expectUnchanged } = server;
     await fc.assert(
       fc.asyncProperty(fc.array(frame, A_RUN), async (frames) => {
         for (const sent of frames) await client.send(sent);
@@ -201,21 +211,23 @@ describe('bad input is answered, and changes nothing', () => {
   });
 
   test('no JSON-RPC, one frame of twenty megabytes, and two requests of the same id', async () => {
-    const { client, expectUnchanged } = await startFuzzed();
+    const { client, expectUnchanged } = server;
+    const before = client.refusals.length;
     // Refused, under its id where it has one.
     expect((await client.requestRaw('tools/call', '7')).error).toMatchObject({ code: expect.any(Number) });
     expect((await client.requestRaw('tools/call', '{},"jsonrpc":"1.0"')).error).toMatchObject({ code: -32600 });
     await client.send('{"jsonrpc":');
     await client.send('[1,2]');
-    await eventually(() => client.refusals.length >= 2, { what: 'both are refused' });
-    expect(client.refusals.map(({ error }) => error.code)).toEqual([-32700, -32600]);
+    const refusals = (): Json[] => client.refusals.slice(before);
+    await eventually(() => refusals().length >= 2, { what: 'both are refused' });
+    expect(refusals().map(({ error }) => error.code)).toEqual([-32700, -32600]);
 
     const prompt = 'm'.repeat(20_000_000);
     const answer = await client.request('tools/call', { name: 'claude_code', arguments: { prompt, cwd: NOWHERE } });
     expect(answer.result.structuredContent.error).toMatch(/^Error \[INVALID_ARGUMENT\]: .*cwd/);
     // Beyond all reason: passed over, and said so.
     await client.send(Buffer.alloc(65 * 1024 * 1024, 'm'));
-    await eventually(() => client.refusals.some(({ error }) => /bytes/.test(error.message)), { what: 'it is refused' });
+    await eventually(() => refusals().some(({ error }) => /bytes/.test(error.message)), { what: 'it is refused' });
     const twice = { jsonrpc: '2.0', id: 'same', method: 'tools/list' };
     await client.send(`${JSON.stringify(twice)}\n${JSON.stringify(twice)}`);
     await expectUnchanged();

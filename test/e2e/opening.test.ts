@@ -1,7 +1,8 @@
+/** How a connection begins. That a session runs on it afterwards is shown by every other test. */
+
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { builtServer } from '../harness/built-server.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
 import { createHome } from '../harness/isolated-home.ts';
 import type { Json } from '../harness/json.ts';
 import { ServerProcess } from '../harness/server-process.ts';
@@ -66,12 +67,4 @@ test('a request behind the opening is answered, and nothing is answered twice', 
   const ping = { jsonrpc: '2.0', id: 'p', method: 'ping' };
   const answers = await answersTo('compact', [initialize('2025-06-18'), initialized, ping, list({})], 3);
   expect(Object.keys(answers).sort()).toEqual(['i', 'l', 'p']);
-});
-
-test.each(['legacy', 'modern'] as const)('a session runs on a connection opened early (%s)', async (era) => {
-  const harness = await startHarness({ era });
-  harness.model.on('Say hello').reply('Hello.');
-  const { status, result } = await harness.ok('claude_code', { prompt: 'Say hello', waitMs: 40_000 });
-  expect(status).toBe('idle');
-  expect(result.result).toBe('Hello.');
 });

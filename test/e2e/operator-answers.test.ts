@@ -14,7 +14,7 @@ const shared = shareHarness();
 
 async function asking(h: Harness): Promise<{ h: Harness; answer: Record<string, unknown>; sessionId: string }> {
   h.model.on('make both').reply(touch('first.txt'), touch('second.txt'), text('made'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'make both' });
+  const sessionId = await h.converse('make both');
   const { requestId } = await h.waitForRequest(sessionId);
   return { h, sessionId, answer: { action: 'respond_permission', sessionId, requestId, decision: 'allow' } };
 }
@@ -62,7 +62,7 @@ it('always allows the rules that Claude Code suggests, for this session, and no 
   const h = shared();
   const make = (name: string) => tool('Bash', { command: `npm pack ${name}`, description: 'pack' });
   h.model.on('pack twice').reply(make('--dry-run'), make('--dry-run'), text('packed'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'pack twice' });
+  const sessionId = await h.converse('pack twice');
   const { requestId, suggestions } = await h.waitForRequest(sessionId);
   expect(suggestions).toMatchObject([{ type: 'addRules', destination: 'localSettings' }]);
   const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow' };
@@ -78,7 +78,7 @@ it('always with a request for which only a mode is suggested allows once, and sa
   const h = shared();
   const write = (name: string) => tool('Write', { file_path: join(h.project, name), content: 'x' });
   h.model.on('write two').reply(write('third.txt'), write('fourth.txt'), text('written'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'write two' });
+  const sessionId = await h.converse('write two');
   const { requestId, suggestions } = await h.waitForRequest(sessionId);
   expect(suggestions).toMatchObject([{ type: 'setMode' }]);
   const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow', always: true };

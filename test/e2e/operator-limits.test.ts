@@ -5,16 +5,9 @@ import { text } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness, ServerStart } from '../harness/open-harness.ts';
 import { recordingClaude } from '../harness/recording-claude.ts';
+import { promptLine, writeTranscript } from '../transcripts/written-transcript.ts';
 
 describe('EXECUTABLE', () => {
-  it('names the program to run', async () => {
-    const h = await startHarness({ args: ['--executable=./recording-claude.mjs'] });
-    const claude = await recordingClaude(h.project);
-    h.model.on('hello').reply(text('hello'));
-    await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-    expect(claude.starts()).toHaveLength(1);
-  });
-
   it('gives way to the one that the caller names', async () => {
     const h = await startHarness({ env: { CLAUDE_CODE_MCP_EXECUTABLE: '/no/such/claude' } });
     const claude = await recordingClaude(h.project);
@@ -26,9 +19,9 @@ describe('EXECUTABLE', () => {
   });
 });
 
-it('MAX_TURNS and MAX_BUDGET_USD are the ceiling and the default', async () => {
+it('EXECUTABLE names the program to run, MAX_TURNS and MAX_BUDGET_USD are the ceiling and the default', async () => {
   const { claude, h } = await withRecorder({
-    args: ['--max-turns=4'],
+    args: ['--max-turns=4', '--executable=./recording-claude.mjs'],
     env: { CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1.5' },
   });
   for (const [options, named] of [
@@ -46,8 +39,9 @@ it('MAX_TURNS and MAX_BUDGET_USD are the ceiling and the default', async () => {
 it('ALLOW_SENSITIVE_SESSION_DETAILS off: lists of the disk tell neither directory nor prompt', async () => {
   const off = { CLAUDE_CODE_MCP_ALLOW_SENSITIVE_SESSION_DETAILS: '0' };
   const h = await startHarness({ toolset: 'compact', env: off });
-  h.model.on('a private matter').reply(text('done'));
-  await h.finish(await h.begin('a private matter'));
+  await writeTranscript(h.configDir, (id) => promptLine(id, 'a private matter', h.project));
+  const args = { action: 'list', includeSensitive: true };
+  expect(await h.fails('claude_code_session', args, 'PERMISSION_DENIED')).toContain('includeSensitive');
   const lists = [await h.ok('claude_code_session', { action: 'list', scope: 'disk' })];
   await h.restartServer({ env: { CLAUDE_CODE_MCP_TOOLSET: 'explicit' } });
   lists.push(await h.ok('claude_list_sessions', {}));
@@ -61,7 +55,7 @@ it('ALLOW_SENSITIVE_SESSION_DETAILS off: lists of the disk tell neither director
 async function withRecorder(
   start: ServerStart,
 ): Promise<{ h: Harness; claude: Awaited<ReturnType<typeof recordingClaude>> }> {
-  const h = await startHarness({ ...start, env: { ...start.env, CLAUDE_CODE_PATH: './recording-claude.mjs' } });
+  const h = await startHarness(start);
   return { h, claude: await recordingClaude(h.project) };
 }
 

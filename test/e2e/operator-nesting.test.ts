@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import type { Script } from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from '../harness/built-server.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { recordingClaude } from '../harness/recording-claude.ts';
 
@@ -39,25 +39,32 @@ describe('MAX_DEPTH', () => {
     expect(await goDeeper(h, innerServer())).toContain('done inside');
   });
 
-  it('bounds it where the operator says, says so, and cannot be raised further in', { timeout: TIMEOUT }, async () => {
-    const h = await startHarness({ args: ['--max-depth', '1'] });
-    const answer = await goDeeper(h, innerServer('--max-depth', '50'));
-    expect(answer).toContain('PERMISSION_DENIED');
-    expect(answer).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
-  });
+  describe('of 1', () => {
+    const harness = shareHarness({ args: ['--max-depth', '1'] });
 
-  it.runIf(process.platform === 'linux')(
-    'bounds a server that the project configures with a depth of its own',
-    { timeout: TIMEOUT },
-    async () => {
-      const h = await startHarness({ env: { CLAUDE_CODE_MCP_MAX_DEPTH: '1' } });
-      const { inner } = innerServer() as { inner: object };
-      const env = { CLAUDE_CODE_MCP_DEPTH: '0/50', CLAUDE_CODE_MCP_MAX_DEPTH: '50' };
-      await writeFile(join(h.project, '.mcp.json'), JSON.stringify({ mcpServers: { inner: { ...inner, env } } }));
-      await writeFile(join(h.configDir, 'settings.json'), JSON.stringify({ enableAllProjectMcpServers: true }));
-      expect(await goDeeper(h)).toContain('PERMISSION_DENIED');
-    },
-  );
+    it(
+      'bounds it where the operator says, says so, and cannot be raised further in',
+      { timeout: TIMEOUT },
+      async () => {
+        const answer = await goDeeper(harness(), innerServer('--max-depth', '50'));
+        expect(answer).toContain('PERMISSION_DENIED');
+        expect(answer).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
+      },
+    );
+
+    it.runIf(process.platform === 'linux')(
+      'bounds a server that the project configures with a depth of its own',
+      { timeout: TIMEOUT },
+      async () => {
+        const h = harness();
+        const { inner } = innerServer() as { inner: object };
+        const env = { CLAUDE_CODE_MCP_DEPTH: '0/50', CLAUDE_CODE_MCP_MAX_DEPTH: '50' };
+        await writeFile(join(h.project, '.mcp.json'), JSON.stringify({ mcpServers: { inner: { ...inner, env } } }));
+        await writeFile(join(h.configDir, 'settings.json'), JSON.stringify({ enableAllProjectMcpServers: true }));
+        expect(await goDeeper(h)).toContain('PERMISSION_DENIED');
+      },
+    );
+  });
 
   it('of 0 lets nothing start', async () => {
     const h = await startHarness({ args: ['--max-depth', '0'] });
@@ -76,8 +83,9 @@ describe('the environment of a session', () => {
     CLAUDE_CODE_CHILD_SESSION: '1',
   };
 
-  it('has neither the secrets of the server nor the marks of an outer Claude Code', async () => {
+  it('has neither the secrets of the server nor the marks of an outer Claude Code, but its rules', async () => {
     const h = await startHarness({
+      args: ['--resume-secret', `${SECRET}-2`, '--allowed-dirs', '.', '--max-turns', '9', '--allow-bypass=off'],
       env: { ...OUTER, CLAUDE_CODE_MCP_RESUME_SECRET: SECRET, CLAUDE_CODE_PATH: './recording-claude.mjs', KEPT: 'yes' },
     });
     const claude = await recordingClaude(h.project);
@@ -86,29 +94,18 @@ describe('the environment of a session', () => {
 
     const [start] = claude.starts();
     for (const name of Object.keys(OUTER)) expect(start?.env).not.toHaveProperty(name);
-    expect(start?.env).toMatchObject({ KEPT: 'yes', HOME: h.home });
-    expect(JSON.stringify(start)).not.toContain(SECRET);
+    expect(start?.env).toMatchObject({
+      KEPT: 'yes',
+      HOME: h.home,
+      CLAUDE_CODE_MCP_ALLOWED_DIRS: h.project,
+      CLAUDE_CODE_MCP_MAX_TURNS: '9',
+      CLAUDE_CODE_MCP_ALLOW_BYPASS: 'off',
+    });
+    expect(JSON.stringify(claude.starts())).not.toContain(SECRET);
 
     const output = h.model.requestsFor(printed).at(-1)?.toolResults[0]?.text ?? '';
     expect(output).toContain('KEPT=yes');
     expect(output).not.toContain(SECRET);
     expect(output).not.toContain(OUTER.CLAUDE_CODE_SESSION_ID);
-  });
-
-  it('has no secret that was given as flag either, but the rules that were', async () => {
-    const h = await startHarness({
-      args: ['--resume-secret', SECRET, '--allowed-dirs', '.', '--max-turns', '9', '--allow-bypass=off'],
-      env: { CLAUDE_CODE_PATH: './recording-claude.mjs' },
-    });
-    const claude = await recordingClaude(h.project);
-    h.model.on('hello').reply(text('hello'));
-    await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-    const [start] = claude.starts();
-    expect(JSON.stringify(start)).not.toContain(SECRET);
-    expect(start?.env).toMatchObject({
-      CLAUDE_CODE_MCP_ALLOWED_DIRS: h.project,
-      CLAUDE_CODE_MCP_MAX_TURNS: '9',
-      CLAUDE_CODE_MCP_ALLOW_BYPASS: 'off',
-    });
   });
 });

@@ -10,8 +10,8 @@ import {
   COMMON_OPTION_NAMES,
   type SessionOptionName,
 } from '../../src/schema/session-options.ts';
-import { gate, text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
+import { text, tool } from '../../src/scripted-model/reply.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import { openHarness, type Harness } from '../harness/open-harness.ts';
 
 const DENIED = 'PERMISSION_DENIED';
@@ -70,25 +70,7 @@ describe('without ALLOW_BYPASS', () => {
   });
 });
 
-// That a start then asks nothing is shown in `start` and `explicit-create`.
-it('with ALLOW_BYPASS a reply may switch a session to it that was started without, but not while it works', async () => {
-  const h = await startHarness({ args: ['--allow-bypass'] });
-  const held = gate(text('done'));
-  h.model.on('work').reply(held);
-  const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
-  await held.arrived;
-  const bypass = { sessionId, permissionMode: 'bypassPermissions' };
-  const queued = { ...bypass, prompt: 'never', whenBusy: 'queue' };
-  expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('at rest');
-  held.release();
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
-
-  h.model.on('make it').reply(touch, text('made'));
-  const switched = await h.ok('claude_code_reply', { ...bypass, prompt: 'make it', waitMs: 40_000 });
-  expect(switched).toMatchObject({ status: 'idle', result: { result: 'made' } });
-  expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
-});
-
+// What it allows, to a start and to a reply: `start`.
 describe('DENY_OPTIONS', () => {
   async function expectDenied(h: Harness): Promise<void> {
     for (const options of [
@@ -103,17 +85,12 @@ describe('DENY_OPTIONS', () => {
     }
   }
 
-  it('as flag, by nested names, are refused nested and flat', async () => {
-    await expectDenied(await startHarness({ args: ['--deny-options', 'advanced.env,model,permissionMode,cwd'] }));
-  });
-
-  it('hold for replies and a resume from disk, whose own directory is no wish of the caller', async () => {
+  it('are refused nested and flat, to a start, a reply and a resume from disk, whose own directory is no wish of the caller', async () => {
     const env = {
-      CLAUDE_CODE_MCP_DENY_OPTIONS: 'env, model,permissionMode,cwd,extraArgs',
       CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1',
       CLAUDE_CODE_MCP_RESUME_SECRET: 'the secret of the test',
     };
-    const h = await startHarness({ env });
+    const h = await startHarness({ env, args: ['--deny-options', 'advanced.env,model,permissionMode,cwd'] });
     await expectDenied(h);
     // The defaults of what is denied still hold.
     const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
@@ -125,7 +102,9 @@ describe('DENY_OPTIONS', () => {
     ]) {
       await h.fails('claude_code_reply', { sessionId, prompt: 'never', ...options }, DENIED);
     }
-    await h.restartServer();
+    const denied = 'env, model,permissionMode,cwd,extraArgs';
+    await h.restartServer({ args: [], env: { CLAUDE_CODE_MCP_DENY_OPTIONS: denied } });
+    await expectDenied(h);
     const reply = { sessionId, resumeToken, prompt: 'say hello', ...hello(h) };
     await h.fails('claude_code_reply', { ...reply, diskResumeConfig: { advanced: { env: { A: '1' } } } }, DENIED);
     await h.fails('claude_code_reply', { ...reply, cwd: h.project }, DENIED);
@@ -215,7 +194,7 @@ describe('APPROVALS=human closes the side doors', () => {
     });
   });
 
-  it('what the person’s own settings allow runs, everything else is denied with the reason', async () => {
+  it('what the person’s own settings allow runs, everything else is denied with the reason, and neither a reply nor an answer of a caller gives more', async () => {
     const allowed = tool('Bash', { command: 'touch allowed-by-me.txt', description: 'make a file' });
     const script = h.model.on('make both').reply(allowed, touch, text('made one'));
     const { sessionId } = await h.ok('claude_code', { prompt: 'make both', waitMs: 40_000 });
@@ -226,12 +205,10 @@ describe('APPROVALS=human closes the side doors', () => {
       isError: true,
       text: expect.stringContaining('Only a person may decide this here'),
     });
-  });
 
-  it('a reply may not switch to a mode that grants, and an answer of a caller does not count, nor the rights it would give', async () => {
-    const { sessionId } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
     const reply = { sessionId, prompt: 'say hello', ...hello(h) };
-    await h.fails('claude_code_reply', { ...reply, permissionMode: 'acceptEdits' }, DENIED);
+    for (const way of [{}, { forkSession: true }])
+      await h.fails('claude_code_reply', { ...reply, ...way, permissionMode: 'acceptEdits' }, DENIED);
     expect(await h.ok('claude_code_reply', { ...reply, permissionMode: 'plan' })).toMatchObject({ status: 'idle' });
     const answer = { action: 'respond_permission', sessionId, requestId: 'any', decision: 'allow' };
     const updatedPermissions = [{ type: 'setMode', mode: 'default', destination: 'session' }];
@@ -242,40 +219,44 @@ describe('APPROVALS=human closes the side doors', () => {
 });
 
 describe('the repository that a session reads', () => {
+  const harness = shareHarness();
+  const hook = { hooks: [{ type: 'command', command: 'touch hook-ran.txt' }] };
+  const bypass = { permissions: { defaultMode: 'bypassPermissions' } };
+
+  async function repository(h: Harness, name: string, settings: object): Promise<string> {
+    const cwd = join(h.project, name);
+    await mkdir(join(cwd, '.claude', 'agents'), { recursive: true });
+    await writeFile(join(cwd, '.claude', 'settings.json'), JSON.stringify(settings));
+    return cwd;
+  }
+
   it('runs its hooks and has its rules loaded, but cannot switch permissions off', async () => {
-    const h = await startHarness();
-    await mkdir(join(h.project, '.claude', 'agents'), { recursive: true });
-    const hook = { hooks: [{ type: 'command', command: 'touch hook-ran.txt' }] };
-    const settings = { permissions: { defaultMode: 'bypassPermissions' }, hooks: { SessionStart: [hook] } };
-    await writeFile(join(h.project, '.claude', 'settings.json'), JSON.stringify(settings));
+    const h = harness();
+    const cwd = await repository(h, 'eager', { ...bypass, hooks: { SessionStart: [hook] } });
     const agent = '---\nname: eager\ndescription: eager\npermissionMode: bypassPermissions\n---\nYou are eager.\n';
-    await writeFile(join(h.project, '.claude', 'agents', 'eager.md'), agent);
+    await writeFile(join(cwd, '.claude', 'agents', 'eager.md'), agent);
     h.model.on('make it').reply(touch, text('made'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'make it', agent: 'eager' });
+    const { sessionId } = await h.ok('claude_code', { prompt: 'make it', agent: 'eager', cwd });
     expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
-    expect(existsSync(join(h.project, 'hook-ran.txt'))).toBe(true);
-    expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
+    expect(existsSync(join(cwd, 'hook-ran.txt'))).toBe(true);
+    expect(existsSync(join(cwd, 'made.txt'))).toBe(false);
     await h.ok('claude_code_session', { action: 'cancel', sessionId });
+  });
+
+  it('is left out with settingSources []', async () => {
+    const h = harness();
+    const cwd = await repository(h, 'left-out', { hooks: { SessionStart: [hook] } });
+    await h.ok('claude_code', { prompt: 'say hello', settingSources: [], cwd, ...hello(h) });
+    expect(existsSync(join(cwd, 'hook-ran.txt'))).toBe(false);
   });
 
   it('cannot switch them off where the mode is as Claude Code is configured either', async () => {
     const h = await startHarness({ toolset: 'explicit' });
-    await mkdir(join(h.project, '.claude'));
-    const settings = { permissions: { defaultMode: 'bypassPermissions' } };
-    await writeFile(join(h.project, '.claude', 'settings.json'), JSON.stringify(settings));
+    const cwd = await repository(h, 'configured', bypass);
     h.model.on('make it').reply(touch, text('made'));
-    const { sessionId } = await h.ok('claude_create_session', { prompt: 'make it' });
+    const sessionId = await h.begin('make it', { cwd });
     expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
-    expect(existsSync(join(h.project, 'made.txt'))).toBe(false);
-  });
-
-  it('is left out with settingSources []', async () => {
-    const h = await startHarness();
-    await mkdir(join(h.project, '.claude'));
-    const hook = { hooks: [{ type: 'command', command: 'touch hook-ran.txt' }] };
-    await writeFile(join(h.project, '.claude', 'settings.json'), JSON.stringify({ hooks: { SessionStart: [hook] } }));
-    await h.ok('claude_code', { prompt: 'say hello', settingSources: [], ...hello(h) });
-    expect(existsSync(join(h.project, 'hook-ran.txt'))).toBe(false);
+    expect(existsSync(join(cwd, 'made.txt'))).toBe(false);
   });
 });
 

@@ -5,7 +5,8 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
+import { eventually } from '../harness/eventually.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { ModelRequest } from '../../src/scripted-model/model-request.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
 import { writesPlan } from './asked-of-people.ts';
@@ -38,13 +39,13 @@ function commands(h: Harness): string[] {
   ];
 }
 
-async function open(options: HarnessOptions): Promise<Harness> {
-  const h = await startHarness(options);
+const open = (options: HarnessOptions): Promise<Harness> => startHarness({ ...options, prepare });
+
+async function prepare(h: Harness): Promise<void> {
   await mkdir(join(h.home, 'outside'));
   await writeFile(join(h.home, 'outside', 'secret.txt'), SECRET);
   await symlink(join(h.home, 'outside', 'secret.txt'), join(h.project, 'linké'));
   h.model.on(/./).always(text('read as text'));
-  return h;
 }
 
 function says(request: ModelRequest | undefined, words: string): boolean {
@@ -62,6 +63,12 @@ const those =
   (h: Harness): string[] =>
     beginnings.map((beginning) => commands(h).find((command) => command.startsWith(beginning)) ?? '');
 
+async function oldClaude(h: Harness, says: string): Promise<Record<string, unknown>> {
+  const program = join(h.home, 'old-claude.mjs');
+  await writeFile(program, says);
+  return { prompt: 'never', pathToClaudeCodeExecutable: program };
+}
+
 describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
   ['human', { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } }, those('/config', '/settings', '/heapdump', '!', '#', '@')],
   ['ALLOWED_DIRS', { args: ['--allowed-dirs', '.'] }, commands],
@@ -70,9 +77,11 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
     { args: ['--deny-options', 'model,effort,permissionMode'] },
     those('/model', '/effort', '/config', '!', '#', '@'),
   ],
-])('under %s', (_limit, options, prompts) => {
+])('under %s', (limit, options, prompts) => {
+  const harness = shareHarness({ ...options, prepare });
+
   it('slash commands, !, # and @ in a prompt are text', async () => {
-    const h = await open(options);
+    const h = harness();
     const [first = '', ...others] = prompts(h);
     const { sessionId } = await h.ok('claude_code', { prompt: first, waitMs: 40_000 });
     for (const prompt of others)
@@ -87,6 +96,30 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
     expect(existsSync(join(h.project, 'by-prompt.txt'))).toBe(false);
     const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
     expect(sessions[0].permissionMode).toBe('default');
+  });
+
+  if (limit !== 'ALLOWED_DIRS') return;
+
+  it('a caller cannot get round it by an option, a variable, settings or an agent', async () => {
+    const h = harness();
+    for (const way of [
+      { verbatimPrompts: false },
+      { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '0' } },
+      { settings: { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '' } } },
+      { agents: { a: { description: 'd', prompt: 'p', initialPrompt: '/config' } } },
+    ]) {
+      await h.fails('claude_code', { prompt: 'never', ...way }, DENIED);
+    }
+    expect(h.model.requests.filter(({ lastUserText }) => lastUserText.includes('never'))).toEqual([]);
+  });
+
+  // Without a limit it does: see below.
+  it('a Claude Code too old to know that does not start', async () => {
+    const h = harness();
+    const old = await oldClaude(h, "if (process.argv.includes('--version')) console.log('2.1.247 (Claude Code)');\n");
+    expect(await h.fails('claude_code', old, DENIED)).toContain('2.1.247');
+    const silent = await oldClaude(h, '// says nothing\n');
+    expect(await h.fails('claude_code', silent, DENIED)).toContain('does not report its version');
   });
 });
 
@@ -109,23 +142,13 @@ describe('where a limit is set', () => {
   });
 
   it('a spare process takes prompts as text too', async () => {
-    const h = await open({ args: ['--allowed-dirs', '.', '--prewarm'] });
-    for (const prompt of ['/config permissionMode=acceptEdits', '/settings permissionMode=auto'])
-      await h.ok('claude_code', { prompt, waitMs: 40_000 });
+    const h = await open({ args: ['--allowed-dirs', '.', '--prewarm', '--log-level', 'debug'] });
+    await eventually(() => h.server.stderr().includes('spare is warm'), { what: 'the spare is warm' });
+    const waitMs = 40_000;
+    const { sessionId } = await h.ok('claude_code', { prompt: '/config permissionMode=acceptEdits', waitMs });
+    expect(h.server.stderr()).toContain('spare claimed');
+    await h.ok('claude_code_reply', { sessionId, prompt: '/settings permissionMode=auto', waitMs });
     expect(settingsOf(h)).toBeUndefined();
-  });
-
-  it('a caller cannot get round it by an option, a variable, settings or an agent', async () => {
-    const h = await startHarness({ args: ['--allowed-dirs', '.'] });
-    for (const options of [
-      { verbatimPrompts: false },
-      { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '0' } },
-      { settings: { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '' } } },
-      { agents: { a: { description: 'd', prompt: 'p', initialPrompt: '/config' } } },
-    ]) {
-      await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
-    }
-    expect(h.model.requests).toEqual([]);
   });
 
   it('CLAUDE.md files, skills and plan review still work', async () => {
@@ -161,23 +184,11 @@ describe('where a limit is set', () => {
     for (const read of ['the rule of the nested directory', 'greets people', 'Say good morning.'])
       expect(says(later.at(-1), read), read).toBe(true);
   });
-
-  it('a Claude Code too old to know that does not start, and without a limit it does', async () => {
-    const old = "if (process.argv.includes('--version')) console.log('2.1.247 (Claude Code)');\n";
-    const h = await startHarness({ args: ['--allowed-dirs', '.'] });
-    const program = join(h.project, 'old-claude.mjs');
-    await writeFile(program, old);
-    const args = { prompt: 'never', pathToClaudeCodeExecutable: program };
-    expect(await h.fails('claude_code', args, DENIED)).toContain('2.1.247');
-    await writeFile(program, '// says nothing\n');
-    expect(await h.fails('claude_code', args, DENIED)).toContain('does not report its version');
-    await h.restartServer({ args: [] });
-    await h.fails('claude_code', args, 'INTERNAL');
-  });
 });
 
 it('without a limit prompts work as in the terminal', async () => {
   const h = await open({});
+  await h.fails('claude_code', await oldClaude(h, '// says nothing\n'), 'INTERNAL');
   const prompt = `look at @${join(h.home, 'outside', 'secret.txt')}`;
   const { sessionId } = await h.ok('claude_code', { prompt, waitMs: 40_000 });
   expect(h.model.requests.some((request) => says(request, SECRET))).toBe(true);

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { flagOf, rowOf, SETTING_KEYS } from '../../src/config/settings-table.ts';
-import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
 import { runCommand } from '../harness/run-command.ts';
 
 describe('the command', () => {
@@ -35,30 +35,16 @@ const INITIALIZE = `${JSON.stringify({
 })}\n`;
 
 describe('a bad value stops the start with one line that names it', () => {
-  // Every setting, by variable and by flag: `test/config/any-settings.test.ts`.
+  // Every setting, by variable, second name and flag: `test/config`.
   it.each([
-    ['CLAUDE_CODE_MCP_TOOLSET', { env: { CLAUDE_CODE_MCP_TOOLSET: 'huge' } }],
+    ['PERMISSION_TIMEOUT_MS', { env: { PERMISSION_TIMEOUT_MS: 'nonsense' } }],
     ['--allowed-dirs', { args: ['--allowed-dirs=/no/such/directory'] }],
-    ['--deny-options', { args: ['--deny-options=mcpServer'] }],
+    ['"mcpServer", which is not an option; did you mean mcpServers?', { args: ['--deny-options', 'env,mcpServer'] }],
   ])('%s', async (name, start) => {
     const { code, stdout, stderr } = await runCommand({ ...start, input: INITIALIZE });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^claude-code-mcp: [^\n]+\n$/);
     expect(stderr).toContain(name);
-  });
-
-  it('of the second names too', async () => {
-    for (const name of SETTING_KEYS.flatMap((key) => rowOf(key).alsoReads ?? [])) {
-      if (name.endsWith('PATH')) continue;
-      const { code, stderr } = await runCommand({ env: { [name]: 'nonsense' } });
-      expect(code).toBe(2);
-      expect(stderr).toContain(name);
-    }
-  });
-
-  it('and an option that is misspelt in DENY_OPTIONS is told with the nearest', async () => {
-    const { stderr } = await runCommand({ args: ['--deny-options', 'env,mcpServer'] });
-    expect(stderr).toContain('"mcpServer", which is not an option; did you mean mcpServers?');
   });
 
   it('and so do an unknown flag and an unknown command', async () => {
@@ -73,68 +59,53 @@ describe('a bad value stops the start with one line that names it', () => {
   });
 });
 
-describe('TOOLSET', () => {
-  it.each([
-    ['by default', {}, 4, 'claude_code'],
-    ['as variable', { env: { CLAUDE_CODE_MCP_TOOLSET: 'explicit' } }, 6, 'claude_create_session'],
-    ['as flag', { args: ['--toolset', 'explicit'] }, 6, 'claude_create_session'],
-  ])('%s decides which tools are offered', async (_when, start, count, name) => {
-    const h = await startHarness(start);
-    const { tools } = await h.client.listTools();
-    expect(tools).toHaveLength(count);
-    expect(tools.map((offered) => offered.name)).toContain(name);
-  });
-});
+const toolsOf = async (h: Harness): Promise<string[]> => (await h.client.listTools()).tools.map(({ name }) => name);
 
-describe('LOG_LEVEL', () => {
+describe('TOOLSET, LOG_LEVEL and AUDIT_LOG', () => {
   const misspelt = { CLAUDE_CODE_MCP_MAX_SESSION: '3' };
+  const WARNING = 'claude-code-mcp warn: CLAUDE_CODE_MCP_MAX_SESSION is not a setting';
 
-  it.each([
-    ['by default', {}, true],
-    ['as variable', { CLAUDE_CODE_MCP_LOG_LEVEL: 'error' }, false],
-    ['by its second name', { LOG_LEVEL: 'silent' }, false],
-  ])('%s decides whether a warning is written', async (_when, env, written) => {
-    const h = await startHarness({ env: { ...misspelt, ...env } });
-    // The list of tools is answered before the rest of the server has started; a call is not.
-    await h.ok('claude_code_session', { action: 'list' });
-    expect(h.server.stderr().includes('CLAUDE_CODE_MCP_MAX_SESSION is not a setting')).toBe(written);
-  });
+  /** The list of tools is answered before the rest of the server has started; a call is not. */
+  const call = (h: Harness): Promise<unknown> => h.ok(...h.dialect.listMachine());
 
-  it('as flag wins over the variable', async () => {
-    const h = await startHarness({
-      env: { ...misspelt, CLAUDE_CODE_MCP_LOG_LEVEL: 'error' },
-      args: ['--log-level', 'warn'],
-    });
-    await h.ok('claude_code_session', { action: 'list' });
-    expect(h.server.stderr()).toContain('claude-code-mcp warn: CLAUDE_CODE_MCP_MAX_SESSION');
-  });
-});
-
-describe('AUDIT_LOG', () => {
-  it('goes into the state directory, where only the owner can read it', async () => {
-    const h = await startHarness();
-    await h.ok('claude_code_session', { action: 'list' });
-    const file = join(h.stateDir, 'claude-code-mcp', 'audit.jsonl');
-    await eventually(async () => (await readFile(file, 'utf8')).includes('claude_code_session list'), {
+  const audited = (file: string): Promise<string> =>
+    eventually(async () => (await readFile(file, 'utf8')).includes('"tool_call"') && file, {
       what: 'the call is in the audit log',
     });
+
+  it('by default: four tools, warnings, and a log in the state directory that only the owner can read', async () => {
+    const h = await startHarness({ env: misspelt });
+    expect(await toolsOf(h)).toHaveLength(4);
+    await call(h);
+    expect(h.server.stderr()).toContain(WARNING);
+    const file = await audited(join(h.stateDir, 'claude-code-mcp', 'audit.jsonl'));
     if (process.platform !== 'win32') expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
-  it('goes where the operator says', async () => {
-    const h = await startHarness({ args: ['--audit-log', 'deep/down/trail.jsonl'] });
-    await h.ok('claude_code_session', { action: 'list' });
-    await eventually(() => readFile(join(h.project, 'deep', 'down', 'trail.jsonl'), 'utf8'), {
-      what: 'the audit log is written',
+  it('as flags: the tools, the lines and the place that they say, whatever the variables do', async () => {
+    const h = await startHarness({
+      env: { ...misspelt, CLAUDE_CODE_MCP_LOG_LEVEL: 'error', CLAUDE_CODE_MCP_AUDIT_LOG: 'off' },
+      args: ['--toolset', 'explicit', '--log-level', 'warn', '--audit-log', 'deep/down/trail.jsonl'],
     });
+    const tools = await toolsOf(h);
+    expect(tools).toHaveLength(6);
+    expect(tools).toContain('claude_create_session');
+    await h.ok('claude_list_sessions', {});
+    expect(h.server.stderr()).toContain(WARNING);
+    await audited(join(h.project, 'deep', 'down', 'trail.jsonl'));
   });
 
-  it('can be switched off', async () => {
-    const h = await startHarness({ env: { CLAUDE_CODE_MCP_AUDIT_LOG: 'off' } });
-    h.model.on('hello').reply(text('hello'));
-    await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-    h.server.closeStdin();
-    await h.server.exited;
-    await expect(stat(join(h.stateDir, 'claude-code-mcp', 'audit.jsonl'))).rejects.toThrow('ENOENT');
-  });
+  it.each([{ CLAUDE_CODE_MCP_LOG_LEVEL: 'error' }, { LOG_LEVEL: 'silent' }])(
+    'as variables (%o): the tools that they say, no warning, no audit log',
+    async (env) => {
+      const off = { CLAUDE_CODE_MCP_AUDIT_LOG: 'off' };
+      const h = await startHarness({ toolset: 'explicit', env: { ...misspelt, ...off, ...env } });
+      expect(await toolsOf(h)).toHaveLength(6);
+      await call(h);
+      h.server.closeStdin();
+      await h.server.exited;
+      expect(h.server.stderr()).not.toContain('CLAUDE_CODE_MCP_MAX_SESSION');
+      await expect(stat(join(h.stateDir, 'claude-code-mcp', 'audit.jsonl'))).rejects.toThrow('ENOENT');
+    },
+  );
 });

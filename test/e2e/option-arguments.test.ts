@@ -168,6 +168,10 @@ describe('values that do not fit', () => {
     for (const name of ['maxTurns', 'effort', 'typo']) expect(message).toContain(name);
   });
 
+  it('of a file are not told', async () => {
+    expect(await refused({ settings: '/etc/passwd' })).toContain('settings: /etc/passwd is not a JSON object.');
+  });
+
   it('that contradict another option are refused too', async () => {
     expect(await refused({ model: 'claude-opus-4-6', fallbackModel: 'claude-opus-4-6' })).toContain('fallbackModel');
   });

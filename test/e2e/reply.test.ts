@@ -47,7 +47,8 @@ verifies(['reply.wait', 'reply.busy', 'reply.busy-race'], async (variant) => {
   const h = await variant.share();
   h.model.on('one').reply(text('1'));
   h.model.on('two').reply(text('2'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
+  const sessionId = await h.converse('one');
+  await h.finish(sessionId);
   const second = await h.ok('claude_code_reply', { sessionId, prompt: 'two', waitMs: 40_000 });
   expect(second).toMatchObject({ status: 'idle', result: { result: '2' } });
 
@@ -169,7 +170,8 @@ verifies('reply.switch', { when: 'to a model that is refused' }, async (variant)
   h.model.on('one').reply(text('1'));
   h.model.on(/^Hi$/).reply(httpError(404, { type: 'not_found_error', message: 'model: claude-no-such-model' }));
   h.model.on('two').reply(text('2'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'one', waitMs: 40_000 });
+  const sessionId = await h.converse('one');
+  await h.finish(sessionId);
   const refused = { sessionId, prompt: 'two', model: 'claude-no-such-model' };
   expect(await h.fails('claude_code_reply', refused, 'INVALID_ARGUMENT')).toContain('claude-no-such-model');
   const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'two', waitMs: 40_000 });
@@ -188,7 +190,7 @@ verifies('reply.after-failure', { toolsets: ['compact'], when: 'of the model' },
   const h = await variant.share();
   h.model.on('broken').always(httpError(400, { message: 'the model has had enough' }));
   h.model.on('better').reply(text('fine again'));
-  const sessionId = await h.begin('broken');
+  const sessionId = await h.converse('broken');
   const failed = await h.finish(sessionId);
   expect(failed).toMatchObject({ status: 'error', answer: undefined, error: expect.stringContaining('had enough') });
   await h.say(sessionId, 'better');

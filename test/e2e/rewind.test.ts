@@ -9,7 +9,8 @@ import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { verifies } from './requirements.ts';
 
-const PARKED = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
+/** Not at once, so that one process may do several things. */
+const PARKED = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '2000', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
 
 /** The uuid of the message that the last turn answered, where a caller finds it. */
 async function lastMessage(h: Harness, sessionId: string): Promise<string> {
@@ -21,16 +22,23 @@ async function isParked(h: Harness): Promise<boolean> {
   return !(await h.processes()).some(({ command }) => command.includes('stream-json'));
 }
 
-verifies('session.rewind', { when: 'with a process that still runs' }, async (variant) => {
-  await rewindTwice(await variant.start());
-});
+verifies(
+  'session.rewind',
+  { when: 'with a process that still runs, and leaves what somebody else changed since' },
+  async (variant) => {
+    const h = await variant.start();
+    const sessionId = await rewindTwice(h);
+    await rewindBeside(h, sessionId);
+    await rewindRefused(h, sessionId);
+  },
+);
 
 verifies('session.rewind', { when: 'with a process that was parked' }, async (variant) => {
   await rewindTwice(await variant.start({ env: PARKED }), isParked);
 });
 
 /** Dry first, then for real, one message after the other. */
-async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> = async () => true): Promise<void> {
+async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> = async () => true): Promise<string> {
   const kept = path.join(h.project, 'kept.txt');
   const made = path.join(h.project, 'made.txt');
   await writeFile(kept, 'as it was\n');
@@ -70,18 +78,15 @@ async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> =
   h.model.on('go on').reply('still here');
   const done = await h.ok('claude_code_reply', { sessionId, prompt: 'go on', waitMs: 40_000 });
   expect(done).toMatchObject({ status: 'idle', result: { result: 'still here' } });
+  return sessionId;
 }
 
-verifies('session.rewind', { when: 'and leaves what somebody else changed since' }, async (variant) => {
-  const h = await variant.start();
+/** What somebody else changed since is left. */
+async function rewindBeside(h: Harness, sessionId: string): Promise<void> {
   const [own, shared, gone] = ['own.txt', 'shared.txt', 'gone.txt'].map((name) => path.join(h.project, name));
   const write = (file: string) => tool('Write', { file_path: file, content: 'by Claude\n' });
   h.model.on('write them').reply(write(own!), write(shared!), write(gone!), text('ok'));
-  const { sessionId } = await h.ok('claude_code', {
-    prompt: 'write them',
-    permissionMode: 'acceptEdits',
-    advanced: { enableFileCheckpointing: true },
-  });
+  await h.say(sessionId, 'write them');
   await h.waitUntilRest(sessionId);
   const toUserMessage = await lastMessage(h, sessionId);
   await writeFile(shared!, 'by a person\n', { mode: 0o640 });
@@ -95,10 +100,10 @@ verifies('session.rewind', { when: 'and leaves what somebody else changed since'
   expect(await readFile(shared!, 'utf8')).toBe('by a person\n');
   expect(existsSync(gone!)).toBe(false);
   expect(await readdir(path.join(h.stateDir, 'claude-code-mcp', 'rewind'))).toEqual([]);
-});
+}
 
-verifies('session.rewind', { when: 'and one that cannot be says why' }, async (variant) => {
-  const h = await variant.start();
+/** One that cannot be says why. */
+async function rewindRefused(h: Harness, sessionId: string): Promise<void> {
   const held = gate(text('done'));
   h.model.on('plain').reply('done');
   h.model.on('with checkpoints').reply(held);
@@ -107,8 +112,7 @@ verifies('session.rewind', { when: 'and one that cannot be says why' }, async (v
   const without = await h.fails('claude_code_session', { ...rewind, sessionId: plain }, 'INVALID_ARGUMENT');
   expect(without).toContain('enableFileCheckpointing');
 
-  const advanced = { enableFileCheckpointing: true };
-  const { sessionId } = await h.ok('claude_code', { prompt: 'with checkpoints', advanced });
+  await h.say(sessionId, 'with checkpoints');
   await held.arrived;
   await h.fails('claude_code_session', { ...rewind, sessionId }, 'SESSION_BUSY');
   held.release();
@@ -116,4 +120,4 @@ verifies('session.rewind', { when: 'and one that cannot be says why' }, async (v
   await h.fails('claude_code_session', { ...rewind, sessionId }, 'INVALID_ARGUMENT');
   const missing = await h.fails('claude_code_session', { action: 'rewind', sessionId }, 'INVALID_ARGUMENT');
   expect(missing).toContain('user_message_uuids');
-});
+}

@@ -1,10 +1,11 @@
 /** What a start has to say besides: rules that Claude Code leaves out because nobody trusted the project. */
 
+import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { TOOLSETS } from '../harness/toolsets.ts';
 
@@ -30,41 +31,50 @@ async function touch(h: Harness, cwd: string): Promise<{ warnings: string[]; ask
   return { warnings, asked: status === 'waiting' };
 }
 
+async function folder(h: Harness, ...names: string[]): Promise<string> {
+  const directory = join(h.project, ...names);
+  await mkdir(directory, { recursive: true });
+  return directory;
+}
+
 describe.each(TOOLSETS)('%s', (toolset) => {
+  const harness = shareHarness({ toolset });
+
   test('allow rules of a project nobody trusted are named, with the way to trust it', async () => {
-    const h = await startHarness({ toolset });
-    await writeRules(h.project, 'settings.json');
-    const { warnings, asked } = await touch(h, h.project);
+    const h = harness();
+    const project = await folder(h, 'untrusted');
+    await writeRules(project, 'settings.json');
+    const { warnings, asked } = await touch(h, project);
     expect(asked).toBe(true);
     expect(warnings).toHaveLength(1);
-    for (const words of [
-      '.claude/settings.json',
-      h.project,
-      'hasTrustDialogAccepted',
-      join(h.configDir, '.claude.json'),
-    ])
+    for (const words of ['.claude/settings.json', project, 'hasTrustDialogAccepted', join(h.configDir, '.claude.json')])
       expect(warnings[0]).toContain(words);
   });
-});
 
-test('a trusted directory above it does not count', async () => {
-  const h = await startHarness();
-  const sub = join(h.project, 'sub');
-  await writeRules(sub, 'settings.json');
-  await trust(h, h.project);
-  expect(await touch(h, sub)).toEqual({ warnings: [expect.stringContaining(sub)], asked: true });
-});
+  // What counts as trust is the same for both.
+  if (toolset === 'explicit') return;
 
-test('local rules need no trust', async () => {
-  const h = await startHarness();
-  await writeRules(h.project, 'settings.local.json');
-  expect(await touch(h, h.project)).toEqual({ warnings: [], asked: false });
-});
+  test('a trusted directory above it does not count', async () => {
+    const h = harness();
+    const sub = await folder(h, 'trusted', 'sub');
+    await writeRules(sub, 'settings.json');
+    await trust(h, dirname(sub));
+    expect(await touch(h, sub)).toEqual({ warnings: [expect.stringContaining(sub)], asked: true });
+  });
 
-test('in a repository its root is what is trusted', async () => {
-  const h = await startHarness({ git: true });
-  const sub = join(h.project, 'sub');
-  await writeRules(sub, 'settings.json');
-  await trust(h, h.project);
-  expect(await touch(h, sub)).toEqual({ warnings: [], asked: false });
+  test('local rules need no trust', async () => {
+    const h = harness();
+    const project = await folder(h, 'local');
+    await writeRules(project, 'settings.local.json');
+    expect(await touch(h, project)).toEqual({ warnings: [], asked: false });
+  });
+
+  test('in a repository its root is what is trusted', async () => {
+    const h = harness();
+    const sub = await folder(h, 'repository', 'sub');
+    execFileSync('git', ['init', '--quiet', dirname(sub)]);
+    await writeRules(sub, 'settings.json');
+    await trust(h, dirname(sub));
+    expect(await touch(h, sub)).toEqual({ warnings: [], asked: false });
+  });
 });

@@ -1,12 +1,13 @@
-import { createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
+import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import type { Toolset } from '../harness/toolsets.ts';
+import type { Variant } from '../harness/requirements.ts';
+import type { ToolCall, Toolset } from '../harness/toolsets.ts';
 import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
 
@@ -19,9 +20,14 @@ const STARTED: Readonly<Record<Toolset, object>> = {
 
 const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: `make ${file}` });
 
-/** The server knows no session. */
-async function expectNoSession(h: Harness): Promise<void> {
-  expect(await h.ok(...h.dialect.listMachine())).toEqual({ sessions: [] });
+const ids = async (h: Harness): Promise<unknown> =>
+  (await h.ok(...h.dialect.listMachine())).sessions.map(({ sessionId }: Json) => sessionId);
+
+/** Nothing of what was tried is a session. */
+async function leavesNoSession(h: Harness, tried: () => Promise<void>): Promise<void> {
+  const before = await ids(h);
+  await tried();
+  expect(await ids(h)).toEqual(before);
 }
 
 verifies(['start.returns-at-once', 'start.one-required-parameter', 'start.default-directory'], async (variant) => {
@@ -37,123 +43,139 @@ verifies(['start.returns-at-once', 'start.one-required-parameter', 'start.defaul
   expect(await h.finish(answer.sessionId)).toMatchObject({ status: 'rest', answer: 'done' });
 });
 
-verifies('start.returns-at-once', { toolsets: ['compact'], when: 'several at once' }, async (variant) => {
-  const h = await variant.share();
-  const names = ['north', 'south', 'east'];
-  for (const name of names) h.model.on(`go ${name}`).reply(text(`went ${name}`));
-  const ids = await Promise.all(names.map((name) => h.begin(`go ${name}`)));
-  expect(new Set(ids).size).toBe(3);
-  for (const [index, sessionId] of ids.entries()) {
-    expect(await h.finish(sessionId)).toMatchObject({ answer: `went ${names[index]!}` });
-  }
-});
+verifies(
+  ['start.returns-at-once', 'start.wait', 'start.structured-output'],
+  { toolsets: ['compact'], when: 'several at once' },
+  async (variant) => {
+    const h = await variant.share();
+    h.model.on('hello').reply(text('hi'));
+    h.model.on('make a file').reply(touch('a.txt'), text('done'));
+    h.model.on('how many').reply(tool('StructuredOutput', { count: 3 }), text('three'));
+    const schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
+    const outputFormat = { type: 'json_schema', schema };
+    const waitMs = 40_000;
+    const [plain, asks, counted] = await Promise.all([
+      h.ok('claude_code', { prompt: 'hello', waitMs }),
+      h.ok('claude_code', { prompt: 'make a file', waitMs }),
+      h.ok('claude_code', { prompt: 'how many', waitMs, advanced: { outputFormat } }),
+    ]);
+    expect(new Set([plain, asks, counted].map(({ sessionId }) => sessionId as unknown)).size).toBe(3);
+    expect(plain).toMatchObject({ sessionId: expect.any(String), status: 'idle', result: { result: 'hi' } });
+    expect(plain).not.toHaveProperty('events');
+    expect(asks).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
+    await h.allow(asks.sessionId);
+    expect(await h.finish(asks.sessionId)).toMatchObject({ answer: 'done' });
 
-verifies('start.wait', async (variant) => {
-  const h = await variant.share();
-  h.model.on('hello').reply(text('hi'));
-  h.model.on('make a file').reply(touch('a.txt'), text('done'));
-  const done = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
-  expect(done).toMatchObject({ sessionId: expect.any(String), status: 'idle', result: { result: 'hi' } });
-  expect(done).not.toHaveProperty('events');
-  const asks = await h.ok('claude_code', { prompt: 'make a file', waitMs: 40_000 });
-  expect(asks).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
-  await h.allow(asks.sessionId);
-  await h.waitUntilRest(asks.sessionId);
-});
+    expect(counted.result.structuredOutput).toEqual({ count: 3 });
+    const { sessionId } = counted;
+    const without = await check(h, { action: 'poll', sessionId, includeStructuredOutput: false });
+    expect(without.result).not.toHaveProperty('structuredOutput');
+  },
+);
 
-verifies('start.blank-prompt', async (variant) => {
-  const h = await variant.start();
-  const [tool] = h.dialect.start('');
-  for (const prompt of ['', ' \n\t', undefined, 7]) {
-    expect(await h.fails(tool, { prompt }, 'INVALID_ARGUMENT')).toContain('prompt');
-  }
-  await expectNoSession(h);
-});
-
-verifies(['start.options', 'reply.after-failure'], async (variant) => {
+verifies(['start.blank-prompt', 'start.no-such-directory'], async (variant) => {
   const h = await variant.share();
-  const cwd = join(h.project, 'elsewhere');
-  await mkdir(cwd);
-  const script = h.model.on('go').reply(touch('here.txt'), touch('there.txt'));
-  const sessionId = await h.begin('go', {
-    cwd: 'elsewhere',
-    model: 'claude-sonnet-4-6',
-    allowedTools: ['Bash'],
-    disallowedTools: ['WebFetch'],
-    maxTurns: 1,
+  await leavesNoSession(h, async () => {
+    const [tool] = h.dialect.start('');
+    for (const prompt of ['', ' \n\t', undefined, 7]) {
+      expect(await h.fails(tool, { prompt }, 'INVALID_ARGUMENT')).toContain('prompt');
+    }
+    await writeFile(join(h.project, 'file.txt'), '');
+    for (const cwd of [join(h.project, 'no', 'such', 'place'), join(h.project, 'file.txt')]) {
+      const { isError, data } = await h.call(...h.dialect.start('hello', { cwd }));
+      expect(isError).toBe(true);
+      expect(data).toMatchObject({ sessionId: '', isError: true });
+      expect(data.error).toMatch(/^Error \[INVALID_ARGUMENT\]: /);
+      expect(data.error).toContain(cwd);
+    }
   });
-  expect(await h.finish(sessionId)).toMatchObject({ status: 'error', error: expect.stringMatching(/turns/) });
-  expect(existsSync(join(cwd, 'here.txt'))).toBe(true);
-  expect(existsSync(join(cwd, 'there.txt'))).toBe(false);
-  const [request] = h.model.requestsFor(script);
-  expect(request?.model).toBe('claude-sonnet-4-6');
-  expect(request?.tools).not.toContain('WebFetch');
-
-  h.model.on('say more').reply(text('said'));
-  await h.say(sessionId, 'say more');
-  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'said', error: undefined });
 });
 
-verifies(['start.allowed-tools', 'start.disallowed-wins'], async (variant) => {
-  const h = await variant.share();
-  h.model.on('make files').reply(touch('a.txt'), tool('Bash', { command: 'mkdir sub' }), text('done'));
-  const allowedTools = ['Bash(touch *)', 'Bash(mkdir *)'];
-  const sessionId = await h.begin('make files', { allowedTools, disallowedTools: ['Bash(mkdir *)'] });
-  // A request would end the wait.
-  expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'done' });
-  expect(existsSync(join(h.project, 'a.txt'))).toBe(true);
-  expect(existsSync(join(h.project, 'sub'))).toBe(false);
-});
+verifies(
+  ['start.options', 'start.effective', 'start.allowed-tools', 'start.disallowed-wins', 'reply.after-failure'],
+  async (variant) => {
+    const h = await variant.share();
+    const cwd = join(h.project, 'elsewhere');
+    await mkdir(cwd);
+    const together = touch('here.txt').tool('Bash', { command: 'mkdir sub' });
+    const script = h.model.on('go').reply(together, touch('there.txt'));
+    const options = {
+      cwd: 'elsewhere',
+      model: 'claude-sonnet-4-6',
+      permissionMode: 'acceptEdits',
+      allowedTools: ['Bash(touch *)', 'Bash(mkdir *)'],
+      disallowedTools: ['WebFetch', 'Bash(mkdir *)'],
+      maxTurns: 1,
+    } as const;
+    const { sessionId, effective } = await h.ok(...h.dialect.start('go', options));
+    expect(effective).toBe(
+      `permissionMode acceptEdits; cwd ${cwd}; allowed Bash(touch *), Bash(mkdir *); disallowed WebFetch, Bash(mkdir *)`,
+    );
+    // A request would end the wait.
+    expect(await h.watch(sessionId)).toMatchObject({ status: 'error', error: expect.stringMatching(/turns/) });
+    expect(['here.txt', 'sub', 'there.txt'].map((name) => existsSync(join(cwd, name)))).toEqual([true, false, false]);
+    const [request] = h.model.requestsFor(script);
+    expect(request?.model).toBe('claude-sonnet-4-6');
+    expect(request?.tools).not.toContain('WebFetch');
 
-verifies('start.bypass', async (variant) => {
-  const h = await variant.start();
-  const call = h.dialect.start('touch', { permissionMode: 'bypassPermissions' });
-  expect(await h.fails(...call, 'PERMISSION_DENIED')).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
-  await expectNoSession(h);
+    h.model.on('say more').reply(text('said'));
+    await h.say(sessionId, 'say more');
+    expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'said', error: undefined });
+  },
+);
 
-  await h.restartServer({ env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } });
-  h.model.on('touch').reply(touch('made.txt'), text('made'));
-  const { sessionId } = await h.ok(...call);
-  expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'made' });
-  expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
-});
+const BYPASS_ALLOWED = { env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } };
 
-verifies('start.resume-token', async (variant) => {
-  const secret = 'a secret of the operator';
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_RESUME_SECRET: secret } });
-  h.model.on('hello').always(text('hi'));
-  const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'hello' });
-  expect(resumeToken).toBe(createHmac('sha256', secret).update(sessionId).digest('hex'));
-  await h.waitUntilRest(sessionId);
-  const again = await h.ok('claude_code_reply', { sessionId, prompt: 'hello again', waitMs: 40_000 });
-  expect(again.resumeToken).toBe(resumeToken);
-});
+/** Both ways to ask for it in this toolset. */
+const BYPASSES: Readonly<Record<Toolset, (prompt: string) => ToolCall[]>> = {
+  compact: (prompt) => [['claude_code', { prompt, permissionMode: 'bypassPermissions' }]],
+  explicit: (prompt) => [
+    ['claude_create_session', { prompt, permissionMode: 'bypassPermissions' }],
+    ['claude_create_session', { prompt, dangerouslySkipPermissions: true }],
+  ],
+};
 
-verifies('start.structured-output', async (variant) => {
-  const h = await variant.share();
-  h.model.on('how many').reply(tool('StructuredOutput', { count: 3 }), text('three'));
-  const schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
-  const done = await h.ok('claude_code', {
-    prompt: 'how many',
-    waitMs: 40_000,
-    advanced: { outputFormat: { type: 'json_schema', schema } },
+async function expectBypass(variant: Variant): Promise<Harness> {
+  const { toolset } = variant;
+  const strict = await variant.share();
+  await leavesNoSession(strict, async () => {
+    for (const call of BYPASSES[toolset]('touch'))
+      expect(await strict.fails(...call, 'PERMISSION_DENIED')).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
   });
-  expect(done.result.structuredOutput).toEqual({ count: 3 });
-  const without = await check(h, { action: 'poll', sessionId: done.sessionId, includeStructuredOutput: false });
-  expect(without.result).not.toHaveProperty('structuredOutput');
+
+  const h = await variant.share(BYPASS_ALLOWED);
+  for (const [index, call] of BYPASSES[toolset]('touch').entries()) {
+    const name = `made-${String(index)}.txt`;
+    h.model.on('touch').reply(touch(name), text('made'));
+    const { sessionId } = await h.ok(...call);
+    expect(await h.watch(sessionId)).toMatchObject({ status: 'rest', answer: 'made' });
+    expect(existsSync(join(h.project, name))).toBe(true);
+  }
+  return h;
+}
+
+verifies('start.bypass', { toolsets: ['compact'], when: 'also to a reply, unless it is at work' }, async (variant) => {
+  const h = await expectBypass(variant);
+  const held = gate(text('done'));
+  h.model.on('work').reply(held);
+  const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
+  await held.arrived;
+  const bypass = { sessionId, permissionMode: 'bypassPermissions' };
+  const queued = { ...bypass, prompt: 'never', whenBusy: 'queue' };
+  expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('at rest');
+  held.release();
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
+
+  h.model.on('make it').reply(touch('switched.txt'), text('made'));
+  const switched = await h.ok('claude_code_reply', { ...bypass, prompt: 'make it', waitMs: 40_000 });
+  expect(switched).toMatchObject({ status: 'idle', result: { result: 'made' } });
+  expect(existsSync(join(h.project, 'switched.txt'))).toBe(true);
 });
 
-verifies('start.no-such-directory', async (variant) => {
-  const h = await variant.start();
-  await writeFile(join(h.project, 'file.txt'), '');
-  for (const cwd of [join(h.project, 'no', 'such', 'place'), join(h.project, 'file.txt')]) {
-    const { isError, data } = await h.call(...h.dialect.start('hello', { cwd }));
-    expect(isError).toBe(true);
-    expect(data).toMatchObject({ sessionId: '', isError: true });
-    expect(data.error).toMatch(/^Error \[INVALID_ARGUMENT\]: /);
-    expect(data.error).toContain(cwd);
-  }
-  await expectNoSession(h);
+verifies(['start.bypass', 'create.skip-permissions'], async (variant) => {
+  const h = await expectBypass(variant);
+  const skips = { prompt: 'touch', dangerouslySkipPermissions: true, permissionMode: 'plan' };
+  await h.fails('claude_create_session', skips, 'INVALID_ARGUMENT');
 });
 
 /** A program in the project that stands in for Claude Code. */
@@ -164,59 +186,62 @@ async function standIn(h: Harness, name: string, lines: string[]): Promise<strin
   return path;
 }
 
-verifies('start.no-such-executable', async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_EXECUTABLE: '/no/such/claude' } });
-  const { isError, data } = await h.call(...h.dialect.start('hello'));
-  expect(isError).toBe(true);
-  expect(data).toMatchObject({ sessionId: '', error: expect.stringContaining('/no/such/claude') });
-  await expectNoSession(h);
-});
-
-verifies('start.no-such-executable', { when: 'named by the caller', toolsets: ['compact'] }, async (variant) => {
-  const h = await variant.start();
-  for (const path of ['/no/such/claude', 'no-such-claude-on-the-path']) {
-    const advanced = { pathToClaudeCodeExecutable: path };
-    const { isError, data } = await h.call('claude_code', { prompt: 'hello', advanced });
-    expect(isError).toBe(true);
-    expect(data).toMatchObject({ sessionId: '', status: 'error' });
-    expect(data.error).toContain(path);
-  }
-  expect((await h.ok('claude_code_session', { action: 'list' })).sessions).toEqual([]);
-});
-
-verifies('start.exits-at-once', async (variant) => {
-  const h = await variant.start({ env: { CLAUDE_CODE_MCP_EXECUTABLE: './claude-that-fails' } });
-  await standIn(h, 'claude-that-fails', ['echo "the licence has expired" >&2', 'exit 7']);
-  const message = await h.fails(...h.dialect.start('hello'), 'INTERNAL');
-  expect(message).toContain('the licence has expired');
-  expect(message).toContain('7');
-  await expectNoSession(h);
-});
-
+const FAILS = ['echo "the licence has expired" >&2', 'exit 7'];
 const HANGS = ['exec tail -f /dev/null'];
 
 async function expectNothingHangs(h: Harness): Promise<void> {
-  await expectNoSession(h);
   await eventually(async () => !(await h.processes()).some(({ command }) => command.includes('/dev/null')), {
     what: 'the hanging process is gone',
   });
 }
 
-verifies('start.hangs', { when: 'as long as the caller gives it', toolsets: ['compact'] }, async (variant) => {
-  const h = await variant.start();
-  const path = await standIn(h, 'claude-that-hangs', HANGS);
-  const advanced = { pathToClaudeCodeExecutable: path, sessionInitTimeoutMs: 300 };
-  const message = await h.fails('claude_code', { prompt: 'hello', advanced }, 'TIMEOUT');
-  expect(message).toContain('sessionInitTimeoutMs');
-  await expectNothingHangs(h);
-});
+verifies(
+  ['start.no-such-executable', 'start.exits-at-once', 'start.hangs'],
+  { when: 'named by the caller', toolsets: ['compact'] },
+  async (variant) => {
+    const h = await variant.share();
+    const startWith = (pathToClaudeCodeExecutable: string, more: object = {}): ToolCall => [
+      'claude_code',
+      { prompt: 'hello', advanced: { pathToClaudeCodeExecutable, ...more } },
+    ];
+    await leavesNoSession(h, async () => {
+      for (const path of ['/no/such/claude', 'no-such-claude-on-the-path']) {
+        const { isError, data } = await h.call(...startWith(path));
+        expect(isError).toBe(true);
+        expect(data).toMatchObject({ sessionId: '', status: 'error' });
+        expect(data.error).toContain(path);
+      }
+      const failed = await h.fails(...startWith(await standIn(h, 'claude-that-fails', FAILS)), 'INTERNAL');
+      for (const words of ['the licence has expired', '7']) expect(failed).toContain(words);
+      const hanging = startWith(await standIn(h, 'claude-that-hangs', HANGS), { sessionInitTimeoutMs: 300 });
+      expect(await h.fails(...hanging, 'TIMEOUT')).toContain('sessionInitTimeoutMs');
+      await expectNothingHangs(h);
+      const { sessions } = await h.ok('claude_code_session', { action: 'list' });
+      expect(sessions).not.toContainEqual(expect.objectContaining({ status: 'error' }));
+    });
+  },
+);
 
-verifies('start.hangs', { when: 'for the time the operator set', toolsets: ['explicit'] }, async (variant) => {
-  const h = await variant.start({
-    env: { CLAUDE_CODE_MCP_EXECUTABLE: './claude-that-hangs', CLAUDE_CODE_MCP_START_TIMEOUT_MS: '300' },
-  });
-  await standIn(h, 'claude-that-hangs', HANGS);
-  const message = await h.fails('claude_create_session', { prompt: 'hello' }, 'TIMEOUT');
-  for (const words of ['within 300 ms', 'doctor', 'CLAUDE_CODE_MCP_START_TIMEOUT_MS']) expect(message).toContain(words);
-  await expectNothingHangs(h);
-});
+verifies(
+  ['start.no-such-executable', 'start.exits-at-once', 'start.hangs'],
+  { when: 'named by the operator', toolsets: ['explicit'] },
+  async (variant) => {
+    const h = await variant.start({
+      env: { CLAUDE_CODE_MCP_EXECUTABLE: './claude', CLAUDE_CODE_MCP_START_TIMEOUT_MS: '3000' },
+    });
+    const call = h.dialect.start('hello');
+    await leavesNoSession(h, async () => {
+      const { isError, data } = await h.call(...call);
+      expect(isError).toBe(true);
+      expect(data).toMatchObject({ sessionId: '', error: expect.stringContaining(join(h.project, 'claude')) });
+      await standIn(h, 'claude', FAILS);
+      const failed = await h.fails(...call, 'INTERNAL');
+      for (const words of ['the licence has expired', '7']) expect(failed).toContain(words);
+      await standIn(h, 'claude', HANGS);
+      const message = await h.fails(...call, 'TIMEOUT');
+      for (const words of ['within 3000 ms', 'doctor', 'CLAUDE_CODE_MCP_START_TIMEOUT_MS'])
+        expect(message).toContain(words);
+      await expectNothingHangs(h);
+    });
+  },
+);
