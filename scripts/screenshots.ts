@@ -1,25 +1,30 @@
 /**
  * `node scripts/run.mjs screenshots`: takes the pictures of README and docs/hub.md from `demo --dashboard`, so that they show
- * what there is.
+ * what there is. A demo that runs already is told by its link and token; `--check` takes the pictures and keeps none.
  */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 import { DESKTOP, openBrowser, openPage, PHONE } from '../test/browser/browser.ts';
 import { builtServer } from '../test/harness/built-server.ts';
 
 const START_WITHIN_MS = 120_000;
 const program = builtServer();
-/** Takes the pictures and keeps none. */
-const isCheck = process.argv.includes('--check');
+const { values, positionals } = parseArgs({ options: { check: { type: 'boolean' } }, allowPositionals: true });
 const docs = path.join(path.dirname(program), '..', 'docs');
 
-const demo = spawn(process.execPath, [program, 'demo', '--dashboard'], { stdio: ['ignore', 'pipe', 'inherit'] });
+const [runningLink, runningToken] = positionals;
+const demo =
+  runningLink === undefined
+    ? spawn(process.execPath, [program, 'demo', '--dashboard'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    : undefined;
 const browser = await openBrowser();
 try {
-  const { link, token } = await linkOf();
+  const { link, token } = demo ? await linkOf(demo.stdout) : { link: runningLink ?? '', token: runningToken ?? '' };
   const address = new URL('/', link).href;
   await take('dashboard-desktop.png', { viewport: DESKTOP }, async (page) => {
     await page.goto(link);
@@ -37,8 +42,10 @@ try {
   });
 } finally {
   await browser.close();
-  demo.kill('SIGINT');
-  await once(demo, 'exit');
+  if (demo) {
+    demo.kill('SIGINT');
+    await once(demo, 'exit');
+  }
 }
 
 async function take(
@@ -49,7 +56,7 @@ async function take(
   const { page, context } = await openPage(browser, options);
   page.setDefaultTimeout(START_WITHIN_MS);
   await show(page);
-  await page.screenshot(isCheck ? {} : { path: path.join(docs, name) });
+  await page.screenshot(values.check ? {} : { path: path.join(docs, name) });
   await context.close();
   console.log(name);
 }
@@ -67,15 +74,15 @@ async function openRequest(page: Page): Promise<void> {
 }
 
 /** From what the demo prints. */
-function linkOf(): Promise<{ link: string; token: string }> {
+function linkOf(stdout: Readable): Promise<{ link: string; token: string }> {
   return new Promise((resolve, reject) => {
     let told = '';
-    demo.stdout.on('data', (piece: Buffer) => {
+    stdout.on('data', (piece: Buffer) => {
       told += piece.toString();
       const [, link] = /(http:\S+#code=\S+)/.exec(told) ?? [];
       const [, token] = /(ccmcp_[\w-]+)\s/.exec(told) ?? [];
       if (link !== undefined && token !== undefined) resolve({ link, token });
     });
-    demo.stdout.once('end', () => reject(new Error(`the demo gave no link: ${told}`)));
+    stdout.once('end', () => reject(new Error(`the demo gave no link: ${told}`)));
   });
 }

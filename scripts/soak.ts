@@ -1,4 +1,4 @@
-// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; with --check it is one short session. With
+// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; with --check one session begins and ends. With
 // `--fleet [--steps 30]` it is several hubs on one Postgres that fail at random. Fails on the first violation.
 import { parseArgs } from 'node:util';
 import { openHarness } from '../test/harness/open-harness.ts';
@@ -33,10 +33,10 @@ async function soakOne(): Promise<void> {
   const MEGABYTE = 1024 * 1024;
   const MAX_GROWTH_BYTES = 40 * MEGABYTE;
   const size = values.check
-    ? { sessions: 1, turns: 1 }
+    ? { sessions: 0, turns: 0 }
     : { sessions: Number(values.sessions), turns: Number(values.turns) };
   console.log(`soak: ${size.sessions} sessions, ${size.turns} turns each, seed ${seed}`);
-  const h = await openHarness(soakHarness(size.sessions));
+  const h = await openHarness(soakHarness(size.sessions, values.check ? 1_000 : undefined));
   try {
     const report = await soak(h, { ...size, seed, tell });
     const megabytes = (bytes: number): string => (bytes / MEGABYTE).toFixed(1);

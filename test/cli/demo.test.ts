@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { PROMPT, type scriptDemo } from '../../src/cli/demo/demo-script.ts';
 import { runDemo, type DemoContext } from '../../src/cli/demo/run-demo.ts';
@@ -76,8 +77,6 @@ const play = (
     ...part,
   });
 
-const talk: typeof scriptDemo = (model) => void model.on(PROMPT).reply(text('Fixed, all tests pass.'));
-
 /** Bends the test instead of fixing the program. */
 const cheat: typeof scriptDemo = (model, project) =>
   void model.on(PROMPT).reply(
@@ -93,7 +92,6 @@ const cheat: typeof scriptDemo = (model, project) =>
 const broken: typeof scriptDemo = (model) => void model.on(PROMPT).always(httpError(400));
 
 test.each([
-  { what: 'a model that only says so', script: talk, says: 'No file was changed.' },
   { what: 'a model that bends the test', script: cheat, says: '✖ ten are ten per cent cheaper' },
   { what: 'a model that fails', script: broken, says: 'the bug is not fixed' },
 ])(
@@ -127,9 +125,13 @@ test(
 );
 
 test(
-  'shows the dashboard until Ctrl-C: the link signs in, three sessions work and one asks; then nothing is left',
+  'shows the dashboard until Ctrl-C: the link signs in, three sessions work and one asks, its pictures can be taken; then nothing is left',
   async () => {
     const isWindows = process.platform === 'win32';
+    const runScript = (...args: string[]): Promise<{ stdout: string }> =>
+      promisify(execFile)(process.execPath, [path.resolve(import.meta.dirname, '../../scripts/run.mjs'), ...args]);
+    // The link is good for two minutes: the scripts are built before it begins to age.
+    await runScript('record-session', '--check');
     const demo = spawn(process.execPath, [builtServer(), 'demo', '--dashboard'], {
       env: place.env(),
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -140,20 +142,12 @@ test(
     demo.stderr.setEncoding('utf8').on('data', (piece: string) => (told += piece));
     const ended = once(demo, 'exit');
     onTestFinished(() => void demo.kill('SIGKILL'));
-    const [, hub = '', code] = await eventually(() => /(http:\S+)#code=(\S+)/.exec(told), {
+    const [, link = '', hub = ''] = await eventually(() => /((http:\S+)#code=\S+)/.exec(told), {
       within: WITHIN_MS,
       what: 'the demo prints its link',
     });
-    const page = await fetch(hub);
-    expect(await page.text()).toContain('<div id="app">');
-    const signIn = await fetch(new URL('api/v1/sign-in', hub), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', origin: new URL(hub).origin },
-      body: JSON.stringify({ code }),
-    });
-    expect(signIn.status).toBe(200);
-    const { key } = (await signIn.json()) as { key: string };
-    const headers = { cookie: signIn.headers.getSetCookie()[0]!.split(';')[0]!, 'x-claude-code-key': key };
+    const [token = ''] = await eventually(() => /ccmcp_[\w-]{43}/.exec(told), { what: 'the demo prints a token' });
+    const headers = { authorization: `Bearer ${token}` };
     const statuses = async (): Promise<string[]> => {
       const answer = await fetch(new URL('api/v1/sessions', hub), { headers });
       const { sessions } = (await answer.json()) as { sessions: { status: string }[] };
@@ -163,6 +157,9 @@ test(
       within: WITHIN_MS,
       what: 'three sessions work and one waits',
     });
+    // In a browser, which signs in with the link and with the token.
+    const taken = await runScript('screenshots', '--check', link, token);
+    expect(taken.stdout.match(/dashboard-\w+\.png/g)).toHaveLength(3);
     // As a terminal does: to everything in the foreground.
     process.kill(isWindows ? demo.pid! : -demo.pid!, 'SIGINT');
     expect(await ended).toEqual([0, null]);
@@ -188,7 +185,7 @@ describe('live', () => {
       .reply(
         tool('AskUserQuestion', { questions: [{ ...question, options }] }),
         tool('Bash', { command: repair, description: 'Repair it' }),
-        text('That is all.'),
+        text('Fixed, all tests pass.'),
       );
     return model;
   }
@@ -215,6 +212,9 @@ describe('live', () => {
       const code = await play({ terminal, env: { ...place.env(), ...model.env() } }, ['--live']);
       expect(terminal.text).toContain('✓ both, please');
       expect(terminal.text).toContain('✗ denied');
+      // Whatever the model says of it.
+      expect(terminal.text).toContain('No file was changed.');
+      expect(terminal.text).toContain('The test still fails');
       expect(code).toBe(1);
     },
     WITHIN_MS,

@@ -27,13 +27,13 @@ v8.setFlagsFromString('--expose-gc');
 process.on('SIGUSR2', () => { vm.runInNewContext('gc')(); process.stderr.write('heap=' + process.memoryUsage().heapUsed + ';'); });`;
 
 /** Parks come by themselves, forgetting too; few places make the sessions push each other out. */
-export function soakHarness(sessions: number): HarnessOptions {
+export function soakHarness(sessions: number, forgottenAfterMs = 15_000): HarnessOptions {
   return {
     record: 'none',
     env: {
       CLAUDE_CODE_MCP_PARK_AFTER_MS: '700',
       CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100',
-      CLAUDE_CODE_MCP_SESSION_TTL_MS: '15000',
+      CLAUDE_CODE_MCP_SESSION_TTL_MS: String(forgottenAfterMs),
       CLAUDE_CODE_MCP_MAX_SESSIONS: String(sessions + 1),
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(HEAP_PROBE)}`,
     },
@@ -48,7 +48,7 @@ export async function soak(
   const counts: Record<string, number> = {};
   const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1);
 
-  await oneSession(h, 'warm', 2, randomFrom(seed), count);
+  await oneSession(h, 'warm', Math.min(turns, 2), randomFrom(seed), count);
   const heapBefore = await heapSize(h);
   let done = 0;
   await Promise.all(
