@@ -2,14 +2,16 @@
 
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { run } from '../../src/cli/run.ts';
+import { readHubRecord } from '../../src/config/hub-record.ts';
+import { thisHost } from '../../src/config/host.ts';
 import { builtServer } from '../harness/built-server.ts';
-import { startHarness } from '../harness/harness.ts';
-import { createHome } from '../harness/isolated-home.ts';
+import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 
 interface Outcome {
   readonly code: number;
@@ -36,11 +38,12 @@ async function openWorld(env: Record<string, string> = {}): Promise<World> {
       },
     );
   };
+  const state = join(home.stateDir, 'claude-code-mcp');
   onTestFinished(async () => {
-    await hub('stop');
+    if (readHubRecord(state)) await hub('stop');
     await home.remove();
   });
-  return { home, state: join(home.stateDir, 'claude-code-mcp'), hub };
+  return { home, state, hub };
 }
 
 /** A directory with an xdg-open that notes what it was asked to open, and reads it as a browser would. */
@@ -126,22 +129,43 @@ it('says why a hub does not start', async () => {
   expect(half.stderr).toContain('--oauth-audience');
 });
 
+/** The same without a process for each. */
+async function runHere(
+  place: IsolatedHome,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Outcome> {
+  const written = { stdout: '', stderr: '' };
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    }),
+  );
+  try {
+    const host = { ...thisHost(), homedir: place.home, cwd: place.project, env: { ...place.env(), ...env } };
+    const code = await run({ ...host, argv: ['hub', ...args], program: builtServer() });
+    return { code, ...written };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
 it('refuses inside a session what would give an agent more rights', async () => {
-  const { hub } = await openWorld({ CLAUDE_CODE_MCP_DEPTH: '1/2' });
-  expect(await hub()).toMatchObject({ code: 1, stderr: expect.stringContaining('inside a session') });
-  for (const command of ['open', 'stop', 'start', 'restart', 'install', 'uninstall'])
-    expect(await hub(command)).toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringContaining('inside a session'),
-    });
-  expect(await hub('status')).toMatchObject({ code: 3 });
+  const depth = { CLAUDE_CODE_MCP_DEPTH: '1/2' };
+  const { hub, home } = await openWorld(depth);
+  const refused = { code: 1, stdout: '', stderr: expect.stringContaining('inside a session') };
+  expect(await hub('stop')).toEqual(refused);
+  for (const command of [[], ['open'], ['stop'], ['start'], ['restart'], ['install'], ['uninstall']])
+    expect(await runHere(home, command, depth)).toEqual(refused);
+  expect(await runHere(home, ['status'], depth)).toMatchObject({ code: 3 });
 });
 
 it('names the command or option that it does not know', async () => {
-  const { hub } = await openWorld();
-  expect(await hub('stpo')).toMatchObject({ code: 2, stderr: expect.stringContaining('start, stop') });
-  expect(await hub('status', '--verbose')).toMatchObject({ code: 2, stderr: expect.stringContaining('--verbose') });
+  const { home } = await openWorld();
+  expect(await runHere(home, ['stpo'])).toMatchObject({ code: 2, stderr: expect.stringContaining('start, stop') });
+  const verbose = await runHere(home, ['status', '--verbose']);
+  expect(verbose).toMatchObject({ code: 2, stderr: expect.stringContaining('--verbose') });
 });
 
 it.runIf(process.platform === 'linux')('installs as a user service, with what the service needs', async () => {
@@ -168,20 +192,4 @@ it.runIf(process.platform === 'linux')('installs as a user service, with what th
   const found = await verify.catch((error: unknown) => error as NodeJS.ErrnoException);
   if ('code' in found && found.code === 'ENOENT') return;
   expect(found).toMatchObject({ stdout: '', stderr: '' });
-});
-
-it('loads nothing of the hub into a server without one', async () => {
-  const home = await createHome();
-  const coverage = join(home.home, 'coverage');
-  const h = await startHarness({ env: { NODE_V8_COVERAGE: coverage } });
-  await h.ok('claude_code_session', { action: 'list' });
-  h.server.closeStdin();
-  await h.server.drained;
-  const files = await Promise.all((await readdir(coverage)).map((name) => readFile(join(coverage, name), 'utf8')));
-  const loaded = files
-    .flatMap((text) => (JSON.parse(text) as { result: { url: string }[] }).result)
-    .map(({ url }) => url);
-  onTestFinished(() => home.remove());
-  expect(loaded.some((url) => url.includes('serve-until-done'))).toBe(true);
-  expect(loaded.filter((url) => /chunks\/.*(hub|bridge|socket|http|store|journal)/.test(url))).toEqual([]);
 });

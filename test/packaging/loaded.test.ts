@@ -60,6 +60,8 @@ test('the embedded server loads nothing of the hub, its store or its page', asyn
     { id: 'last', method: 'tools/call', params: { name: 'claude_code_session', arguments: { action: 'list' } } },
   ]);
   expect(loaded.some((url) => url.endsWith('/dist/main.mjs'))).toBe(true);
-  const outsiders = loaded.filter((url) => /\/node_modules\/|\/(hub|store|http|api|dashboard)[^/]*\.mjs$/.test(url));
+  const outsiders = loaded.filter((url) =>
+    /\/node_modules\/|\/(hub|bridge|socket|store|journal|http|api|dashboard)[^/]*\.mjs$/.test(url),
+  );
   expect(outsiders.filter((url) => !url.includes('claude-agent-sdk'))).toEqual([]);
 });
