@@ -16,61 +16,38 @@ function engineIn({ env, place }: LibraryWorld): Engine {
   return engine;
 }
 
-test('a session runs in this process to its result, and closing leaves nothing', async () => {
+test('a session runs in this process to its result, and closing in the middle of a command ends that too', async () => {
   const world = await createWorld();
   world.model
     .on('make it')
     .reply(tool('Bash', { command: 'echo "$CLAUDE_CODE_MCP_MAX_SESSIONS" > made.txt' }), text('made'));
-  const engine = engineIn(world);
-
-  const session = await engine.start({ prompt: 'make it', options: { permissionMode: 'default' } });
-  await untilAttention(session);
-  expect(session.requests).toMatchObject([{ kind: 'permission', ask: { toolName: 'Bash' } }]);
-  engine.respond(session.id, session.requests[0]!.id, { decision: 'allow' });
-  await untilAttention(session);
-
-  expect(session.result).toMatchObject({ text: 'made', isError: false });
-  // Servers that a session starts inherit what the program set.
-  expect(await readFile(path.join(world.place.project, 'made.txt'), 'utf8')).toBe('2\n');
-  await engine.close();
-  await engine.close();
-  expect(await world.survivors()).toEqual([]);
-  const audit = await readFile(path.join(world.place.stateDir, 'claude-code-mcp', 'audit.jsonl'), 'utf8');
-  expect(audit).toContain('"decision"');
-});
-
-test('closing in the middle of a command ends the command', async () => {
-  const world = await createWorld();
   const waiting = 'touch begun; until [ -f never ]; do sleep 1; done';
   world.model.on('work forever').reply(tool('Bash', { command: waiting }), text('never said'));
   const engine = engineIn(world);
 
-  const session = await engine.start({ prompt: 'work forever', options: { allowedTools: ['Bash'] } });
+  const session = await engine.start({ prompt: 'make it', options: { permissionMode: 'default' } });
+  const allow = async (): Promise<void> => {
+    await untilAttention(session);
+    expect(session.requests).toMatchObject([{ kind: 'permission', ask: { toolName: 'Bash' } }]);
+    engine.respond(session.id, session.requests[0]!.id, { decision: 'allow' });
+  };
+  await allow();
+  await untilAttention(session);
+  expect(session.result).toMatchObject({ text: 'made', isError: false });
+  // Servers that a session starts inherit what the program set.
+  expect(await readFile(path.join(world.place.project, 'made.txt'), 'utf8')).toBe('2\n');
+
+  await engine.reply({ sessionId: session.id, prompt: 'work forever', disk: { kind: 'open', options: {} } });
+  await allow();
   await expect.poll(() => existsSync(path.join(world.place.project, 'begun')), { timeout: 15_000 }).toBe(true);
+  await engine.close();
   await engine.close();
 
   expect(session.cancellation).toMatchObject({ source: 'shutdown' });
   expect(await world.survivors()).toEqual([]);
+  const audit = await readFile(path.join(world.place.stateDir, 'claude-code-mcp', 'audit.jsonl'), 'utf8');
+  expect(audit).toContain('"decision"');
   await expect(engine.start({ prompt: 'more', options: {} })).rejects.toMatchObject({ code: 'CANCELLED' });
-});
-
-test('a client in this process uses the tools, and closing the server ends everything', async () => {
-  const world = await createWorld();
-  world.model.on('say hello').reply(text('hello'));
-  const server = createServer(engineIn(world));
-  const [here, there] = InMemoryTransport.createLinkedPair();
-  server.connect(there);
-  const client = new Client({ name: 'embedder', version: '1.0.0' });
-  await client.connect(here);
-
-  const { tools } = await client.listTools();
-  expect(tools.map(({ name }) => name)).toContain('claude_code');
-  const answer = await client.callTool({ name: 'claude_code', arguments: { prompt: 'say hello', waitMs: 40_000 } });
-  expect(answer.structuredContent).toMatchObject({ status: 'idle', result: { result: 'hello' } });
-
-  await server.close();
-  await server.close();
-  expect(await world.survivors()).toEqual([]);
 });
 
 test.each(ERAS)(
@@ -106,8 +83,9 @@ test.each(ERAS)(
   },
 );
 
-test('a form that goes down with its client leaves the request to the callers that wait', async () => {
+test('a form that goes down with its client leaves the request to the callers that wait; closing the server ends all', async () => {
   const world = await createWorld();
+  world.model.on('say hello').reply(text('hello'));
   world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
   const server = createServer(engineIn(world));
   const person = new SlowPerson();
@@ -119,14 +97,20 @@ test('a form that goes down with its client leaves the request to the callers th
     return client;
   };
   const [first, second] = [await connect(person.form), await connect()];
-  const started = await first.callTool({ name: 'claude_code', arguments: { prompt: 'make it' } });
+  const started = await first.callTool({ name: 'claude_code', arguments: { prompt: 'say hello', waitMs: 40_000 } });
+  expect(started.structuredContent).toMatchObject({ status: 'idle', result: { result: 'hello' } });
   const { sessionId } = started.structuredContent as Json;
+  await first.callTool({ name: 'claude_code_reply', arguments: { sessionId, prompt: 'make it' } });
   await person.nextForm();
   const waiting = second.callTool({ name: 'claude_code_check', arguments: { action: 'wait', sessionId } });
   await first.close();
   const { structuredContent } = await waiting;
   expect(structuredContent).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
   expect((structuredContent as Json).actions[0]).not.toHaveProperty('askedPerson');
+
+  await server.close();
+  await server.close();
+  expect(await world.survivors()).toEqual([]);
 });
 
 test.each([

@@ -52,9 +52,10 @@ test('its types are found, and are complete, from a program that depends on it',
      export { words };\n`,
   );
   const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const flags = '--noEmit --strict --target es2023 --module nodenext --types node --skipLibCheck --ignoreConfig'.split(
-    ' ',
-  );
+  const flags =
+    '--noEmit --strict --target es2023 --lib es2023 --module nodenext --types node --skipLibCheck --ignoreConfig'.split(
+      ' ',
+    );
   const { stdout } = await run(process.execPath, [tsc, ...flags, program], { cwd: root }).catch(
     (error: unknown) => error as { stdout: string },
   );
