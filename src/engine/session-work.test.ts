@@ -69,6 +69,27 @@ describe('the report', () => {
     expect(work.isReporting).toBe(false);
   });
 
+  test('counts from the look that is still under way when a turn that did nothing ended before it', async () => {
+    await turn();
+    const [slow, fresh] = [deferred<Mark>(), deferred<Mark>()];
+    marks = [() => slow.promise, () => fresh.promise];
+    work.turnBegins();
+    await vi.waitFor(() => expect(marks).toHaveLength(1));
+    work.turnEnds({ calls: [], acted: false }, () => undefined);
+    work.turnBegins();
+    // A look of its own would have begun by then, and would not be over: its mark never comes.
+    slow.resolve(markOf('slow'));
+    await slow.promise;
+    const done = deferred<void>();
+    work.turnEnds(FACTS, () => done.resolve());
+    await done.promise;
+    expect(since).toEqual(['begun', 'slow']);
+    expect(marks).toHaveLength(1);
+    // After a turn that did something, and once a look is over, there is another one.
+    work.turnBegins();
+    await vi.waitFor(() => expect(marks).toHaveLength(0));
+  });
+
   test('is waited for two seconds, then is what the file tools said, and is complete when git is done', async () => {
     evidence = deferred();
     work.turnBegins();

@@ -37,6 +37,8 @@ interface Turn {
   /** Its first tool ran before the baseline was taken. */
   overtaken: boolean;
   marked: boolean;
+  /** Undefined while it runs. */
+  acted: boolean | undefined;
 }
 
 interface Report {
@@ -86,9 +88,9 @@ export class SessionWork {
 
   /** Nothing waits for it: the prompt is already being sent. */
   turnBegins(): void {
-    const isFirst = this.#turn === undefined;
-    const mark = isFirst ? this.opened().then(({ workspace }) => workspace.begun ?? workspace.mark()) : this.#mark();
-    const turn: Turn = { from: this.#services.clock.instant(), to: undefined, mark, overtaken: false, marked: false };
+    const mark = this.#markNow();
+    const from = this.#services.clock.instant();
+    const turn: Turn = { from, to: undefined, mark, overtaken: false, marked: false, acted: undefined };
     this.#turn = turn;
     this.#report = undefined;
     this.#reporting = undefined;
@@ -110,6 +112,7 @@ export class SessionWork {
     const turn = this.#turn;
     if (!turn) return done();
     turn.to = this.#services.clock.instant();
+    turn.acted = facts.acted;
     const collected = this.#collect(turn, facts);
     const reporting = this.#within(collected, turn, facts).then(() => {
       if (this.#reporting === reporting) this.#reporting = undefined;
@@ -142,6 +145,13 @@ export class SessionWork {
 
   async #open(): Promise<OpenedWorkspace> {
     return (this.#opened = await this.#services.open());
+  }
+
+  #markNow(): Promise<Mark> {
+    const last = this.#turn;
+    if (!last) return this.opened().then(({ workspace }) => workspace.begun ?? workspace.mark());
+    // The session has done nothing since that one was begun: short turns must not have git look again for each.
+    return last.acted === false && !last.marked ? last.mark : this.#mark();
   }
 
   async #mark(): Promise<Mark> {
