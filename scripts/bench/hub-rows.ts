@@ -7,7 +7,7 @@ import { reply, start } from './session-rows.ts';
 import { startToList } from './stdio-start.ts';
 
 /** Second turns of each session: they are short, so one alone would be noise. */
-const TURNS = 5;
+const TURNS = 12;
 const STARTS_PER_ROUND = 3;
 const SETTLE_MS = 500;
 
@@ -16,10 +16,13 @@ export async function hubRows(rounds: number): Promise<Row[]> {
   const embedded = await openHarness({ record: 'none' });
   const attached = await openHarness({ record: 'none', hub: {} });
   try {
-    const turns = await interleaved(rounds, {
-      embedded: () => hotTurn(embedded),
-      attached: () => hotTurn(attached),
-    });
+    for (const { model } of [embedded, attached]) model.on('benchmark turn').always('Done.');
+    const turns = { embedded: [] as number[], attached: [] as number[] };
+    for (let round = 0; round < rounds; round++) {
+      const times = await hotTurns(embedded, attached);
+      turns.embedded.push(median(times.embedded));
+      turns.attached.push(median(times.attached));
+    }
     const starts = await interleaved(rounds * STARTS_PER_ROUND, {
       embedded: () => startOf(embedded),
       attached: () => startOf(attached),
@@ -34,14 +37,17 @@ export async function hubRows(rounds: number): Promise<Row[]> {
   }
 }
 
-async function hotTurn(harness: Harness): Promise<number> {
-  harness.model.on('benchmark turn').always('Done.');
-  const sessionId = await start(harness);
-  const times: number[] = [];
-  for (let turn = 0; turn < TURNS; turn++) times.push(await timed(() => reply(harness, sessionId)));
-  await harness.ok('claude_code_session', { action: 'cancel', sessionId });
+/** One session on each side, turn by turn: a slow moment of the machine is too short to meet a whole session of each. */
+async function hotTurns(embedded: Harness, attached: Harness): Promise<Record<'embedded' | 'attached', number[]>> {
+  const sides = { embedded: await start(embedded), attached: await start(attached) };
+  const times = await interleaved(TURNS, {
+    embedded: () => timed(() => reply(embedded, sides.embedded)),
+    attached: () => timed(() => reply(attached, sides.attached)),
+  });
+  await embedded.ok('claude_code_session', { action: 'cancel', sessionId: sides.embedded });
+  await attached.ok('claude_code_session', { action: 'cancel', sessionId: sides.attached });
   await sleep(SETTLE_MS);
-  return median(times);
+  return times;
 }
 
 async function startOf(harness: Harness): Promise<number> {
