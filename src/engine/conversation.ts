@@ -82,12 +82,14 @@ export class Conversation {
     if (seed.restored) this.#restore(seed.restored);
   }
 
-  #restore({ reports, createdAt, lastActiveAt, topic, requests }: RestoredConversation): void {
+  #restore({ reports, createdAt, lastActiveAt, topic, requests, undelivered }: RestoredConversation): void {
     this.#reports.restore(reports, this.atRest);
     this.times.restore(createdAt, lastActiveAt);
     this.#topic = topic;
     this.#lastMessageAt = reports.lastMessageAt;
     for (const request of requests) this.requests.restore(request);
+    // What was queued goes to the next process, with what is decided until then.
+    if (!this.atRest) for (const message of undelivered) this.outbox.add(message);
   }
 
   /**
@@ -105,14 +107,14 @@ export class Conversation {
   }
 
   /** Call once, when there are listeners: whatever was running when the hub stopped no longer is. */
-  hubStopped({ undelivered }: RestoredConversation): void {
+  hubStopped(): void {
     if (this.atRest) return;
     // Nothing waits for these any more.
     for (const { id, own } of this.requests.all)
       if (own) this.requests.settle(id, { behavior: 'deny', message: HUB_STOPPED, interrupt: true }, 'shutdown');
     if (this.atRest || this.requests.size > 0) return;
     if (this.decidedAway.lines.length > 0) return this.#services.tell({ kind: 'decided' });
-    this.fail(hubStopped(undelivered.map(({ text }) => text)));
+    this.fail(hubStopped(this.outbox.takeUndelivered()));
   }
 
   /** Everything still alive is waiting for answers. */

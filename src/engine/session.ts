@@ -156,22 +156,29 @@ export class Session extends MovableSession {
     this.mobility.checkOwned(this.id);
     const { decidedAway, outbox } = this.conversation;
     if ((this.state !== 'running' && !this.atRest) || decidedAway.lines.length === 0) return;
-    const message = { id: randomUUID(), text: handoverText(decidedAway.lines, outbox.takeUndelivered()) };
+    const undelivered = outbox.takeUndelivered();
+    const message = { id: randomUUID(), text: handoverText(decidedAway.lines, undelivered) };
     this.conversation.say(message);
-    await this.process.settled();
-    await this.#launch(message, 'again');
+    try {
+      await this.process.settled();
+      await this.#launch(message, 'again');
+    } catch (error) {
+      this.conversation.unsay(message);
+      for (const text of undelivered) outbox.add({ id: randomUUID(), text });
+      throw error;
+    }
     this.conversation.decidedAway.clear();
     this.notices.tell({ kind: 'changed' });
   }
 
   /** The handover failed: the session is at rest, and the decisions go along with the next message. */
   handoverFailed(error: unknown): void {
-    if (!this.atRest) this.conversation.startFailed(error, true);
+    if (!this.atRest) this.conversation.startFailed(error, false);
   }
 
   /** Call once it is registered: nothing continues what an earlier process had started. */
   takeUp(): void {
-    if (this.restored) this.conversation.hubStopped(this.restored);
+    if (this.restored) this.conversation.hubStopped();
   }
 
   /** What it needs to run again was provided. */

@@ -128,6 +128,41 @@ describe('an open request', () => {
     expect((await hub.agent()).prompts[0]).toContain('Bash (rm -rf build) was refused: Not the build directory.');
   });
 
+  test('a message that was queued behind it goes along with the answer, or is named where it cannot', async () => {
+    const queueBehind = async (): Promise<Session> => {
+      const session = await start();
+      const agent = hub.agents.at(-1)!;
+      void agent.ask(`r-${session.id}`, 'Bash', { command: 'npm test' });
+      await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+      agent.send = (_text, messageId) => agent.say({ kind: 'delivery', messageId, state: 'queued' });
+      const disk = { kind: 'open', options: {} } as const;
+      await hub.engine.reply({ sessionId: session.id, prompt: 'and then that', disk, whenBusy: 'queue' });
+      await hub.journal.stored();
+      expect(await queued(session)).toEqual(['and then that']);
+      return session;
+    };
+    const queued = async ({ id }: Session): Promise<unknown[]> =>
+      (await store.messages(id)).map(({ content }) => content);
+    const session = await queueBehind();
+    await restart();
+    hub.engine.respond(session.id, `r-${session.id}`, { decision: 'deny', message: 'no' });
+    const agent = await hub.agent();
+    expect(agent.prompts[0]).toMatch(/was refused: no[^]*and then that$/);
+    agent.answer('Done.');
+    await hub.journal.stored();
+    expect(await queued(session)).toEqual([]);
+    expect((await recalled(session)).state).toBe('idle');
+
+    const stuck = await queueBehind();
+    await restart();
+    (await recalled(stuck)).missing = ['API_TOKEN'];
+    hub.engine.respond(stuck.id, `r-${stuck.id}`, { decision: 'allow' });
+    await eventually(async () => (await recalled(stuck)).state === 'error', { what: 'it could not be handed over' });
+    expect((await recalled(stuck)).result?.text).toContain('send again: "and then that"');
+    await hub.journal.stored();
+    expect(await queued(stuck)).toEqual([]);
+  });
+
   test('that was decided survives a hub that is killed before anybody was told', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
