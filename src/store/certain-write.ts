@@ -4,6 +4,8 @@ import { StoreUncertain, type Store } from './contract.ts';
 import { nextWake } from './next-wake.ts';
 
 const MAX_ATTEMPTS = 4;
+/** Callers are not kept waiting for a store that does not answer. */
+const PATIENCE_MS = 10_000;
 
 /**
  * Resends a write whose response was lost, so that its caller knows whether it is stored. If the store stays
@@ -13,6 +15,7 @@ export async function writeReliably(
   store: Pick<Store, 'write' | 'subscribe'>,
   changes: readonly Change[],
 ): Promise<void> {
+  const begun = performance.now();
   let uncertain: StoreUncertain | undefined;
   for (let tries = 1; ; tries++) {
     try {
@@ -20,7 +23,7 @@ export async function writeReliably(
     } catch (error) {
       if (error instanceof StoreUncertain) uncertain = error;
       if (!uncertain || !(error instanceof DomainError) || error.code !== 'UNAVAILABLE') throw error;
-      if (tries === MAX_ATTEMPTS) throw uncertain;
+      if (tries === MAX_ATTEMPTS || performance.now() - begun > PATIENCE_MS) throw uncertain;
     }
     const { woken, stop } = nextWake(store);
     await woken;

@@ -54,14 +54,22 @@ export interface Store extends StoreReads, StoreLeases, StoreTranscripts {
    * Calls back after something was stored, by this hub or another. Only a wake-up: the changes are read with `feed`, so
    * that a lost wake-up causes a delay, never a loss. `follow` does both.
    */
-  subscribe(wake: () => void): () => void;
+  subscribe(wake: (news: StoreNews) => void): () => void;
 
   /** Idempotent. Waits for writes in progress. */
   close(): Promise<void>;
 }
 
+/** What a wake-up is about, so that not everybody has to look each time; where that is not known, everything. */
+export interface StoreNews {
+  readonly commands: boolean;
+  readonly others: boolean;
+}
+
 export interface StoreReads {
   session(id: string): Promise<StoredSession | undefined>;
+  /** The session, and the position in the feed of its last change; `unchanged` where that is still the given one. */
+  sessionSince(id: string, position?: number): Promise<PositionedSession | 'unchanged' | undefined>;
   /** The position in the feed of the last change of each existing session. */
   positions(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Most recently active first. */
@@ -145,6 +153,11 @@ export interface Page<Row> {
   readonly items: Row[];
   /** Where the next page starts; absent on the last one. */
   readonly next?: string;
+}
+
+export interface PositionedSession {
+  readonly row: StoredSession;
+  readonly position: number;
 }
 
 export interface EventPage {

@@ -261,6 +261,12 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
     }
   }
 
+  async sessionSince(id: string, position = 0): ReturnType<StoreReads['sessionSince']> {
+    const [row, now] = [await this.session(id), (await this.positions([id])).get(id)];
+    if (!row || now === undefined) return undefined;
+    return now === position ? 'unchanged' : { row, position: now };
+  }
+
   async positions(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
     return new Map(
       ids.flatMap((id) => {

@@ -132,6 +132,7 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
   return {
     kind: backend.kind,
     session: (id) => reads.session(id),
+    sessionSince: (id, position) => reads.sessionSince(id, position),
     positions: (ids) => reads.positions(ids),
     sessions: (query) => reads.sessions(query),
     events: (sessionId, query) => reads.events(sessionId, query),

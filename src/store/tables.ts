@@ -17,7 +17,7 @@ export interface Backend {
   renewLease?(by: HubRef, ttlMs: number, info: Record<string, unknown>): Promise<StoredLease | undefined>;
   /** After deletions, if the implementation does not do it by itself. */
   giveBackSpace?(): Promise<void>;
-  subscribe(wake: () => void): () => void;
+  subscribe: Store['subscribe'];
   close(): Promise<void>;
 }
 

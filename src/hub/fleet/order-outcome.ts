@@ -1,7 +1,7 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { CommandProgress, StoredCommand } from '../../schema/store.ts';
 import { writeReliably } from '../../store/certain-write.ts';
-import { StoreConflict, StoreUncertain, type Store } from '../../store/contract.ts';
+import { StoreConflict, StoreUncertain, type Store, type StoreNews } from '../../store/contract.ts';
 import { WITHDRAWN } from '../../store/plan.ts';
 import { nextWake } from '../../store/next-wake.ts';
 import { errorFrom, sequelOf, type OrderResult } from './order-record.ts';
@@ -28,7 +28,7 @@ export async function giveOrder(store: Store, command: Omit<StoredCommand, 'prog
 /** The outcome of an order. One that is given up is withdrawn first, so that no one picks it up later. */
 export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promise<unknown> {
   const begun = performance.now();
-  const result = await lookUntil(store, async () => {
+  const look = async (): Promise<OrderResult | undefined> => {
     const progress = (await store.command(id))?.progress;
     if (!progress) throw unknown('The store has lost it.');
     const ended = resultOf(progress);
@@ -38,7 +38,8 @@ export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promi
     if (reason && (await withdraw(store, id))) throw reason;
     if (waited > MAX_DURATION_MS) throw unknown('It was started and has not finished.');
     return undefined;
-  });
+  };
+  const result = await lookUntil(store, look, ({ commands }) => commands);
   return 'asked' in result ? sequel(store, id, result.asked) : result.value;
 }
 
@@ -59,9 +60,13 @@ async function sequel(store: Store, id: string, requestId: string): Promise<unkn
 }
 
 /** Looks whenever something was stored. A briefly unavailable store is tried again. */
-async function lookUntil<T>(store: Store, look: () => Promise<T | undefined>): Promise<T> {
+async function lookUntil<T>(
+  store: Store,
+  look: () => Promise<T | undefined>,
+  concerns?: (news: StoreNews) => boolean,
+): Promise<T> {
   for (let failures = 0; ;) {
-    const { woken, stop } = nextWake(store);
+    const { woken, stop } = nextWake(store, concerns);
     try {
       const seen = await look();
       if (seen !== undefined) return seen;

@@ -43,7 +43,9 @@ export class OrderRunner {
 
   constructor(options: OrderRunnerOptions) {
     this.#options = options;
-    this.#unsubscribe = options.store.subscribe(() => this.#wake());
+    this.#unsubscribe = options.store.subscribe(({ commands }) => {
+      if (commands) this.#wake();
+    });
     this.#timer = setInterval(() => this.#wake(), LOOK_EVERY_MS).unref();
     this.#wake();
   }

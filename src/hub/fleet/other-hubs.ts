@@ -46,12 +46,14 @@ export class StoreFleet implements OtherHubs {
   }
 
   async see(id: string, canRun: CanRun, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined> {
-    const position = (await this.#store.positions([id])).get(id);
-    if (position === undefined) return undefined;
-    if (known?.position === position && !(await this.#isFree(known.hub, known.movable))) return 'unchanged';
     // The row before what belongs to it: everything it refers to exists by then.
-    const row = await this.#store.session(id);
-    if (!row || row.runsOn.hub === this.#by.hub) return undefined;
+    let stored = await this.#store.sessionSince(id, known?.position);
+    if (stored === 'unchanged') {
+      if (!known || !(await this.#isFree(known.hub, known.movable))) return 'unchanged';
+      stored = await this.#store.sessionSince(id);
+    }
+    if (!stored || stored === 'unchanged' || stored.row.runsOn.hub === this.#by.hub) return undefined;
+    const { row, position } = stored;
     const isFree = await this.#isFree(row.runsOn.hub, row.movable === true);
     if (isFree && (await canRun(row))) return undefined;
     const [{ events, lastId, droppedThrough }, requests, messages] = await Promise.all([
@@ -81,7 +83,9 @@ export class StoreFleet implements OtherHubs {
   }
 
   onStored(listener: () => void): () => void {
-    return this.#store.subscribe(listener);
+    return this.#store.subscribe(({ others }) => {
+      if (others) listener();
+    });
   }
 
   async carryOut<Kind extends Exclude<Order['kind'], 'start'>>(

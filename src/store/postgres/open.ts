@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { DomainError } from '../../errors/errors.ts';
-import { StoreUncertain, type EventBounds, type Store } from '../contract.ts';
+import { StoreUncertain, type EventBounds, type Store, type StoreNews } from '../contract.ts';
 import type { Dialect, SqlConnection, SqlRow, SqlValue } from '../sql/connection.ts';
 import { migrate, MIGRATIONS } from '../sql/migrate.ts';
 import { SqlReads } from '../sql/reads.ts';
@@ -10,7 +10,7 @@ import { toLease } from '../sql/rows.ts';
 import { SqlTables } from '../sql/tables.ts';
 import { createStore } from '../store.ts';
 import type { Backend, Durability, Tables } from '../tables.ts';
-import { WakeUps } from '../wake-ups.ts';
+import { ANYTHING, WakeUps } from '../wake-ups.ts';
 import { isRetryable, toDomainError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { SideConnection } from './side-connection.ts';
@@ -34,7 +34,7 @@ const SIDE_MS = 2_000;
 /** A new connection takes several round trips, even on a slow line. */
 const SIDE_CONNECT_MS = 3_000;
 /** A hub that hangs, or whose line is dead, must not keep the others waiting for its transaction's locks. */
-const IDLE_IN_TRANSACTION_MS = 3_000;
+const IDLE_IN_TRANSACTION_MS = 5_000;
 /** "ccm store", as a number: any that no one else uses. */
 const MIGRATION_LOCK = 0x63636d73;
 
@@ -76,13 +76,14 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const self = randomUUID();
   const wakeUps = new WakeUps();
   const channel = `${schema} stored`;
-  const notify = `SELECT pg_notify(${pg.escapeLiteral(channel)}, ${pg.escapeLiteral(self)})`;
+  const notify = (news: StoreNews): string =>
+    `SELECT pg_notify(${pg.escapeLiteral(channel)}, ${pg.escapeLiteral(`${self} ${JSON.stringify(news)}`)})`;
   const listener = new Listener({
     connect: () => new pg.Client(settings),
     channel,
     // Our own writes already woke everyone here when they were stored.
     onNotified: (payload) => {
-      if (payload !== self) wakeUps.wake();
+      if (payload?.startsWith(self) !== true) wakeUps.wake(newsIn(payload));
     },
   });
   await listener.start();
@@ -107,15 +108,20 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     return row && toLease(row);
   };
 
-  const transactOnce = async <T>(durability: Durability, work: (tables: Tables) => Promise<T>): Promise<T> => {
+  const transactOnce = async <T>(
+    durability: Durability,
+    work: (tables: Tables) => Promise<T>,
+  ): Promise<{ result: T; news: StoreNews | undefined }> => {
     const client = await connected(pool);
     let failure: Error | undefined;
     try {
       // Each is a round trip: others wait for this transaction.
       await asked(client.query(durability === 'durable' ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit = off'));
-      const result = await work(new SqlTables(connection(client, now)));
-      await asked(client.query(durability === 'quiet' ? 'COMMIT' : `${notify}; COMMIT`)).catch(uncertain);
-      return result;
+      const tables = new SqlTables(connection(client, now));
+      const result = await work(tables);
+      const news = durability === 'quiet' ? undefined : tables.news;
+      await asked(client.query(news ? `${notify(news)}; COMMIT` : 'COMMIT')).catch(uncertain);
+      return { result, news };
     } catch (error) {
       // A connection that cannot roll back is discarded, and Postgres rolls back what it lost.
       await client.query('ROLLBACK').catch((cause: unknown) => (failure = cause as Error));
@@ -128,8 +134,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const transact: Backend['transact'] = async (durability, work) => {
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await transactOnce(durability, work);
-        if (durability !== 'quiet') wakeUps.wake();
+        const { result, news } = await transactOnce(durability, work);
+        if (news) wakeUps.wake(news);
         return result;
       } catch (error) {
         if (!isRetryable(error) || attempt === MAX_TRIES) throw error;
@@ -197,6 +203,15 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
     return await answer;
   } catch (error) {
     throw toDomainError(error);
+  }
+}
+
+/** One of another version may say less: then it may be anything. */
+function newsIn(payload = ''): StoreNews {
+  try {
+    return { ...ANYTHING, ...(JSON.parse(payload.slice(payload.indexOf('{'))) as Partial<StoreNews>) };
+  } catch {
+    return ANYTHING;
   }
 }
 

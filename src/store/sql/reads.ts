@@ -52,6 +52,13 @@ export class SqlReads implements StoreReads, TranscriptReads {
     return this.#first(toSession, 'SELECT data FROM sessions WHERE id = ?', id);
   }
 
+  async sessionSince(id: string, position = 0): ReturnType<StoreReads['sessionSince']> {
+    const text = 'SELECT seq, CASE WHEN seq = ? THEN NULL ELSE data END AS data FROM sessions WHERE id = ?';
+    const [row] = await this.#sql.query(text, [position, id]);
+    if (!row) return undefined;
+    return row['data'] === null ? 'unchanged' : { row: toSession(row), position: Number(row['seq']) };
+  }
+
   async positions(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
     if (ids.length === 0) return new Map();
     const rows = await this.#sql.query(`SELECT id, seq FROM sessions WHERE id IN (${slots(ids)})`, [...ids]);

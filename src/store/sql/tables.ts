@@ -1,6 +1,6 @@
 import type { HubRef, StoredCommand, StoredLease, StoredSession } from '../../schema/store.ts';
 import { RESTING_TAGS } from '../../schema/store.ts';
-import type { Retention } from '../contract.ts';
+import type { Retention, StoreNews } from '../contract.ts';
 import type { EventSize } from '../event-bounds.ts';
 import type { Loaded, Needs, RowWrite } from '../plan.ts';
 import { deadAt, finishedAt, holdsWork, searchText, toJson } from '../row-facts.ts';
@@ -54,10 +54,16 @@ const NEXT_COMMANDS = `
 export class SqlTables implements Tables {
   readonly #sql: SqlConnection;
   readonly transcripts: SqlTranscripts;
+  #news: StoreNews | undefined;
 
   constructor(sql: SqlConnection) {
     this.#sql = sql;
     this.transcripts = new SqlTranscripts(sql);
+  }
+
+  /** What was written so far that anybody could want to know of. */
+  get news(): StoreNews | undefined {
+    return this.#news;
   }
 
   now(): Promise<number> {
@@ -111,6 +117,7 @@ export class SqlTables implements Tables {
 
   async save(writes: readonly PositionedWrite[]): Promise<void> {
     const sql = this.#sql;
+    for (const { write } of writes) this.#wrote(write.table === 'commands' ? 'commands' : 'others');
     const rowsOf = collect(writes);
     const sessionKey = { columns: ['id'] };
     await insertRows(sql, 'sessions', SESSION_COLUMNS, rowsOf.newSessions);
@@ -159,6 +166,7 @@ export class SqlTables implements Tables {
   }
 
   async saveLease(lease: StoredLease): Promise<void> {
+    this.#wrote('others');
     await insertRows(this.#sql, 'leases', ['hub', 'data'], [[lease.hub, toJson(lease)]], { columns: ['hub'] });
   }
 
@@ -202,6 +210,10 @@ export class SqlTables implements Tables {
     await query('DELETE FROM tokens WHERE dead_at < ?', [before]);
     await query('DELETE FROM removals WHERE at < ?', [before]);
     return gone;
+  }
+
+  #wrote(what: keyof StoreNews): void {
+    this.#news = { commands: false, others: false, ...this.#news, [what]: true };
   }
 
   async #count(name: string, by: number): Promise<number> {
