@@ -163,7 +163,7 @@ export class Session extends MovableSession {
       await this.process.settled();
       await this.#launch(message, 'again');
     } catch (error) {
-      this.conversation.unsay(message);
+      this.conversation.undoSend(message);
       for (const text of undelivered) outbox.add({ id: randomUUID(), text });
       throw error;
     }

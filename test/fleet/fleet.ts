@@ -22,6 +22,9 @@ import { killAll, markedProcesses, survivors, TEST_MARKER, type MarkedProcess } 
 import { ServerProcess } from '../harness/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
 
+/** Whatever is wrong, it is told by then: a call may wait for an order, for the store more than once, and for a processor. */
+export const MAX_CALL_MS = 90_000;
+
 export interface ApiReply {
   readonly status: number;
   readonly json: Json;
@@ -204,7 +207,7 @@ export class Fleet {
         ...(key !== undefined && { 'idempotency-key': key }),
       },
       ...(body && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(MAX_CALL_MS),
     });
     return { status: response.status, json: await response.json() };
   }
@@ -294,12 +297,12 @@ export class Fleet {
   /** The most processes that each session is seen with, from now until it is stopped. */
   watchClaudes(): { most: ReadonlyMap<string, Claude[]>; stop: () => void } {
     const most = new Map<string, Claude[]>();
-    const look = (): void => {
-      void this.claudes().then((seen) => {
-        for (const [id, claudes] of seen) if (claudes.length > (most.get(id)?.length ?? 0)) most.set(id, claudes);
-      });
+    const look = async (): Promise<void> => {
+      for (const [id, claudes] of await this.claudes())
+        if (claudes.length > (most.get(id)?.length ?? 0)) most.set(id, claudes);
     };
-    const timer = setInterval(look, 250);
+    // A look keeps this process, and with it the proxies, from all else; a process of Claude Code lives longer than that.
+    const timer = setInterval(() => void look(), 500);
     return { most, stop: () => clearInterval(timer) };
   }
 

@@ -102,6 +102,12 @@ test('a session is continued by another hub with its history, and by the first o
   // The file of the first hub is now older than what the store has.
   await kill(b, url);
   await a.startHub(hub);
+  const forked = model.on('the forked task').reply('Done apart.');
+  const fork = await a.ok('claude_code_reply', { sessionId, prompt: 'the forked task', forkSession: true });
+  expect(await a.finish(fork.sessionId)).toMatchObject({ answer: 'Done apart.' });
+  expect(model.requestsFor(forked)[0]?.userTexts).toEqual(
+    expect.arrayContaining(['the first task', 'the second task', 'the forked task']),
+  );
   const third = model.on('the third task').reply('Done third.');
   await a.ok('claude_code_reply', { sessionId, prompt: 'the third task' });
   const last = await a.finish(sessionId);
