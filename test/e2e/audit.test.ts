@@ -91,7 +91,7 @@ describe('a session', () => {
       .stderr()
       .split('\n')
       .filter((line) => line.includes(sessionId));
-    expect(lines.map((line) => line.slice(line.indexOf(sessionId) + sessionId.length))).toEqual([
+    expect(lines.map((line) => line.slice(line.indexOf(sessionId) + String(sessionId).length))).toEqual([
       ': start (new)',
       ': request: Write',
       ': decision: Write deny by policy',

@@ -8,7 +8,7 @@ import type { Harness } from '../harness/open-harness.ts';
 import type { ToolCall, Toolset } from '../harness/toolsets.ts';
 import { auditedDecisions } from './forms-support.ts';
 import { verifies } from './requirements.ts';
-import { check, pollAll, respond, start } from './steps.ts';
+import { check, pollAll, respond, start, turn } from './steps.ts';
 
 const mkdir = (name: string) => tool('Bash', { command: `mkdir -p ${name}`, description: `make ${name}` });
 
@@ -53,9 +53,7 @@ verifies(['request.permission', 'wait.until-request'], async (variant) => {
 verifies(['check.poll-interval', 'request.events'], async (variant) => {
   const h = await variant.share(MINUTE);
   h.model.on('make a file').reply(touch('made.txt'), text('made it'));
-  const sessionId = await start(h, { prompt: 'make a file', permissionRequestTimeoutMs: 60_000 });
-
-  const waiting = await check(h, { action: 'wait', sessionId });
+  const { sessionId, from, state: waiting } = await turn(h, 'make a file');
   expect(waiting).toMatchObject({ status: 'waiting_permission', pollInterval: 1000 });
   const [action] = waiting.actions;
   expect(action).toMatchObject({ toolUseID: expect.any(String), suggestions: expect.any(Array) });
@@ -68,7 +66,7 @@ verifies(['check.poll-interval', 'request.events'], async (variant) => {
   expect(done).toMatchObject({ status: 'idle', result: { result: 'made it', isError: false } });
   expect(done.pollInterval).toBeUndefined();
 
-  const events = await pollAll(h, sessionId);
+  const events = await pollAll(h, sessionId, {}, from);
   const asked = events.filter(({ type }) => type === 'permission_request');
   const outcomes = events.filter(({ type }) => type === 'permission_result');
   expect(asked).toMatchObject([{ data: { requestId: action.requestId } }]);
@@ -162,8 +160,7 @@ verifies('request.disallowed-input', async (variant) => {
   await h.finish(sessionId);
 });
 
-verifies(['request.time-out', 'request.audited'], async (variant) => {
-  const h = await variant.share(SOON);
+async function expectTimeOut(h: Harness): Promise<string> {
   const script = h.model.on('make a file').reply(touch('made.txt'), text('nobody there'));
   const sessionId = await h.begin('make a file');
   const { id } = await h.nextRequest(sessionId);
@@ -173,17 +170,21 @@ verifies(['request.time-out', 'request.audited'], async (variant) => {
   expect(told).toMatch(/not refused/i);
   await h.fails(...h.dialect.allow(sessionId, id), 'PERMISSION_REQUEST_NOT_FOUND');
   expect(await firstDecision(h)).toEqual({ who: 'timeout', what: 'Bash', outcome: 'deny' });
+  return sessionId;
+}
+
+verifies(['request.time-out', 'request.audited'], { toolsets: ['explicit'] }, async (variant) => {
+  await expectTimeOut(await variant.start(SOON));
 });
 
-verifies(['request.never-expires', 'check.result-fields'], async (variant) => {
-  const h = await variant.share(SOON);
-  h.model.on('make a file').reply(touch('made.txt'), text('done'));
-  const sessionId = await start(h, { prompt: 'make a file', permissionRequestTimeoutMs: 0 });
+verifies(['request.time-out', 'request.audited', 'request.never-expires', 'check.result-fields'], async (variant) => {
+  const h = await variant.start(SOON);
+  h.model.on('keep asking').reply(touch('kept.txt'), text('done'));
+  const sessionId = await start(h, { prompt: 'keep asking', permissionRequestTimeoutMs: 0 });
   expect(await h.waitForRequest(sessionId)).not.toHaveProperty('expiresAt');
   // A second session with the setting of the server shows that the time would have been up.
-  h.model.on('another file').reply(touch('other.txt'), text('not done'));
-  const expired = await h.waitUntilRest(await start(h, { prompt: 'another file' }));
-  expect(expired.result).toMatchObject({ result: 'not done', permissionDenials: [{ toolName: 'Bash' }] });
+  const expired = await check(h, { action: 'wait', sessionId: await expectTimeOut(h) });
+  expect(expired.result).toMatchObject({ result: 'nobody there', permissionDenials: [{ toolName: 'Bash' }] });
   await h.allow(sessionId);
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
 });

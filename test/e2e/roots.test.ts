@@ -22,7 +22,7 @@ async function offer({ client, era }: Harness, ...directories: string[]): Promis
     return { roots: directories.map((directory) => ({ uri: pathToFileURL(directory).href })) };
   });
   // The server may know others from before; a modern one is told with each call.
-  if (era === 'legacy') await client.sendRootsListChanged();
+  if (era === 'legacy') await client.notification({ method: 'notifications/roots/list_changed' });
   return seen;
 }
 
@@ -83,7 +83,7 @@ describe.each(ERAS)('%s', (era) => {
   test.runIf(era === 'legacy')('a client that never lists its roots does not hold up a start', async () => {
     const h = harness();
     h.client.setRequestHandler('roots/list', () => new Promise<never>(() => undefined));
-    await h.client.sendRootsListChanged();
+    await h.client.notification({ method: 'notifications/roots/list_changed' });
     expect(await whereItWorks(h)).toBe(h.project);
   });
 });
