@@ -127,6 +127,7 @@ describe('where only a person decides, a caller', () => {
     expect(await outcomes(h, sessionId)).toMatchObject([
       { decision: 'deny', source: 'policy', message: expect.stringContaining('cannot show a form') },
     ]);
+    await eventually(() => auditedDecisions(h).length, { what: 'the decision is audited' });
     expect(auditedDecisions(h)).toEqual([{ who: 'policy', what: 'Bash', outcome: 'deny' }]);
   });
 
