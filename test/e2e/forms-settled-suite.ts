@@ -47,6 +47,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     await h.waitUntilRest(sessionId);
     expectOne(await outcomes(), { decision: 'deny', source: 'caller', message: 'the caller was faster' });
     expect(existsSync(file)).toBe(false);
+    await eventually(() => auditedDecisions().length, { what: 'the decision is audited' });
     expect(auditedDecisions()).toEqual([{ who: 'caller', what: 'Bash', outcome: 'deny' }]);
   });
 

@@ -38,6 +38,7 @@ it('asks the user of a legacy client when no call is under way, also with a bare
   await h.begin('go');
   await eventually(() => existsSync(`${h.project}/made.txt`), { what: 'the command ran, though nobody waited for it' });
   expect(h.forms).toHaveLength(1);
+  await eventually(() => auditedDecisions(h).length, { what: 'the decision is audited' });
   expect(auditedDecisions(h)).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
 });
 
@@ -47,6 +48,7 @@ it('asks the user of a modern client through the explicit tools too', async () =
   const { sessionId } = await h.ok('claude_create_session', { prompt: 'go', workingDirectory: h.project });
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'completed', pendingInputs: [] });
   expect(h.forms).toHaveLength(1);
+  await eventually(() => auditedDecisions(h).length, { what: 'the decision is audited' });
   expect(auditedDecisions(h)).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
   expect(existsSync(`${h.project}/made.txt`)).toBe(true);
 });

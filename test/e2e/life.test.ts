@@ -187,6 +187,7 @@ verifies(['life.crash', 'reply.after-crash'], async (variant) => {
   expect(dead).toMatchObject({ status: 'error', answer: undefined, requests: [] });
   expect(dead.error).toContain('SIGKILL');
   await h.fails(...h.dialect.allow(sessionId, id), 'PERMISSION_REQUEST_NOT_FOUND');
+  await eventually(() => auditedDecisions(h).length > before, { what: 'the decision is audited' });
   expect(auditedDecisions(h).slice(before)).toMatchObject([{ what: 'Bash', outcome: 'deny' }]);
 
   await h.say(sessionId, 'and now');

@@ -102,6 +102,7 @@ verifies(['request.deny', 'request.once', 'request.deny-default', 'request.updat
   await h.finish(sessionId);
   expect(existsSync(join(h.project, 'asked.txt'))).toBe(false);
   expect(existsSync(join(h.project, 'other.txt'))).toBe(true);
+  await eventually(() => auditedDecisions(h).length >= before + 3, { what: 'the decisions are audited' });
   const decisions = auditedDecisions(h)
     .slice(before)
     .map(({ who, outcome }) => `${who} ${outcome}`);
