@@ -19,6 +19,9 @@ export type HubInfo = z.infer<typeof hubInfo>;
 export type KnownOfHub = Pick<HubInfo, 'host' | 'places' | 'sharedWorkspace'>;
 
 export function knownOf(hub: string, info: StoredLease['info'] | undefined): KnownOfHub {
-  const told = hubInfo.partial().catch({}).parse(info ?? {});
+  const told = hubInfo
+    .partial()
+    .catch({})
+    .parse(info ?? {});
   return { ...told, host: told.host ?? hub, places: told.places ?? { free: 0, max: 0 } };
 }
