@@ -162,7 +162,7 @@ verifies('start.bypass', { toolsets: ['compact'], when: 'also to a reply, unless
   await held.arrived;
   const bypass = { sessionId, permissionMode: 'bypassPermissions' };
   const queued = { ...bypass, prompt: 'never', whenBusy: 'queue' };
-  expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('at rest');
+  expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('when it is idle');
   held.release();
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
 

@@ -38,7 +38,7 @@ const input = z.strictObject({
   interrupt: z.boolean().describe('with deny: also stop the turn').optional(),
   permissionOptions: permissionOptions.describe('with allow').optional(),
   waitMs: waitMs.max(MAX_WAIT_MS).describe('default 45000 for wait, 0 for respond_permission (give 45000)').optional(),
-  cursor: z.int().min(0).describe('events from here on: the last nextCursor').optional(),
+  cursor: z.int().min(0).describe('events from here: the last nextCursor').optional(),
   responseMode: z.enum(['minimal', 'full']).describe('full: raw events, inputs in full; default minimal').optional(),
   maxEvents: unlisted(z.int().positive().optional()),
   pollOptions: pollOptions.describe('what the answer includes').optional(),

@@ -19,7 +19,7 @@ const input = z.strictObject({
     .describe(
       'interrupt: stop its turn, it accepts replies; cancel: end it permanently; rewind: restore files (needs enableFileCheckpointing); diff: its work; for a worktree: apply to its base, discard',
     ),
-  sessionId: z.string().min(1).describe('for all except list').optional(),
+  sessionId: z.string().min(1).describe('for all but list').optional(),
   includeSensitive: z.boolean().describe('also cwd, systemPrompt, agents').optional(),
   scope: z.enum(['server', 'disk']).describe('for list; disk: all on this machine').optional(),
   projectDirectory: unlisted(z.string().min(1).optional()),

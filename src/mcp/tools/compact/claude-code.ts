@@ -13,7 +13,7 @@ const MAX_TOOLS_NAMED = 60;
 const describedOptions = {
   ...commonOptions,
   cwd: commonOptions.cwd.describe("existing directory; default: the server's"),
-  allowedTools: commonOptions.allowedTools.describe('run without asking: Read, Bash(npm test *), mcp__server__tool'),
+  allowedTools: commonOptions.allowedTools.describe('auto-approved: Read, Bash(npm test *), mcp__server__tool'),
   disallowedTools: commonOptions.disallowedTools.describe(
     'always refused, even if approved: WebFetch, Bash(curl *), Edit(src/**). Bash rules match command prefixes; a script that calls curl gets past them, but not past the sandbox',
   ),
@@ -39,7 +39,7 @@ export const claudeCode = defineTool({
   input: () =>
     z.strictObject({
       prompt: prompt.describe('the task'),
-      waitMs: waitMs.describe('return when it finishes, asks, or time is up; default 0, recommended 45000').optional(),
+      waitMs: waitMs.describe('return when it rests, asks or time is up; default 0, best 45000').optional(),
       ...z.strictObject(describedOptions).partial().shape,
       advanced: advanced.optional(),
     }),

@@ -16,7 +16,7 @@ const OBJECT = { type: 'object' };
 const NAMES = { type: 'array', items: { type: 'string' } };
 
 const listedOptions = {
-  additionalDirectories: advancedOptions.additionalDirectories.describe('additional working directories'),
+  additionalDirectories: advancedOptions.additionalDirectories.describe('more working directories'),
   agents: listedAs(advancedOptions.agents, {
     ...OBJECT,
     description: '{"<name>": {description, prompt, tools?, model?}}',
@@ -46,7 +46,7 @@ const listedOptions = {
     ...OBJECT,
     description: '{type: "worktree", base?, branch?}: its own git worktree',
   }),
-  tools: listedAs(advancedOptions.tools, { ...NAMES, description: 'the only built-in tools available; [] for none' }),
+  tools: listedAs(advancedOptions.tools, { ...NAMES, description: 'the only built-in tools; [] for none' }),
 };
 
 const rareOptions = Object.fromEntries(
@@ -57,7 +57,7 @@ const rareOptions = Object.fromEntries(
 export const advanced = z
   .strictObject({ ...rareOptions, ...listedOptions })
   .partial()
-  .describe('less common options; more in the reference');
+  .describe('rarer options; more in the reference');
 
 /** The options of `claude_code`, as they stand in its arguments. */
 export const optionArguments = z.strictObject({ ...commonOptions, advanced }).partial();
