@@ -128,7 +128,15 @@ export function requests(world: JourneyWorld): void {
         .click({ timeout: 2_000 })
         .catch(() => undefined),
     ]);
-    const outcomes = await Promise.all(pages.map((page) => cardOf(page, 'Shared').locator('.outcome').innerText()));
+    const shown = () => Promise.all(pages.map((page) => cardOf(page, 'Shared').locator('.outcome').innerText()));
+    // A page may hear of the decision before it has the answer to its own.
+    const outcomes = await eventually(
+      async () => {
+        const all = await shown();
+        return all.some((outcome) => outcome.includes('by you')) ? all : undefined;
+      },
+      { what: 'the one who decided is told so' },
+    );
     const decided = outcomes[0]?.includes('Allowed') === true ? /Allowed by .*Anna/ : /Denied by .*Ben/;
     for (const outcome of outcomes) expect(outcome).toMatch(decided);
     expect(outcomes.filter((outcome) => outcome.includes('by you'))).toHaveLength(1);
