@@ -62,7 +62,10 @@ export interface Store extends StoreReads, StoreLeases, StoreTranscripts {
 
 /** What a wake-up is about, so that not everybody has to look each time; where that is not known, everything. */
 export interface StoreNews {
-  readonly commands: boolean;
+  /** A command was added. */
+  readonly queued: boolean;
+  /** A command was carried out, failed or withdrawn: the next one of its session can be taken. */
+  readonly ended: boolean;
   readonly others: boolean;
 }
 

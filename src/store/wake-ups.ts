@@ -1,6 +1,6 @@
 import type { StoreNews } from './contract.ts';
 
-export const ANYTHING: StoreNews = { commands: true, others: true };
+export const ANYTHING: StoreNews = { queued: true, ended: true, others: true };
 
 /** Subscribers that want to know when something was stored. */
 export class WakeUps {

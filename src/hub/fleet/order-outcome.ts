@@ -17,8 +17,28 @@ const WHEN_BACK = 'Check the session when the store is back.';
 /** Why an order that has not been picked up by now is no longer waited for. */
 type GiveUp = (waitedMs: number) => Promise<NotBegun | undefined>;
 
-/** Puts an order into its queue. */
-export async function giveOrder(store: Store, command: Omit<StoredCommand, 'progress'>): Promise<void> {
+/** Puts an order into its queue and waits for its outcome. */
+export async function giveOrder(
+  store: Store,
+  command: Omit<StoredCommand, 'progress'>,
+  giveUp: GiveUp,
+): Promise<unknown> {
+  // It may be carried out before its writer has the store's response.
+  const { woken, stop } = nextWake(store, isEnd);
+  try {
+    await enqueue(store, command);
+    await woken;
+  } finally {
+    stop();
+  }
+  return outcomeOf(store, command.id, giveUp);
+}
+
+function isEnd({ ended }: StoreNews): boolean {
+  return ended;
+}
+
+async function enqueue(store: Store, command: Omit<StoredCommand, 'progress'>): Promise<void> {
   await writeReliably(store, [{ type: 'command.add', command }]).catch((error: unknown) => {
     // A caller that sent it again would have it done twice.
     throw error instanceof StoreUncertain ? unknown(`${error.message} ${WHEN_BACK}`) : error;
@@ -26,7 +46,7 @@ export async function giveOrder(store: Store, command: Omit<StoredCommand, 'prog
 }
 
 /** The outcome of an order. One that is given up is withdrawn first, so that no one picks it up later. */
-export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promise<unknown> {
+async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promise<unknown> {
   const begun = performance.now();
   const look = async (): Promise<OrderResult | undefined> => {
     const progress = (await store.command(id))?.progress;
@@ -39,7 +59,7 @@ export async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promi
     if (waited > MAX_DURATION_MS) throw unknown('It was started and has not finished.');
     return undefined;
   };
-  const result = await lookUntil(store, look, ({ commands }) => commands);
+  const result = await lookUntil(store, look, isEnd);
   return 'asked' in result ? sequel(store, id, result.asked) : result.value;
 }
 

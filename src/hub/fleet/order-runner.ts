@@ -43,8 +43,8 @@ export class OrderRunner {
 
   constructor(options: OrderRunnerOptions) {
     this.#options = options;
-    this.#unsubscribe = options.store.subscribe(({ commands }) => {
-      if (commands) this.#wake();
+    this.#unsubscribe = options.store.subscribe(({ queued, ended }) => {
+      if (queued || ended) this.#wake();
     });
     this.#timer = setInterval(() => this.#wake(), LOOK_EVERY_MS).unref();
     this.#wake();
@@ -81,6 +81,7 @@ export class OrderRunner {
       this.#isUnsure = true;
       const taken = await store.takeCommands(by, AT_ONCE, has);
       this.#isUnsure = false;
+      this.#isWoken ||= taken.length >= AT_ONCE;
       for (const command of taken) {
         this.#begun.add(command.id);
         const run = this.#run(command)

@@ -20,7 +20,7 @@ import { newCommandId } from '../command-id.ts';
 import { storedEvents } from '../stored-events.ts';
 import { byFreePlaces, describePlaces, hubsOf, type Hub } from './hubs.ts';
 import { orderBody } from './order-record.ts';
-import { giveOrder, NotBegun, outcomeOf } from './order-outcome.ts';
+import { giveOrder, NotBegun } from './order-outcome.ts';
 
 /** Leases are renewed every two seconds; knowing them more precisely is pointless. */
 const HUBS_KEPT_MS = 500;
@@ -147,8 +147,7 @@ export class StoreFleet implements OtherHubs {
       body: orderBody(order, by),
       createdAt: Date.now(),
     };
-    await giveOrder(this.#store, command);
-    return outcomeOf(this.#store, id, async (waitedMs) => (waitedMs > patienceMs ? notTaken(hub) : giveUp?.()));
+    return giveOrder(this.#store, command, async (waitedMs) => (waitedMs > patienceMs ? notTaken(hub) : giveUp?.()));
   }
 
   /** Its hub is gone, and it may run anywhere its directory is shared, such as here. */

@@ -117,7 +117,12 @@ export class SqlTables implements Tables {
 
   async save(writes: readonly PositionedWrite[]): Promise<void> {
     const sql = this.#sql;
-    for (const { write } of writes) this.#wrote(write.table === 'commands' ? 'commands' : 'others');
+    for (const { write } of writes) {
+      if (write.table !== 'commands') this.#wrote('others');
+      // Nobody waits for a command to be taken.
+      else if (write.row.progress.status !== 'taken')
+        this.#wrote(finishedAt(write.row) === undefined ? 'queued' : 'ended');
+    }
     const rowsOf = collect(writes);
     const sessionKey = { columns: ['id'] };
     await insertRows(sql, 'sessions', SESSION_COLUMNS, rowsOf.newSessions);
@@ -213,7 +218,7 @@ export class SqlTables implements Tables {
   }
 
   #wrote(what: keyof StoreNews): void {
-    this.#news = { commands: false, others: false, ...this.#news, [what]: true };
+    this.#news = { queued: false, ended: false, others: false, ...this.#news, [what]: true };
   }
 
   async #count(name: string, by: number): Promise<number> {
