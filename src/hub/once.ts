@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import type { HubRef, StoredCommand } from '../schema/store.ts';
-import { writeReliably } from '../store/certain-write.ts';
+import { writeReliably } from '../store/reliable-write.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { nextWake } from '../store/next-wake.ts';
 import { isUnderWay } from '../store/row-facts.ts';

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { GitError, type Git } from './git.ts';
 import { indexEntries, STAT_BYTES } from './object-files.ts';
-import { objectFormat } from './pinned-settings.ts';
+import { objectFormat, oidBytes } from './pinned-settings.ts';
 import { sealed, type Seal } from './sealed.ts';
 
 const TIMEOUT_MS = 600_000;
@@ -142,8 +142,4 @@ async function joinIndexes(index: string, parts: readonly string[], algorithm: '
     await rm(temporary, { force: true });
   }
   return true;
-}
-
-function oidBytes(algorithm: 'sha1' | 'sha256'): number {
-  return algorithm === 'sha1' ? 20 : 32;
 }

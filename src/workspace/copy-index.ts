@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { copyFile, stat, utimes } from 'node:fs/promises';
 import { DomainError } from '../errors/errors.ts';
 
@@ -9,8 +10,11 @@ export async function copyIndex(from: string, to: string, mode = 0): Promise<voi
   const stats = await stat(from);
   // A pipe in its place would block forever.
   if (!stats.isFile()) throw new DomainError('INVALID_ARGUMENT', `${from} is not a file.`);
-  const { atime, mtimeMs } = stats;
   await copyFile(from, to, mode);
-  // Never later than the original.
-  await utimes(to, atime, new Date(Math.floor(mtimeMs)));
+  await dateLike(to, stats);
+}
+
+/** Never later than the original. */
+export async function dateLike(copy: string, { atime, mtimeMs }: Stats): Promise<void> {
+  await utimes(copy, atime, new Date(Math.floor(mtimeMs)));
 }

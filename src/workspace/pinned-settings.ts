@@ -97,6 +97,11 @@ export function objectFormat({ config }: PinnedSettings): 'sha1' | 'sha256' {
   return config.some(([key, value]) => key === 'extensions.objectformat' && value === 'sha256') ? 'sha256' : 'sha1';
 }
 
+/** How long an object's name is in binary files such as the index. */
+export function oidBytes(format: 'sha1' | 'sha256'): number {
+  return format === 'sha1' ? 20 : 32;
+}
+
 const SPARSE = new Set(['core.sparsecheckout', 'core.sparsecheckoutcone']);
 
 /**

@@ -1,38 +1,39 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { dateLike } from './copy-index.ts';
 import type { Git } from './git.ts';
-import { objectFormat } from './pinned-settings.ts';
+import { objectFormat, oidBytes } from './pinned-settings.ts';
 import type { Seal } from './sealed.ts';
 import { entriesOf, listFiles, WHOLE_STATUS, type StatusEntry } from './status.ts';
 import { mayRemember, newestDirectory } from './untracked-cache.ts';
 
 /*
- * Looking for new files is the dearer half of a look at a large repository. Git can remember in an index what each directory
- * held and when it changed (its "untracked cache"), and then looks only into those that have changed since. The session's
- * own index is not ours to write and what it says about directories not to be believed, so that is done in a copy of it,
- * in the server's directory, for as long as the session's index stays as it was copied.
+ * In a large repository, searching for new files is half the cost of a status. Git can record in an index what each
+ * directory contained and when it changed (its "untracked cache"), and then searches only the directories that changed.
+ * The session's own index is not ours to write, and what it says about directories cannot be trusted, so this happens in a
+ * copy in the server's directory, which is valid as long as the session's index does not change.
  */
 
 interface Searched {
   /** The session's index when it was copied. */
   readonly source: string;
-  /** Undefined where this way of looking is not exact. */
+  /** Undefined if the cache would not be exact here. */
   readonly index: string | undefined;
 }
 
 const searched = new WeakMap<Seal, Searched>();
 
-/** Where what is searched is kept, below the scratch directory. */
+/** The directory of the copy, below the scratch directory. */
 export const SEARCHED = 'searched';
 
-/** What is different from HEAD, if that is known to be quick. */
+/** What differs from HEAD, if a current copy makes it cheap to tell. */
 export async function quickStatus(seal: Seal, git: Git): Promise<StatusEntry[] | undefined> {
   const index = await currentCopy(seal);
   return index === undefined ? undefined : lookInto(seal, git, index, REMEMBERED);
 }
 
-/** The same, while nobody waits: makes the next look quick. Undefined where it is of no use. */
+/** The same, and makes the next `quickStatus` cheap. For when nobody is waiting. Undefined if no copy can be used here. */
 export async function searchAhead(seal: Seal, git: Git): Promise<StatusEntry[] | undefined> {
   const source = await signatureOf(indexOf(seal));
   const known = searched.get(seal);
@@ -42,7 +43,7 @@ export async function searchAhead(seal: Seal, git: Git): Promise<StatusEntry[] |
   if (index === undefined) return undefined;
   const began = Date.now();
   try {
-    // Git may note what it finds.
+    // Lets git write what it found into the copy.
     const entries = await lookInto(seal, git, index, { ...REMEMBERED, GIT_OPTIONAL_LOCKS: '1' });
     if (!(await isSettled(seal, index, began))) searched.delete(seal);
     return entries;
@@ -52,23 +53,23 @@ export async function searchAhead(seal: Seal, git: Git): Promise<StatusEntry[] |
   }
 }
 
-/** Of the session's index as it is now. */
+/** The copy, if the session's index has not changed since it was made. */
 async function currentCopy(seal: Seal): Promise<string | undefined> {
   const { source, index } = searched.get(seal) ?? {};
   if (index === undefined || source !== (await signatureOf(indexOf(seal)))) return undefined;
   return (await stat(index).catch(() => undefined))?.isFile() === true ? index : undefined;
 }
 
-/** The clock of a file system may be behind by as much. */
+/** How far a file system's clock may lag behind. */
 const BEHIND_MS = 50;
 
 /**
- * A directory's times count in whole seconds, and all but that of its last change can be set back: what is put into one
- * in the second in which git looked into it may never be seen. So no directory may have changed that recently.
+ * Git compares a directory's times in whole seconds, and every time but that of its last change can be set back: a file
+ * added in the second in which git searched the directory might never be found. So none may have changed that recently.
  */
 async function isSettled({ pinned }: Seal, index: string, began: number): Promise<boolean> {
   try {
-    const newest = newestDirectory(await readFile(index), objectFormat(pinned) === 'sha1' ? 20 : 32);
+    const newest = newestDirectory(await readFile(index), oidBytes(objectFormat(pinned)));
     return newest !== undefined && newest < Math.floor((began - BEHIND_MS) / 1000);
   } catch (error) {
     if (error instanceof RangeError) return false;
@@ -85,7 +86,7 @@ async function lookInto(
   return entriesOf(await git(WHOLE_STATUS, { env: { ...env, GIT_INDEX_FILE: index } }), checkout.workTree);
 }
 
-/** Git remembers the directories only of the kind of search that is set up. */
+/** The cache is only used for the kind of search it was configured with. */
 const REMEMBERED = {
   GIT_CONFIG_COUNT: '2',
   GIT_CONFIG_KEY_0: 'core.untrackedcache',
@@ -105,23 +106,22 @@ async function copyIndexOf(seal: Seal, git: Git): Promise<string | undefined> {
   const names = await readdir(checkout.gitDir);
   if (names.some((name) => name.startsWith('sharedindex.'))) return undefined;
   const source = indexOf(seal);
-  const { atime, mtimeMs } = await stat(source);
+  const stats = await stat(source);
   const bytes = await readFile(source);
-  // What another git has remembered of directories may have been written by the session.
+  // A cache that is already there may have been forged by the session.
   if (mayRemember(bytes)) return undefined;
   const index = path.join(scratch, SEARCHED, 'index');
   const temporary = `${index}-${randomUUID()}`;
   await mkdir(path.dirname(index), { recursive: true, mode: 0o700 });
   await writeFile(temporary, bytes, { mode: 0o600 });
-  // Never later than the original: git would take a file of the same second for unchanged.
-  await utimes(temporary, atime, new Date(Math.floor(mtimeMs)));
+  await dateLike(temporary, stats);
   await rm(`${index}.lock`, { force: true });
   await rename(temporary, index);
   const { marked } = await listFiles(git, false, { GIT_INDEX_FILE: index });
   return marked.length === 0 ? index : undefined;
 }
 
-/** On these, directories are known to change their times with every file. */
+/** File systems known to update a directory's times whenever a file is added or removed. */
 const EXACT: ReadonlySet<number> = new Set([
   0xef53, // ext2 to ext4
   0x58465342, // xfs

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { headOf } from './checkout.ts';
 import { GitError, zeroSeparated, type Git } from './git.ts';
 import { readIndex, type StagedFile } from './object-files.ts';
-import { objectFormat } from './pinned-settings.ts';
+import { objectFormat, oidBytes } from './pinned-settings.ts';
 import { sealed, type Seal } from './sealed.ts';
 import { quickStatus, searchAhead } from './searched-index.ts';
 import { ABSENT, readStatus, type StatusEntry } from './status.ts';
@@ -57,7 +57,7 @@ export async function takeSnapshot(seal: Seal, when?: 'ahead'): Promise<Snapshot
   return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
     const known = when === 'ahead' ? await searchAhead(seal, git) : await quickStatus(seal, git);
     const status = known ?? (await readStatus(git, checkout.workTree));
-    const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status, format === 'sha1' ? 20 : 32);
+    const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status, oidBytes(format));
     const changed = status.map((entry) => ({ path: entry.path, head: entry.head, now: now.get(entry.path) ?? null }));
     return { head, tree, changed, lastWrite };
   });
@@ -78,7 +78,7 @@ async function readFiles(
   directory: string,
   workTree: string,
   status: readonly StatusEntry[],
-  oidBytes: number,
+  bytesPerOid: number,
 ): Promise<ReadFiles> {
   const now = new Map<string, FileState>();
   const toHash: string[] = [];
@@ -99,7 +99,7 @@ async function readFiles(
     }
   }
   const modes = new Map(status.map((entry) => [entry.path, entry.mode]));
-  for (const [file, state] of await hashFiles(git, path.join(directory, 'hashed'), toHash, oidBytes)) {
+  for (const [file, state] of await hashFiles(git, path.join(directory, 'hashed'), toHash, bytesPerOid)) {
     const mode = modes.get(file);
     now.set(file, mode === undefined || mode === ABSENT ? state : { ...state, mode });
   }
@@ -111,7 +111,7 @@ async function hashFiles(
   git: Git,
   index: string,
   files: readonly string[],
-  oidBytes: number,
+  bytesPerOid: number,
 ): Promise<readonly StagedFile[]> {
   if (files.length === 0) return [];
   const env = { GIT_INDEX_FILE: index };
@@ -126,11 +126,11 @@ async function hashFiles(
     if (files.length === 1) return [[files[0] ?? '', { mode: '100644', oid: 'stat:unreadable' }]];
     const middle = files.length >> 1;
     return [
-      ...(await hashFiles(git, `${index}-`, files.slice(0, middle), oidBytes)),
-      ...(await hashFiles(git, `${index}+`, files.slice(middle), oidBytes)),
+      ...(await hashFiles(git, `${index}-`, files.slice(0, middle), bytesPerOid)),
+      ...(await hashFiles(git, `${index}+`, files.slice(middle), bytesPerOid)),
     ];
   }
-  const written = await readIndex(index, oidBytes);
+  const written = await readIndex(index, bytesPerOid);
   if (written) return written;
   const listed = zeroSeparated(await git(['ls-files', '--stage', '-z'], { env }));
   return listed.map((line) => {

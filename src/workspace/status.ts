@@ -32,7 +32,7 @@ export async function entriesOf(text: string, workTree: string): Promise<StatusE
 }
 
 const COMPARISON = ['status', '--porcelain=v2', '-z', '--no-renames', '--ignore-submodules=dirty'];
-/** Including new files, where git finds them quickly. */
+/** Including new files. */
 export const WHOLE_STATUS = [...COMPARISON, '--untracked-files=all'];
 const STATUS = [...COMPARISON, '--untracked-files=no'];
 

@@ -1,21 +1,21 @@
 /*
- * What git remembers of directories in the extension `UNTR` of an index, as gitformat-index(5) describes it. Read only to
- * know how recently one of them had changed.
+ * Git's untracked cache: the `UNTR` extension of an index, described in gitformat-index(5). Read only to find out how
+ * recently a directory had changed.
  */
 
 const SIGNATURE = Buffer.from('UNTR');
-/** Times, numbers, owner and size of a file or directory; the time of its last change comes first. */
+/** The stat data of a file or directory; the time of its last change comes first. */
 const STAT_BYTES = 36;
 const WORD_BYTES = 8;
 
-/** Whether these bytes may have such an extension. */
+/** May report a cache where there is none, but never misses one. */
 export function mayRemember(index: Buffer): boolean {
   return index.includes(SIGNATURE);
 }
 
 /**
- * When the latest of the remembered directories had changed, in seconds; undefined where none is remembered. For an index
- * in which the signature stands for the extension: that of a copy that had none.
+ * When the most recently changed directory in the cache had changed, in seconds; undefined if the cache is empty. Only for
+ * an index in which nothing but the extension contains its signature.
  */
 export function newestDirectory(index: Buffer, oidBytes: number): number | undefined {
   const begin = index.indexOf(SIGNATURE);
@@ -23,12 +23,12 @@ export function newestDirectory(index: Buffer, oidBytes: number): number | undef
   const end = begin + 8 + index.readUInt32BE(begin + 4);
   const reader = new Reader(index.subarray(begin + 8, end));
   reader.skip(reader.varint());
-  // Two files of patterns, the kind of search, and the names of the two files' objects.
+  // Stat data of two exclude files, the flags of the search, and the object names of both files.
   reader.skip(2 * STAT_BYTES + 4 + 2 * oidBytes);
   reader.skipText();
   for (let left = reader.varint(); left > 0; left--) {
     const untracked = reader.varint();
-    // How many directories follow below this one; all of them are counted already.
+    // The number of its subdirectories, which the outer count includes.
     reader.varint();
     for (let names = untracked + 1; names > 0; names--) reader.skipText();
   }

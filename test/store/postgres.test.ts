@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { HubRef } from '../../src/schema/store.ts';
-import { writeReliably } from '../../src/store/certain-write.ts';
+import { writeReliably } from '../../src/store/reliable-write.ts';
 import { StoreUncertain, type Store } from '../../src/store/contract.ts';
 import { follow } from '../../src/store/follow.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/open.ts';

@@ -1,6 +1,6 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { CommandProgress, StoredCommand } from '../../schema/store.ts';
-import { writeReliably } from '../../store/certain-write.ts';
+import { writeReliably } from '../../store/reliable-write.ts';
 import { StoreConflict, StoreUncertain, type Store, type StoreNews } from '../../store/contract.ts';
 import { WITHDRAWN } from '../../store/plan.ts';
 import { nextWake } from '../../store/next-wake.ts';
