@@ -49,6 +49,8 @@ export class ProcessOwner {
         system: this.#system,
         onProblem: this.#warn,
       });
+      // The first run is lent before it is adopted.
+      if (this.#lent.size > 0) this.#watch();
       this.#record();
     }
     return markerEnv(this.id, runId);

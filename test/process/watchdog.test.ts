@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'tsdown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ProcessOwner } from '../../src/driver/process-owner.ts';
 import { findMarked } from '../../src/driver/process/find-processes.ts';
 import { startTimeOf } from '../../src/driver/process/process-identity.ts';
 import { watchdogCommand } from '../../src/driver/process/watchdog-script.ts';
@@ -16,6 +17,7 @@ import {
   commandOf,
   newOwner,
   onCleanup,
+  start,
   startInnocent,
   startTree,
   tempDir,
@@ -167,6 +169,16 @@ describe('watchdog', () => {
     const pid = Number(watchdog.pid);
     await watchdog.stop();
     expect(await alive(pid)).toBe(false);
+  });
+
+  it('watches the first run of a server too, which is lent before there is a watchdog', async () => {
+    const owner = new ProcessOwner({ stateDir: tempDir(), warn: () => undefined });
+    onCleanup(() => owner.release());
+    const run = randomUUID();
+    owner.extend(1_000);
+    owner.lend(run);
+    const child = start('sleep', ['60'], { env: owner.adopt(run) });
+    await until('it is ended although nothing more is said', () => child.signalCode !== null);
   });
 
   it('refuses an id that a script could misread', () => {
