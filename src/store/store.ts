@@ -41,10 +41,13 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
 
   const takeCommands = (by: HubRef, limit: number, has?: ReadonlySet<string>): Promise<StoredCommand[]> =>
     backend.transact('durable', async (tables) => {
-      checkLease(by, await tables.lease(by.hub));
-      const before = has ? (await tables.commandsTakenBy(by.hub)).filter((one) => isTakenIn(one, by)) : [];
-      const missed = before.filter(({ id }) => !has?.has(id));
-      const next = await tables.nextCommands(by, limit);
+      const [lease, before, next] = await Promise.all([
+        tables.lease(by.hub),
+        has ? tables.commandsTakenBy(by.hub) : [],
+        tables.nextCommands(by, limit),
+      ]);
+      checkLease(by, lease);
+      const missed = before.filter((one) => isTakenIn(one, by) && !has?.has(one.id));
       // For people to read, as everywhere in a command's progress: not worth a round trip to the store's clock.
       const at = Date.now();
       const taken = next.map((row): StoredCommand => ({ ...row, progress: { status: 'taken', by, at } }));

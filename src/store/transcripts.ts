@@ -22,8 +22,11 @@ export function storeTranscripts(backend: Backend): StoreTranscripts {
       if (entries.length === 0) return;
       await changed(by, part, async ({ transcripts }) => {
         const uuids = entries.flatMap(({ uuid }) => uuid ?? []);
-        const fresh = withoutRepeats(entries, await transcripts.knownUuids(part, uuids));
-        await transcripts.add(part, rowsOf(fresh, await transcripts.lastPosition(part)));
+        const [known, last] = await Promise.all([
+          transcripts.knownUuids(part, uuids),
+          transcripts.lastPosition(part),
+        ]);
+        await transcripts.add(part, rowsOf(withoutRepeats(entries, known), last));
       });
     },
     replaceTranscript: (by, part, entries) =>

@@ -199,7 +199,10 @@ test('a hub whose line dies in the middle of a write keeps the others waiting fo
   proxy.set('open');
 });
 
-test('a write that is lost in its commit is sent again, which settles that it was stored', async () => {
+test.each([
+  ['in its commit', 'DEFERRABLE INITIALLY DEFERRED'],
+  ['in a statement that the commit was sent along with', ''],
+])('a write that is lost %s is sent again, which settles that it was stored', async (_, when) => {
   const schema = freshSchema();
   const store = await openAt(schema, { timeoutMs: 500 });
   const hub = await hubOf(store);
@@ -209,7 +212,7 @@ test('a write that is lost in its commit is sent again, which settles that it wa
     client.query(`
       CREATE FUNCTION "${schema}".slowly() RETURNS trigger LANGUAGE plpgsql
         AS $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;
-      CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON "${schema}".commands DEFERRABLE INITIALLY DEFERRED
+      CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON "${schema}".commands ${when}
         FOR EACH ROW EXECUTE FUNCTION "${schema}".slowly()`),
   );
   const failures: unknown[] = [];

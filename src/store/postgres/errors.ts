@@ -29,6 +29,11 @@ export function toDomainError(error: unknown): unknown {
   );
 }
 
+/** As opposed to a lost connection. */
+export function isResponse(error: unknown): boolean {
+  return sqlState(error) !== undefined;
+}
+
 function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('severity' in error)) return undefined;
   const { code } = error as { code?: unknown };

@@ -11,7 +11,7 @@ import { SqlTables } from '../sql/tables.ts';
 import { createStore } from '../store.ts';
 import type { Backend, Durability, Tables } from '../tables.ts';
 import { ANYTHING, WakeUps } from '../wake-ups.ts';
-import { isRetryable, toDomainError } from './errors.ts';
+import { isResponse, isRetryable, toDomainError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { SideConnection } from './side-connection.ts';
 
@@ -60,7 +60,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     keepAlive: true,
     types: { getTypeParser: typeParser },
   };
-  const pool = new pg.Pool({ ...settings, max: connections });
+  const pool = new pg.Pool({ ...settings, max: connections, pipeline: true });
   // Losing an unused connection is not an error; the pool makes another one.
   pool.on('error', () => {});
   pool.on('connect', (client) => {
@@ -114,13 +114,22 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   ): Promise<{ result: T; news: StoreNews | undefined }> => {
     const client = await connected(pool);
     let failure: Error | undefined;
+    // What nobody needs a response to is sent ahead: others wait for this transaction, and each round trip prolongs it.
+    const ahead: Promise<unknown>[] = [];
+    const send = (text: string, parameters: readonly SqlValue[] = []): Promise<unknown> => {
+      const response = client.query(text, [...parameters]);
+      response.catch(() => {});
+      return response;
+    };
     try {
-      // Each is a round trip: others wait for this transaction.
-      await asked(client.query(durability === 'durable' ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit = off'));
-      const tables = new SqlTables(connection(client, now));
+      ahead.push(send(durability === 'durable' ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit = off'));
+      const run: SqlConnection['run'] = async (text, parameters) => void ahead.push(send(numbered(text), parameters));
+      const tables = new SqlTables({ ...connection(client, now), run });
       const result = await work(tables);
       const news = durability === 'quiet' ? undefined : tables.news;
-      await asked(client.query(news ? `${notify(news)}; COMMIT` : 'COMMIT')).catch(uncertain);
+      const committed = send(news ? `${notify(news)}; COMMIT` : 'COMMIT');
+      await Promise.all(ahead).catch(refusedOrUncertain);
+      await asked(committed).catch(uncertain);
       return { result, news };
     } catch (error) {
       // A connection that cannot roll back is discarded, and Postgres rolls back what it lost.
@@ -168,7 +177,8 @@ function connection(on: pg.Pool | pg.ClientBase, now: (() => number) | undefined
     const [row] = await query('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
     return Number(row?.['now']);
   };
-  return { dialect, query, now: now ? async () => now() : clock };
+  const run: SqlConnection['run'] = async (text, parameters) => void (await query(text, parameters));
+  return { dialect, query, run, now: now ? async () => now() : clock };
 }
 
 /** Concurrent starts on an empty database wait for the first. */
@@ -213,6 +223,12 @@ function newsIn(payload = ''): StoreNews {
   } catch {
     return ANYTHING;
   }
+}
+
+/** Before the commit, but sent together with it: what Postgres refused is rolled back, anything else may be stored. */
+function refusedOrUncertain(error: unknown): never {
+  if (isResponse(error)) throw toDomainError(error);
+  uncertain(toDomainError(error));
 }
 
 /** Lost in the middle of a commit. */

@@ -7,6 +7,8 @@ export interface SqlConnection {
   readonly dialect: Dialect;
   /** Parameters are `?`, in order. */
   readonly query: (text: string, parameters?: readonly SqlValue[]) => Promise<SqlRow[]>;
+  /** For a change whose rows no one needs. Postgres gets it together with what follows; if it fails, so does the commit. */
+  readonly run: (text: string, parameters?: readonly SqlValue[]) => Promise<void>;
   /** The database's clock, in milliseconds since 1970. */
   now(): Promise<number>;
 }
@@ -27,7 +29,7 @@ export function slots(values: readonly unknown[]): string {
 
 /** Inserts rows; one whose `key` is taken replaces the other columns, or is a unique violation without `key`. */
 export async function insertRows(
-  { query, dialect }: SqlConnection,
+  { run, dialect }: SqlConnection,
   table: string,
   columns: readonly string[],
   rows: readonly (readonly SqlValue[])[],
@@ -39,7 +41,7 @@ export async function insertRows(
   for (let start = 0; start < rows.length; start += dialect.rowsPerInsert) {
     const chunk = rows.slice(start, start + dialect.rowsPerInsert);
     const values = chunk.map((row) => `(${slots(row)})`).join(', ');
-    await query(`INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values}${onConflict}`, chunk.flat());
+    await run(`INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values}${onConflict}`, chunk.flat());
   }
 }
 

@@ -12,7 +12,7 @@ export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS];
  * same at once. A store of a newer version is left alone.
  */
 export async function migrate(
-  { query }: SqlConnection,
+  { query }: Pick<SqlConnection, 'query'>,
   run: (script: string) => Promise<void>,
   migrations: readonly string[] = MIGRATIONS,
 ): Promise<void> {

@@ -72,16 +72,16 @@ export class SqlTables implements Tables {
 
   async load(needs: Needs, hub: string | undefined): Promise<Loaded> {
     const { update } = this.#sql.dialect.lock;
-    const lease = hub === undefined ? undefined : await this.lease(hub);
-    // Always in id order, so that two batches do not deadlock.
-    const sessions = await this.#byIds(`SELECT id, hub, fence, event_book FROM sessions`, needs.sessions);
-    const requests = await this.#byIds('SELECT data FROM requests', needs.requests);
-    const commands = await this.#byIds('SELECT data FROM commands', needs.commands);
-    const grants = await this.#byIds('SELECT data FROM grants', needs.grants);
-    for (const { principal, key } of needs.commandKeys.values()) {
-      const text = `SELECT data FROM commands WHERE principal = ? AND idempotency_key = ?${update}`;
-      commands.push(...(await this.#sql.query(text, [principal, key])));
-    }
+    const byKey = `SELECT data FROM commands WHERE principal = ? AND idempotency_key = ?${update}`;
+    // Always in this order and by id, so that two batches do not deadlock.
+    const [lease, sessions, requests, commands, grants, ...keyed] = await Promise.all([
+      hub === undefined ? undefined : this.lease(hub),
+      this.#byIds(`SELECT id, hub, fence, event_book FROM sessions`, needs.sessions),
+      this.#byIds('SELECT data FROM requests', needs.requests),
+      this.#byIds('SELECT data FROM commands', needs.commands),
+      this.#byIds('SELECT data FROM grants', needs.grants),
+      ...[...needs.commandKeys.values()].map(({ principal, key }) => this.#sql.query(byKey, [principal, key])),
+    ]);
     return {
       lease,
       sessions: new Map(
@@ -95,7 +95,7 @@ export class SqlTables implements Tables {
         ]),
       ),
       requests: byId(requests.map(toRequest)),
-      commands: byId(commands.map(toCommand)),
+      commands: byId([...commands, ...keyed.flat()].map(toCommand)),
       grants: byId(grants.map(toGrant)),
     };
   }
@@ -142,15 +142,15 @@ export class SqlTables implements Tables {
   }
 
   async #saveOther(write: RowWrite): Promise<void> {
-    const { query } = this.#sql;
+    const { run } = this.#sql;
     if (write.table === 'books') {
-      await query('UPDATE sessions SET event_book = ? WHERE id = ?', [JSON.stringify(write.book), write.sessionId]);
+      await run('UPDATE sessions SET event_book = ? WHERE id = ?', [JSON.stringify(write.book), write.sessionId]);
     } else if (write.table === 'messages' && !write.row) {
-      await query('DELETE FROM messages WHERE session_id = ? AND id = ?', [write.sessionId, write.id]);
+      await run('DELETE FROM messages WHERE session_id = ? AND id = ?', [write.sessionId, write.id]);
     } else if (write.table === 'dropped') {
       for (const ids of inChunks(write.eventIds, 500)) {
         const text = `DELETE FROM events WHERE session_id = ? AND id IN (${slots(ids)})`;
-        await query(text, [write.sessionId, ...ids]);
+        await run(text, [write.sessionId, ...ids]);
       }
     }
   }
@@ -234,11 +234,9 @@ export class SqlTables implements Tables {
   }
 
   async #in(statement: string, ids: readonly string[], end = ''): Promise<SqlRow[]> {
-    const rows: SqlRow[] = [];
-    for (const some of inChunks(ids, 500)) {
-      rows.push(...(await this.#sql.query(`${statement} IN (${slots(some)})${end}`, some)));
-    }
-    return rows;
+    const chunks = [...inChunks(ids, 500)];
+    const text = (some: readonly string[]): string => `${statement} IN (${slots(some)})${end}`;
+    return (await Promise.all(chunks.map((some) => this.#sql.query(text(some), some)))).flat();
   }
 }
 

@@ -33,7 +33,7 @@ export class SqlTranscripts implements TranscriptTable, TranscriptReads {
   }
 
   async remove({ sessionId, subpath = '' }: TranscriptPart): Promise<void> {
-    await this.#sql.query(`DELETE FROM transcripts WHERE ${OF_PART}`, [sessionId, subpath]);
+    await this.#sql.run(`DELETE FROM transcripts WHERE ${OF_PART}`, [sessionId, subpath]);
   }
 
   async transcript({ sessionId, subpath = '' }: TranscriptPart): Promise<TranscriptEntry[] | undefined> {

@@ -36,6 +36,7 @@ export function sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged
   const connection = (database: SqliteDatabase): SqlConnection => ({
     dialect: sqliteDialect,
     query: async (text, parameters) => checked(() => database.all(text, parameters)),
+    run: async (text, parameters) => void checked(() => database.all(text, parameters)),
     now: async () => now(),
   });
   const tables = new SqlTables(connection(writer));
@@ -112,7 +113,7 @@ export function sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged
   };
 }
 
-export const sqliteDialect: SqlConnection['dialect'] = {
+const sqliteDialect: SqlConnection['dialect'] = {
   lock: { update: '', share: '', skipTaken: () => '' },
   contains: (column) => `instr(${column}, ?) > 0`,
   rowsPerInsert: 1,

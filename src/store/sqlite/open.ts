@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EventBounds, Store } from '../contract.ts';
 import { migrate, MIGRATIONS } from '../sql/migrate.ts';
 import { createStore } from '../store.ts';
-import { sqliteBackend, sqliteDialect } from './backend.ts';
+import { sqliteBackend } from './backend.ts';
 import { loadSqlite, type OpenSqlite, type SqliteDatabase } from './binding.ts';
 import { isBusy, isDamaged, toDomainError, toFileError } from './errors.ts';
 
@@ -82,8 +82,7 @@ async function openMigrated(
     database.exec('BEGIN IMMEDIATE');
     const query = async (text: string, parameters: readonly (string | number | null)[] = []) =>
       database.all(text, parameters);
-    const connection = { dialect: sqliteDialect, query, now: async () => 0 };
-    await migrate(connection, async (script) => database.exec(script), migrations);
+    await migrate({ query }, async (script) => database.exec(script), migrations);
     database.exec('COMMIT');
     database.exec('PRAGMA busy_timeout = 0');
     return database;
