@@ -155,6 +155,8 @@ export class AgentProcess {
 
   readonly #canUseTool: CanUseTool = async (toolName, input, askOptions) => {
     const ask = toAsk(toolName, input, askOptions);
+    // The question may outlive this process: it is asked once another machine could continue from here.
+    await this.#mirror?.holds(ask.toolUseId);
     const decision = await this.#listener.onRequest(ask);
     // The SDK (0.3.325) answers on the process's input; once that is gone the answer would be an unhandled rejection.
     // Can go when it checks first.

@@ -6,6 +6,8 @@ export interface TranscriptMirror {
   append(part: MirroredPart, entries: readonly MirroredEntry[]): Promise<void>;
   /** The SDK has given up on some entries of a part. */
   gaveUp(subpath: string | undefined, reason: string): void;
+  /** Resolves when the entry with this tool call is stored, or does not come. Never rejects. */
+  holds(toolUseId: string): Promise<void>;
   /** Resolves when the copy is complete, or is known to be incomplete. Never rejects. */
   settled(): Promise<void>;
 }

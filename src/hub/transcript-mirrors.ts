@@ -14,6 +14,8 @@ import {
 
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
+/** The entry with a tool call follows the question about it, usually within 100 ms. */
+const MAX_LAG_MS = 2_000;
 
 export interface MirrorsOptions {
   readonly store: StoreTranscripts;
@@ -77,6 +79,9 @@ class StoreMirror implements TranscriptMirror {
   #settling: Promise<void> | undefined;
   #isWhole = false;
   #retry: NodeJS.Timeout | undefined;
+  /** Tool calls whose entries are stored, and who waits for those that are not. */
+  readonly #calls = new Set<string>();
+  readonly #awaited = new Map<string, () => void>();
 
   constructor(sessionId: string, progress: Progress, listener: MirrorListener, options: MirrorsOptions) {
     this.#sessionId = sessionId;
@@ -100,6 +105,23 @@ class StoreMirror implements TranscriptMirror {
     const fresh = this.#progress.fresh.get(part.subpath) ?? new Set();
     for (const { uuid } of entries) if (uuid !== undefined) fresh.add(uuid);
     this.#progress.fresh.set(part.subpath, fresh);
+    for (const id of entries.flatMap(toolCallsIn)) {
+      this.#calls.add(id);
+      this.#awaited.get(id)?.();
+    }
+  }
+
+  async holds(toolUseId: string): Promise<void> {
+    if (this.#calls.has(toolUseId)) return;
+    const came = await new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(false), MAX_LAG_MS).unref();
+      this.#awaited.set(toolUseId, () => {
+        clearTimeout(timer);
+        resolve(true);
+      });
+    });
+    this.#awaited.delete(toolUseId);
+    if (!came) await this.settled();
   }
 
   async #repair(subpath: string | undefined): Promise<void> {
@@ -121,6 +143,7 @@ class StoreMirror implements TranscriptMirror {
     clearTimeout(this.#retry);
     try {
       for (const part of await partFiles(this.#options.configDir, this.#sessionId)) await this.#complete(part);
+      this.#calls.clear();
       if (!this.#isWhole) this.#listener.onWhole();
       this.#isWhole = true;
     } catch (error) {
@@ -163,6 +186,12 @@ class StoreMirror implements TranscriptMirror {
     const longer = Math.min(2 * afterMs, MAX_RETRY_MS);
     this.#retry = setTimeout(() => void (this.#settling ?? this.#settle(longer)), afterMs).unref();
   }
+}
+
+function toolCallsIn({ message }: MirroredEntry): string[] {
+  const { content } = (message ?? {}) as { content?: unknown };
+  const blocks = Array.isArray(content) ? (content as { type?: unknown; id?: unknown }[]) : [];
+  return blocks.flatMap(({ type, id }) => (type === 'tool_use' ? [String(id)] : []));
 }
 
 function named(subpath: string | undefined): { subpath?: string } {

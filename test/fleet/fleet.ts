@@ -239,8 +239,9 @@ export class Fleet {
   async reaches(hub: FleetHub, id: string, statuses: string, withinMs = 45_000): Promise<ApiSessionDetail> {
     return eventually(
       async () => {
-        const session = await this.session(hub, id).catch(() => undefined);
-        return session !== undefined && statuses.split('|').includes(session.status) ? session : undefined;
+        const session = await this.session(hub, id);
+        if (statuses.split('|').includes(session.status)) return session;
+        throw new Error(`${session.status}: ${JSON.stringify(session)}`);
       },
       { what: `session ${id} is ${statuses} at ${hub.name}`, within: withinMs },
     );

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { appendFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { StoredTranscripts } from '../../src/hub/transcript-mirrors.ts';
 import type { TranscriptMirror } from '../../src/driver/transcript-mirror.ts';
 import { DomainError } from '../../src/errors/errors.ts';
@@ -55,6 +55,33 @@ const local = async (): Promise<unknown[]> =>
     .map((line) => JSON.parse(line) as unknown);
 
 describe('while a process writes', () => {
+  const calls = (uuid: string, toolUseId: string) => ({
+    ...{ type: 'assistant', uuid },
+    message: { content: [{ type: 'tool_use', id: toolUseId }] },
+  });
+
+  test('a question about a tool call waits until the call is stored', async () => {
+    const steps: string[] = [];
+    const held = mirror.holds('t1').then(() => steps.push('held'));
+    await mirror.append({ sessionId: id }, [said('u1')]);
+    await mirror.append({ sessionId: id, subpath: 'subagents/agent-a1' }, [calls('a1', 't2')]);
+    steps.push('others');
+    await mirror.append({ sessionId: id }, [calls('u2', 't1')]);
+    await held;
+    expect(steps).toEqual(['others', 'held']);
+    await mirror.holds('t2');
+  });
+
+  test('a question about a tool call that is never reported waits until the file is stored as it is', async () => {
+    await write(said('u1'), said('u2'));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const held = mirror.holds('t1');
+    vi.advanceTimersByTime(60_000);
+    await held;
+    expect(await uuids()).toEqual(['u1', 'u2']);
+  });
+
   test('what was appended is complete, whatever else Claude Code keeps for itself', async () => {
     await write({ type: 'api-request' }, said('u1'), title('A'));
     await mirror.append({ sessionId: id }, [said('u1'), title('A')]);
