@@ -122,6 +122,7 @@ export function syntheticEngine(
     transcripts: {
       find: async () => undefined,
       salvage: () => Promise.resolve(true),
+      mentions: async () => true,
       lastCostUsd: async () => 0,
       hasUnwrittenCost: async () => false,
       list: async () => [],

@@ -103,6 +103,7 @@ function idleEngine(toolset: Toolset): Engine {
     transcripts: {
       find: never,
       salvage: never,
+      mentions: never,
       lastCostUsd: never,
       hasUnwrittenCost: never,
       list: never,

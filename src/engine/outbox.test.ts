@@ -34,16 +34,17 @@ describe('outbox', () => {
     expect(outbox.untouched).toEqual([]);
   });
 
-  it('resends what has no answer, but not what the caller was told to resend', () => {
-    const outbox = outboxWith('same', 'other', 'same');
-    outbox.advance('other', 'started');
-    expect(outbox.unanswered).toBe('same\n\nother\n\nsame');
-    outbox.takeBack('same');
-    expect(outbox.unanswered).toBe('same\n\nother');
-    expect(outboxWith('a', 'b').takeUndelivered()).toEqual(['a', 'b']);
-    outbox.advance('other', 'ended');
-    expect(outbox.unanswered).toContain('other');
-    outbox.answered([]);
-    expect(outbox.unanswered).toBe('');
+  it('remembers what a process accepted and never answered, but not what the caller was told to resend', () => {
+    const outbox = outboxWith('a', 'b', 'c');
+    outbox.advance('b', 'started');
+    expect(outbox.accepted).toEqual([]);
+    expect(outbox.takeUndelivered()).toEqual(['a', 'c']);
+    expect(outbox.accepted).toEqual([{ id: 'b', text: 'b' }]);
+    outbox.add({ id: 'd', text: 'd' });
+    expect(outbox.accepted).toEqual([{ id: 'b', text: 'b' }]);
+    outbox.answered(['d']);
+    expect(outbox.accepted).toEqual([]);
+    outbox.restore([{ id: 'e', text: 'e' }]);
+    expect(outbox.accepted).toEqual([{ id: 'e', text: 'e' }]);
   });
 });

@@ -13,7 +13,7 @@ export class Outbox {
    * What was said since the last answer, even if Claude Code has accepted it: it may not have written it to the
    * transcript.
    */
-  #unanswered: string[] = [];
+  #unanswered: Message[] = [];
   readonly #onDelivered: (id: string) => void;
 
   /** `onDelivered`: a turn has started with it, or the sender was told that none did. */
@@ -22,7 +22,7 @@ export class Outbox {
   }
 
   add({ id, text }: Message): void {
-    this.#unanswered.push(text);
+    this.#unanswered.push({ id, text });
     this.#messages.set(id, { text, stage: 'sent' });
   }
 
@@ -48,13 +48,17 @@ export class Outbox {
   takeBack(id: string): void {
     const message = this.#messages.get(id);
     if (!message) return;
-    this.#unsay(message.text);
+    this.#unsay(id);
     this.#remove(id);
   }
 
-  /** The first message of a session that has to start over. */
-  get unanswered(): string {
-    return this.#unanswered.join('\n\n');
+  /** Those that a process had accepted which is gone, without an answer. */
+  restore(accepted: readonly Message[]): void {
+    this.#unanswered = [...accepted];
+  }
+
+  get accepted(): readonly Message[] {
+    return this.#unanswered.filter(({ id }) => !this.#messages.has(id));
   }
 
   /** Claude Code may not have read everything yet, so its report of being idle may be out of date. */
@@ -78,10 +82,10 @@ export class Outbox {
    * as well.
    */
   takeUndelivered(): string[] {
-    const texts = [...this.#messages.values()].filter(({ stage }) => stage !== 'started').map(({ text }) => text);
+    const left = [...this.#messages].filter(([, { stage }]) => stage !== 'started');
+    for (const [id] of left) this.#unsay(id);
     for (const id of [...this.#messages.keys()]) this.#remove(id);
-    for (const text of texts) this.#unsay(text);
-    return texts;
+    return left.map(([, { text }]) => text);
   }
 
   #remove(id: string): void {
@@ -90,8 +94,7 @@ export class Outbox {
     this.#messages.delete(id);
   }
 
-  #unsay(text: string): void {
-    const index = this.#unanswered.lastIndexOf(text);
-    if (index >= 0) this.#unanswered.splice(index, 1);
+  #unsay(id: string): void {
+    this.#unanswered = this.#unanswered.filter((message) => message.id !== id);
   }
 }

@@ -50,7 +50,7 @@ export function revive(recalled: RecalledSession, env: NodeJS.ProcessEnv): Reviv
     id: row.id,
     owner,
     options: sessionOptions.parse(row.options),
-    origin: { kind: 'resume' },
+    origin: state.origin ?? { kind: 'resume' },
     permissionTimeoutMs: state.permissionTimeoutMs,
     initTimeoutMs: state.startTimeoutMs,
     streamsText: state.streamsText,

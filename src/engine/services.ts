@@ -113,6 +113,8 @@ export interface TranscriptReader {
   find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
   /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
   salvage(sessionId: string): Promise<boolean>;
+  /** Whether Claude Code has written this message, as an entry or in one. */
+  mentions(sessionId: string, messageId: string): Promise<boolean>;
   lastCostUsd(sessionId: string): Promise<number>;
   /** Whether it cost more than that, by an unknown amount. */
   hasUnwrittenCost(sessionId: string): Promise<boolean>;

@@ -169,6 +169,7 @@ export class SessionHost {
       fetchTranscript: (id) => this.transcripts.fetch(id),
       lockTranscript: (id) => this.transcripts.lock(id),
       salvageTranscript: (id) => transcripts.salvage(id),
+      isInTranscript: (id, messageId) => transcripts.mentions(id, messageId),
       onOpened: (session, request) => trail.requested(session, request),
       onRequest: (session, request) => approvals.requested(session, request),
       isAskingPerson: (request) => approvals.isAskingPerson(request),

@@ -26,7 +26,7 @@ export class SessionProcess {
   readonly holder: ProcessHolder;
   readonly streamsText: boolean;
   readonly #id: string;
-  readonly #origin: SessionOrigin;
+  readonly origin: SessionOrigin;
   readonly #conversation: Conversation;
   readonly #services: SessionServices;
   #initTimeoutMs: number;
@@ -44,7 +44,7 @@ export class SessionProcess {
     listener: ProcessListener,
   ) {
     this.#id = seed.id;
-    this.#origin = seed.origin;
+    this.origin = seed.origin;
     this.#initTimeoutMs = seed.initTimeoutMs;
     this.streamsText = seed.streamsText;
     this.#hasAnswered = seed.hasAnswered;
@@ -117,7 +117,7 @@ export class SessionProcess {
    */
   async #lockTranscript(occasion: Occasion): Promise<void> {
     await this.#unlocking;
-    if (occasion === 'first' && this.#origin.kind !== 'resume') return;
+    if (occasion === 'first' && this.origin.kind !== 'resume') return;
     this.#lock ??= await this.#services.lockTranscript(this.#id);
   }
 
@@ -142,23 +142,30 @@ export class SessionProcess {
     occasion: Occasion,
     listener: AgentListener,
   ): Promise<Launched> {
-    const { totals, outbox } = this.#conversation;
+    const { totals } = this.#conversation;
     await this.#fetchTranscript(occasion);
-    const history = occasion === 'first' ? this.#origin : await this.#history();
+    const history = occasion === 'first' ? this.origin : await this.#history();
     const counted = history.kind === 'fork' ? history.of : this.#id;
     totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
     const affordable = withBudgetLeft(given, totals.session.costUsd, first !== undefined);
     const options = this.streamsText ? withPartialMessages(affordable) : affordable;
     const process = await this.#services.launch({ sessionId: this.#id, history, options }, listener);
-    const startsOver = occasion !== 'first' && history.kind !== 'resume';
-    return { process, first: first && startsOver ? { ...first, text: outbox.unanswered } : first };
+    return { process, first: first && (await this.#withUnwritten(first)) };
+  }
+
+  /** A process that was killed may not have written what it was told: it is said again, before what is said now. */
+  async #withUnwritten(first: Message): Promise<Message> {
+    const texts: string[] = [];
+    for (const { id, text } of this.#conversation.outbox.accepted)
+      if (!(await this.#services.isInTranscript(this.#id, id))) texts.push(text);
+    return { ...first, text: [...texts, first.text].join('\n\n') };
   }
 
   /** Every question about a transcript is answered from the file on this machine, so it must be up to date. */
   async #fetchTranscript(occasion: Occasion): Promise<void> {
-    const isOwn = occasion !== 'first' || this.#origin.kind === 'resume';
+    const isOwn = occasion !== 'first' || this.origin.kind === 'resume';
     if (isOwn && (await this.#services.fetchTranscript?.(this.#id))) this.#arrivedAt = this.#conversation.log.nextId;
-    if (this.#origin.kind === 'fork') await this.#services.fetchTranscript?.(this.#origin.of);
+    if (this.origin.kind === 'fork') await this.#services.fetchTranscript?.(this.origin.of);
   }
 
   /**
@@ -168,6 +175,6 @@ export class SessionProcess {
    */
   async #history(): Promise<SessionOrigin> {
     const resumes = this.#hasAnswered || (await this.#services.salvageTranscript(this.#id));
-    return resumes ? { kind: 'resume' } : this.#origin;
+    return resumes ? { kind: 'resume' } : this.origin;
   }
 }

@@ -37,6 +37,7 @@ export interface SessionServices {
   lockTranscript(sessionId: string): Promise<TranscriptLock>;
   /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
   salvageTranscript(sessionId: string): Promise<boolean>;
+  isInTranscript(sessionId: string, messageId: string): Promise<boolean>;
   /** Every request, including one that a rule is about to refuse. */
   onOpened(session: Session, request: OpenRequest): void;
   /** A request that needs an answer. */

@@ -191,13 +191,14 @@ export class Session extends MovableSession {
   /** What is needed to continue it in another process. */
   get continuity(): Pick<
     SessionState,
-    'permissionTimeoutMs' | 'startTimeoutMs' | 'streamsText' | 'hasAnswered' | 'handover' | 'arrivedAt'
+    'permissionTimeoutMs' | 'startTimeoutMs' | 'streamsText' | 'hasAnswered' | 'origin' | 'handover' | 'arrivedAt'
   > {
     return {
       permissionTimeoutMs: this.conversation.permissionTimeoutMs,
       startTimeoutMs: this.#sessionProcess.initTimeoutMs,
       streamsText: this.#sessionProcess.streamsText,
       hasAnswered: this.#sessionProcess.hasAnswered,
+      origin: this.#sessionProcess.origin,
       arrivedAt: this.#sessionProcess.arrivedAt,
       handover: [...this.conversation.decidedAway.lines],
     };

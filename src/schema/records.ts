@@ -27,6 +27,12 @@ export const turnRecord = z.object({
   permissionDenials: z.array(z.unknown()),
 });
 
+const sessionOrigin = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('new') }),
+  z.object({ kind: z.literal('resume'), at: z.string().optional() }),
+  z.object({ kind: z.literal('fork'), of: z.string(), at: z.string().optional() }),
+]);
+
 /** `StoredSession.state`: what lists and pages show, and what is needed to continue after a restart. */
 export const sessionState = z.object({
   tag: z.enum(SESSION_TAGS),
@@ -51,6 +57,8 @@ export const sessionState = z.object({
   handover: z.array(z.string()),
   /** Claude Code has answered, so there is a transcript to resume. */
   hasAnswered: z.boolean(),
+  /** What it starts over from if there is no transcript yet. */
+  origin: sessionOrigin.optional(),
   /** The first event since it came from another machine: earlier changes have no checkpoints here. */
   arrivedAt: z.int().positive().optional(),
   /** The operator's rules that it was started under. */

@@ -39,6 +39,8 @@ export interface Transcripts {
   find(sessionId: string): Promise<FoundSession | undefined>;
   /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
   salvage(sessionId: string): Promise<boolean>;
+  /** Whether Claude Code has written this message, as an entry or in one. */
+  mentions(sessionId: string, messageId: string): Promise<boolean>;
   /** Where a process that resumes or forks the session starts counting. */
   lastCostUsd(sessionId: string): Promise<number>;
   hasUnwrittenCost(sessionId: string): Promise<boolean>;
@@ -68,6 +70,11 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
 
     async salvage(sessionId) {
       return (await this.find(sessionId)) !== undefined || salvageTranscripts(configDir, sessionId);
+    },
+
+    async mentions(sessionId, messageId) {
+      const file = await findSessionFile(configDir, sessionId);
+      return file !== undefined && fileIncludes(file, messageId);
     },
 
     async lastCostUsd(sessionId) {

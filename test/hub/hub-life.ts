@@ -95,6 +95,8 @@ export interface FleetPlace {
   readonly lease?: FleetLease;
   /** None: a session has no place whose changes could be looked at. */
   readonly workspaces?: EngineServices['workspaces'];
+  /** Whether a message is in its session's transcript; without an id, whether anything is. */
+  readonly isWritten?: (messageId: string) => boolean;
 }
 
 /** Called around every write of the journal. */
@@ -112,6 +114,7 @@ export async function beginLife(
     isFleet = false,
     lease,
     workspaces,
+    isWritten = () => true,
   }: FleetPlace = {},
 ): Promise<HubLife> {
   const clock = new ManualClock();
@@ -153,7 +156,8 @@ export async function beginLife(
       hasUnwrittenCost: async () => false,
       list: async () => [],
       lock: async () => ({ release: async () => undefined }),
-      salvage: async () => true,
+      salvage: async () => isWritten(''),
+      mentions: async (_sessionId, messageId) => isWritten(messageId),
       findHolder: async () => undefined,
     },
     audit: { record: (entry) => void audit.push(entry) },

@@ -6,7 +6,7 @@ import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
-import { beginLife, type HubLife } from './hub-life.ts';
+import { beginLife, type FleetPlace, type HubLife } from './hub-life.ts';
 
 let store: Store;
 let hub: HubLife;
@@ -17,10 +17,10 @@ beforeEach(async () => {
 });
 
 /** The next life of the hub, after its process was killed. */
-async function restart(): Promise<void> {
+async function restart(place: FleetPlace = {}): Promise<void> {
   await hub.journal.stored();
   hub.kill();
-  hub = await beginLife(store);
+  hub = await beginLife(store, [], undefined, undefined, place);
 }
 
 async function start(prompt = 'fix it'): Promise<Session> {
@@ -60,6 +60,44 @@ test('a session that was at work is at rest and says why, and a reply resumes it
   const agent = await hub.agent();
   expect(agent.launch.history).toMatchObject({ kind: 'resume' });
   expect(agent.prompts).toEqual(['go on']);
+});
+
+describe('what Claude Code accepted but did not write before it was killed', () => {
+  const reply = (sessionId: string, prompt: string): Promise<unknown> =>
+    hub.engine.reply({ sessionId, prompt, disk: { kind: 'open', options: {} } });
+
+  test('is said again in a session that starts over, as there is nothing to resume', async () => {
+    const session = await start('fix the parser');
+    await hub.agent();
+    await restart({ isWritten: () => false });
+    await reply(session.id, 'go on');
+    const agent = await hub.agent();
+    expect(agent.launch).toMatchObject({ sessionId: session.id, history: { kind: 'new' } });
+    expect(agent.prompts).toEqual(['fix the parser\n\ngo on']);
+  });
+
+  test('is said again with what was decided in the meantime', async () => {
+    const session = await start('fix the parser');
+    void (await hub.agent()).ask('r1', 'Bash', { command: 'make' });
+    await restart({ isWritten: () => false });
+    hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+    const agent = await hub.agent();
+    expect(agent.launch.history).toEqual({ kind: 'new' });
+    expect(agent.prompts).toEqual([expect.stringMatching(/^fix the parser\n\nYour process .* was allowed/s)]);
+  });
+
+  test('is said again in a later turn, and nothing else is', async () => {
+    const session = await start('fix the parser');
+    const first = await hub.agent();
+    first.answer('It is fixed.');
+    await reply(session.id, 'now the printer');
+    await eventually(() => first.prompts.length === 2, { what: 'the second prompt is accepted' });
+    await restart({ isWritten: (messageId) => messageId === '' });
+    await reply(session.id, 'go on');
+    const agent = await hub.agent();
+    expect(agent.launch.history).toEqual({ kind: 'resume' });
+    expect(agent.prompts).toEqual(['now the printer\n\ngo on']);
+  });
 });
 
 test('a session that has rested for long leaves the process, which says so, and comes back when somebody asks', async () => {

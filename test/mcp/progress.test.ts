@@ -40,6 +40,7 @@ async function workingSession(): Promise<Stage> {
       recordedCostUsd: async () => 0,
       lockTranscript: async () => ({ release: async () => undefined }),
       salvageTranscript: async () => true,
+      isInTranscript: async () => true,
       onOpened: () => undefined,
       onRequest: () => undefined,
       isAskingPerson: () => false,
