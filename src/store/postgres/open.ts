@@ -177,7 +177,9 @@ function connection(on: pg.Pool | pg.ClientBase, now: (() => number) | undefined
     const [row] = await query('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
     return Number(row?.['now']);
   };
-  const run: SqlConnection['run'] = async (text, parameters) => void (await query(text, parameters));
+  const run: SqlConnection['run'] = async (text, parameters) => {
+    await query(text, parameters);
+  };
   return { dialect, query, run, now: now ? async () => now() : clock };
 }
 
