@@ -10,10 +10,10 @@ import { action, callResult, compactStatus, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
 import { SESSION_TAGS, StoredToken } from './store.ts';
 
-const time = z.iso.datetime();
+export const time = z.iso.datetime();
 const count = z.int().nonnegative();
 /** From a query string, where everything is text. */
-const limit = (most: number, usual: number) => z.coerce.number().int().min(1).max(most).default(usual);
+export const limit = (most: number, usual: number) => z.coerce.number().int().min(1).max(most).default(usual);
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 // ── who calls ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -366,74 +366,6 @@ export const answerBody = z.strictObject({
 export type AnswerBody = z.input<typeof answerBody>;
 export const answerAnswer = z.object({ request: apiRequest, warnings: z.array(z.string()).optional() });
 export type AnswerAnswer = z.infer<typeof answerAnswer>;
-
-// ── audit and tokens ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-export const auditQuery = z.strictObject({
-  /** A session id or its beginning. */
-  session: z.string().max(200).optional(),
-  principal: z.string().max(200).optional(),
-  kind: z.string().max(50).optional(),
-  /** `next` from the previous page: older entries. */
-  after: z.string().max(200).optional(),
-  limit: limit(1000, 100),
-});
-export const apiAuditEntry = z.looseObject({
-  time: z.string(),
-  kind: z.string(),
-  session: z.string().optional(),
-  principal: z.string().optional(),
-  who: z.string(),
-  what: z.string(),
-  outcome: z.string().optional(),
-  cost: z.number().optional(),
-  details: z.record(z.string(), z.unknown()).optional(),
-});
-export type ApiAuditEntry = z.infer<typeof apiAuditEntry>;
-/** Newest first. */
-export const auditPage = z.object({ entries: z.array(apiAuditEntry), next: z.string().optional() });
-export type AuditPage = z.infer<typeof auditPage>;
-
-export const apiToken = z.object({
-  id: z.string(),
-  /** A sign-in belongs to one browser. */
-  kind: z.enum(['token', 'sign-in']),
-  name: z.string(),
-  role: apiRole,
-  attended: z.boolean(),
-  createdAt: time,
-  expiresAt: time.optional(),
-  revokedAt: time.optional(),
-  status: z.enum(['active', 'expired', 'revoked']),
-});
-export type ApiToken = z.infer<typeof apiToken>;
-
-export const tokensAnswer = z.object({ tokens: z.array(apiToken) });
-export type TokensAnswer = z.infer<typeof tokensAnswer>;
-
-export const tokenBody = z.strictObject({
-  name: z.string().min(1).max(100),
-  role: apiRole,
-  attended: z.boolean().default(false),
-  /** As on the command line: `12h`, `30d`. */
-  expires: z
-    .string()
-    .regex(/^[1-9]\d{0,4}[smhdw]$/)
-    .optional(),
-});
-export type TokenBody = z.input<typeof tokenBody>;
-
-/** The only time the token is shown. */
-export const createdToken = z.object({
-  id: z.string(),
-  name: z.string(),
-  role: apiRole,
-  attended: z.boolean(),
-  token: z.string(),
-  expiresAt: time.optional(),
-});
-export type CreatedToken = z.infer<typeof createdToken>;
-export const revokedToken = z.object({ token: apiToken });
 
 // ── the stream ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,16 +3,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type {
-  ApiAuditEntry,
   ApiEvent,
   ApiMe,
   ApiRequest,
   ApiSession,
   ApiSessionDetail,
-  ApiToken,
   DiffAnswer,
   StreamMessages,
 } from '../../src/schema/api.ts';
+import type { ApiAuditEntry, ApiToken } from '../../src/schema/api-admin.ts';
 import { builtServer } from '../harness/built-server.ts';
 
 export const BUILT = path.join(path.dirname(builtServer()), 'dashboard');

@@ -8,8 +8,8 @@ import {
   eventsPage,
   requestsPage,
   sessionsPage,
-  tokensAnswer,
 } from '../../src/schema/api.ts';
+import { tokensAnswer } from '../../src/schema/api-admin.ts';
 import type { Principal } from '../../src/engine/principal.ts';
 import { allow, ask, put, request, session, settle } from '../store/rows.ts';
 import {

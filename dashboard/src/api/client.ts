@@ -6,8 +6,6 @@ import type {
   ApiSessionDetail,
   ApplyAnswer,
   ApplyBody,
-  AuditPage,
-  CreatedToken,
   DiffAnswer,
   DiscardAnswer,
   DiscardBody,
@@ -22,10 +20,9 @@ import type {
   SignInAnswer,
   StartBody,
   StopAnswer,
-  TokenBody,
-  TokensAnswer,
   TurnAnswer,
 } from '../../../src/schema/api.ts';
+import type { AuditPage, CreatedToken, TokenBody, TokensAnswer } from '../../../src/schema/api-admin.ts';
 import { signedOut, signIn } from './sign-in.ts';
 
 /** Relative to the page: a proxy may serve the hub below a path. */

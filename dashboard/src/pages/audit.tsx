@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ApiAuditEntry } from '../../../src/schema/api.ts';
+import type { ApiAuditEntry } from '../../../src/schema/api-admin.ts';
 import { api, wordsOf } from '../api/client.ts';
 import { go, links } from '../model/router.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';

@@ -1,6 +1,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ApiRole, ApiToken, CreatedToken } from '../../../src/schema/api.ts';
+import type { ApiRole } from '../../../src/schema/api.ts';
+import type { ApiToken, CreatedToken } from '../../../src/schema/api-admin.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';

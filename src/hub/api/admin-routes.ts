@@ -1,19 +1,18 @@
 import { readAudit, type AuditQuery } from '../../audit/report.ts';
 import type { AuditEntry } from '../../audit/audit-entry.ts';
 import { DomainError } from '../../errors/errors.ts';
+import { apiMe, type ApiMe } from '../../schema/api.ts';
 import {
-  apiMe,
   auditPage,
   auditQuery,
   createdToken,
   revokedToken,
   tokenBody,
   tokensAnswer,
-  type ApiMe,
   type AuditPage,
   type CreatedToken,
   type TokensAnswer,
-} from '../../schema/api.ts';
+} from '../../schema/api-admin.ts';
 import { parseDuration } from '../tokens.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, mayOf, READERS } from './rights.ts';

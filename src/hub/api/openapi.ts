@@ -6,12 +6,12 @@ import {
   apiRequest,
   apiSession,
   apiSessionDetail,
-  apiToken,
   requestOutcome,
   signInAnswer,
   signInBody,
   STREAM_MESSAGES,
 } from '../../schema/api.ts';
+import { apiToken } from '../../schema/api-admin.ts';
 import { EventBody } from '../../schema/events.ts';
 import { callResult } from '../../schema/results.ts';
 import { defineRoute, type ApiAnswer, type ApiRoute } from './define-route.ts';

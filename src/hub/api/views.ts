@@ -6,14 +6,8 @@ import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
 import { describeRuleNames } from '../../mcp/forms/lasting-rules.ts';
 import { COMPACT_STATUS } from '../../mcp/views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
-import type {
-  ApiEvent,
-  ApiRequest,
-  ApiSession,
-  ApiSessionDetail,
-  ApiToken,
-  RequestOutcomeView,
-} from '../../schema/api.ts';
+import type { ApiEvent, ApiRequest, ApiSession, ApiSessionDetail, RequestOutcomeView } from '../../schema/api.ts';
+import type { ApiToken } from '../../schema/api-admin.ts';
 import type { CallResult } from '../../schema/results.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';

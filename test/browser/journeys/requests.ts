@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { AuditPage } from '../../../src/schema/api.ts';
+import type { AuditPage } from '../../../src/schema/api-admin.ts';
 import { text, tool } from '../../../src/scripted-model/reply.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { seriousFindings } from '../axe.ts';
