@@ -2,7 +2,7 @@ import type { AgentExit } from '../driver/agent-process.ts';
 import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { EventBody, Original, SessionEvent } from '../schema/events.ts';
+import type { EventBody, Original } from '../schema/events.ts';
 import type { Activity } from './activity.ts';
 import { AgentReports } from './agent-reports.ts';
 import type { ConversationSeed, ConversationServices, RestoredConversation } from './conversation-types.ts';
@@ -88,7 +88,7 @@ export class Conversation {
     this.#topic = topic;
     this.#lastMessageAt = reports.lastMessageAt;
     for (const request of requests) this.requests.restore(request);
-    this.outbox.restore(unansweredIn(reports.events));
+    this.outbox.restore(reports.events);
     // What was queued goes to the next process, with what is decided until then.
     if (!this.atRest) for (const message of undelivered) this.outbox.add(message);
   }
@@ -423,12 +423,4 @@ export class Conversation {
     this.#services.debug(`session ${this.id}: unexpected ${event} while ${this.state}`);
     return false;
   }
-}
-
-/** What Claude Code has accepted since its last answer. */
-function unansweredIn(events: readonly SessionEvent[]): Message[] {
-  const answeredAt = events.findLastIndex(({ body }) => body.kind === 'result');
-  return events
-    .slice(answeredAt + 1)
-    .flatMap(({ body }) => (body.kind === 'prompt' ? [{ id: body.messageId, text: body.text }] : []));
 }

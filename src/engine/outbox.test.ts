@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { resultEvent } from '../../test/harness/agent-messages.ts';
+import type { SessionEvent } from '../schema/events.ts';
 import { Outbox } from './outbox.ts';
 
 function outboxWith(...texts: string[]): Outbox {
@@ -44,7 +46,9 @@ describe('outbox', () => {
     expect(outbox.accepted).toEqual([{ id: 'b', text: 'b' }]);
     outbox.answered(['d']);
     expect(outbox.accepted).toEqual([]);
-    outbox.restore([{ id: 'e', text: 'e' }]);
+    const event = (id: number, body: SessionEvent['body']): SessionEvent => ({ id, type: 'progress', at: 0, body });
+    const prompt = (text: string) => ({ kind: 'prompt', messageId: text, text }) as const;
+    outbox.restore([event(1, prompt('d')), event(2, resultEvent({ text: 'done' })), event(3, prompt('e'))]);
     expect(outbox.accepted).toEqual([{ id: 'e', text: 'e' }]);
   });
 });

@@ -1,3 +1,5 @@
+import type { SessionEvent } from '../schema/events.ts';
+
 export interface Message {
   readonly id: string;
   readonly text: string;
@@ -52,11 +54,15 @@ export class Outbox {
     this.#remove(id);
   }
 
-  /** Those that a process had accepted which is gone, without an answer. */
-  restore(accepted: readonly Message[]): void {
-    this.#unanswered = [...accepted];
+  /** From what is left of a process that is gone. */
+  restore(events: readonly SessionEvent[]): void {
+    const answeredAt = events.findLastIndex(({ body }) => body.kind === 'result');
+    this.#unanswered = events
+      .slice(answeredAt + 1)
+      .flatMap(({ body }) => (body.kind === 'prompt' ? [{ id: body.messageId, text: body.text }] : []));
   }
 
+  /** Accepted by a process that is gone, and never answered. */
   get accepted(): readonly Message[] {
     return this.#unanswered.filter(({ id }) => !this.#messages.has(id));
   }
