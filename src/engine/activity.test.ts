@@ -11,7 +11,7 @@ function begun(): Activity {
   return activity;
 }
 
-test('a request is waiting, not running, and a cost is shown only when there is one', () => {
+test('the activity line shows a pending request as waiting, and a cost only once it is known', () => {
   const activity = begun();
   const request = openRequest('Bash', { command: 'npm test' }, { toolUseId: 'a' });
   activity.requestOpened(request);
@@ -23,7 +23,7 @@ test('a request is waiting, not running, and a cost is shown only when there is 
   expect(activity.line(0.5, false)).toBe('1 tool (1 Bash), 1 failed, $0.50');
 });
 
-test('problems are the last five of this call, however many tools came after them', () => {
+test('problems keeps the last five failures of the call, however many tools ran afterwards', () => {
   const activity = begun();
   for (let index = 0; index < 7; index++) {
     activity.toolUsed({
@@ -48,9 +48,9 @@ test('problems are the last five of this call, however many tools came after the
 });
 
 test.each([
-  ['a rule of the settings', undefined, 'settings'],
-  ['a rule of the session', 'Bash(curl *)', 'disallowedTools'],
-])('what Claude Code refuses by %s never ran, whichever is heard of first', (_what, rule, by) => {
+  ['a settings rule', undefined, 'settings'],
+  ['a session rule', 'Bash(curl *)', 'disallowedTools'],
+])('a tool call refused by %s counts as never run, whichever report arrives first', (_what, rule, by) => {
   for (const errorFirst of [true, false]) {
     const activity = begun();
     activity.toolUsed({ toolUseId: 'a', toolName: 'Bash', input: { command: 'curl x' } }, rule);
@@ -62,15 +62,15 @@ test.each([
   }
 });
 
-test('a tool that is disallowed as a whole is denied, not failed', () => {
+test('a fully disallowed tool counts as denied, not failed', () => {
   const activity = begun();
   activity.toolUsed({ toolUseId: 'a', toolName: 'WebFetch', input: { url: 'x' } }, 'WebFetch');
   activity.toolEnded('a', ended(true, 'No such tool available: WebFetch'));
   expect(activity.toolUses).toMatchObject([{ status: 'denied', deniedBy: 'disallowedTools' }]);
 });
 
-test('packed data reads the same and can be extended', () => {
-  const told = (activity: Activity): unknown => [
+test('a packed activity reads the same and can be extended', () => {
+  const viewOf = (activity: Activity): unknown => [
     activity.toolUses,
     activity.problems,
     activity.line(1, true),
@@ -88,11 +88,11 @@ test('packed data reads the same and can be extended', () => {
   const [packed, plain] = [rested(), rested()];
   packed.pack();
   packed.pack();
-  expect(told(packed)).toEqual(told(plain));
+  expect(viewOf(packed)).toEqual(viewOf(plain));
   for (const activity of [packed, plain]) {
     activity.toolEnded('open', ended(true, 'late'));
     activity.toolUsed({ toolUseId: 'next', toolName: 'Read', input: { file_path: 'a' } });
   }
   expect(packed.problems).toMatchObject([{ what: 'bad' }, { what: 'open' }]);
-  expect(told(packed)).toEqual(told(plain));
+  expect(viewOf(packed)).toEqual(viewOf(plain));
 });

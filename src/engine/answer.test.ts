@@ -51,7 +51,7 @@ test.each<[string, OpenRequest, Answer, object]>([
     },
   ],
   [
-    'answers inside the input as a list, with the questions sent back',
+    'answers inside the input as a list, with the questions echoed',
     question,
     { decision: 'allow', updatedInput: { questions, answers: ['red', ['door', 'roof']] } },
     {
@@ -60,7 +60,7 @@ test.each<[string, OpenRequest, Answer, object]>([
     },
   ],
   [
-    'the questions sent back in another shape: Claude gets its own',
+    'questions echoed in another shape: Claude gets its own back',
     question,
     {
       decision: 'allow',
@@ -85,7 +85,7 @@ test.each<[string, OpenRequest, Answer, object]>([
       updatedInput: { questions, answers: { 'Which colour?': 'red', 'Which parts?': 'door, roof' } },
     },
   ],
-  ['deny of a question', question, { decision: 'deny', message: 'later' }, { behavior: 'deny', message: 'later' }],
+  ['a denied question', question, { decision: 'deny', message: 'later' }, { behavior: 'deny', message: 'later' }],
 ])('%s', (_what, request, answer, decision) => {
   expect(toDecision(request, answer)).toEqual(decision);
 });
@@ -108,8 +108,8 @@ test.each<[string, OpenRequest, Answer, string]>([
     'No such question: "x"',
   ],
   ['another question inside', question, inside({ x: 'c' }), 'No such question: "x"'],
-  ['answers that are a text', question, inside('red'), 'answers must be'],
-  ['an answer that is no text', question, inside(['red', 5]), 'must be a text or a list of labels'],
+  ['a string for all answers', question, inside('red'), 'answers must be'],
+  ['an answer that is not text', question, inside(['red', 5]), 'must be a text or a list of labels'],
   ['a list that holds more than labels', question, inside(['red', ['door', {}]]), 'must be a text or a list of labels'],
   [
     'different answers inside and outside',
@@ -124,7 +124,7 @@ test.each<[string, OpenRequest, Answer, string]>([
     'must be those asked',
   ],
   [
-    'answers to what is no question',
+    'answers to a request that is not a question',
     command,
     { decision: 'allow', answers: ['yes'] },
     'answers are only valid for questions',

@@ -20,7 +20,7 @@ interface TestClient extends ConnectedClient {
 
 function clientOf(owner: Principal, forms: Forms = 'pushed'): TestClient {
   const shown: string[] = [];
-  // Its end is reported by the test.
+  // Never settles: the test reports the form's end itself.
   const showForm = (_: AskingSession, { id }: OpenRequest): Promise<never> => {
     shown.push(id);
     return new Promise(() => undefined);
@@ -28,7 +28,7 @@ function clientOf(owner: Principal, forms: Forms = 'pushed'): TestClient {
   return { principal: owner, showsForms: forms !== 'none', shown, ...(forms === 'pushed' && { showForm }) };
 }
 
-/** A session of Alice's that asks, under one mode. */
+/** A session owned by Alice that can open requests, in one approval mode. */
 function world(mode: Mode, client?: ConnectedClient, unanswerable?: 'refused' | 'kept') {
   const clock = new ManualClock();
   const approvals = new Approvals(clock, unanswerable);
@@ -64,7 +64,7 @@ function world(mode: Mode, client?: ConnectedClient, unanswerable?: 'refused' | 
   return { approvals, book, clock, session, outcomes, ask, changes: () => changes };
 }
 
-test('where requests are kept, a closed form is shown again to clients that connect later', () => {
+test('when requests are kept, a closed form is shown again to clients that connect later', () => {
   const { approvals, session, outcomes, ask } = world('human', undefined, 'kept');
   const [first, second] = [clientOf(alice), clientOf(alice)];
   approvals.connect(first);
@@ -77,7 +77,7 @@ test('where requests are kept, a closed form is shown again to clients that conn
   expect([first.shown, second.shown]).toEqual([['r1'], ['r1']]);
 });
 
-test('where only a person decides, a form counts only if the client is attended', () => {
+test('when only a person may decide, forms go only to attended clients', () => {
   const script = clientOf({ ...alice, attended: false });
   for (const [mode, asked] of [
     ['human', []],
@@ -95,7 +95,7 @@ describe('who may decide', () => {
     ['auto', true],
     ['caller', true],
     ['human', false],
-  ])('%s: the caller may: %j', (mode, may) => {
+  ])('%s: caller may decide: %j', (mode, may) => {
     const { approvals } = world(mode);
     expect(approvals.callerDecides({ approvals: mode })).toBe(may);
     const check = expect(() => approvals.checkCallerMayAnswer({ approvals: mode }));
@@ -104,8 +104,8 @@ describe('who may decide', () => {
   });
 });
 
-describe('a request that opens', () => {
-  // What a client of the owner can show → whether it is shown at once, is held for a waiting call, and its outcome.
+describe('a new request', () => {
+  // What the owner's client can show → whether the request is shown at once, holds a waiting call, or is refused.
   test.each<[Mode, Forms, { shown: boolean; holds: boolean; refused: boolean }]>([
     ['auto', 'pushed', { shown: true, holds: true, refused: false }],
     ['auto', 'by call', { shown: false, holds: false, refused: false }],
@@ -128,7 +128,7 @@ describe('a request that opens', () => {
     expect(approvals.isAskingPerson(request)).toBe(expected.shown);
   });
 
-  it.each<Mode>(['auto', 'human'])('%s: is shown to no client of anybody else, whoever called last', (mode) => {
+  it.each<Mode>(['auto', 'human'])('%s: is never shown to another principal’s client', (mode) => {
     const [hers, his] = [clientOf(alice), clientOf(bob)];
     const { approvals, session, ask, book } = world(mode, hers);
     for (const client of [hers, his, his]) approvals.connect(client);
@@ -136,13 +136,13 @@ describe('a request that opens', () => {
     expect([hers.shown, his.shown]).toEqual([['r1'], []]);
     expect(approvals.canAsk(his, session, request)).toBe(false);
     expect(approvals.beginForm(his, session, request)).toBe(false);
-    // Nor when hers has gone.
+    // Not even after Alice's client has disconnected.
     approvals.disconnect(hers);
     expect(his.shown).toEqual([]);
     expect(book.size).toBe(mode === 'auto' ? 1 : 0);
   });
 
-  it('is shown on the connection that started the session, or on another of the owner’s if that is gone', () => {
+  it('is shown on the connection that started the session, or on the owner’s others once that has closed', () => {
     const [first, second, starter] = [clientOf(alice), clientOf(alice), clientOf(alice)];
     const { approvals, ask, outcomes } = world('human', starter);
     for (const client of [first, second, starter]) approvals.connect(client);
@@ -169,11 +169,11 @@ describe('a form', () => {
 
   test.each<[Mode, string, FormEnd, { outcomes: string[]; holds: boolean }]>([
     ['auto', 'answered', allow, { outcomes: ['allow human'], holds: false }],
-    ['auto', 'answered with what does not fit', unfit, { outcomes: [], holds: false }],
+    ['auto', 'answered with an invalid answer', unfit, { outcomes: [], holds: false }],
     ['auto', 'closed', closed, { outcomes: [], holds: false }],
     ['auto', 'lost', lost, { outcomes: [], holds: false }],
     ['human', 'answered', allow, { outcomes: ['allow human'], holds: true }],
-    ['human', 'answered with what does not fit', unfit, { outcomes: left('the answer does not fit'), holds: true }],
+    ['human', 'answered with an invalid answer', unfit, { outcomes: left('the answer does not fit'), holds: true }],
     ['human', 'closed', closed, { outcomes: left('it was closed'), holds: true }],
     ['human', 'lost', lost, { outcomes: left('it failed'), holds: true }],
   ])('%s: that is %s', (mode, _, end, expected) => {
@@ -184,16 +184,16 @@ describe('a form', () => {
     const before = changes();
     approvals.formEnded(client, session, request, end);
     expect({ outcomes, holds: approvals.holdsWait(session, request) }).toEqual(expected);
-    // Calls that wait look again.
+    // Waiting calls check again.
     if (expected.outcomes.length === 0) expect(changes()).toBeGreaterThan(before);
     expect(approvals.isAskingPerson(request)).toBe(false);
-    // Nobody is asked again, and no timer is left.
+    // The form is not shown again, and no timer is left.
     expect(approvals.beginForm(client, session, request)).toBe(false);
     expect(client.shown).toEqual(['r1']);
     expect(clock.alarms).toBe(0);
   });
 
-  it.each<Mode>(['auto', 'human'])('%s: holds nobody up after ten minutes, but its late answer counts', (mode) => {
+  it.each<Mode>(['auto', 'human'])('%s: stops blocking after ten minutes, but a late answer still counts', (mode) => {
     const client = clientOf(alice);
     const { approvals, ask, outcomes, session, clock, changes } = world(mode, client);
     approvals.connect(client);
@@ -210,7 +210,7 @@ describe('a form', () => {
     expect(outcomes).toEqual(['allow human']);
   });
 
-  it('of a waiting call is claimed once, holds every other, and is free again when it was never sent', () => {
+  it('of a waiting call is claimed once, holds all other calls, and is released if it was never sent', () => {
     const [client, other] = [clientOf(alice, 'by call'), clientOf(alice, 'by call')];
     const { approvals, ask, session, outcomes } = world('auto', client);
     approvals.connect(client);
@@ -222,14 +222,14 @@ describe('a form', () => {
     approvals.withdrawForm(client, session, request);
     expect(approvals.holdsWait(session, request)).toBe(false);
     expect(approvals.beginForm(client, session, request)).toBe(true);
-    // What another client sends in its place is nobody's answer.
+    // An answer from a client that did not claim the form is ignored.
     approvals.formEnded(other, session, request, allow);
     expect(outcomes).toEqual([]);
     approvals.formEnded(client, session, request, allow);
     expect(outcomes).toEqual(['allow human']);
   });
 
-  it('that is answered after someone else was first changes nothing', () => {
+  it('answered after the request was settled changes nothing', () => {
     const client = clientOf(alice);
     const { approvals, ask, session, outcomes, clock } = world('auto', client);
     approvals.connect(client);

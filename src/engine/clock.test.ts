@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('a timer rings when it is due and not before, and may be cancelled', () => {
+test('a timer fires when it is due and not before, and can be cancelled', () => {
   const clock = new SystemClock();
   const rung: string[] = [];
   clock.after(25_000, () => rung.push('late'));
@@ -22,7 +22,7 @@ test('a timer rings when it is due and not before, and may be cancelled', () => 
   expect(rung).toEqual(['now', 'late']);
 });
 
-test.each([-60, 300])('a system clock that is set by %i minutes moves neither timers nor instants', (minutes) => {
+test.each([-60, 300])('moving the system clock by %i minutes moves neither timers nor instants', (minutes) => {
   const clock = new SystemClock();
   const begin = clock.instant();
   let rung = false;
@@ -35,7 +35,7 @@ test.each([-60, 300])('a system clock that is set by %i minutes moves neither ti
   expect(msBetween(begin, clock.instant())).toBe(3_000);
 });
 
-test('hours of sleep do not count, even where the monotonic clock keeps running', () => {
+test('time asleep does not count, even where the monotonic clock keeps running', () => {
   let sleptMs = 0;
   const clock = new SystemClock(() => performance.now() + sleptMs);
   const begin = clock.instant();
@@ -50,7 +50,7 @@ test('hours of sleep do not count, even where the monotonic clock keeps running'
   expect(rung).toBe(true);
 });
 
-test('a span longer than Node’s longest timer is waited for', () => {
+test('a timer can outlast Node’s longest timeout', () => {
   const clock = new SystemClock();
   let rung = false;
   const cancel = clock.after(2 ** 31 + MINUTE, () => (rung = true));
@@ -60,7 +60,7 @@ test('a span longer than Node’s longest timer is waited for', () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('instants are shifted and compared', () => {
+test('instants can be shifted and compared', () => {
   const instant = new SystemClock().instant();
   expect(msBetween(instant, later(instant, 7))).toBe(7);
 });

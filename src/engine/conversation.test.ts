@@ -16,12 +16,12 @@ import { Conversation } from './conversation.ts';
 
 const HELLO = { id: 'm1', text: 'hello' };
 const EXIT = { code: null, signal: 'SIGKILL', stderr: '', error: undefined } as const;
-/** They only pass through. */
+/** Passed straight through; not what these tests are about. */
 const STREAMED: ReadonlySet<ConversationEvent['kind']> = new Set(['changed', 'event', 'message', 'delivered']);
 
 function setUp() {
   const clock = new ManualClock();
-  const told: ConversationEvent['kind'][] = [];
+  const emitted: ConversationEvent['kind'][] = [];
   const conversation = new Conversation(
     {
       id: 'c',
@@ -34,7 +34,7 @@ function setUp() {
     {
       clock,
       tell: ({ kind }) => {
-        if (!STREAMED.has(kind)) told.push(kind);
+        if (!STREAMED.has(kind)) emitted.push(kind);
       },
       debug: () => undefined,
     },
@@ -42,7 +42,7 @@ function setUp() {
   const hear = (...said: Said[]): void => {
     for (const each of said) conversation.heard(heardAs(each));
   };
-  return { clock, conversation, told, hear };
+  return { clock, conversation, emitted, hear };
 }
 
 /** A conversation whose first turn is under way. */
@@ -54,7 +54,7 @@ function atWork() {
 }
 
 test('a turn goes from a message to an answer', () => {
-  const { conversation, hear, told } = setUp();
+  const { conversation, hear, emitted } = setUp();
   conversation.say(HELLO);
   expect(conversation.state).toBe('starting');
   hear(STARTED, RUNNING);
@@ -63,10 +63,10 @@ test('a turn goes from a message to an answer', () => {
   expect(conversation.atRest).toBe(false);
   hear(IDLE);
   expect(conversation).toMatchObject({ state: 'idle', result: { text: 'done' }, topic: 'hello' });
-  expect(told).toEqual(['tools', 'rested']);
+  expect(emitted).toEqual(['tools', 'rested']);
 });
 
-test('a conversation is active for as long as Claude Code is heard from while working; its idle time starts at the end of the turn', () => {
+test('every message from Claude Code during a turn counts as activity; idle time starts at the end of the turn', () => {
   const { clock, conversation, hear } = atWork();
   clock.advance(60_000);
   hear(textEvent('still at it'));
@@ -79,7 +79,7 @@ test('a conversation is active for as long as Claude Code is heard from while wo
   expect(conversation.times.lastActiveAt).toBe(61_000);
 });
 
-test('a message that Claude Code has not read keeps an older word of being idle from ending the turn', () => {
+test('an idle signal does not end the turn while a message is still unread', () => {
   const { conversation, hear } = atWork();
   hear(resultEvent());
   conversation.say({ id: 'm2', text: 'and more' });
@@ -87,7 +87,7 @@ test('a message that Claude Code has not read keeps an older word of being idle 
   expect(conversation.atRest).toBe(false);
 });
 
-test('a Claude Code that wakes up by itself starts a turn without the last oneâ€™s answer', () => {
+test('a turn that Claude Code starts by itself does not carry the previous answer', () => {
   const { conversation, hear } = atWork();
   hear(resultEvent(), IDLE);
   hear(RUNNING);
@@ -95,16 +95,16 @@ test('a Claude Code that wakes up by itself starts a turn without the last oneâ€
 });
 
 test.each([
-  ['is idle', 'idle', (world: ReturnType<typeof atWork>) => world.hear(resultEvent(), IDLE)],
-  ['failed', 'error', (world) => world.hear(resultEvent({ isError: true }), IDLE)],
-  ['was interrupted', 'interrupted', (world) => world.hear(resultEvent({ interrupted: true }), IDLE)],
-  ['lost its process', 'error', (world) => void world.conversation.exited(EXIT, true)],
-  ['could not start one', 'error', (world) => world.conversation.startFailed(new Error('no'), true)],
-  ['was stopped by force', 'interrupted', (world) => world.conversation.stoppedByForce()],
-  ['was stopped by the server', 'interrupted', (world) => void world.conversation.stop('too long', 'cleanup')],
-  ['was cancelled', 'cancelled', (world) => void world.conversation.cancel('enough', 'caller', 'cancel')],
+  ['becomes idle', 'idle', (world: ReturnType<typeof atWork>) => world.hear(resultEvent(), IDLE)],
+  ['fails', 'error', (world) => world.hear(resultEvent({ isError: true }), IDLE)],
+  ['is interrupted', 'interrupted', (world) => world.hear(resultEvent({ interrupted: true }), IDLE)],
+  ['loses its process', 'error', (world) => void world.conversation.exited(EXIT, true)],
+  ['cannot start a process', 'error', (world) => world.conversation.startFailed(new Error('no'), true)],
+  ['is force-stopped', 'interrupted', (world) => world.conversation.stoppedByForce()],
+  ['is stopped by the server', 'interrupted', (world) => void world.conversation.stop('too long', 'cleanup')],
+  ['is cancelled', 'cancelled', (world) => void world.conversation.cancel('enough', 'caller', 'cancel')],
 ] as [string, string, (world: ReturnType<typeof atWork>) => void][])(
-  'a conversation that %s settles what is open and is told of once',
+  'a conversation that %s settles its open requests and reports its end once',
   async (_how, state, end) => {
     const world = atWork();
     const call = { kind: 'tool_call' as const, toolUseId: 't1', toolName: 'Bash', input: {} };
@@ -115,13 +115,13 @@ test.each([
     expect(world.conversation).toMatchObject({ state, atRest: true, requests: { size: 0 } });
     expect(await decision).toMatchObject({ behavior: 'deny' });
     expect(world.conversation.activity.toolUses.map(({ status }) => status)).not.toContain('running');
-    expect(world.told).toEqual(['tools', 'opened', 'asked', 'settled', 'rested']);
+    expect(world.emitted).toEqual(['tools', 'opened', 'asked', 'settled', 'rested']);
     end(world);
-    expect(world.told.filter((kind) => kind === 'rested')).toHaveLength(1);
+    expect(world.emitted.filter((kind) => kind === 'rested')).toHaveLength(1);
   },
 );
 
-test('a conversation that the server stopped says why until its next message', () => {
+test('a conversation stopped by the server gives the reason until its next message', () => {
   const { conversation, hear } = atWork();
   conversation.stop('it worked too long', 'cleanup');
   expect(conversation).toMatchObject({
@@ -135,7 +135,7 @@ test('a conversation that the server stopped says why until its next message', (
   expect(conversation.cancellation).toBeUndefined();
 });
 
-test('text that is being written is shown until it is finished, and not recorded unless that was asked for', () => {
+test('streaming text is available until the message is complete, and is not logged by default', () => {
   const { conversation, hear } = atWork();
   const written = (text: string): AgentSignal => ({ kind: 'streamed', messageId: undefined, text });
   hear({ kind: 'streamed', messageId: 'a', text: '' }, written('one '), written('two'));
@@ -145,7 +145,7 @@ test('text that is being written is shown until it is finished, and not recorded
   expect(conversation.unfinishedText).toBe('');
 });
 
-test('what a dead process never read is for the next one, unless there can be none', () => {
+test('messages a dead process never read go to its successor, if there can be one', () => {
   const { conversation } = setUp();
   conversation.say(HELLO);
   expect(conversation.exited(EXIT, true)).toMatchObject([HELLO]);
@@ -163,7 +163,7 @@ test('a message that a process has started to read is not resent', () => {
   expect(conversation.state).toBe('error');
 });
 
-test('an interrupt ends with the turn, or with the message that waited behind it', () => {
+test('an interrupt ends with the turn, or when the next queued message starts', () => {
   const { conversation, hear } = atWork();
   conversation.say({ id: 'm2', text: 'the other thing' });
   hear({ kind: 'delivery', messageId: 'm2', state: 'queued' });
@@ -178,7 +178,7 @@ test('an interrupt ends with the turn, or with the message that waited behind it
   expect(conversation.interrupt()).toBe(false);
 });
 
-test('a cancelled conversation takes no message, and nothing brings it back', () => {
+test('a cancelled conversation accepts no messages and cannot be revived', () => {
   const { conversation, hear } = atWork();
   expect(conversation.cancel('enough', 'caller', 'cancel')).toBe(true);
   expect(() => conversation.say({ id: 'm2', text: 'wait' })).toThrow('cancelled');

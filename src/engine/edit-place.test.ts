@@ -20,7 +20,7 @@ test.each([
   expect(placeIn('a\nb\nc\nd\ne', old)).toEqual(place);
 });
 
-test('only files of the session are read', async () => {
+test('only files within the session’s directories are read', async () => {
   writeFileSync(join(root, 'in.txt'), 'one\ntwo');
   writeFileSync(join(outside, 'out.txt'), 'one\ntwo');
   symlinkSync(join(outside, 'out.txt'), join(root, 'link.txt'));

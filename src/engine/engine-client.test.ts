@@ -8,7 +8,7 @@ function principal(id: string, role: Role = 'caller'): Principal {
   return { id, name: id, kind: 'program', role, attended: true };
 }
 
-/** An engine with one session of Alice's that notes what reaches it, and the facades of Alice and Bob. */
+/** An engine that records the calls reaching it, with one session owned by Alice, and clients for Alice and Bob. */
 function setUp(role?: Role) {
   const alice: ConnectedClient = { principal: principal('alice'), showsForms: false };
   const bob: ConnectedClient = { principal: principal('bob', role), showsForms: false };
@@ -47,7 +47,7 @@ function setUp(role?: Role) {
   return { alice: new EngineClient(engine, alice), bob: new EngineClient(engine, bob), reached, records };
 }
 
-/** Everything that names a session. */
+/** Every operation that takes a session id. */
 const ABOUT_A_SESSION: Readonly<Record<string, (client: EngineClient, id: string) => unknown>> = {
   session: (client, id) => client.session(id),
   reply: (client, id) => client.reply({ sessionId: id, prompt: 'hello', disk: { kind: 'open', options: {} } }),
@@ -57,33 +57,30 @@ const ABOUT_A_SESSION: Readonly<Record<string, (client: EngineClient, id: string
   rewind: (client, id) => client.rewind(id, 'm1', true),
 };
 
-test.each(Object.entries(ABOUT_A_SESSION))('%s reaches a session of one’s own', async (_name, act) => {
+test.each(Object.entries(ABOUT_A_SESSION))('%s reaches the principal’s own session', async (_name, act) => {
   const { alice } = setUp();
   await expect((async () => act(alice, 's1'))()).resolves.not.toThrow();
 });
 
-test.each(Object.entries(ABOUT_A_SESSION))(
-  '%s takes another’s session for one that does not exist',
-  async (name, act) => {
-    const { bob, reached } = setUp();
-    const refusal = await (async () => act(bob, 's1'))().then(
-      () => 'it went through',
-      (error: unknown) => error,
-    );
-    expect(refusal).toMatchObject({ code: 'SESSION_NOT_FOUND' });
-    expect(reached).toEqual([]);
-    // The same words as for an id that never was; a reply to such a one may still be on disk.
-    if (name === 'reply') return;
-    const unknown = await (async () => act(bob, 's2'))().catch((error: unknown) => error);
-    expect(String(refusal).replaceAll('s1', 's2')).toBe(String(unknown));
-  },
-);
+test.each(Object.entries(ABOUT_A_SESSION))('%s reports another principal’s session as not found', async (name, act) => {
+  const { bob, reached } = setUp();
+  const refusal = await (async () => act(bob, 's1'))().then(
+    () => 'it went through',
+    (error: unknown) => error,
+  );
+  expect(refusal).toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  expect(reached).toEqual([]);
+  // The same message as for an unknown id, except for `reply`, which would look for the transcript on disk.
+  if (name === 'reply') return;
+  const unknown = await (async () => act(bob, 's2'))().catch((error: unknown) => error);
+  expect(String(refusal).replaceAll('s1', 's2')).toBe(String(unknown));
+});
 
 test.each<[Role, string[]]>([
   ['viewer', ['session']],
   ['approver', ['session', 'respond', 'interrupt', 'cancel']],
   ['admin', ['session', 'reply', 'respond', 'interrupt', 'cancel', 'rewind']],
-])('a %s may do with the session of another: %j', async (role, allowed) => {
+])('a %s may do this with another principal’s session: %j', async (role, allowed) => {
   for (const [name, act] of Object.entries(ABOUT_A_SESSION)) {
     const { bob, reached } = setUp(role);
     const outcome = await (async () => act(bob, 's1'))().then(
@@ -95,13 +92,13 @@ test.each<[Role, string[]]>([
   }
 });
 
-test('a viewer starts no session', async () => {
+test('a viewer cannot start a session', async () => {
   const { bob, reached } = setUp('viewer');
   await expect(bob.start({ prompt: 'hello', options: {} })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
   expect(reached).toEqual([]);
 });
 
-test('lists show what one owns', async () => {
+test('lists show only the principal’s own sessions', async () => {
   const { alice, bob, reached } = setUp();
   expect(alice.sessions).toHaveLength(1);
   expect(bob.sessions).toEqual([]);
@@ -110,7 +107,7 @@ test('lists show what one owns', async () => {
   expect(reached).toEqual(['list of 1', 'list of 0']);
 });
 
-test('worktrees of another’s session are not listed, also not when only the store knows whose they are', async () => {
+test('worktrees of another principal’s session are not listed, even if only the store knows their owner', async () => {
   const { alice, bob } = setUp();
   const ids = async (client: EngineClient): Promise<string[]> =>
     (await client.worktrees()).map(({ sessionId }) => sessionId);
@@ -124,13 +121,13 @@ test('the tools of an MCP server are listed only for principals with a session t
   expect(bob.tools).toEqual(['Read']);
 });
 
-test('a session of another is not recalled', async () => {
+test('another principal’s session is not recalled', async () => {
   const { bob, reached } = setUp();
   await expect(bob.session('stored')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
   expect(reached).toEqual([]);
 });
 
-test('the audit log names who called', () => {
+test('the audit log names the calling principal', () => {
   const { bob, records } = setUp();
   bob.record({ kind: 'tool_call', what: 'claude_code', outcome: 'ok' });
   expect(records).toMatchObject([{ who: 'caller', principal: 'bob', what: 'claude_code' }]);

@@ -15,7 +15,7 @@ function logOf(limits: Partial<typeof ROOMY>, ...types: EventType[]): EventLog {
 
 const idsFrom = (log: EventLog, cursor: number): number[] => log.from(cursor).events.map(({ id }) => id);
 
-test('ids rise by one from one', () => {
+test('ids count up from one', () => {
   const log = logOf({}, 'output', 'progress', 'output');
   expect(idsFrom(log, 0)).toEqual([1, 2, 3]);
   expect(idsFrom(log, 2)).toEqual([2, 3]);
@@ -24,7 +24,7 @@ test('ids rise by one from one', () => {
   expect(log.nextId).toBe(4);
 });
 
-test('the oldest ordinary event goes first, what was asked and answered stays', () => {
+test('the oldest ordinary event is dropped first; requests and their results stay', () => {
   const log = logOf(
     { maxEvents: 3 },
     'output',
@@ -40,20 +40,20 @@ test('the oldest ordinary event goes first, what was asked and answered stays', 
   expect(log.from(2).resetTo).toBeUndefined();
 });
 
-test('even they go when there are twice as many', () => {
+test('requests and results are dropped beyond twice the limit', () => {
   const log = logOf({ maxEvents: 2 }, ...Array.from({ length: 10 }, (): EventType => 'permission_request'));
   expect(log.length).toBe(4);
   expect(log.from(0).resetTo).toBe(7);
 });
 
-test('few large events are bounded by their bytes', () => {
+test('large events are bounded by total bytes', () => {
   const log = new EventLog({ maxEvents: 100, maxBytes: 10_000 });
   for (let index = 0; index < 50; index++) log.append(textEvent('x'.repeat(1_000)), index);
   expect(log.length).toBeLessThan(10);
   expect(log.length).toBeGreaterThan(5);
 });
 
-test('one event larger than the whole log is kept all the same', () => {
+test('a single event larger than the limit is still kept', () => {
   const log = new EventLog({ maxEvents: 10, maxBytes: 100 });
   log.append(textEvent('x'.repeat(1_000)), 0);
   expect(log.length).toBe(1);
@@ -87,7 +87,7 @@ test('under any load: bounded, in order, no unreported loss', () => {
 describe('partial messages', () => {
   const partials = (log: EventLog): unknown[] => log.from(0).events.map(({ body }) => body);
 
-  test('grow one event until it was read', () => {
+  test('grow one event until it has been read', () => {
     const log = new EventLog(ROOMY);
     log.beginPartial('m1');
     for (const piece of ['a', 'b', 'c']) log.appendPartial(piece, 0);
@@ -101,7 +101,7 @@ describe('partial messages', () => {
     ]);
   });
 
-  test('do not run into the next message', () => {
+  test('are not merged into the next message', () => {
     const log = new EventLog(ROOMY);
     log.beginPartial('m1');
     log.appendPartial('a', 0);
@@ -113,7 +113,7 @@ describe('partial messages', () => {
     ]);
   });
 
-  test('a reader of any habit reads the whole stream once', () => {
+  test('are read exactly once, whenever the reader polls', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ piece: fc.string({ minLength: 1 }), read: fc.boolean() })), (pieces) => {
         const log = new EventLog(ROOMY);
@@ -136,7 +136,7 @@ describe('partial messages', () => {
   });
 });
 
-test('newest first', () => {
+test('newestFirst reverses the order', () => {
   expect([...logOf({}, 'output', 'result').newestFirst()].map(({ id }) => id)).toEqual([2, 1]);
 });
 
@@ -161,7 +161,7 @@ test('a log continues after a restart: same events, same cursors, and losses are
   );
 });
 
-test('every event is announced once, in order, and a growing one when it is complete', () => {
+test('every event is announced once, in order, and a growing one only when complete', () => {
   const step = fc.oneof(fc.constantFrom('append', 'begin', 'read', 'pack'), fc.record({ piece: fc.string() }));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

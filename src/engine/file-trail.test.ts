@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-/** The session writes it, as Claude Code reports it. */
+/** Writes the file and reports it as the session's own edit. */
 async function written(content: string, before?: string): Promise<void> {
   await writeFile(file, content);
   trail.written(file, before === undefined ? { kind: 'absent' } : { kind: 'text', text: before });
@@ -27,7 +27,7 @@ async function taken(message: string): Promise<void> {
   await trail.whyForeign(file, message);
 }
 
-test('what the session alone has written is its own, however often', async () => {
+test('a file that only the session wrote is never foreign, however many writes', async () => {
   await taken('m1');
   await written('one\r\n');
   await written('two\n', 'one\n');
@@ -37,7 +37,7 @@ test('what the session alone has written is its own, however often', async () =>
   expect(await trail.whyForeign(file, 'm2')).toBeUndefined();
 });
 
-test('what is otherwise now is not', async () => {
+test('a file changed or removed by someone else is foreign', async () => {
   await taken('m1');
   await written('one\n');
   await writeFile(file, 'theirs\n');
@@ -46,7 +46,7 @@ test('what is otherwise now is not', async () => {
   expect(await trail.whyForeign(file, 'm1')).toContain('removed');
 });
 
-test('a change between two messages is restored with the later one, and lost before it', async () => {
+test('a change between two messages makes the file foreign to the earlier one only', async () => {
   await taken('m1');
   await written('one\n');
   await writeFile(file, 'theirs\n');
@@ -58,9 +58,9 @@ test('a change between two messages is restored with the later one, and lost bef
 });
 
 test.each([
-  ['seen in what was there before an edit', { kind: 'text', text: 'theirs\n' }],
-  ['not to be told, since it was not reported', { kind: 'unknown' }],
-] as const)('a change within a turn is %s', async (_, before) => {
+  ['the edit reports what it replaced', { kind: 'text', text: 'theirs\n' }],
+  ['the edit does not report what it replaced', { kind: 'unknown' }],
+] as const)('a change by someone else within a turn is noticed: %s', async (_, before) => {
   await taken('m1');
   await written('one\n');
   await writeFile(file, 'two\n');
@@ -70,7 +70,7 @@ test.each([
   expect(await trail.whyForeign(file, 'm2')).toBeUndefined();
 });
 
-test('a file that was never seen is left alone; a restored one belongs to the session again', async () => {
+test('a file never seen is foreign; a restored one is the session’s again', async () => {
   expect(await trail.whyForeign(file, 'm1')).toContain('did not see');
   await written('one\n');
   await rm(file);

@@ -13,12 +13,12 @@ const call = (more: Partial<AskedCall> = {}): AskedCall => ({
 
 function setUp() {
   let now = 1_000;
-  const told: string[] = [];
+  const events: string[] = [];
   const grants = new Grants('s', () => now, {
-    added: ({ tool }) => void told.push(`added ${tool}`),
-    closed: ({ tool }, end) => void told.push(`${end.how} ${tool}`),
+    added: ({ tool }) => void events.push(`added ${tool}`),
+    closed: ({ tool }, end) => void events.push(`${end.how} ${tool}`),
   });
-  return { grants, told, pass: (ms: number) => (now += ms) };
+  return { grants, events, pass: (ms: number) => (now += ms) };
 }
 
 const allow = { behavior: 'allow' } as const;
@@ -26,33 +26,33 @@ const allow = { behavior: 'allow' } as const;
 describe('a grant', () => {
   test.each<[string, Partial<AskedCall>, boolean]>([
     ['the same call', {}, true],
-    ['the same with its keys in another order', { input: { timeout: 5, command: 'npm test' } }, true],
+    ['the same call with its keys reordered', { input: { timeout: 5, command: 'npm test' } }, true],
     ['another command', { input: { command: 'npm run build', timeout: 5 } }, false],
     ['one more key', { input: { command: 'npm test', timeout: 5, run_in_background: true } }, false],
     ['another tool', { toolName: 'PowerShell' }, false],
     ['another directory', { cwd: '/project/sub' }, false],
-  ])('for one call, made again as %s: %o, %j', (_name, made, fits) => {
+  ])('for one call, repeated as %s: %o, %j', (_name, made, fits) => {
     const { grants } = setUp();
     grants.add('r1', call(), allow);
     expect(grants.use({ toolUseId: 't2' }, call(made)) !== undefined).toBe(fits);
   });
 
-  test('is good once', () => {
-    const { grants, told } = setUp();
+  test('can be used once', () => {
+    const { grants, events } = setUp();
     grants.add('r1', call(), allow);
     expect(grants.use({ toolUseId: 't2' }, call())).toEqual(allow);
     expect(grants.use({ toolUseId: 't3' }, call())).toBeUndefined();
-    expect(told).toEqual(['added Bash', 'used Bash']);
+    expect(events).toEqual(['added Bash', 'used Bash']);
   });
 
-  test('is one of as many as there were identical requests', () => {
+  test('exists once per identical request', () => {
     const { grants } = setUp();
     for (const id of ['r1', 'r2', 'r3']) grants.add(id, call(), allow);
     for (let use = 0; use < 3; use++) expect(grants.use({ toolUseId: 't' }, call())).toEqual(allow);
     expect(grants.use({ toolUseId: 't' }, call())).toBeUndefined();
   });
 
-  test('brings the changed input and the rights along', () => {
+  test('carries the changed input and the updated permissions', () => {
     const { grants } = setUp();
     const decision = {
       behavior: 'allow' as const,
@@ -63,31 +63,31 @@ describe('a grant', () => {
     expect(grants.use({ toolUseId: 't2' }, call())).toEqual(decision);
   });
 
-  test('does not fit when its file has changed since', () => {
+  test('does not apply once its target file has changed', () => {
     const { grants } = setUp();
     grants.add('r1', call({ target: 'before' }), allow);
     expect(grants.use({ toolUseId: 't2' }, call({ target: 'after' }))).toBeUndefined();
     expect(grants.use({ toolUseId: 't2' }, call({ target: 'before' }))).toEqual(allow);
   });
 
-  test('lapses after its time', () => {
-    const { grants, told, pass } = setUp();
+  test('lapses at the end of its lifetime', () => {
+    const { grants, events, pass } = setUp();
     grants.add('r1', call(), allow);
     pass(GRANT_LIFETIME_MS);
     expect(grants.use({ toolUseId: 't2' }, call())).toBeUndefined();
-    expect(told).toEqual(['added Bash', 'lapsed Bash']);
+    expect(events).toEqual(['added Bash', 'lapsed Bash']);
   });
 
-  test('lapses when the session rests', () => {
-    const { grants, told } = setUp();
+  test('lapses when the session comes to rest', () => {
+    const { grants, events } = setUp();
     grants.add('r1', call(), allow);
     expect(grants.lapseAll().map(({ requestId }) => requestId)).toEqual(['r1']);
     expect(grants.lapseAll()).toEqual([]);
-    expect(told).toEqual(['added Bash', 'lapsed Bash']);
+    expect(events).toEqual(['added Bash', 'lapsed Bash']);
   });
 });
 
-test('inputs are the same whatever the order of their keys, and only then', () => {
+test('the digest ignores key order and nothing else', () => {
   expect(digestOf({ a: 1, b: { c: [1, { d: 2, e: undefined }] } })).toBe(digestOf({ b: { c: [1, { d: 2 }] }, a: 1 }));
   expect(digestOf({ a: [1, 2] })).not.toBe(digestOf({ a: [2, 1] }));
   expect(digestOf({ a: '1' })).not.toBe(digestOf({ a: 1 }));
@@ -100,7 +100,7 @@ describe('the state of the file that a tool is about to change', () => {
   });
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
-  test('follows its contents', async () => {
+  test('changes with its contents', async () => {
     const state = (name: string): Promise<string | undefined> => targetState('Edit', { file_path: name }, directory);
     const absent = await state('a.txt');
     await writeFile(path.join(directory, 'a.txt'), 'one');

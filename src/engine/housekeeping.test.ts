@@ -15,8 +15,8 @@ const RULES = {
 
 type Aspect = Pick<Session, 'id' | 'atRest' | 'launching' | 'parkable' | 'backgroundTasks'>;
 
-/** What housekeeping sees of a session, and a record of what it did to it. */
-function sessionWith(aspect: Partial<Aspect>, clock: ManualClock, deeds: string[]): Session {
+/** A session as housekeeping sees it; every action on it is recorded. */
+function sessionWith(aspect: Partial<Aspect>, clock: ManualClock, actions: string[]): Session {
   const times = new SessionTimes(clock);
   const seen = {
     id: 'a',
@@ -31,10 +31,10 @@ function sessionWith(aspect: Partial<Aspect>, clock: ManualClock, deeds: string[
       return times.workedMs;
     },
     ...aspect,
-    park: async () => void deeds.push('parked'),
-    release: async () => void deeds.push('released'),
+    park: async () => void actions.push('parked'),
+    release: async () => void actions.push('released'),
     stop: async (_reason: string, source: string) => {
-      deeds.push(`stopped by ${source}`);
+      actions.push(`stopped by ${source}`);
       seen.atRest = true;
       times.active();
     },
@@ -42,32 +42,32 @@ function sessionWith(aspect: Partial<Aspect>, clock: ManualClock, deeds: string[
   return seen as unknown as Session;
 }
 
-function after(ms: number, aspect: Partial<Aspect>): { deeds: Set<string>; known: boolean } {
+function after(ms: number, aspect: Partial<Aspect>): { actions: Set<string>; known: boolean } {
   const clock = new ManualClock();
   const registry = new Registry(10);
-  const deeds: string[] = [];
-  registry.add(sessionWith(aspect, clock, deeds));
+  const actions: string[] = [];
+  registry.add(sessionWith(aspect, clock, actions));
   new Housekeeping(registry, RULES, clock).wake();
   clock.advance(ms);
-  return { deeds: new Set(deeds), known: registry.find('a') !== undefined };
+  return { actions: new Set(actions), known: registry.find('a') !== undefined };
 }
 
-test.each<[what: string, ms: number, aspect: Partial<Aspect>, deeds: string[], known: boolean]>([
-  ['at rest for a little while', 4 * MINUTE, {}, [], true],
-  ['at rest for the time of parking', 5 * MINUTE, {}, ['parked'], true],
-  ['at rest, but not to be parked', 29 * MINUTE, { parkable: false }, [], true],
-  ['at rest for its time', 30 * MINUTE, { parkable: false }, ['released'], false],
+test.each<[what: string, ms: number, aspect: Partial<Aspect>, actions: string[], known: boolean]>([
+  ['at rest for less than the parking time', 4 * MINUTE, {}, [], true],
+  ['at rest for the parking time', 5 * MINUTE, {}, ['parked'], true],
+  ['at rest, but not parkable', 29 * MINUTE, { parkable: false }, [], true],
+  ['at rest for the session TTL', 30 * MINUTE, { parkable: false }, ['released'], false],
   ['at rest with a background task', 300 * MINUTE, { parkable: false, backgroundTasks: 1 }, [], true],
   ['at work', 239 * MINUTE, { atRest: false, parkable: false }, [], true],
   ['at work for too long', 240 * MINUTE, { atRest: false, parkable: false }, ['stopped by cleanup'], true],
   ['starting', 300 * MINUTE, { atRest: false, launching: true, parkable: false }, [], true],
-])('%s', (_what, ms, aspect, deeds, known) => {
+])('%s', (_what, ms, aspect, actions, known) => {
   const seen = after(ms, aspect);
-  expect([...seen.deeds]).toEqual(deeds);
+  expect([...seen.actions]).toEqual(actions);
   expect(seen.known).toBe(known);
 });
 
-test('no tick while there is nothing to look after', () => {
+test('no timer runs without sessions', () => {
   const clock = new ManualClock();
   const housekeeping = new Housekeeping(new Registry(10), RULES, clock);
   expect(clock.alarms).toBe(0);
@@ -78,15 +78,15 @@ test('no tick while there is nothing to look after', () => {
   expect(clock.alarms).toBe(0);
 });
 
-test.each([-1, 1])('a system clock that jumps (%i × five hours) changes nothing for a session at work', (direction) => {
+test.each([-1, 1])('a system clock jump (%i × five hours) does not affect a running session', (direction) => {
   const clock = new ManualClock();
   const registry = new Registry(10);
-  const deeds: string[] = [];
-  registry.add(sessionWith({ atRest: false, parkable: false }, clock, deeds));
+  const actions: string[] = [];
+  registry.add(sessionWith({ atRest: false, parkable: false }, clock, actions));
   new Housekeeping(registry, RULES, clock).wake();
   clock.setWallTime(direction * 300 * MINUTE);
   clock.advance(239 * MINUTE);
-  expect(deeds).toEqual([]);
+  expect(actions).toEqual([]);
   clock.advance(MINUTE);
-  expect(deeds).toEqual(['stopped by cleanup']);
+  expect(actions).toEqual(['stopped by cleanup']);
 });

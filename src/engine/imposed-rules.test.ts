@@ -19,7 +19,7 @@ const HOST: SandboxHost = {
 const BLOCKED = { blockReadsOutsideWorkingDirectories: true, blockWritesOutsideWorkingDirectories: true };
 const fenced = rules({ allowedDirs: ['/a', '/b'] });
 
-test('without rules an option not given stays an option not passed', () => {
+test('without rules, an omitted option is not passed', () => {
   const options: SessionOptions = { cwd: '/a', settings: 'some.json' };
   expect(imposeRules(none, options, here)).toEqual({ options, env: {}, warnings: [] });
 });
@@ -28,13 +28,13 @@ test.each<[string, SessionOptions['settings'], Record<string, unknown>]>([
   ['no settings', undefined, {}],
   ['other settings', { model: 'haiku', permissions: { deny: ['WebFetch'] } }, { deny: ['WebFetch'] }],
   ['settings that would lift it', { permissions: { blockReadsOutsideWorkingDirectories: false } }, {}],
-  ['exemptions of a caller’s own', { permissions: { blockReadsExemptPaths: ['/'] } }, {}],
+  ['the caller’s own exemptions', { permissions: { blockReadsExemptPaths: ['/'] } }, {}],
   [
-    'the same as text',
+    'the same as a JSON string',
     '{"permissions":{"blockWritesOutsideWorkingDirectories":false,"ask":["Bash"]}}',
     { ask: ['Bash'] },
   ],
-  ['permissions that are none', { permissions: 'none' }, {}],
+  ['malformed permissions', { permissions: 'none' }, {}],
 ])('ALLOWED_DIRS binds file tools, with %s', (_what, settings, kept) => {
   const launch = imposeRules(fenced, { cwd: '/a', ...(settings !== undefined && { settings }) }, here);
   expect(launch.managedSettings).toEqual({ permissions: BLOCKED });
@@ -50,7 +50,7 @@ test.each<[string, SessionOptions['settings'], Record<string, unknown>]>([
 test.each<[string, Partial<Settings>]>([
   ['no rules', {}],
   ['ALLOWED_DIRS', { allowedDirs: ['/home/me'] }],
-])('file tools do not reach the files of a hub, with %s', (_what, given) => {
+])('file tools cannot reach the hub’s files, with %s', (_what, given) => {
   const closed = ['Read(//home/me/state/**)', 'Edit(//home/me/state/**)'];
   const options = { cwd: '/a', settings: { permissions: { deny: ['WebFetch'] } } };
   const launch = imposeRules(rules({ ...given, stateDir: '/home/me/state' }), options, { ...here, closesState: true });
@@ -60,7 +60,7 @@ test.each<[string, Partial<Settings>]>([
 
 const sandboxed = rules({ sandbox: true, sandboxNetwork: ['registry.npmjs.org'], stateDir: '/home/me/state' });
 
-test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', () => {
+test('SANDBOX applies in both layers, and callers can only tighten it', () => {
   const sandbox = {
     network: { deniedDomains: ['x'], allowedDomains: ['y'] },
     filesystem: { denyRead: ['/usr/local'] },
@@ -83,7 +83,7 @@ test('SANDBOX is in both layers, and a caller’s wishes only make it tighter', 
   });
 });
 
-test('SANDBOX keeps file tools in the directories of the session, and out of the server’s own', () => {
+test('SANDBOX keeps file tools inside the session’s directories and out of the server’s', () => {
   const settings = { permissions: { deny: ['WebFetch'] } };
   expect(imposeRules(sandboxed, { settings }, here).options.settings).toEqual({
     permissions: {
@@ -94,7 +94,7 @@ test('SANDBOX keeps file tools in the directories of the session, and out of the
   });
 });
 
-test('SANDBOX leaves a session its own worktree, and what it needs of the repository to commit', () => {
+test('SANDBOX leaves a session its own worktree and the parts of the repository a commit needs', () => {
   const own = {
     path: '/home/me/state/worktrees/shop/1',
     repository: '/home/me/shop/.git',
@@ -115,7 +115,7 @@ test('SANDBOX leaves a session its own worktree, and what it needs of the reposi
   expect(JSON.stringify(options.settings)).not.toContain('(//home/me/state/**)');
 });
 
-test('without SANDBOX a sandbox of the caller’s own stays as it was asked for', () => {
+test('without SANDBOX, the caller’s own sandbox is passed on unchanged', () => {
   const sandbox = { enabled: true };
   expect(imposeRules(fenced, { sandbox }, here).options).toMatchObject({ sandbox });
   expect(imposeRules(fenced, { settings: { sandbox } }, here).options).toMatchObject({ sandbox });
@@ -123,18 +123,18 @@ test('without SANDBOX a sandbox of the caller’s own stays as it was asked for'
 
 test.each([
   ['nothing', none, false],
-  ['approvals of callers', rules({ approvals: 'caller' }), false],
-  ['approvals of people', rules({ approvals: 'human' }), true],
+  ['approvals by callers', rules({ approvals: 'caller' }), false],
+  ['approvals by people', rules({ approvals: 'human' }), true],
   ['allowed directories', rules({ allowedDirs: ['/a'] }), true],
   ['denied options', rules({ denyOptions: ['model'] }), true],
-])('%s as limit: %o', (_what, limits, drawn) => {
+])('limits with %s: %o', (_what, limits, drawn) => {
   expect(drawsLimits(limits)).toBe(drawn);
   const { options, env } = imposeRules(limits, { cwd: '/a', verbatimPrompts: false }, here);
   expect(options.verbatimPrompts).toBe(drawn);
   expect(env).toEqual(drawn ? { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '1' } : {});
 });
 
-test('an untrusted directory counts only where a person grants rights, and the warning names it', () => {
+test('an untrusted directory matters only when a person approves, and the warning names it', () => {
   const untrusted = { ...here, trusted: false };
   expect(imposeRules(rules({ allowedDirs: ['/a'] }), { cwd: '/a' }, untrusted)).toMatchObject({ warnings: [] });
   const { options, warnings } = imposeRules(rules({ approvals: 'human' }), { cwd: '/a' }, untrusted);
@@ -142,7 +142,7 @@ test('an untrusted directory counts only where a person grants rights, and the w
   expect(warnings).toEqual([expect.stringContaining('/a')]);
 });
 
-test('rules to ask are added to those that are there', () => {
+test('ask rules are added to existing ones', () => {
   const settings = { permissions: { ask: ['Bash'], deny: ['WebFetch'] } };
   const { options } = imposeRules(rules({ approvals: 'human' }), { settings }, here);
   expect(options.settings).toMatchObject({

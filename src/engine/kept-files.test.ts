@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-test.each(['succeeds', 'fails'])('files are as they were after an action that %s', async (how) => {
+test.each(['succeeds', 'fails'])('files are unchanged after an action that %s', async (how) => {
   const absent = path.join(directory, 'absent.txt');
   const action = async (): Promise<void> => {
     await rm(file);
@@ -33,7 +33,7 @@ test.each(['succeeds', 'fails'])('files are as they were after an action that %s
   expect(await readdir(copies)).toEqual([]);
 });
 
-test('what a dead process left behind is reported until the file is restored', async () => {
+test('a copy left behind by a dead process is reported until the file is restored', async () => {
   const never = new Promise<void>(() => undefined);
   let begun = false;
   void keepFiles(copies, [file], () => {

@@ -10,7 +10,7 @@ function outboxWith(...texts: string[]): Outbox {
 }
 
 describe('outbox', () => {
-  it('knows what is under way until its end is reported', () => {
+  it('tracks a message until the process starts on it', () => {
     const outbox = outboxWith('a');
     expect([outbox.unread, outbox.waiting]).toEqual([true, true]);
     outbox.advance('a', 'queued');
@@ -20,7 +20,7 @@ describe('outbox', () => {
     expect(outbox.takeUndelivered()).toEqual([]);
   });
 
-  it('takes all for answered by a Claude Code that does not say which', () => {
+  it('counts every message as answered if Claude Code does not name them', () => {
     const outbox = outboxWith('a', 'b');
     outbox.answered(['a']);
     expect(outbox.takeUndelivered()).toEqual(['b']);
@@ -29,14 +29,14 @@ describe('outbox', () => {
     expect(outbox.takeUndelivered()).toEqual([]);
   });
 
-  it('hands out again only what was not touched at all', () => {
+  it('hands out only untouched messages for redelivery', () => {
     const outbox = outboxWith('a', 'b');
     expect(outbox.untouched.map(({ text }) => text)).toEqual(['a', 'b']);
     outbox.advance('a', 'queued');
     expect(outbox.untouched).toEqual([]);
   });
 
-  it('remembers what a process accepted and never answered, but not what the caller was told to resend', () => {
+  it('remembers messages accepted but never answered, not those the caller is to resend', () => {
     const outbox = outboxWith('a', 'b', 'c');
     outbox.advance('b', 'started');
     expect(outbox.accepted).toEqual([]);

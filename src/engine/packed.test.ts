@@ -14,7 +14,7 @@ function filled(count: number): EventLog {
 }
 
 describe('a packed log', () => {
-  test('reads as it did before, from every cursor', () => {
+  test('reads the same as before, from every cursor', () => {
     fc.assert(
       fc.property(fc.nat(40), fc.nat(45), (count, cursor) => {
         const log = filled(count);
@@ -28,7 +28,7 @@ describe('a packed log', () => {
     );
   });
 
-  test('has what Claude Code said as it came, and the same events in it', () => {
+  test('keeps the original SDK message next to its event', () => {
     const log = new EventLog(LIMITS);
     const content = [{ type: 'tool_use', id: 't1', name: 'Bash', input: { command: 'ls' } }];
     const said = { type: 'assistant', message: { role: 'assistant', content }, uuid: 'u1', session_id: 's1' };
@@ -44,7 +44,7 @@ describe('a packed log', () => {
     expect(read()).toMatchObject([expected, { id: 2 }]);
   });
 
-  test('continues where it was: ids increase, the oldest are dropped', () => {
+  test('continues where it left off: ids increase, the oldest are dropped', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('append', 'partial', 'pack'), { maxLength: 60 }), (steps) => {
         const packed = new EventLog(LIMITS);
@@ -52,7 +52,7 @@ describe('a packed log', () => {
         for (const [index, step] of steps.entries()) {
           if (step === 'pack') {
             packed.pack();
-            // What packing ends, a new message ends as well.
+            // Packing ends a growing partial message; so does a new one.
             plain.beginPartial('next');
             packed.beginPartial('next');
             continue;

@@ -8,7 +8,7 @@ import { ProcessHolder } from './process-holder.ts';
 
 const FIRST = { id: 'm1', text: 'hello' };
 const EXIT: AgentExit = { code: 1, signal: null, stderr: 'no room', error: undefined };
-/** A process that does what the test says. */
+/** A process scripted by the test. */
 class FakeProcess {
   readonly sent: string[] = [];
   readonly stopped = deferred<void>();
@@ -65,7 +65,7 @@ function setUp() {
   return { clock, heard, exits, processes, holder, start, launched };
 }
 
-test('a start ends with the report of Claude Code, which comes after its first message', async () => {
+test('a start ends with Claude Code’s init report, which follows the first message', async () => {
   const { holder, start, launched } = setUp();
   const starting = start();
   const process = await launched();
@@ -76,7 +76,7 @@ test('a start ends with the report of Claude Code, which comes after its first m
   expect({ starting: holder.starting, pid: holder.pid }).toEqual({ starting: false, pid: 1 });
 });
 
-test('without a message there is nothing to report, and the start ends with the launch', async () => {
+test('without a message there is no report, and the start ends with the launch', async () => {
   const { holder, start } = setUp();
   await start('none');
   expect({ starting: holder.starting, pid: holder.pid }).toEqual({ starting: false, pid: 1 });
@@ -91,7 +91,7 @@ test('a second start while one is under way is refused before anything is launch
   expect(processes).toHaveLength(1);
 });
 
-test('whatever waited for a start or for the previous end continues once that is done', async () => {
+test('settled() resolves after a pending start, and after a pending close', async () => {
   const { holder, start, launched } = setUp();
   const starting = start();
   const settled = holder.settled().then(() => holder.starting);
@@ -107,7 +107,7 @@ test('whatever waited for a start or for the previous end continues once that is
   expect(await closed).toBe(undefined);
 });
 
-test('a process that reports nothing in time is ended, and its later words are ignored', async () => {
+test('a process that does not report in time is stopped, and its later messages are ignored', async () => {
   const { clock, heard, holder, start, launched } = setUp();
   const starting = start();
   const process = await launched();
@@ -123,9 +123,9 @@ test('a process that reports nothing in time is ended, and its later words are i
 });
 
 test.each([
-  ['its own complaint', [resultEvent({ isError: true, text: 'No conversation found' }), IDLE], 'No conversation found'],
+  ['its own error', [resultEvent({ isError: true, text: 'No conversation found' }), IDLE], 'No conversation found'],
   ['its exit code', [], 'exit code 1: no room'],
-])('a process that ends before its report fails the start with %s', async (_what, said, words) => {
+])('a process that exits before its report fails the start with %s', async (_what, said, words) => {
   const { exits, holder, start, launched } = setUp();
   const starting = start();
   const process = await launched();
@@ -147,7 +147,7 @@ test('an exit in the same tick as the report is reported, not lost', async () =>
   expect({ exits, live: holder.live }).toEqual({ exits: [EXIT], live: undefined });
 });
 
-test('an aborted start ends the process that was still starting, and settles once that is gone', async () => {
+test('an aborted start stops the starting process, and settles once that has exited', async () => {
   const { holder, start, processes } = setUp();
   const launching = deferred<void>();
   const refused = expect(start(FIRST, launching.promise)).rejects.toMatchObject({ code: 'CANCELLED' });
@@ -161,7 +161,7 @@ test('an aborted start ends the process that was still starting, and settles onc
   expect(holder.live).toBe(undefined);
 });
 
-test('a closing process is no longer listened to, nor are its questions', async () => {
+test('messages and requests from a closing process are ignored', async () => {
   const { heard, exits, holder, start, launched } = setUp();
   const starting = start();
   const process = await launched();
@@ -175,7 +175,7 @@ test('a closing process is no longer listened to, nor are its questions', async 
   expect(await process.listener.onRequest({} as never)).toMatchObject({ behavior: 'deny', interrupt: true });
 });
 
-test('one that never says that it is idle is idle after each result; of one that does only its word counts', async () => {
+test('a process without idle reports is idle after each result; otherwise only its reports count', async () => {
   const { heard, start, launched } = setUp();
   const starting = start();
   const process = await launched();

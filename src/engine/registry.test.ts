@@ -131,7 +131,7 @@ test('of concurrent starts, as many run as there are slots', async () => {
   ]);
 });
 
-test('an idle process hands its place to one start, which waits for its end', async () => {
+test('an idle process gives its slot to one start, which waits for it to close', async () => {
   const bench = new Bench(1);
   const idle = bench.know('idle');
   const [first, second] = [bench.launch(), bench.launch()];
@@ -143,7 +143,7 @@ test('an idle process hands its place to one start, which waits for its end', as
   expect(await first.outcome).toBe('ran');
 });
 
-test('two starts are handed two places, the longest idle first; a third gets none', async () => {
+test('two starts get two slots, longest idle first; a third gets none', async () => {
   const bench = new Bench(3);
   bench.know('working');
   const short = bench.know('idle', 1);
@@ -160,7 +160,7 @@ test('two starts are handed two places, the longest idle first; a third gets non
   expect(first.begun()).toBe(true);
 });
 
-test('a process that closes anyway, also of a forgotten session, makes room before an idle one is parked', async () => {
+test('a closing process, even of a forgotten session, frees its slot before an idle one is parked', async () => {
   const bench = new Bench(2);
   const idle = bench.know('idle');
   const forgotten = bench.know('working');
@@ -174,7 +174,7 @@ test('a process that closes anyway, also of a forgotten session, makes room befo
   expect(start.begun()).toBe(true);
 });
 
-test('a session parked for another can be restarted in its own slot', async () => {
+test('a session parked to make room can be restarted in its own slot', async () => {
   const bench = new Bench(1);
   const idle = bench.know('idle');
   const start = bench.launch();
@@ -187,17 +187,17 @@ test('a session parked for another can be restarted in its own slot', async () =
   expect(again.begun()).toBe(true);
 });
 
-const deed = fc.record({
+const action = fc.record({
   what: fc.constantFrom('launch', 'relaunch', 'succeed', 'fail', 'rest', 'park', 'forget', 'end', 'crash'),
   which: fc.nat(),
 });
 
 test('under any concurrency there are never more processes than slots, and every slot is released', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(deed, { maxLength: 40 }), async (max, deeds) => {
+    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(action, { maxLength: 40 }), async (max, actions) => {
       const bench = new Bench(max);
       const pick = <T>(from: readonly T[], which: number): T | undefined => from[which % Math.max(from.length, 1)];
-      for (const { what, which } of deeds) {
+      for (const { what, which } of actions) {
         const session = pick(bench.sessions, which);
         if (what === 'launch') bench.launch();
         if (what === 'relaunch' && session?.process === 'none') bench.launch(session);

@@ -13,7 +13,7 @@ function askOf(requestId: string, withdrawn: AbortSignal, toolName = 'Bash'): Pe
   return permissionAsk(toolName, { command: 'touch a' }, { requestId, toolUseId: `tool-${requestId}`, withdrawn });
 }
 
-/** A book with everything that can happen to it, and a record of all that it told. */
+/** A request book that records every request it opens, outcome it reports and decision it makes. */
 class Bench {
   readonly clock = new ManualClock();
   readonly opened: string[] = [];
@@ -103,23 +103,23 @@ test('under any concurrency each request has exactly one outcome, and it is the 
   );
 });
 
-test('an outcome may lead to another request or answer without confusing the book', () => {
+test('settling requests from within onSettled does not confuse the book', () => {
   const clock = new ManualClock();
-  const told: string[] = [];
+  const settled: string[] = [];
   const book: RequestBook = new RequestBook(clock, {
     onOpened: () => undefined,
     onSettled: ({ id }: OpenRequest, { source }) => {
-      told.push(`${id} ${source}`);
+      settled.push(`${id} ${source}`);
       expect(book.settle(id, ALLOW, 'caller')).toBeUndefined();
       book.settleAll(DENY, 'cancel');
     },
   });
   for (const id of ['a', 'b', 'c']) void book.open(askOf(id, new AbortController().signal), 100);
   clock.advance(100);
-  expect(told).toEqual(['a timeout', 'b cancel', 'c cancel']);
+  expect(settled).toEqual(['a timeout', 'b cancel', 'c cancel']);
 });
 
-test('no answer: the message says so', async () => {
+test('a timed-out request is denied with a message that says so', async () => {
   const bench = new Bench();
   bench.ask('late', 5_000);
   bench.clock.advance(4_999);
@@ -131,14 +131,14 @@ test('no answer: the message says so', async () => {
   ]);
 });
 
-test('zero never expires', () => {
+test('a request with timeout 0 never expires', () => {
   const bench = new Bench();
   bench.ask('patient', 0);
   bench.clock.advance(1e12);
   expect(bench.book.find('patient')).toMatchObject({ expiresAt: undefined });
 });
 
-test('a question that was taken back before it could be asked is settled', () => {
+test('a request withdrawn before it could be opened is settled', () => {
   const bench = new Bench();
   const gone = AbortSignal.abort();
   void bench.book.open(askOf('gone', gone), 0);

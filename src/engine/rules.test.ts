@@ -3,7 +3,7 @@ import type { Settings } from '../config/load-settings.ts';
 import { Rules } from './rules.ts';
 import type { EngineServices } from './services.ts';
 
-test('a session needs what it signs in with again after a restart, and nothing that only its editor knows', () => {
+test('a restarted session needs its credentials and proxy variables, but none specific to its editor', () => {
   const services = { baseEnv: { PATH: '/bin', ANTHROPIC_MODEL: 'same' } } as unknown as EngineServices;
   const baseEnv = {
     PATH: '/usr/bin',

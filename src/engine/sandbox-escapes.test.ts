@@ -45,7 +45,7 @@ test.each<[string, SessionOptions]>([
     { sandbox: { enabled: true, allowUnsandboxedCommands: false, network: { deniedDomains: ['x'] } } },
   ],
   ['commands allowed in the sandbox', { sandbox: { autoAllowBashIfSandboxed: true } }],
-  ['variables of its own', { env: { NODE_ENV: 'test', API_TOKEN: 'x', ANTHROPIC_MODEL: 'x' } }],
+  ['its own variables', { env: { NODE_ENV: 'test', API_TOKEN: 'x', ANTHROPIC_MODEL: 'x' } }],
   ['rules inside the project', { allowedTools: ['Bash', 'Edit', 'Edit(src/**)', 'Bash(git diff *)'] }],
   ['settings that run nothing', { settings: { model: 'haiku', permissions: { deny: ['WebFetch'] } } }],
   ['an agent without programs', { agents: { a: helper } }],

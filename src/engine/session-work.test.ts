@@ -62,14 +62,14 @@ async function turn(): Promise<void> {
 }
 
 describe('the report', () => {
-  test('is what git saw', async () => {
+  test('comes from git', async () => {
     await turn();
     expect(work.short([])).toMatchObject({ filesChanged: 1, insertions: 7 });
     expect(work.short([])).not.toHaveProperty('incomplete');
     expect(work.isReporting).toBe(false);
   });
 
-  test('counts from the look that is still under way when a turn that did nothing ended before it', async () => {
+  test('counts from a mark still being taken when an idle turn ended before it', async () => {
     await turn();
     const [slow, fresh] = [deferred<Mark>(), deferred<Mark>()];
     marks = [() => slow.promise, () => fresh.promise];
@@ -77,7 +77,7 @@ describe('the report', () => {
     await vi.waitFor(() => expect(marks).toHaveLength(1));
     work.turnEnds({ calls: [], acted: false }, () => undefined);
     work.turnBegins();
-    // A look of its own would have begun by then, and would not be over: its mark never comes.
+    // A second mark would have been requested by now, and would never arrive.
     slow.resolve(markOf('slow'));
     await slow.promise;
     const done = deferred<void>();
@@ -85,12 +85,12 @@ describe('the report', () => {
     await done.promise;
     expect(since).toEqual(['begun', 'slow']);
     expect(marks).toHaveLength(1);
-    // After a turn that did something, and once a look is over, there is another one.
+    // After a turn that did something, the next turn takes a new mark.
     work.turnBegins();
     await vi.waitFor(() => expect(marks).toHaveLength(0));
   });
 
-  test('is waited for two seconds, then is what the file tools said, and is complete when git is done', async () => {
+  test('waits two seconds for git, then falls back to the file tools, and is completed once git is done', async () => {
     evidence = deferred();
     work.turnBegins();
     await work.opened();
@@ -114,7 +114,7 @@ describe('the report', () => {
     expect(done).toHaveBeenCalledOnce();
   });
 
-  test('says that git failed, and what the file tools said', async () => {
+  test('says that git failed, and falls back to the file tools', async () => {
     evidence.promise.catch(() => undefined);
     evidence = deferred();
     evidence.promise.catch(() => undefined);
@@ -123,7 +123,7 @@ describe('the report', () => {
     expect(work.full([])).toMatchObject({ insertions: 3, incomplete: expect.stringContaining('disk on fire') });
   });
 
-  test('that arrives after the next turn has started is not mistaken for that turn’s', async () => {
+  test('that arrives after the next turn has started is not attributed to that turn', async () => {
     evidence = deferred();
     work.turnBegins();
     await work.opened();
@@ -137,7 +137,7 @@ describe('the report', () => {
 });
 
 describe('a later turn counts from', () => {
-  test('its own mark, so that what others did in between is not its work', async () => {
+  test('its own mark, so that changes by others in between are not attributed to it', async () => {
     await turn();
     marks = [async () => markOf('second')];
     work.turnBegins();
@@ -150,7 +150,7 @@ describe('a later turn counts from', () => {
     expect(since).toEqual(['begun', 'second']);
   });
 
-  test('the end of the one before when its first tool was faster than the mark', async () => {
+  test('the end of the previous turn if its first tool ran before the mark was taken', async () => {
     await turn();
     const slow = deferred<Mark>();
     marks = [() => slow.promise];
@@ -164,7 +164,7 @@ describe('a later turn counts from', () => {
   });
 });
 
-test('a turn without tools asks git nothing', async () => {
+test('a turn without tools does not run git', async () => {
   work.turnBegins();
   const done = deferred<void>();
   work.turnEnds({ calls: [], acted: false }, () => done.resolve());

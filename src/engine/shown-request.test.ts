@@ -20,7 +20,7 @@ test.each([
   expect(shownRequest(request)).toEqual({ input: request.ask.input, plan: request.plan, fullChars: undefined });
 });
 
-test('what is longer keeps its head and its tail, says its length, and is whole on demand', () => {
+test('longer text keeps its head and tail, gives its length, and is available in full', () => {
   const { input, fullChars } = shownRequest(write);
   const content = String(input['content']);
   expect(content.startsWith('aaa')).toBe(true);
@@ -31,16 +31,16 @@ test('what is longer keeps its head and its tail, says its length, and is whole 
   expect(shownRequest(write, true)).toEqual({ input: write.ask.input, plan: undefined, fullChars: undefined });
 });
 
-test('a plan that was only said is cut with the input', () => {
+test('a plan that is not part of the input is shortened with it', () => {
   const { plan, fullChars } = shownRequest(openRequest('ExitPlanMode', {}, {}, 'p'.repeat(40_000)));
   expect(plan!.length).toBeLessThan(32_100);
   expect(fullChars).toBe(40_000);
 });
 
 test.each([
-  ['what was asked', write.ask.input],
-  ['what was shown', shownRequest(write).input],
-])('%s is no change', (_what, input) => {
+  ['the original input', write.ask.input],
+  ['the input as shown', shownRequest(write).input],
+])('%s is not a change', (_what, input) => {
   expect(changedInput(write, structuredClone(input))).toBeUndefined();
 });
 

@@ -3,7 +3,7 @@ import { isAtRest, STATES, transition, TRANSITIONS, type State, type StateEvent 
 
 const EVENTS = Object.keys(TRANSITIONS) as StateEvent[];
 
-/** Rows are states, columns events in the order of the head; `·` changes nothing. */
+/** Rows are states, columns are events as named in the header; `·` changes nothing. */
 const TABLE = `
   state         started  work     next     asked    answered interrupt     rest  stop         fail   cancel
   starting      running  ·        ·        waiting  ·        interrupting  idle  interrupted  error  cancelled

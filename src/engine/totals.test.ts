@@ -9,7 +9,7 @@ const result = (cumulativeCostUsd: number, numTurns = 1, durationApiMs = 5) => (
   usage: { output_tokens: 7, service_tier: 'standard' },
 });
 
-test('each call has its share of the running sum', () => {
+test('each call is charged its share of the running total', () => {
   const totals = new Totals();
   totals.beginProcess(0);
   totals.add(result(0.1, 2));
@@ -35,7 +35,7 @@ test('several results of one call add up', () => {
   });
 });
 
-test('a process that was killed took its cost out of the transcript, not out of the sum', () => {
+test('the cost of a killed process is missing from the transcript but stays in the total', () => {
   const totals = new Totals();
   totals.beginProcess(0);
   totals.add(result(0.4));
@@ -46,7 +46,7 @@ test('a process that was killed took its cost out of the transcript, not out of 
   expect(totals.session.costUsd).toBe(0.5);
 });
 
-test('a resumed process counts on, which is not charged again', () => {
+test('the cost a resumed process continues from is not charged again', () => {
   const totals = new Totals({ turns: 3, costUsd: 0.4 });
   totals.beginProcess(0.4);
   totals.beginCall();
@@ -56,7 +56,7 @@ test('a resumed process counts on, which is not charged again', () => {
   expect(totals.session.turns).toBe(4);
 });
 
-test('what is inherited is copied, and a sum that shrinks charges nothing', () => {
+test('inherited totals are copied, and a shrinking total charges nothing', () => {
   const inherited = { turns: 1, costUsd: 1 };
   const totals = new Totals(inherited);
   totals.beginProcess(5);
@@ -65,11 +65,11 @@ test('what is inherited is copied, and a sum that shrinks charges nothing', () =
   expect(inherited).toEqual({ turns: 1, costUsd: 1 });
 });
 
-test('dust is rounded away', () => {
+test('floating-point noise is rounded away', () => {
   expect(roundUsd(0.1 + 0.2)).toBe(0.3);
 });
 
-test('the time of the API is the share of this call; the first of a resumed process cannot exceed its duration', () => {
+test('API time is this call’s share; the first of a resumed process cannot exceed its duration', () => {
   const totals = new Totals();
   totals.beginProcess(0);
   totals.add(result(0.1, 1, 100));
@@ -82,7 +82,7 @@ test('the time of the API is the share of this call; the first of a resumed proc
   expect(totals.call.durationApiMs).toBe(10);
 });
 
-test('nothing is known of the cost before the first result, unless it was inherited', () => {
+test('the cost is unknown before the first result, unless inherited', () => {
   const totals = new Totals();
   expect(totals.costKnown).toBe(false);
   totals.add(result(0));

@@ -17,7 +17,7 @@ test('a pattern with wildcards matches what its regular expression would', () =>
   );
 });
 
-test('a pattern of a path matches what its regular expression would', () => {
+test('a path pattern matches what its regular expression would', () => {
   const written = fc.string({ unit: fc.constantFrom('a', 'b', '*', '**', '**/', '/', '.'), maxLength: 7 });
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.'), maxLength: 9 });
   fc.assert(
@@ -31,20 +31,20 @@ test('a pattern of a path matches what its regular expression would', () => {
   );
 });
 
-describe('what is made to take forever does not', () => {
+describe('hostile input is matched quickly', () => {
   const many = 4_000;
   const hostile: [what: string, rules: string[], input: Record<string, string>][] = [
-    ['a rule of many wildcards', [`Bash(${'a*'.repeat(many)}b)`], { command: 'a'.repeat(100_000) }],
+    ['a rule with many wildcards', [`Bash(${'a*'.repeat(many)}b)`], { command: 'a'.repeat(100_000) }],
     ['many rules', Array.from({ length: 1_200 }, () => 'Bash(*a*a*b)'), { command: 'a'.repeat(100_000) }],
-    ['a long command of many pieces', ['Bash(*b)'], { command: 'a;'.repeat(50_000) }],
+    ['a long command with many parts', ['Bash(*b)'], { command: 'a;'.repeat(50_000) }],
     ['a long prefix', ['Bash(*b)'], { command: `${'A=1 '.repeat(20_000)}x` }],
-    ['an assignment without an end', ['Bash(*b)'], { command: 'a='.repeat(50_000) }],
-    ['a path of many wildcards', [`Edit(${'**/'.repeat(many)}b)`], { file_path: 'a/'.repeat(2_000) }],
-    ['a path of many names', [`Edit(${'a*'.repeat(many)}b)`], { file_path: 'a'.repeat(4_000) }],
+    ['an endless assignment', ['Bash(*b)'], { command: 'a='.repeat(50_000) }],
+    ['a path with many wildcards', [`Edit(${'**/'.repeat(many)}b)`], { file_path: 'a/'.repeat(2_000) }],
+    ['a long file name against many wildcards', [`Edit(${'a*'.repeat(many)}b)`], { file_path: 'a'.repeat(4_000) }],
   ];
   test.each(hostile)('%s', (_what, rules, input) => {
     const toolName = 'command' in input ? 'Bash' : 'Edit';
-    // Of the processor, not of the clock on the wall: other tests run beside this one.
+    // CPU time, not wall time: other tests run at the same time.
     const begin = process.cpuUsage();
     expect(refusingRule(rules, { toolName, input, cwd: '/work' })).toBeUndefined();
     expect(process.cpuUsage(begin).user / 1_000).toBeLessThan(3_000);
@@ -53,7 +53,7 @@ describe('what is made to take forever does not', () => {
   test.each([
     ['Bash(rm *)', { command: 'x'.repeat(100_001) }],
     ['Edit(secret/**)', { file_path: `/work/${'x'.repeat(5_000)}` }],
-  ])('what is too long to be held against %s is refused', (rule, input) => {
+  ])('input too long to match against %s is refused', (rule, input) => {
     const toolName = 'command' in input ? 'Bash' : 'Edit';
     expect(refusingRule([rule], { toolName, input, cwd: '/work' })).toBe(rule);
   });

@@ -6,7 +6,7 @@ import { loadSettings } from '../config/load-settings.ts';
 import type { AttachRequest } from '../transports/attach/protocol.ts';
 import { admit, asPeer, principalOf } from './admission.ts';
 
-test('a link in the directories of a client does not lead out of those of the hub', () => {
+test('a symlink in a client’s allowed directories cannot lead out of the hub’s', () => {
   const home = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'admission-')));
   onTestFinished(() => rmSync(home, { recursive: true }));
   const link = path.join(home, 'link');
@@ -29,7 +29,7 @@ test.each([
   ['configDir', 'CLAUDE_CONFIG_DIR is / there and /other here'],
   ['stateDir', 'the state directory is / there and /other here'],
   ['user', 'the user is me there and /other here'],
-] as const)('a client with another %s does not belong to the hub, and is told why', (key, why) => {
+] as const)('a client with a different %s is refused, with the reason', (key, why) => {
   const settings = loadSettings({ argv: [], env: {}, cwd: '/', homedir: '/', platform: process.platform }, {}, 'hub');
   const place = { user: 'me', home: '/', configDir: '/', stateDir: '/' };
   const request: AttachRequest = {

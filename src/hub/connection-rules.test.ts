@@ -16,7 +16,7 @@ type Row = {
   [Key in keyof ClientRules]: readonly [rule: Key, one: Value<Key>, other: Value<Key>, both: Value<Key>];
 }[keyof ClientRules];
 
-/** What two sides come to; it is the same whichever of them is the hub. */
+/** The rule that results from two sides; the same whichever of them is the hub. */
 const TABLE: readonly Row[] = [
   ['approvals', 'auto', 'auto', 'auto'],
   ['approvals', 'auto', 'caller', 'caller'],
@@ -43,7 +43,7 @@ const TABLE: readonly Row[] = [
   ['depth', 0, 1, 1],
 ];
 
-it.each(TABLE)('%s: %j and %j come to %j, whichever side is the hub', (rule, one, other, both) => {
+it.each(TABLE)('%s: %j and %j give %j, whichever side is the hub', (rule, one, other, both) => {
   for (const [hub, client] of [
     [one, other],
     [other, one],
@@ -64,7 +64,7 @@ it.each([
     ['x.A.org'],
   ],
   [{ sandbox: true, sandboxNetwork: [] }, { sandbox: true, sandboxNetwork: ['b.org'] }, []],
-])('the network of %j and %j is %j', (one, other, both) => {
+])('%j and %j allow the network %j', (one, other, both) => {
   for (const [hub, client] of [
     [one, other],
     [other, one],
@@ -91,7 +91,7 @@ it('says whose value applies for every setting', () => {
   expect(new Set([...TABLE.map(([rule]) => rule), 'sandboxNetwork'])).toEqual(new Set([...both, 'depth']));
 });
 
-it('tells in one line what the hub decides otherwise', () => {
+it('lists the ignored client settings in one line', () => {
   expect(ignoredSettings(DEFAULTS, { toolset: 'explicit', maxTurns: '3' })).toEqual([]);
   expect(ignoredSettings(DEFAULTS, { maxSessions: '10' })).toEqual([]);
   expect(ignoredSettings(DEFAULTS, { maxSessions: '3', auditLog: 'off', resumeSecret: '' })).toEqual([

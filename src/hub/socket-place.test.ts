@@ -6,7 +6,7 @@ import { makePrivateDirectory, socketPath, type SocketHost } from './socket-plac
 
 const host: SocketHost = { stateDir: '/home/me/state', temporaryDir: '/tmp', platform: 'linux', uid: 1000 };
 
-it('lies beside the other files of the hub', () => {
+it('is next to the hub’s other files', () => {
   expect(socketPath(host)).toBe('/home/me/state/hub/hub.sock');
 });
 
@@ -22,7 +22,7 @@ it('is a pipe on Windows', () => {
   expect(socketPath({ ...host, platform: 'win32' })).toMatch(/^\\\\\.\\pipe\\claude-code-mcp-[0-9a-f]{16}$/);
 });
 
-it.skipIf(process.platform === 'win32')('is in a directory that only its user can enter', async () => {
+it.skipIf(process.platform === 'win32')('is in a directory only its user can enter', async () => {
   const root = mkdtempSync(path.join(tmpdir(), 'socket-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
   const own = { ...host, stateDir: root, uid: process.getuid!() };

@@ -46,7 +46,7 @@ it('answers a client that knows the secret', async () => {
   expect(requests).toEqual([{ kind: 'status' }]);
 });
 
-it('tells nothing to a client that does not', async () => {
+it('reveals nothing to a client that does not', async () => {
   const { record, stateDir, requests } = await openWorld({ secret: 'b'.repeat(64) });
   await expect(askHub(record, stateDir, 'stop')).rejects.toThrow('does not know the secret');
   expect(requests).toEqual([]);
@@ -55,7 +55,7 @@ it('tells nothing to a client that does not', async () => {
 it.each([
   ['a wrong proof', (): object => ({ proof: proofOf('b'.repeat(64), 'client', { client: 'x', hub: 'y' }) })],
   ['no proof', (): object => ({ kind: 'stop' })],
-  ['the proof that the hub gave', ({ proof }: Record<string, unknown>): object => ({ proof })],
+  ['the hub’s own proof', ({ proof }: Record<string, unknown>): object => ({ proof })],
 ])('hangs up on %s', async (_what, reply) => {
   const { record, requests } = await openWorld();
   const channel = new LineChannel(connect(record.socket));
@@ -76,7 +76,7 @@ it.each(['', 'null\n', '[]\n', '{"nonce":1}\n', `${'x'.repeat(100_000)}\n`])('ha
   await ended;
 });
 
-it('is not answered with more than a nonce before it has proved itself', async () => {
+it('sends only a nonce before the client has proved itself', async () => {
   const stateDir = mkdtempSync(path.join(tmpdir(), 'hub-'));
   writeFileSync(path.join(stateDir, 'hub.secret'), `${SECRET}\n`, { mode: 0o600 });
   const socket = process.platform === 'win32' ? `\\\\.\\pipe\\${path.basename(stateDir)}` : path.join(stateDir, 's');

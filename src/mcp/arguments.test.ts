@@ -18,7 +18,7 @@ const problemOf = (args: Record<string, unknown>): string => {
   } catch (error) {
     return (error as Error).message;
   }
-  throw new Error('nothing was wrong');
+  throw new Error('no problem was reported');
 };
 
 test.each([
@@ -39,7 +39,7 @@ test('all problems are reported together', () => {
   expect(problemOf({ prompt: 7, maxTurns: -1, foo: 1 })).toMatch(/prompt: .*maxTurns: .*Unknown parameter foo/s);
 });
 
-test('what fits is returned', () => {
+test('valid arguments are returned', () => {
   expect(parseArguments(schema, { prompt: 'x', advanced: { debug: true } }, [])).toEqual({
     prompt: 'x',
     advanced: { debug: true },
@@ -66,6 +66,6 @@ test.each([
   expect(nest(flat)).toEqual(nested);
 });
 
-test('two different values are refused', () => {
+test('conflicting values are refused', () => {
   expect(() => nest({ effort: 'low', advanced: { effort: 'high' } })).toThrow(/effort is given twice/);
 });

@@ -24,7 +24,7 @@ const REQUIRED: Readonly<Record<string, Arguments>> = {
   claude_list_sessions: {},
 };
 
-test.each(TOOLS)('every optional parameter of $name may be null, flat ones too', (tool) => {
+test.each(TOOLS)('every optional parameter of $name may be null, including flat ones', (tool) => {
   const required = REQUIRED[tool.name]!;
   const optional = [...Object.keys(tool.input().shape), ...tool.flatNames].filter((name) => !(name in required));
   const nulls = Object.fromEntries(optional.map((name) => [name, null]));
@@ -54,7 +54,7 @@ test.each<[what: string, tool: string, args: Arguments, parsed: Arguments]>([
     { diskResumeConfig: { advanced: { debug: true }, maxTurns: 2 } },
   ],
   ['in pollOptions', 'claude_code_check', { pollOptions: { maxBytes: null } }, { pollOptions: {} }],
-])('a null %s is not given', (_what, tool, args, parsed) => {
+])('a null %s counts as omitted', (_what, tool, args, parsed) => {
   expect(parse(tool, { ...REQUIRED[tool], ...args })).toEqual({ ...REQUIRED[tool], ...parsed });
 });
 

@@ -66,7 +66,7 @@ test.each([
   ['git add . && npm test && git commit -m "npm run build"', 'npm test'],
   ['npm test &> out.log', 'npm test &> out.log'],
   ['if make test; then echo ok; fi', 'make test'],
-])('%j holds the check %j', (line, check) => expect(checkIn(line)).toBe(check));
+])('%j contains the check %j', (line, check) => expect(checkIn(line)).toBe(check));
 
 test.each([
   ['ls -la'],
@@ -92,9 +92,9 @@ test.each([
   ['docker run test'],
   ['python script.py'],
   [''],
-])('%j is none', (line) => expect(checkIn(line)).toBeUndefined());
+])('%j is not a check', (line) => expect(checkIn(line)).toBeUndefined());
 
-test('takes any text', () => {
+test('accepts any text', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom(...Array.from(`npm test'"\\|&;<>()#\n EOF<<-$1`)), maxLength: 60 }),

@@ -39,7 +39,7 @@ const evidence = (calls: ToolCall[], others: Partial<Evidence> = {}): Evidence =
   ...others,
 });
 
-test('counts commands and what git saw', () => {
+test('counts commands and the changes git sees', () => {
   const report = workReport(
     evidence([bash('ls'), bash('git commit -m x', 1)], { changes: [change('a', 1), change('b', 5)], shared: true }),
   );
@@ -57,7 +57,7 @@ test('counts commands and what git saw', () => {
   });
 });
 
-test('without git counts what the file tools said', () => {
+test('without git, counts the changes the file tools report', () => {
   const calls = [
     write('/p/n', 'a\nb\n'),
     edit('/p/n', ['-a', '+c']),
@@ -122,7 +122,7 @@ describe('the last check', () => {
     ['none', () => [bash('ls')], undefined],
   ])('%s', (_, calls, expected) => expect(workReport(evidence(calls())).lastCheck).toEqual(expected));
 
-  test('is before the last edit when a command wrote a file afterwards', () => {
+  test('counts as before the last edit when a command wrote a file afterwards', () => {
     const check = bash('npm test');
     const later = bash('sed -i s/a/b/ a.txt');
     expect(workReport(evidence([check, later], { lastWrite: later.startedAt })).lastCheck?.afterLastEdit).toBe(false);

@@ -5,7 +5,7 @@ import { EventParser } from './server-sent-events.ts';
 const STREAM =
   ': hello\r\n\r\nid: 1\nevent: session\ndata: {"a":1}\n\nid: 2\rdata: x\rdata: y\r\rdata:z\n\nevent: lost\n\ndata: end\n\n';
 
-test('the same events come out however the stream is cut', () => {
+test('the same events are parsed however the stream is split', () => {
   const whole = new EventParser().push(STREAM);
   expect(whole).toEqual([
     { id: '1', event: 'session', data: '{"a":1}' },

@@ -5,7 +5,7 @@ import { lineDiff, splitLines } from './line-diff.ts';
 const short = (before: string, after: string) =>
   lineDiff(before, after).map(({ kind, text }) => `${kind === 'same' ? ' ' : kind === 'added' ? '+' : '-'}${text}`);
 
-test('only what differs is removed and added', () => {
+test('only differing lines are removed and added', () => {
   expect(short('a\nb\nc\n', 'a\nB\nc\n')).toEqual([' a', '-b', '+B', ' c']);
 });
 

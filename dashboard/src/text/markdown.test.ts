@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseBlocks, parseInline, safeHref, type Block, type Inline } from './markdown.ts';
 
-test('blocks are told apart', () => {
+test('blocks are recognised by kind', () => {
   const kinds = parseBlocks(
     '# Title\n\ntext\nmore\n\n- one\n- two\n  - inner\n\n1. first\n2. second\n\n```ts\nconst a = 1;\n```\n\n> quoted\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n---',
   ).map(({ kind }) => kind);
   expect(kinds).toEqual(['heading', 'paragraph', 'list', 'list', 'code', 'quote', 'table', 'rule']);
 });
 
-test('lists nest, keep their numbers and know tasks', () => {
+test('lists nest, keep their numbers and support tasks', () => {
   expect(parseBlocks('3. three\n   - [x] done\n   - [ ] open\n4. four')).toEqual([
     {
       kind: 'list',
@@ -37,11 +37,11 @@ test('lists nest, keep their numbers and know tasks', () => {
   ]);
 });
 
-test('code that nobody closed goes to the end', () => {
+test('an unclosed code block runs to the end', () => {
   expect(parseBlocks('```\na\n\n# b')).toEqual([{ kind: 'code', info: '', text: 'a\n\n# b' }]);
 });
 
-test('emphasis, code and links are found, and names with underscores left alone', () => {
+test('emphasis, code and links are parsed, and names with underscores left alone', () => {
   const parts = parseInline('**bold** _soft_ `a_b` snake_case_name [site](https://example.com/x) https://example.org.');
   expect(parts.map(({ kind }) => kind)).toEqual([
     'strong',
@@ -65,25 +65,25 @@ test.each([
   'file:///etc/passwd',
   '//host/x',
   'x',
-])('%s is no address to open', (target) => {
+])('%s is not a safe link target', (target) => {
   expect(safeHref(target)).toBeUndefined();
   expect(parseInline(`[click](${target})`).some(({ kind }) => kind === 'link')).toBe(false);
 });
 
-test('HTML is text', () => {
+test('HTML is rendered as text', () => {
   expect(parseBlocks('<img src=x onerror=alert(1)>')).toEqual([
     { kind: 'paragraph', text: '<img src=x onerror=alert(1)>' },
   ]);
   expect(parseInline('<b>x</b>')).toEqual([{ kind: 'text', text: '<b>x</b>' }]);
 });
 
-test('an image is a link with words, never loaded', () => {
+test('an image becomes a text link and is never loaded', () => {
   expect(parseInline('![logo](https://example.com/a.png)')).toEqual([
     { kind: 'link', href: 'https://example.com/a.png', parts: [{ kind: 'text', text: 'image: logo' }] },
   ]);
 });
 
-test('whatever the text, it is read, quickly, and no letter of it is lost', () => {
+test('any text is parsed, quickly, without losing a letter', () => {
   const pieces = fc.constantFrom(
     '*',
     '**',

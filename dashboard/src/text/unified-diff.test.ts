@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseUnifiedDiff } from './unified-diff.ts';
 
-test('files, hunks and line numbers are read', () => {
+test('files, hunks and line numbers are parsed', () => {
   const [file] = parseUnifiedDiff(
     'diff --git a/src/a.ts b/src/a.ts\nindex 1..2 100644\n--- a/src/a.ts\n+++ b/src/a.ts\n@@ -3,2 +3,3 @@ function x()\n keep\n-old\n+new\n+more\n',
   );
@@ -20,7 +20,7 @@ test('a removed line that looks like a header stays a line', () => {
   expect(file?.hunks[0]?.lines[0]).toMatchObject({ kind: 'removed', text: '-- a/y' });
 });
 
-test('new, renamed, binary and oddly named files are named', () => {
+test('new, renamed, binary and oddly named files have the right path', () => {
   const files = parseUnifiedDiff(
     [
       'diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x',

@@ -28,12 +28,12 @@ const returns = (toolUseId: string, output: string): EventBody => ({
   blocks: [{ kind: 'tool_result', toolUseId, output, isError: false }],
 });
 
-test('a result joins its call', () => {
+test('a result is attached to its call', () => {
   const { items } = timelineOf(calls('t', 'Bash'), returns('t', 'done'));
   expect(items).toMatchObject([{ kind: 'tool', call: { name: 'Bash', output: 'done', startedAt: 0, endedAt: 1000 } }]);
 });
 
-test('what a sub-agent does stands below its call, and can be folded away', () => {
+test('a sub-agent’s calls are nested below its own, and can be collapsed', () => {
   const timeline = timelineOf(
     calls('agent', 'Agent'),
     says('main'),
@@ -50,13 +50,13 @@ test('what a sub-agent does stands below its call, and can be folded away', () =
   expect(timeline.rows(() => true)).toHaveLength(2);
 });
 
-test('text that is being written grows in place until the whole message replaces it', () => {
+test('streaming text grows in place until the complete message replaces it', () => {
   const partial = (text: string): EventBody => ({ kind: 'partial', text });
   expect(timelineOf(partial('Hel'), partial('lo')).items).toMatchObject([{ text: 'Hello', unfinished: true }]);
   expect(timelineOf(partial('Hel'), says('Hello!')).items).toMatchObject([{ text: 'Hello!', unfinished: false }]);
 });
 
-test('a decision is told on the call that it was about, with what ran instead', () => {
+test('a decision is shown on its call, with the input that ran instead', () => {
   const { items } = timelineOf(calls('t', 'Bash'), {
     kind: 'permission_result',
     requestId: 'r',
@@ -71,7 +71,7 @@ test('a decision is told on the call that it was about, with what ran instead', 
   ]);
 });
 
-test('Claude Code says how it started at every turn; it is told once', () => {
+test('Claude Code repeats its init event every turn; it is shown only when it changes', () => {
   const init: EventBody = {
     kind: 'init',
     tools: [],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { StoredToken } from '../../schema/store.ts';
 import { PrincipalNames } from './principal-names.ts';
 
-test('a principal with a credential is called by its name, any other by its id', async () => {
+test('a principal with a token is shown by the token’s name, any other by its id', async () => {
   const names = new PrincipalNames({
     token: (id) => Promise.resolve(id === 't_1' ? ({ name: 'ci' } as StoredToken) : undefined),
   });

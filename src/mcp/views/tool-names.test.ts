@@ -7,7 +7,7 @@ function callEvent(toolUseId: string, toolName: string): EventBody {
   return { kind: 'message', role: 'assistant', blocks: [{ kind: 'tool_call', toolUseId, toolName, input: {} }] };
 }
 
-test('a result finds the name of its call, wherever the reader starts', () => {
+test('a result gets the tool name of its call, wherever the reader starts', () => {
   const log = new EventLog({ maxEvents: 100, maxBytes: 100_000 });
   for (const [id, name] of Object.entries({ a: 'Read', b: 'Bash', c: 'Edit' })) log.append(callEvent(id, name), 0);
   for (const first of [1, 2, 3, 4, log.nextId]) {

@@ -7,9 +7,9 @@ import type { AttachedHub } from './connect-hub.ts';
 
 type Json = Record<string, unknown>;
 
-/** A client and a hub that a test plays, with the bridge between them. */
+/** A client and a hub played by the test, with the bridge between them. */
 class World {
-  /** What the client was sent, and what each life of the hub was. */
+  /** Messages received by the client, and by the hub since it last came up. */
   readonly client: Json[] = [];
   readonly hub: Json[] = [];
   readonly #input = new PassThrough();
@@ -58,7 +58,7 @@ class World {
     for (const message of messages) this.#socket!.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   }
 
-  /** The hub goes, and comes back unless told otherwise. */
+  /** Drops the hub's connection; the hub comes back unless `comesBack` is false. */
   async loseHub(comesBack = true): Promise<void> {
     const lost = this.#socket;
     this.isUp = comesBack;
@@ -92,7 +92,7 @@ const initialized = { method: 'notifications/initialized' };
 const call = (id: unknown, params: Json = {}): Json => ({ id, method: 'tools/call', params });
 const MODERN = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } };
 
-it('forwards both sides, except what the client was already told', async () => {
+it('forwards messages both ways, except responses the client already has', async () => {
   const world = await World.open(['i']);
   world.fromClient(initialize, initialized, call(1));
   await seen(world.hub, 'i', 1);
@@ -101,7 +101,7 @@ it('forwards both sides, except what the client was already told', async () => {
   expect(world.client).toEqual([{ jsonrpc: '2.0', id: 1, result: 'done' }]);
 });
 
-it('repeats the handshake to a hub that came back, and answers what was under way', async () => {
+it('repeats the handshake with a restarted hub, and answers calls that were in flight', async () => {
   const world = await World.open();
   world.fromClient(initialize, initialized, call(1), call(2, MODERN), { id: 3, method: 'ping' });
   await seen(world.hub, 'i', 3);
@@ -124,7 +124,7 @@ it('repeats the handshake to a hub that came back, and answers what was under wa
   expect(world.client.filter(({ id }) => id === 'i')).toHaveLength(1);
 });
 
-it('keeps what comes while the hub is away, unless it is cancelled', async () => {
+it('queues messages while the hub is away, except cancelled ones', async () => {
   const world = await World.open();
   world.fromClient(call(0));
   await seen(world.hub, 0);
@@ -138,7 +138,7 @@ it('keeps what comes while the hub is away, unless it is cancelled', async () =>
   expect(world.hub.map(({ id }) => id)).toEqual([1, 3]);
 });
 
-it('withdraws the forms of a hub that is gone, and drops their answers', async () => {
+it('withdraws the forms of a lost hub, and drops their answers', async () => {
   const world = await World.open();
   world.fromHub({ id: 70, method: 'elicitation/create', params: {} });
   await seen(world.client, 70);
@@ -154,14 +154,14 @@ it('resumes subscriptions without the client noticing', async () => {
   const world = await World.open();
   world.fromClient({ id: 's', method: 'subscriptions/listen', params: MODERN });
   await seen(world.hub, 's');
-  // A hub that stops in an orderly way ends them.
+  // A hub that shuts down gracefully ends them.
   world.fromHub({ id: 's', result: { resultType: 'complete' } });
   await world.loseHub();
   await seen(world.hub, 's');
   expect(world.client).toEqual([]);
 });
 
-it('says that the tools may be others when another version came back', async () => {
+it('announces changed tools when the hub comes back with another version', async () => {
   const world = await World.open();
   world.fromClient(initialize);
   await seen(world.hub, 'i');
