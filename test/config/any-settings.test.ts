@@ -8,8 +8,8 @@ function load(env: NodeJS.ProcessEnv, argv: string[] = [], platform: NodeJS.Plat
   return loadSettings({ argv, env, cwd: '/work', homedir: '/home/me', platform });
 }
 
-/** What the operator is told, or undefined when the settings are taken. */
-function complaint(...input: Parameters<typeof load>): string | undefined {
+/** The error message, or undefined if the settings are accepted. */
+function settingsError(...input: Parameters<typeof load>): string | undefined {
   try {
     load(...input);
     return undefined;
@@ -29,11 +29,11 @@ const anyArgument = fc.oneof(
 const anyVariable = fc.constantFrom(...SETTING_KEYS.map(variableOf), 'LOG_LEVEL', 'PATH', 'XDG_STATE_HOME');
 const anyPlatform = fc.constantFrom<NodeJS.Platform>('linux', 'darwin', 'win32');
 
-it('gives settings or a SettingsError of one line for any input', () => {
+it('gives settings or a one-line SettingsError for any input', () => {
   const anyInput = [fc.dictionary(anyVariable, anyText), fc.array(anyArgument), anyPlatform] as const;
   fc.assert(
     fc.property(...anyInput, (...input) => {
-      expect(complaint(...input) ?? '').not.toMatch(/[\r\n\u2028\u2029]/);
+      expect(settingsError(...input) ?? '').not.toMatch(/[\r\n\u2028\u2029]/);
     }),
     { numRuns: 1000 },
   );
@@ -64,24 +64,24 @@ it.each(Object.entries(valuesOf) as [SettingKey, fc.Arbitrary<unknown>][])(
   },
 );
 
-it('never tells a secret', () => {
+it('never reveals a secret', () => {
   const anySecret = fc.stringMatching(/^[a-z0-9]{12,40}$/);
   const anyMistake = fc.constantFrom('--toolset=x', '--nonsense', 'nonsense');
   fc.assert(
     fc.property(anySecret, anyMistake, (secret, mistake) => {
-      for (const told of [
-        complaint({ CLAUDE_CODE_MCP_RESUME_SECRET: secret }, [mistake]),
-        complaint({}, ['--resume-secret', secret, mistake]),
-        complaint({}, [`--resume-secrt=${secret}`]),
+      for (const message of [
+        settingsError({ CLAUDE_CODE_MCP_RESUME_SECRET: secret }, [mistake]),
+        settingsError({}, ['--resume-secret', secret, mistake]),
+        settingsError({}, [`--resume-secrt=${secret}`]),
       ]) {
-        expect(told).toEqual(expect.any(String));
-        expect(told).not.toContain(secret);
+        expect(message).toEqual(expect.any(String));
+        expect(message).not.toContain(secret);
       }
     }),
   );
 });
 
-/** A value that no setting of this sort takes; settings that take any text are left out, and what only a start can tell. */
+/** Invalid values. Settings that accept any text, or can only be checked at start, are left out. */
 const BAD: Partial<Record<SettingKey, string>> = {
   toolset: 'huge',
   approvals: 'nobody',
@@ -107,7 +107,7 @@ const BAD: Partial<Record<SettingKey, string>> = {
   logLevel: 'loud',
 };
 
-it.each(Object.entries(BAD) as [SettingKey, string][])('refuses a bad value of %s by its name', (key, value) => {
-  expect(complaint({ [variableOf(key)]: value })).toContain(variableOf(key));
-  expect(complaint({}, [`${flagOf(key)}=${value}`])).toContain(flagOf(key));
+it.each(Object.entries(BAD) as [SettingKey, string][])('names %s when it refuses a bad value', (key, value) => {
+  expect(settingsError({ [variableOf(key)]: value })).toContain(variableOf(key));
+  expect(settingsError({}, [`${flagOf(key)}=${value}`])).toContain(flagOf(key));
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { childEnvironment, isReservedVariable } from '../../src/config/child-environment.ts';
 
-it('passes the environment on without secrets of the server', () => {
+it('passes the environment on without the server’s secrets', () => {
   const env = {
     HOME: '/h',
     ANTHROPIC_API_KEY: 'k',
@@ -52,7 +52,7 @@ it("keeps the user's own choices for Claude Code", () => {
   expect(childEnvironment(env, {}, 'linux')).toEqual(env);
 });
 
-it('lets given values win and removes what is given as undefined', () => {
+it('lets overlay values win and removes variables set to undefined', () => {
   const overlay = { A: 'new', B: undefined, C: 'c', CLAUDE_CODE_ENTRYPOINT: 'mine' };
   expect(childEnvironment({ A: 'old', B: 'b' }, overlay, 'linux')).toEqual({
     A: 'new',
@@ -61,7 +61,7 @@ it('lets given values win and removes what is given as undefined', () => {
   });
 });
 
-it('lets nobody set or remove a variable of the operator or the driver', () => {
+it('does not let an overlay set or remove variables of the operator or the driver', () => {
   const env = { CLAUDE_CODE_MCP_ALLOWED_DIRS: '/w', CLAUDE_CODE_MCP_OWNER: 'outer', CLAUDE_CODE_MCP_DEPTH: '1' };
   const overlay = {
     CLAUDE_CODE_MCP_ALLOWED_DIRS: undefined,
@@ -76,7 +76,7 @@ it('lets nobody set or remove a variable of the operator or the driver', () => {
   expect(isReservedVariable('CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT')).toBe(false);
 });
 
-it('knows one variable under any case on Windows only', () => {
+it('ignores the case of variable names on Windows only', () => {
   expect(childEnvironment({ Path: 'a' }, { PATH: 'b' }, 'win32')).toEqual({ PATH: 'b' });
   expect(childEnvironment({ Path: 'a' }, { PATH: undefined }, 'win32')).toEqual({});
   expect(childEnvironment({ Path: 'a' }, { PATH: 'b' }, 'linux')).toEqual({ Path: 'a', PATH: 'b' });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { helpText, hubSettingsMarkdownTable, settingsMarkdownTable } from '../../src/config/help.ts';
 import { flagOf, HUB_ONLY_KEYS, rowOf, SETTING_KEYS, variableOf } from '../../src/config/settings-table.ts';
 
-it('names the settings as the specification does', () => {
+it('names the settings as in the specification', () => {
   const fromSpecification =
     'TOOLSET EXECUTABLE PERMISSION_TIMEOUT_MS START_TIMEOUT_MS APPROVALS MAX_SESSIONS EVENT_BUFFER_SIZE SESSION_TTL_MS ' +
     'RUNNING_SESSION_MAX_MS CLEANUP_INTERVAL_MS PARK_AFTER_MS ALLOW_DISK_RESUME RESUME_SECRET ALLOW_BYPASS ALLOWED_DIRS ' +
@@ -13,7 +13,7 @@ it('names the settings as the specification does', () => {
   expect(SETTING_KEYS.map(variableOf).sort()).toEqual(expected.sort());
 });
 
-it('helps in 80 columns, with every command and flag', () => {
+it('prints help in 80 columns, with every command and flag', () => {
   const help = helpText();
   for (const line of help.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   for (const command of ['serve', 'doctor', 'demo', 'audit', 'install', 'uninstall', '--help', '--version'])
@@ -23,12 +23,8 @@ it('helps in 80 columns, with every command and flag', () => {
 });
 
 it.each([
-  [
-    'every setting but those of the hub',
-    settingsMarkdownTable,
-    SETTING_KEYS.filter((key) => rowOf(key).scope !== 'hub'),
-  ],
-  ['the settings of the hub', hubSettingsMarkdownTable, HUB_ONLY_KEYS],
+  ['every setting except the hub’s', settingsMarkdownTable, SETTING_KEYS.filter((key) => rowOf(key).scope !== 'hub')],
+  ['the hub’s settings', hubSettingsMarkdownTable, HUB_ONLY_KEYS],
 ] as const)('lists %s in one table', (_which, table, keys) => {
   const lines = table().trimEnd().split('\n');
   expect(lines).toHaveLength(keys.length + 2);
@@ -37,6 +33,6 @@ it.each([
   expect(table()).not.toContain('undefined');
 });
 
-it('has one sentence of meaning for each setting', () => {
+it('describes each setting in one sentence', () => {
   for (const key of SETTING_KEYS) expect(rowOf(key).meaning).toMatch(/^[A-Z].*\.$/);
 });

@@ -30,7 +30,7 @@ const GOOD: [key: SettingKey, text: string, value: unknown][] = [
   ['notify', 'notify-send Claude', 'notify-send Claude'],
 ];
 
-it.each(GOOD)('%s takes %j', (key, text, value) => {
+it.each(GOOD)('%s accepts %j', (key, text, value) => {
   expect(load({ [variableOf(key)]: text })[key]).toEqual(value);
   const { kind } = rowOf(key);
   if (!kind.isSecret) expect(load({ [variableOf(key)]: kind.format(value, host) })[key]).toEqual(value);
@@ -55,7 +55,7 @@ it.each(BAD)('%s refuses %j', (key, text) => {
   expect(() => load({ [variableOf(key)]: text })).toThrow(SettingsError);
 });
 
-it('never shows what may hold a password', () => {
+it('never shows a value that may contain a password', () => {
   for (const [key, text] of [
     ['store', 'mysql://me:hunter2@db'],
     ['notify', 'https://:hunter2'],
@@ -63,13 +63,13 @@ it('never shows what may hold a password', () => {
     expect(() => load({ [variableOf(key)]: text })).toThrow(/^((?!hunter2).)*$/);
 });
 
-it('lets a request wait without limit in the hub, unless told otherwise', () => {
+it('lets requests wait without limit in the hub by default', () => {
   expect(load({}).permissionTimeoutMs).toBe(0);
   expect(load({}, 'server').permissionTimeoutMs).toBe(300_000);
   expect(load({ PERMISSION_TIMEOUT_MS: '5000' }).permissionTimeoutMs).toBe(5000);
 });
 
-it('keeps what only the hub uses out of other processes', () => {
+it('ignores hub-only settings in other processes', () => {
   const env = Object.fromEntries(HUB_ONLY_KEYS.map((key) => [variableOf(key), 'nonsense://']));
   expect(load(env, 'server')).toEqual(load({}, 'server'));
   expect(childEnvironment({ ...env, PATH: '/bin' }, {})).toEqual({ PATH: '/bin' });
@@ -78,12 +78,12 @@ it('keeps what only the hub uses out of other processes', () => {
   expect(inherited).toEqual({ CLAUDE_CODE_MCP_MAX_TURNS: '3' });
 });
 
-it('refuses the flags of the hub where nothing listens', () => {
+it('refuses hub flags in the embedded server', () => {
   const source = { ...host, argv: ['--listen', 'localhost:1'], env: {} };
   expect(() => loadSettings(source)).toThrow('--listen is an option of the hub: claude-code-mcp hub --listen …');
 });
 
-it('takes a directory that the hubs share, by its real path, only with a store that they share', async () => {
+it('resolves the shared workspace to its real path, and requires a shared store', async () => {
   const root = await realpath(await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-shared-')));
   onTestFinished(() => rm(root, { recursive: true }));
   await mkdir(path.join(root, 'real'));

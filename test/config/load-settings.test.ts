@@ -20,7 +20,7 @@ function load(env: NodeJS.ProcessEnv = {}, argv: string[] = [], platform: NodeJS
   return loadSettings({ argv, env, cwd: root, homedir: '/home/me', platform });
 }
 
-function complaint(env: NodeJS.ProcessEnv, argv: string[] = []): string {
+function settingsError(env: NodeJS.ProcessEnv, argv: string[] = []): string {
   try {
     load(env, argv);
   } catch (error) {
@@ -30,7 +30,7 @@ function complaint(env: NodeJS.ProcessEnv, argv: string[] = []): string {
   throw new Error('accepted');
 }
 
-it('has the defaults of the specification', () => {
+it('has the defaults from the specification', () => {
   expect(load()).toEqual({
     toolset: 'compact',
     executable: undefined,
@@ -119,7 +119,7 @@ const GOOD: [key: SettingKey, text: string, value: unknown][] = [
   ['stateDir', '~', '/home/me'],
 ];
 
-it.each(GOOD)('%s takes %j as variable and as flag', (key, text, value) => {
+it.each(GOOD)('%s accepts %j as a variable and as a flag', (key, text, value) => {
   expect(load({ [variableOf(key)]: text })[key]).toEqual(value);
   expect(load({}, [`${flagOf(key)}=${text}`])[key]).toEqual(value);
   if (!rowOf(key).kind.isSwitch) expect(load({}, [flagOf(key), text])[key]).toEqual(value);
@@ -152,9 +152,9 @@ const BAD: [key: SettingKey, text: string][] = [
   ['allowedDirs', '\n'],
 ];
 
-it.each(BAD)('%s refuses %j in one line that names it', (key, text) => {
-  const fromVariable = complaint({ [variableOf(key)]: text });
-  const fromFlag = complaint({}, [`${flagOf(key)}=${text}`]);
+it.each(BAD)('%s refuses %j with a one-line error that names it', (key, text) => {
+  const fromVariable = settingsError({ [variableOf(key)]: text });
+  const fromFlag = settingsError({}, [`${flagOf(key)}=${text}`]);
   for (const [message, source] of [
     [fromVariable, variableOf(key)],
     [fromFlag, flagOf(key)],
@@ -175,7 +175,7 @@ describe('where a value comes from', () => {
     expect(load(env, ['--max-sessions', '3', '--max-sessions', '4']).maxSessions).toBe(4);
   });
 
-  it('counts an empty text as not set', () => {
+  it('treats an empty value as not set', () => {
     expect(load({ CLAUDE_CODE_MCP_MAX_SESSIONS: '', MAX_SESSIONS: '1' }).maxSessions).toBe(1);
     expect(load({ MAX_SESSIONS: '1' }, ['--max-sessions', '']).maxSessions).toBe(1);
   });
@@ -193,19 +193,19 @@ describe('where a value comes from', () => {
   });
 
   it('names the bare variable that holds a bad value', () => {
-    expect(complaint({ LOG_LEVEL: 'loud' })).toMatch(/^LOG_LEVEL is "loud"/);
+    expect(settingsError({ LOG_LEVEL: 'loud' })).toMatch(/^LOG_LEVEL is "loud"/);
   });
 
   it('says which directory is missing', () => {
-    expect(complaint({ CLAUDE_CODE_MCP_ALLOWED_DIRS: `${project}:/nowhere` })).toContain(
+    expect(settingsError({ CLAUDE_CODE_MCP_ALLOWED_DIRS: `${project}:/nowhere` })).toContain(
       '"/nowhere" is not an existing directory',
     );
   });
 
-  it('reads the depth and takes nonsense for 0', () => {
+  it('reads the depth and treats nonsense as 0', () => {
     expect(load({ CLAUDE_CODE_MCP_DEPTH: '3' }).depth).toBe(3);
     for (const bad of ['', '-1', 'x', '1.5']) expect(load({ CLAUDE_CODE_MCP_DEPTH: bad }).depth).toBe(0);
-    expect(complaint({}, ['--depth', '1'])).toContain('--depth');
+    expect(settingsError({}, ['--depth', '1'])).toContain('--depth');
   });
 
   it('finds a bare program name on PATH', () => {
@@ -215,7 +215,7 @@ describe('where a value comes from', () => {
     expect(load({ CLAUDE_CODE_PATH: 'claude', PATH: `relative:${bin}` }).executable).toBe(path.join(bin, 'claude'));
   });
 
-  it('leaves a program name that is nowhere a name, also when the working directory has such a file', () => {
+  it('leaves a program name not found on PATH unresolved, even if the working directory has such a file', () => {
     expect(load({ CLAUDE_CODE_PATH: 'file', PATH: '/nowhere' }).executable).toBe('file');
   });
 
@@ -243,15 +243,15 @@ describe('state directory', () => {
     expect(settings.auditLog).toBe(`${expected}${platform === 'win32' ? '\\' : '/'}audit.jsonl`);
   });
 
-  it('moves the audit log along', () => {
+  it('also moves the audit log', () => {
     expect(load({ CLAUDE_CODE_MCP_STATE_DIR: '/s' }).auditLog).toBe('/s/audit.jsonl');
   });
 });
 
 describe('secrets', () => {
-  it('never shows the value', () => {
-    expect(complaint({ CLAUDE_CODE_MCP_RESUME_SECRET: '   ' })).not.toContain('"   "');
-    expect(complaint({}, ['--resume-secrets=hunter2'])).toBe(
+  it('are never shown', () => {
+    expect(settingsError({ CLAUDE_CODE_MCP_RESUME_SECRET: '   ' })).not.toContain('"   "');
+    expect(settingsError({}, ['--resume-secrets=hunter2'])).toBe(
       'Unknown flag "--resume-secrets"; did you mean --resume-secret?',
     );
   });

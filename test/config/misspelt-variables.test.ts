@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { misspeltVariables } from '../../src/config/misspelt-variables.ts';
 
-it('finds a rule that would not be one', () => {
+it('finds a misspelt setting', () => {
   expect(misspeltVariables({ CLAUDE_CODE_MCP_ALLOWED_DIR: '/w' })).toEqual([
     { name: 'CLAUDE_CODE_MCP_ALLOWED_DIR', nearest: 'CLAUDE_CODE_MCP_ALLOWED_DIRS' },
   ]);
 });
 
-it('leaves settings, internal variables and those of Claude Code alone', () => {
+it('ignores settings, internal variables and those of Claude Code', () => {
   const env = Object.fromEntries(
     [
       'MAX_SESSIONS OWNER SESSION DEPTH',
