@@ -12,6 +12,6 @@ test.each([
   [undefined, 'aborted_tools', 'The turn was interrupted.'],
   [['It broke.'], 'aborted_tools', 'It broke.'],
   [['It broke.', 'Twice.'], undefined, 'It broke.\nTwice.'],
-])('the errors %j of a turn that ended as %s read %j', (errors, terminalReason, text) => {
+])('the errors %j of a turn that ended with %s become %j', (errors, terminalReason, text) => {
   expect(toAgentResult(failed(errors, terminalReason))).toMatchObject({ text, isError: true });
 });

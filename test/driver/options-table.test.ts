@@ -12,7 +12,7 @@ import { ADVANCED_OPTION_NAMES, COMMON_OPTION_NAMES, type SessionOptions } from 
 
 const table: [string, OptionClass][] = Object.entries(SDK_OPTIONS);
 
-/** Nothing is sent for it: without it the SDK would send an empty prompt. */
+/** Selects Claude Code's own system prompt; without it the SDK would send an empty one. */
 const own = { systemPrompt: { type: 'preset', preset: 'claude_code' } };
 
 describe('the table of options', () => {
@@ -33,7 +33,7 @@ describe('the table of options', () => {
     for (const name of ['model', 'nonsense', 'toString', '__proto__']) expect(whyNotOffered(name)).toBeUndefined();
   });
 
-  it('accepts the same words as the SDK', () => {
+  it('accepts the same values as the SDK', () => {
     expectTypeOf<NonNullable<SessionOptions['effort']>>().toEqualTypeOf<NonNullable<Options['effort']>>();
     expectTypeOf<NonNullable<SessionOptions['permissionMode']>>().toEqualTypeOf<
       NonNullable<Options['permissionMode']>
@@ -52,11 +52,11 @@ describe('the table of options', () => {
 });
 
 describe('options for the SDK', () => {
-  it('pass nothing that was not given', () => {
+  it('omit what was not given', () => {
     expect(sdkOptions({})).toEqual(own);
   });
 
-  it('pass what was given as it is', () => {
+  it('pass given values unchanged', () => {
     expect(sdkOptions({ model: 'm', maxTurns: 3, settingSources: [] })).toEqual({
       ...own,
       model: 'm',
@@ -65,15 +65,15 @@ describe('options for the SDK', () => {
     });
   });
 
-  it('leave out what is the server’s own', () => {
+  it('leave out the server’s own options', () => {
     expect(sdkOptions({ permissionRequestTimeoutMs: 5, sessionInitTimeoutMs: 5 })).toEqual(own);
   });
 
-  it('never approve a question in advance', () => {
+  it('never pre-approve questions', () => {
     expect(sdkOptions({ allowedTools: ['AskUserQuestion', 'Read'] }).allowedTools).toEqual(['Read']);
   });
 
-  it('tell the SDK that bypassPermissions is meant', () => {
+  it('confirm bypassPermissions to the SDK', () => {
     expect(sdkOptions({ permissionMode: 'bypassPermissions' }).allowDangerouslySkipPermissions).toBe(true);
     expect(sdkOptions({ permissionMode: 'default' })).not.toHaveProperty('allowDangerouslySkipPermissions');
   });

@@ -1,4 +1,4 @@
-/** Every event is plain data, and nothing of what Claude Code said is lost. */
+/** Every event is plain data, and nothing in Claude Code's messages is lost. */
 
 import { readFileSync } from 'node:fs';
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
@@ -26,7 +26,7 @@ function shapeOf(message: SDKMessage): string {
 const cases = RECORDED.map((message) => [shapeOf(message), message] as const);
 const SILENT: readonly string[] = ['stream_event', 'system thinking_tokens'];
 
-test.each(cases)('%s becomes plain data, and can be shown as it came', (shape, message) => {
+test.each(cases)('%s becomes plain data, and the original can be recovered', (shape, message) => {
   const { event, signals } = translate(structuredClone(message));
   if (!event) return expect(signals.length > 0 || SILENT.includes(shape)).toBe(true);
   const read = roundTrip(event) as { body: EventBody; original: Original };
@@ -40,7 +40,7 @@ test.each(cases)('%s becomes plain data, and can be shown as it came', (shape, m
   expect(originalMessage(stored, read.body)).toEqual(whole);
 });
 
-test('a message that lacks what ours has is a notice and nothing else', () => {
+test('a malformed message becomes a plain notice', () => {
   const damaged = [
     { type: 'assistant' },
     { type: 'user', message: null },
@@ -55,7 +55,7 @@ test('a message that lacks what ours has is a notice and nothing else', () => {
   expect(translate(piece as unknown as SDKMessage)).toEqual({ event: undefined, signals: [] });
 });
 
-test('every kind of event that Claude Code causes was recorded', () => {
+test('the recording covers every kind of event that comes from Claude Code', () => {
   const kinds = new Set(RECORDED.map((message) => translate(message).event?.body.kind));
   expect([...kinds]).toEqual(
     expect.arrayContaining([
@@ -82,7 +82,7 @@ test('a tool call, its result and its exit code are recognised', () => {
   });
 });
 
-test('a long text is kept once, wherever it is, and comes back whole', () => {
+test('a long text is stored once, however often it occurs, and is restored in full', () => {
   const long = fc.string({ minLength: 120, maxLength: 300 });
   const any = fc.jsonValue({ maxDepth: 3 });
   fc.assert(
