@@ -26,7 +26,7 @@ function engineWhere(files: readonly string[], launches: AgentLaunch[], fails = 
   return engine;
 }
 
-test('a Git Bash that was found is told to Claude Code, and there is nothing to warn of', async () => {
+test('Claude Code gets the path of the Git Bash that was found, without a warning', async () => {
   const launches: AgentLaunch[] = [];
   const session = await engineWhere([FILE], launches).start({ prompt: 'hello', options: {} });
   expect(launches[0]?.env).toMatchObject({ CLAUDE_CODE_GIT_BASH_PATH: FILE });

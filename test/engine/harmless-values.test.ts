@@ -27,10 +27,10 @@ const GRANTING: [SessionOptionName, SessionOptions][] = [
   ['pathToClaudeCodeExecutable', { pathToClaudeCodeExecutable: 'claude' }],
 ];
 
-describe('values that give no rights', () => {
+describe('values that grant no rights', () => {
   it.each(HARMLESS)('%s %j', (name, asked) => expect(isHarmless(name, asked)).toBe(true));
 });
 
-describe('values that could give rights', () => {
+describe('values that could grant rights', () => {
   it.each(GRANTING)('%s %j', (name, asked) => expect(isHarmless(name, asked)).toBe(false));
 });
