@@ -24,7 +24,7 @@ describe('a permission form', () => {
   const bash = (more = {}): Form =>
     formFor(ASKER, openRequest('Bash', { command: 'npm test', run_in_background: true }, more), ALL);
 
-  it('tells all that the tool would be called with, and who asks', () => {
+  it('shows the complete tool input and who is asking', () => {
     const { message } = bash({ agentId: 'a1', decisionReason: 'a rule says so', blockedPath: '/etc' });
     expect(message.split('\n')).toEqual([
       'Claude (a sub-agent) wants to use Bash.',
@@ -36,7 +36,7 @@ describe('a permission form', () => {
     ]);
   });
 
-  it('shows a URL, a new file, an edit everywhere', () => {
+  it('shows a URL, a new file and a replace-all edit', () => {
     const message = (toolName: string, input: Record<string, unknown>): string =>
       formFor(ASKER, openRequest(toolName, input), ALL).message;
     expect(message('WebFetch', { prompt: 'p', url: 'https://example.com' })).toContain(
@@ -55,11 +55,11 @@ describe('a permission form', () => {
     ['no suggestion', undefined, false, undefined],
     ['an empty suggestion', [], false, undefined],
     ['a rule', [addRule], false, [addRule]],
-    ['a rule that Claude Code does not want to be offered', [addRule], true, undefined],
+    ['a rule that Claude Code marks as not to be offered', [addRule], true, undefined],
     ['a rule among wider rights', [addRule, moreDirectories, acceptEdits], false, [addRule]],
     ['wider rights only', [moreDirectories, acceptEdits], false, undefined],
     ['a rule that denies', [{ ...addRule, behavior: 'deny' }], false, undefined],
-  ])('with %s offers what a person can oversee', (_, suggestions, onceOnly, granted) => {
+  ])('with %s offers only choices a person can judge', (_, suggestions, onceOnly, granted) => {
     const form = bash({ suggestions, onceOnly });
     expect(choices(form)).toEqual(granted ? ['Allow once', 'Always allow', 'Deny'] : ['Allow once', 'Deny']);
     expect(form.read({ decision: 'Always allow' })).toEqual(
@@ -80,7 +80,7 @@ describe('a permission form', () => {
       { file_path: '/a', old_string: 'o', new_string: 'n\n'.repeat(5_000) },
       `│ - o${'\n│ + n'.repeat(5_000)}\n`,
     ],
-  ])('shows a long %s whole', (toolName, input, text) => {
+  ])('shows a long %s in full', (toolName, input, text) => {
     const form = formFor(ASKER, openRequest(toolName, input, { suggestions: [addRule] }), ALL);
     expect(form.message).toContain(text);
     expect(form.message).not.toContain('not shown');
@@ -97,7 +97,7 @@ describe('a permission form', () => {
     ['Bash', { command: `echo ${'x'.repeat(40_000)}; touch tail` }],
     ['Write', { file_path: '/a', content: 'line\n'.repeat(10_000) }],
     ['mcp__a__b', Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`f${index}`, 'x'.repeat(200)]))],
-  ])('does not offer to allow a %s that is too long to be shown whole', (toolName, input) => {
+  ])('does not offer to allow a %s too long to show in full', (toolName, input) => {
     const form = formFor(ASKER, openRequest(toolName, input, { suggestions: [addRule] }), ALL);
     expect(form.message).toMatch(/Too long to show in full: \d{5} characters.* It cannot be allowed here\./);
     expect(form.message.length).toBeLessThan(32_000);
@@ -110,7 +110,7 @@ describe('a permission form', () => {
     });
   });
 
-  it('offers no lasting rule that is too long to be read', () => {
+  it('does not offer a permanent rule too long to read', () => {
     const rule: PermissionUpdate = { ...addRule, rules: [{ toolName: 'Bash', ruleContent: 'x'.repeat(3_000) }] };
     expect(choices(bash({ suggestions: [rule] }))).toEqual(['Allow once', 'Deny']);
   });
@@ -123,12 +123,12 @@ describe('a permission form', () => {
     expect(bash().read(content)).toEqual({ decision: 'deny', message });
   });
 
-  it('reads the words of the tool too', () => {
+  it('also accepts the decision values of the tool', () => {
     expect(bash().read({ decision: 'allow' })).toEqual({ decision: 'allow' });
     expect(bash().read({ decision: 'deny', message: 'no' })).toMatchObject({ decision: 'deny' });
   });
 
-  it('allows nothing but with the very words of the choice', () => {
+  it('allows only on an exact choice', () => {
     const content = fc.oneof(
       fc.anything(),
       fc.record({ decision: fc.anything(), message: fc.anything() }, { requiredKeys: [] }),
@@ -153,7 +153,7 @@ describe('a plan form', () => {
     expect(empty.message).toContain('did not provide a written plan');
   });
 
-  it('shows a long plan whole, and does not offer to approve one that it cannot show', () => {
+  it('shows a long plan in full, and does not offer to approve one it cannot show', () => {
     const plan = (chars: number): Form =>
       formFor(ASKER, openRequest('ExitPlanMode', {}, {}, `${'x'.repeat(chars)} end`), ALL);
     expect(plan(31_000).message).toContain(`${'x'.repeat(31_000)} end`);
@@ -191,7 +191,7 @@ describe('a question form', () => {
     formFor(ASKER, openRequest('AskUserQuestion', { questions }), abilities);
   const OTHER = 'Something else (write it below)';
 
-  it('gives Claude its own words back, whatever the person was shown', () => {
+  it('returns Claude’s own labels, whatever the person was shown', () => {
     const shown = form([question()]);
     expect(choices(shown, 'answer_1')).toEqual(['A', 'B\\u202e', OTHER]);
     expect(shown.read({ answer_1: 'B\\u202e' })).toEqual({ decision: 'allow', answers: ['B\u202e'] });
@@ -224,20 +224,20 @@ describe('a question form', () => {
     expect(answers).toEqual(answer && { decision: 'allow', answers: [answer] });
   });
 
-  it('is a text for a client that cannot show lists of choices', () => {
+  it('is a text field for a client that cannot show choices', () => {
     const older = form([question({ multiSelect: true })], { multiSelect: false });
     expect(older.requestedSchema.properties['answer_1']).toMatchObject({ type: 'string' });
     expect(older.read({ answer_1: 'A, B' })).toEqual({ decision: 'allow', answers: ['A, B'] });
   });
 
-  it('is a text where there are no options', () => {
+  it('is a text field if there are no options', () => {
     expect(form([question({ options: undefined })]).read({ answer_1: 'so' })).toEqual({
       decision: 'allow',
       answers: ['so'],
     });
   });
 
-  it('answers nothing when there is nothing to answer', () => {
+  it('gives no answer if there is no question', () => {
     expect(form([]).read({})).toBeUndefined();
     expect(form('none').read({})).toBeUndefined();
   });
@@ -268,7 +268,7 @@ describe('whatever Claude Code asks', () => {
     anyQuestions.map((questions) => openRequest('AskUserQuestion', { questions })),
   );
 
-  it('the form is one that the protocol allows, and of a size that can be read', () => {
+  it('the form is valid in the protocol and of a readable size', () => {
     fc.assert(
       fc.property(anyRequest, fc.boolean(), (request, multiSelect) => {
         const { message, requestedSchema } = formFor(ASKER, request, { multiSelect });
@@ -280,7 +280,7 @@ describe('whatever Claude Code asks', () => {
     );
   });
 
-  it('a filled question form is an answer that the session takes', () => {
+  it('a completed question form is an answer the session accepts', () => {
     fc.assert(
       fc.property(anyQuestions, (questions) => {
         const request = openRequest('AskUserQuestion', { questions });

@@ -5,7 +5,7 @@ import { diffOf } from '../../src/mcp/forms/diff.ts';
 import { field, visibleText } from '../../src/mcp/forms/visible-text.ts';
 
 const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/u;
-/** What a model could write to deceive a person, and plain text between. */
+/** Text a model could use to deceive a person, mixed with plain text. */
 const nasty = fc
   .array(
     fc.oneof(
@@ -36,7 +36,7 @@ describe('text as a person sees it', () => {
     [`ls${' '.repeat(500)}; rm -rf ~`, 'ls ⟨500 blanks⟩ ; rm -rf ~'],
     [`ls${'\n'.repeat(100)}rm -rf ~`, 'ls\n⟨99 empty lines⟩\nrm -rf ~'],
     ['ünïcödé 日本語 😀', 'ünïcödé 日本語 😀'],
-  ])('%j reads %j', (written, seen) => {
+  ])('%j is shown as %j', (written, seen) => {
     expect(visibleText(written, 1000)).toBe(seen);
   });
 
@@ -50,19 +50,19 @@ describe('text as a person sees it', () => {
     );
   });
 
-  it('shows the end of what it cuts, and says how much is missing', () => {
+  it('keeps the end of shortened text, and says how much is missing', () => {
     const seen = visibleText(`echo ${'a'.repeat(5000)}; rm -rf ~`, 100);
     expect(seen).toMatch(/^echo a+\n⟨\d+ characters not shown⟩\na+; rm -rf ~$/);
   });
 
-  it('is barred when it has several lines, so that none passes for a line of the form', () => {
+  it('is prefixed with a bar if it has several lines, so that none looks like a line of the form', () => {
     expect(field('command', 'ls\nAsked because: all is well')).toBe('command:\n│ ls\n│ Asked because: all is well');
     expect(field('command', 'ls')).toBe('command: ls');
   });
 });
 
 describe('one line', () => {
-  it('says that something follows blanks that it folds', () => {
+  it('marks folded blanks that are followed by more text', () => {
     expect(oneLine(`ls${' '.repeat(10_000)}; rm -rf ~`, 100)).toBe('ls…');
   });
 
@@ -81,7 +81,7 @@ describe('a diff', () => {
   it.each([
     ['a line changes', 'one\ntwo\nthree', 'one\n2\nthree', ['  one', '- two', '+ 2', '  three']],
     ['a line is added', 'one\ntwo', 'one\nnew\ntwo', ['  one', '+ new', '  two']],
-    ['a line goes', 'one\ntwo', 'two', ['- one', '  two']],
+    ['a line is removed', 'one\ntwo', 'two', ['- one', '  two']],
     ['a file is new', '', '  one\n\ttwo\n', ['+   one', '+   two']],
     [
       'little of a long text changes',
@@ -94,7 +94,7 @@ describe('a diff', () => {
     for (const short of [false, true]) expect(diffOf(before, after, { short })).toBe(lines.join('\n'));
   });
 
-  it('that has to be short says what it leaves out', () => {
+  it('in short form says what it leaves out', () => {
     const many = (word: string): string => Array.from({ length: 500 }, (_, i) => `${word} ${i}`).join('\n');
     const lines = diffOf(many('old'), many('new'), { short: true }).split('\n');
     expect(lines).toHaveLength(42);
@@ -102,7 +102,7 @@ describe('a diff', () => {
     expect(lines).toContain('⟨+ 480 lines not shown⟩');
   });
 
-  it('is whole unless told otherwise: every line to its end, blanks as they are', () => {
+  it('in full form keeps every line complete, blanks included', () => {
     const lines = Array.from({ length: 500 }, (_, i) => `${i}${'  x'.repeat(100)}`);
     expect(diffOf('', lines.join('\n'), { short: false })).toBe(lines.map((line) => `+ ${line}`).join('\n'));
     expect(diffOf('a  b', 'a b', { short: false })).toBe('- a  b\n+ a b');
