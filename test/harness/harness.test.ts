@@ -1,38 +1,42 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { ERAS } from './connect-client.ts';
-import { startHarness } from './harness.ts';
+import { shareHarness, startHarness } from './harness.ts';
 import { openHarness, type Harness, type HarnessOptions } from './open-harness.ts';
 
 const program = fileURLToPath(new URL('fixtures/stand-in-server.mjs', import.meta.url));
 
-const start = (options: HarnessOptions = {}): Promise<Harness> => startHarness({ program, ...options });
-/** Cleaned up by the test itself, which looks at how that ends. */
+/** Closed by the test itself, which checks how that ends. */
 const open = (options: HarnessOptions = {}): Promise<Harness> => openHarness({ program, ...options });
 
 describe.each(ERAS)('with a %s client', (era) => {
+  const harness = shareHarness({
+    program,
+    era,
+    form: () => ({ action: 'accept', content: { decision: 'allow' } }),
+  });
+
   it('connects in that era', async () => {
-    const h = await start({ era });
+    const h = harness();
     expect(await h.ok('era', {})).toEqual({ era });
     expect(h.client.getNegotiatedProtocolVersion()).toBe(era === 'legacy' ? '2025-11-25' : '2026-07-28');
   });
 
   it('answers forms as the test says', async () => {
-    const h = await start({ era, form: () => ({ action: 'accept', content: { decision: 'allow' } }) });
+    const h = harness();
     expect(await h.ok('ask', {})).toEqual({ decision: 'allow' });
     expect(h.forms).toMatchObject([{ message: 'May I?' }]);
   });
 
   it('passes progress on', async () => {
-    const h = await start({ era });
     const messages: unknown[] = [];
-    await h.ok('progress', {}, { onProgress: ({ message }) => messages.push(message) });
+    await harness().ok('progress', {}, { onProgress: ({ message }) => messages.push(message) });
     expect(messages).toEqual(['on it']);
   });
 
-  it('starts the server again in the same home', async () => {
-    const h = await start({ era });
+  it('restarts the server in the same home', async () => {
+    const h = harness();
     const first = h.server.pid;
     await h.restartServer({ env: { SECOND: 'yes' } });
     expect(h.server.pid).not.toBe(first);
@@ -40,19 +44,15 @@ describe.each(ERAS)('with a %s client', (era) => {
   });
 });
 
-it('starts the server again after it was killed', async () => {
-  const h = await start();
-  h.server.kill('SIGKILL');
-  expect(await h.server.exited).toEqual({ code: null, signal: 'SIGKILL' });
-  await expect(h.ok('echo', {})).rejects.toThrow();
-  await h.restartServer();
-  expect(await h.ok('echo', { again: true })).toEqual({ again: true });
-});
-
 describe('the world of the server', () => {
-  it('has nothing of the environment of the tests but the path', async () => {
-    process.env['LEAKED_BY_THE_TESTS'] = 'yes';
-    const h = await start({ env: { GIVEN: 'yes' } });
+  beforeAll(() => {
+    vi.stubEnv('LEAKED_BY_THE_TESTS', 'yes');
+    return () => void vi.unstubAllEnvs();
+  });
+  const harness = shareHarness({ program, env: { GIVEN: 'yes' }, git: true, settings: { model: 'opus' } });
+
+  it('inherits nothing but the PATH from the environment of the tests', async () => {
+    const h = harness();
     const environment = await h.ok('environment', {});
     expect(Object.keys(environment).sort()).toEqual(
       [
@@ -71,14 +71,25 @@ describe('the world of the server', () => {
     );
   });
 
-  it('has a repository and settings when asked for', async () => {
-    const h = await start({ git: true, settings: { model: 'opus' } });
+  it('has a repository and settings when asked for', () => {
+    const h = harness();
     expect(existsSync(`${h.project}/.git`)).toBe(true);
     expect(existsSync(`${h.configDir}/settings.json`)).toBe(true);
   });
 
-  it('is removed afterwards', async () => {
+  it('survives a server that is killed: another can be started in it', async () => {
+    const h = harness();
+    h.server.kill('SIGKILL');
+    expect(await h.server.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    await expect(h.ok('echo', {})).rejects.toThrow();
+    await h.restartServer();
+    expect(await h.ok('echo', { again: true })).toEqual({ again: true });
+  });
+
+  it('has neither repository nor settings otherwise, and is removed afterwards', async () => {
     const h = await open();
+    expect(existsSync(`${h.project}/.git`)).toBe(false);
+    expect(existsSync(`${h.configDir}/settings.json`)).toBe(false);
     await h.close();
     expect(existsSync(h.home)).toBe(false);
     expect(await h.processes()).toEqual([]);
@@ -87,8 +98,10 @@ describe('the world of the server', () => {
 });
 
 describe('calls', () => {
+  const harness = shareHarness({ program });
+
   it('returns the answer, the message of an error, or fails', async () => {
-    const h = await start();
+    const h = harness();
     expect(await h.ok('echo', { a: 1 })).toEqual({ a: 1 });
     expect(await h.fails('fail', { code: 'TIMEOUT' }, 'TIMEOUT')).toBe('it went wrong');
     await expect(h.ok('fail', { code: 'TIMEOUT' })).rejects.toThrow('fail failed: {"error":"Error [TIMEOUT]');
@@ -97,12 +110,12 @@ describe('calls', () => {
   });
 
   it('rejects an answer whose text and structured content differ', async () => {
-    const h = await start();
+    const h = harness();
     await expect(h.call('contradict', {})).rejects.toThrow('two different things');
   });
 
-  it('waits for a request, decides it and waits for rest', async () => {
-    const h = await start();
+  it('waits for a request, decides it and waits until the session rests', async () => {
+    const h = harness();
     expect(await h.waitForRequest('s1')).toMatchObject({ requestId: 'r1' });
     await expect(h.waitUntilRest('s1', { within: 50 })).rejects.toThrow('Not within 50 ms: the session is at rest');
     await h.deny('s1', { message: 'no' });
@@ -111,6 +124,9 @@ describe('calls', () => {
 });
 
 describe('clean-up', () => {
+  const askTheModel = (h: Harness): Promise<unknown> =>
+    fetch(`${h.model.url}/v1/messages`, { method: 'POST', body: '{"messages":[]}' });
+
   it('fails when a process is left, and kills it', async () => {
     const h = await open({ graceMs: 1_000 });
     const { pid } = await h.ok('leave_process', {});
@@ -119,42 +135,37 @@ describe('clean-up', () => {
     expect(await h.processes()).toEqual([]);
   });
 
-  it.each(['hello\n', '\n', 'no end of line'])('fails when the server prints %j on stdout', async (text) => {
+  it('fails on an unhandled rejection in stderr, on requests that no script expects and on foreign output, and names each', async () => {
     const h = await open();
-    await h.call('print', { text }, { timeout: 300 }).catch(() => undefined);
-    await expect(h.close()).rejects.toThrow('stdout belongs to the protocol');
+    await h.ok('reject_unhandled', {});
+    await askTheModel(h);
+    // The last one comes before an answer on the same line, so that the call gets none.
+    for (const text of ['hello\n', '\n', 'no end of line'])
+      await h.call('print', { text }, { timeout: 300 }).catch(() => undefined);
+    const failure = await h.close().then(
+      () => 'nothing',
+      (error: Error) => error.message,
+    );
+    expect(failure).toContain('nobody cares');
+    expect(failure).toContain('what no script expects');
+    expect(failure).toMatch(/stdout belongs to the protocol.*\n {2}"hello"\n {2}""\n {2}"no end of line\{/);
   });
 
-  it('fails when stderr tells of an unhandled rejection, unless tolerated', async () => {
-    const strict = await open();
-    await strict.ok('reject_unhandled', {});
-    await expect(strict.close()).rejects.toThrow('nobody cares');
-
-    const lenient = await open({ tolerate: { stderr: true } });
-    await lenient.ok('reject_unhandled', {});
-    await lenient.close();
-  });
-
-  it('fails when the model was asked what no script expects, unless tolerated', async () => {
-    const ask = (h: Harness): Promise<unknown> =>
-      fetch(`${h.model.url}/v1/messages`, { method: 'POST', body: '{"messages":[]}' });
-    const strict = await open();
-    await ask(strict);
-    await expect(strict.close()).rejects.toThrow('what no script expects');
-
-    const lenient = await open({ tolerate: { unexpectedRequests: true } });
-    await ask(lenient);
-    await lenient.close();
+  it('tolerates what the test says it expects', async () => {
+    const h = await open({ tolerate: { stderr: true, unexpectedRequests: true } });
+    await h.ok('reject_unhandled', {});
+    await askTheModel(h);
+    await h.close();
   });
 });
 
 describe('a server that does not start', () => {
-  it('is told with its stderr', async () => {
+  it('is reported with its stderr', async () => {
     await expect(open({ args: ['--refuse-to-start'] })).rejects.toThrow('bad value of --refuse-to-start');
   });
 
-  it('can be looked at', async () => {
-    const h = await start({ args: ['--refuse-to-start'], connect: false });
+  it('can be examined', async () => {
+    const h = await startHarness({ program, args: ['--refuse-to-start'], connect: false });
     expect(await h.server.exited).toEqual({ code: 2, signal: null });
     expect(h.server.stderr()).toBe('bad value of --refuse-to-start\n');
   });
