@@ -38,7 +38,8 @@ export async function until(what: string, condition: () => unknown, timeoutMs = 
   const end = performance.now() + timeoutMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`Not within ${timeoutMs} ms: ${what}`);
-    await pause(15);
+    // Each look reads the environment of every process of the machine.
+    await pause(50);
   }
 }
 
