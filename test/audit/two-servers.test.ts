@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import ts from 'typescript';
+import { build } from 'tsdown';
 import { expect, it } from 'vitest';
 import { openAudit } from '../../src/audit/audit-log.ts';
 import { readAudit } from '../../src/audit/report.ts';
@@ -11,37 +11,20 @@ import { entriesIn, temporaryDirectory } from './audit-harness.ts';
 const WRITERS = ['one', 'two', 'three'];
 const ENTRIES_EACH = 400;
 
+/** None is deleted. Every log looks for each of them when it is opened. */
+const KEPT_FILES = 150;
+
 /** Node 20 cannot run TypeScript, and the writers have to be processes of their own. */
-function compileSources(directory: string): string {
-  const source = path.resolve(import.meta.dirname, '../../src');
-  writeFileSync(path.join(directory, 'package.json'), '{"type":"module"}');
-  for (const folder of ['audit', 'config', 'errors']) {
-    mkdirSync(path.join(directory, folder));
-    for (const file of readdirSync(path.join(source, folder)).filter((name) => name.endsWith('.ts'))) {
-      const { outputText } = ts.transpileModule(readFileSync(path.join(source, folder, file), 'utf8'), {
-        compilerOptions: {
-          module: ts.ModuleKind.ESNext,
-          target: ts.ScriptTarget.ES2023,
-          rewriteRelativeImportExtensions: true,
-        },
-      });
-      writeFileSync(path.join(directory, folder, file.replace(/\.ts$/, '.js')), outputText);
-    }
-  }
-  const script = path.join(directory, 'writer.js');
-  writeFileSync(
-    script,
-    `import { openAudit } from './audit/audit-log.js';
-     const [path, name, maxBytes] = process.argv.slice(2);
-     for (let index = 0; index < ${ENTRIES_EACH}; ) {
-       const audit = openAudit({ path, maxBytes: Number(maxBytes), keep: 1000, closeWithinMs: 20_000, warn: (line) => { console.error(line); process.exitCode = 1; } });
-       for (const end = index + 10; index < end; index++) {
-         audit.record({ kind: 'tool_call', who: 'caller', session: name, what: String(index), details: { text: 'é'.repeat(index) } });
-       }
-       await audit.close();
-     }`,
-  );
-  return script;
+async function bundleWriter(directory: string): Promise<string> {
+  await build({
+    entry: { writer: path.join(import.meta.dirname, 'audit-writer.ts') },
+    outDir: directory,
+    format: 'esm',
+    dts: false,
+    config: false,
+    logLevel: 'silent',
+  });
+  return path.join(directory, 'writer.mjs');
 }
 
 async function expectEveryEntryOnce(file: string): Promise<void> {
@@ -57,11 +40,15 @@ async function expectEveryEntryOnce(file: string): Promise<void> {
 
 it('keeps every line of several processes whole while they rotate', async () => {
   const directory = temporaryDirectory();
-  const script = compileSources(directory);
+  const script = await bundleWriter(path.join(directory, 'bundle'));
   const file = path.join(directory, 'log', 'audit.jsonl');
-  const exits = await Promise.all(WRITERS.map((name) => once(fork(script, [file, name, '20000']), 'exit')));
+  const exits = await Promise.all(
+    WRITERS.map((name) => once(fork(script, [file, name, String(ENTRIES_EACH), '20000', String(KEPT_FILES)]), 'exit')),
+  );
   expect(exits.map(([code]) => code as number)).toEqual(WRITERS.map(() => 0));
-  expect(readdirSync(path.dirname(file)).length).toBeGreaterThan(5);
+  const { length } = readdirSync(path.dirname(file));
+  expect(length).toBeGreaterThan(5);
+  expect(length).toBeLessThan(KEPT_FILES);
   await expectEveryEntryOnce(file);
 });
 
@@ -73,7 +60,7 @@ it('keeps every line of several logs in one process whole while they rotate', as
     audit: openAudit({
       path: file,
       maxBytes: 5000,
-      keep: 1000,
+      keep: KEPT_FILES,
       closeWithinMs: 20_000,
       warn: (line) => warnings.push(line),
     }),

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts';
 import { SettingsError } from '../../src/config/settings-error.ts';
 import { flagOf, rowOf, SETTING_KEYS, variableOf, type SettingKey } from '../../src/config/settings-table.ts';
+import { anyCharacter } from '../harness/any-character.ts';
 
 function load(env: NodeJS.ProcessEnv, argv: string[] = [], platform: NodeJS.Platform = 'linux'): Settings {
   return loadSettings({ argv, env, cwd: '/work', homedir: '/home/me', platform });
@@ -19,7 +20,10 @@ function settingsError(...input: Parameters<typeof load>): string | undefined {
   }
 }
 
-const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('0', 'off', '~', '/', ':', '-1', '\0', '../x'));
+const anyText = fc.oneof(
+  fc.string({ unit: anyCharacter }),
+  fc.constantFrom('0', 'off', '~', '/', ':', '-1', '\0', '../x'),
+);
 const anyFlag = fc.constantFrom(...SETTING_KEYS).map(flagOf);
 const anyArgument = fc.oneof(
   anyText,

@@ -3,13 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { oneLine } from '../../src/engine/tool-summary.ts';
 import { diffOf } from '../../src/mcp/forms/diff.ts';
 import { field, visibleText } from '../../src/mcp/forms/visible-text.ts';
+import { anyCharacter } from '../harness/any-character.ts';
 
 const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/u;
 /** Text a model could use to deceive a person, mixed with plain text. */
 const nasty = fc
   .array(
     fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.constantFrom(
         '\u202e',
         '\u200b',
