@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { PROMPT, type scriptDemo } from '../../src/cli/demo/demo-script.ts';
 import { runDemo, type DemoContext } from '../../src/cli/demo/run-demo.ts';
-import { httpError, text, tool } from '../../src/scripted-model/reply.ts';
-import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
+import { httpError, text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
+import { startScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { eventually } from '../harness/eventually.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
@@ -77,30 +77,14 @@ const play = (
     ...part,
   });
 
-/** Bends the test instead of fixing the program. */
-const cheat: typeof scriptDemo = (model, project) =>
-  void model.on(PROMPT).reply(
-    tool('Read', { file_path: path.join(project, 'cart.test.mjs') }),
-    tool('Edit', {
-      file_path: path.join(project, 'cart.test.mjs'),
-      old_string: '10 }]), 900',
-      new_string: '10 }]), 1000',
-    }),
-    text('Fixed, all tests pass.'),
-  );
-
-const broken: typeof scriptDemo = (model) => void model.on(PROMPT).always(httpError(400));
-
-test.each([
-  { what: 'a model that bends the test', script: cheat, says: '✖ ten are ten per cent cheaper' },
-  { what: 'a model that fails', script: broken, says: 'the bug is not fixed' },
-])(
-  'is not fooled by $what',
-  async ({ script, says }) => {
+test(
+  'is not fooled by a model that fails',
+  async () => {
     const terminal = captureTerminal();
+    const script: typeof scriptDemo = (model) => void model.on(PROMPT).always(httpError(400));
     const code = await play({ terminal, script });
-    expect(terminal.text).toContain('The test still fails');
-    expect(terminal.text).toContain(says);
+    expect(terminal.text).toContain('No file was changed.');
+    expect(terminal.text).toContain('The test still fails: the bug is not fixed.');
     expect(code).toBe(1);
     await expectNothingLeft();
   },
@@ -125,7 +109,7 @@ test(
 );
 
 test(
-  'shows the dashboard until Ctrl-C: the link signs in, three sessions work and one asks, its pictures can be taken; then nothing is left',
+  'shows the dashboard until Ctrl-C: the link signs in, three sessions work, one asks, and pictures can be taken; then nothing is left',
   async () => {
     const isWindows = process.platform === 'win32';
     const runScript = (...args: string[]): Promise<{ stdout: string }> =>
@@ -171,64 +155,65 @@ test(
 
 describe('live', () => {
   /** Stands in for the person's own model: it does not know where the project is. */
-  async function ownModel(): Promise<ScriptedModel> {
+  async function ownModel(...replies: ReplyLike[]): Promise<Record<string, string>> {
     const model = await startScriptedModel();
     onTestFinished(() => model.close());
-    const question = { question: 'One more test?', header: 'Test', multiSelect: false };
+    model.on(PROMPT).reply(...replies, text('Fixed, all tests pass.'));
+    return { ...place.env(), ...model.env() };
+  }
+
+  /** Choices that a person may take, or answer in words of their own. */
+  function ask(...questions: string[]): ReplyLike {
     const options = [
       { label: 'Yes', description: '' },
       { label: 'No', description: '' },
     ];
-    const repair = `node -e "fs.writeFileSync('cart.mjs', fs.readFileSync('cart.mjs', 'utf8').replace('> 10', '>= 10'))"`;
-    model
-      .on(PROMPT)
-      .reply(
-        tool('AskUserQuestion', { questions: [{ ...question, options }] }),
-        tool('Bash', { command: repair, description: 'Repair it' }),
-        text('Fixed, all tests pass.'),
-      );
-    return model;
+    return tool('AskUserQuestion', {
+      questions: questions.map((question) => ({ question, header: 'Test', multiSelect: false, options })),
+    });
+  }
+
+  function rewrite(file: string, from: string, to: string): ReplyLike {
+    const command = `node -e "fs.writeFileSync('${file}', fs.readFileSync('${file}', 'utf8').replace('${from}', '${to}'))"`;
+    return tool('Bash', { command, description: `Change ${file}` });
   }
 
   test(
-    'a person answers in the terminal',
+    'a person answers in the terminal, by number or in words, says no and says yes; a model that bends the test fools nobody',
     async () => {
-      const model = await ownModel();
-      const terminal = captureTerminal(['2', 'y']);
-      const code = await play({ terminal, env: { ...place.env(), ...model.env() } }, ['--live']);
-      expect(terminal.asked).toEqual([expect.stringContaining('Your choice'), expect.stringContaining('Allow it?')]);
-      expect(terminal.text).toContain('✓ No');
-      expect(code).toBe(0);
+      const env = await ownModel(
+        ask('One more test?', 'Which one?'),
+        rewrite('cart.mjs', '> 10', '>= 10'),
+        rewrite('cart.test.mjs', '10 }]), 900', '10 }]), 1000'),
+      );
+      const terminal = captureTerminal(['2', 'both, please', 'no', 'y']);
+      const code = await play({ terminal, env }, ['--live']);
+      const [choice, permission] = [expect.stringContaining('Your choice'), expect.stringContaining('Allow it?')];
+      expect(terminal.asked).toEqual([choice, choice, permission, permission]);
+      expect(terminal.text).toContain('✓ No, both, please');
+      expect(terminal.text).toContain('✗ denied');
+      expect(terminal.text).toContain('✓ allowed');
+      // The program was left as it was, whatever the model says about it.
+      const changed = [...terminal.text.matchAll(/\+\+\+ b\/(\S+)/g)].map(([, file]) => file);
+      expect(changed).toEqual(['cart.test.mjs']);
+      expect(terminal.text).toContain('The test still fails');
+      expect(terminal.text).toContain('✖ ten are ten per cent cheaper');
+      expect(code).toBe(1);
       await expectNothingLeft();
     },
     WITHIN_MS,
   );
 
   test(
-    'a person who says no keeps the bug',
+    '--yes allows everything, whatever rules the operator has',
     async () => {
-      const model = await ownModel();
-      const terminal = captureTerminal(['both, please', 'no']);
-      const code = await play({ terminal, env: { ...place.env(), ...model.env() } }, ['--live']);
-      expect(terminal.text).toContain('✓ both, please');
-      expect(terminal.text).toContain('✗ denied');
-      // Whatever the model says of it.
-      expect(terminal.text).toContain('No file was changed.');
-      expect(terminal.text).toContain('The test still fails');
-      expect(code).toBe(1);
-    },
-    WITHIN_MS,
-  );
-
-  test(
-    '--yes allows it all, whatever rules the operator has',
-    async () => {
-      const model = await ownModel();
+      const env = await ownModel(ask('One more test?'), rewrite('cart.mjs', '> 10', '>= 10'));
       const rules = { CLAUDE_CODE_MCP_APPROVALS: 'human', CLAUDE_CODE_MCP_TOOLSET: 'explicit' };
       const terminal = captureTerminal();
-      const code = await play({ terminal, env: { ...place.env(), ...model.env(), ...rules } }, ['--live', '--yes']);
+      const code = await play({ terminal, env: { ...env, ...rules } }, ['--live', '--yes']);
       expect(terminal.text).toContain('the bug is really fixed');
       expect(code).toBe(0);
+      await expectNothingLeft();
     },
     WITHIN_MS,
   );
