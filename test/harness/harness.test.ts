@@ -144,7 +144,7 @@ describe('clean-up', () => {
       await h.call('print', { text }, { timeout: 300 }).catch(() => undefined);
     const failure = await h.close().then(
       () => 'nothing',
-      (error: Error) => error.message,
+      (error: unknown) => String(error),
     );
     expect(failure).toContain('nobody cares');
     expect(failure).toContain('what no script expects');

@@ -1,22 +1,24 @@
 import { expect, test } from 'vitest';
 import { gate, text, tool } from '../../../src/scripted-model/reply.ts';
-import { cardOf, connected, press, signInWith, state, type JourneyWorld } from '../journey-world.ts';
+import { cardOf, connected, press, send, signInWith, state, type JourneyWorld } from '../journey-world.ts';
 
 export function connection(world: JourneyWorld): void {
-  test('a hub that is killed and comes back loses nothing, with the page open all the while', async () => {
+  test('a hub that is killed and comes back loses nothing on an open page; a laptop closed for an hour catches up, without a reload and without a gap', async () => {
     const { hub } = world;
     const write = tool('Write', { file_path: world.file('later.txt'), content: 'later\n' });
     hub.model.on('Wait for me').reply(write);
     // Claude Code is started again, and told what was decided while it was away.
     hub.model.on('was allowed').reply(write, text('Written at last.'));
-    const page = await world.openSignedIn();
+    const { page, context } = await world.open();
+    await page.clock.install();
+    await page.goto(hub.url);
+    await signInWith(page, hub.admin);
     const session = await hub.begin({ prompt: 'Wait for me', title: 'Patient' });
     await cardOf(page, 'Patient').getByText('later.txt').first().waitFor();
+    await page.evaluate('window.isTheSamePage = true');
     await hub.kill();
-    await page
-      .getByRole('status')
-      .getByText(/Offline since/)
-      .waitFor();
+    const offline = page.getByRole('status').getByText(/Offline since/);
+    await offline.waitFor();
     await press(page, 'Patient', 'Allow');
     await cardOf(page, 'Patient').getByText('Trying again').waitFor();
     await hub.start();
@@ -26,30 +28,19 @@ export function connection(world: JourneyWorld): void {
     await connected(page);
     await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
     await page.getByText('Written at last.').waitFor();
-  });
+    await state(page, 'Idle');
 
-  test('a laptop that was closed for an hour catches up, without a reload and without a gap', async () => {
-    const { hub } = world;
     const steps = Array.from({ length: 5 }, (_, index) =>
       text(`Step ${index + 1} of five.`).tool('Bash', { command: `echo ${index + 1}` }),
     );
     const held = gate(steps[0]!);
     hub.model.on('Go on without me').reply(held, ...steps.slice(1), text('Five steps are done.'));
-    const { page, context } = await world.open();
-    await page.clock.install();
-    await page.goto(hub.url);
-    await signInWith(page, hub.admin);
-    const session = await hub.begin({ prompt: 'Go on without me', title: 'Alone' });
-    await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
+    await send(page, 'Go on without me');
     await held.arrived;
     await state(page, 'Working');
-    await page.evaluate('window.isTheSamePage = true');
     await context.setOffline(true);
     await page.clock.fastForward('01:00:00');
-    await page
-      .getByRole('status')
-      .getByText(/Offline since/)
-      .waitFor();
+    await offline.waitFor();
     held.release();
     await expect
       .poll(async () => (await hub.api<{ state: string }>('GET', `sessions/${session.sessionId}`)).state, {

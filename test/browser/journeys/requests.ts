@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { AuditPage } from '../../../src/schema/api-admin.ts';
-import { text, tool } from '../../../src/scripted-model/reply.ts';
+import { gate, text, tool } from '../../../src/scripted-model/reply.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { seriousFindings } from '../axe.ts';
 import { PHONE } from '../browser.ts';
@@ -37,8 +37,9 @@ export function requests(world: JourneyWorld): void {
     expect(await seriousFindings(page)).toEqual([]);
   });
 
-  test('a command is denied with words that reach Claude, and a question answered', async () => {
+  test('a command is denied with words that reach Claude, a question answered, and a message queued until its turn comes', async () => {
     const { hub } = world;
+    const held = gate(text('Thank you.'));
     hub.model.on('Clean up').reply(
       tool('Bash', { command: 'touch cleaned', description: 'Clean up' }),
       tool('AskUserQuestion', {
@@ -54,10 +55,11 @@ export function requests(world: JourneyWorld): void {
           },
         ],
       }),
-      text('Thank you.'),
+      held,
     );
+    hub.model.on('And then this').reply(text('The second is done.'));
     const page = await world.openSignedIn();
-    await hub.begin({ prompt: 'Clean up', title: 'Tidy' });
+    const session = await hub.begin({ prompt: 'Clean up', title: 'Tidy' });
     await cardOf(page, 'Tidy').getByText('touch cleaned').first().waitFor();
     await cardOf(page, 'Tidy').getByLabel('Message to Claude').fill('Ask me for the folder first');
     await press(page, 'Tidy', 'Deny');
@@ -67,9 +69,22 @@ export function requests(world: JourneyWorld): void {
     const told = () => JSON.stringify(hub.model.requests);
     await eventually(() => told().includes('Ask me for the folder first'), { what: 'the words reach Claude' });
     await eventually(() => told().includes('cache'), { what: 'the answer reaches Claude' });
+
+    await held.arrived;
+    await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
+    await state(page, 'Working');
+    await send(page, 'And then this');
+    const queued = page.getByRole('list', { name: 'Queued messages' });
+    await queued.getByText('And then this').waitFor();
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('');
+    held.release();
+    await page.getByText('The second is done.').waitFor();
+    await state(page, 'Idle');
+    await queued.waitFor({ state: 'detached' });
+    expect(await page.getByText('Thank you.').count()).toBe(1);
   });
 
-  test('a plan is read as text and allowed, a long task watched, its files put back', async () => {
+  test('a plan is read as formatted text and allowed, a long task watched, its files restored', async () => {
     const { hub } = world;
     const made = world.file('made.txt');
     const steps = Array.from({ length: 40 }, (_, index) => tool('Bash', { command: `echo step ${index + 1}` }));

@@ -3,8 +3,7 @@ import { access, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { ApiSession } from '../../../src/schema/api.ts';
-import { gate, hang, text, tool } from '../../../src/scripted-model/reply.ts';
+import { hang, text, tool } from '../../../src/scripted-model/reply.ts';
 import { send, state, type JourneyWorld } from '../journey-world.ts';
 
 export function sessions(world: JourneyWorld): void {
@@ -34,28 +33,7 @@ export function sessions(world: JourneyWorld): void {
     await state(page, 'Cancelled');
   });
 
-  test('a message to a session at work is queued, shown as such, and answered in its turn', async () => {
-    const { hub } = world;
-    const held = gate(text('The first is done.'));
-    hub.model.on('Take your time').reply(held);
-    hub.model.on('And then this').reply(text('The second is done.'));
-    const page = await world.openSignedIn();
-    const session = await hub.begin({ prompt: 'Take your time', title: 'Busy' });
-    await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
-    await held.arrived;
-    await state(page, 'Working');
-    await send(page, 'And then this');
-    const queued = page.getByRole('list', { name: 'Queued messages' });
-    await queued.getByText('And then this').waitFor();
-    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('');
-    held.release();
-    await page.getByText('The second is done.').waitFor();
-    await state(page, 'Idle');
-    await queued.waitFor({ state: 'detached' });
-    expect(await page.getByText('The first is done.').count()).toBe(1);
-  });
-
-  test('the work of a worktree is looked at and applied; that of another is discarded, and its branch kept', async () => {
+  test('the work in a worktree is reviewed and applied; what comes after is discarded, and kept on its branch', async () => {
     const { hub } = world;
     hub.model
       .on('Add a readme')
@@ -64,27 +42,28 @@ export function sessions(world: JourneyWorld): void {
       .on('Add a licence')
       .reply(tool('Write', { file_path: 'LICENCE', content: 'Do what you like\n' }), text('Free now.'));
     const page = await world.openSignedIn();
-    const work = async (prompt: string, title: string, end: string): Promise<ApiSession> => {
-      const session = await hub.begin({
-        prompt,
-        title,
-        permissionMode: 'acceptEdits',
-        workspace: { type: 'worktree' },
-      });
-      await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
-      await page.getByText(end).waitFor();
-      await state(page, 'Idle');
-      await page.getByRole('link', { name: 'Work' }).click();
-      await page.locator('.file').waitFor();
-      return session;
-    };
-    await work('Add a readme', 'Tree', 'There it is.');
+    const { workspace, sessionId } = await hub.begin({
+      prompt: 'Add a readme',
+      title: 'Tree',
+      permissionMode: 'acceptEdits',
+      workspace: { type: 'worktree' },
+    });
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    await page.getByText('There it is.').waitFor();
+    await state(page, 'Idle');
+    await page.getByRole('link', { name: 'Work' }).click();
+    await page.locator('.file', { hasText: 'README.md' }).waitFor();
     expect(await page.locator('.line.added').first().innerText()).toContain('# Shop');
     await page.getByRole('button', { name: 'Apply', exact: true }).click();
     await page.getByText(/^Applied/).waitFor();
     expect(await readFile(world.file('README.md'), 'utf8')).toBe('# Shop\n');
 
-    const { workspace } = await work('Add a licence', 'Other tree', 'Free now.');
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    await send(page, 'Add a licence');
+    await page.getByText('Free now.').waitFor();
+    await state(page, 'Idle');
+    await page.getByRole('link', { name: 'Work' }).click();
+    await page.locator('.file', { hasText: 'LICENCE' }).waitFor();
     await page.getByRole('button', { name: 'Discard', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Discard this worktree?' });
     await dialog.getByRole('button', { name: 'Yes, discard it' }).click();
