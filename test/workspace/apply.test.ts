@@ -46,14 +46,12 @@ async function expectApplied(): Promise<void> {
   expect(await scene.git('fsck', '--no-dangling')).toBe('');
 }
 
-/** Everything somebody could notice in the user's checkout. */
+/** Everything somebody could notice in the user's checkout: the branch and its commit, the index, all files. */
 async function everything(): Promise<unknown> {
   return {
-    status: await status(),
-    refs: await scene.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads/main'),
     head: await readFile(path.join(scene.repo, '.git', 'HEAD'), 'utf8'),
+    status: await scene.git('status', '--porcelain=v2', '--branch', '--untracked-files=all', '--ignored'),
     diff: await scene.git('diff', 'HEAD'),
-    untracked: await scene.git('ls-files', '--others'),
   };
 }
 

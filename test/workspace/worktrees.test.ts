@@ -61,7 +61,8 @@ describe('a worktree', () => {
     ['a tag', 'v1', {}],
     ['a commit', 'HEAD~1', {}],
   ])('begins at %s that is given', async (_, base, expected) => {
-    const first = await scene.commit('first', { a: '1' });
+    await scene.commit('first', { a: '1' });
+    const first = await scene.git('rev-parse', 'HEAD');
     await scene.git('tag', 'v1');
     await scene.git('branch', 'other');
     await scene.commit('second', { a: '2' });
@@ -72,7 +73,8 @@ describe('a worktree', () => {
   });
 
   test('of a detached HEAD has a commit as its base', async () => {
-    const first = await scene.commit('first', { a: '1' });
+    await scene.commit('first', { a: '1' });
+    const first = await scene.git('rev-parse', 'HEAD');
     await scene.git('checkout', '--quiet', '--detach');
     expect((await create()).record.base).toEqual({ commit: first });
   });
