@@ -60,7 +60,8 @@ export class Journal implements SessionArchive {
   #written = 0;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  #failure: DomainError | undefined;
+  /** Why the store cannot be reached. */
+  #failure: string | undefined;
   #wakeEarly: () => void = () => undefined;
   #closed = false;
   #gathering: NodeJS.Timeout | undefined;
@@ -80,7 +81,7 @@ export class Journal implements SessionArchive {
   stored(): Promise<void> {
     if (this.#written >= this.#noticed) return Promise.resolve();
     // While the store is unavailable, a call is not kept waiting for it.
-    if (this.#failure) return Promise.reject(this.#failure);
+    if (this.#failure !== undefined) return Promise.reject(notStored(this.#failure));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ upTo: this.#noticed, resolve, reject });
       this.#write(Promise.resolve());
@@ -88,7 +89,7 @@ export class Journal implements SessionArchive {
   }
 
   checkReachable(): void {
-    if (this.#failure) throw this.#failure;
+    if (this.#failure !== undefined) throw notBegun(this.#failure);
   }
 
   /** How many changes the store has not accepted yet. */
@@ -173,7 +174,7 @@ export class Journal implements SessionArchive {
   /** Writes what is left, for as long as that takes or `patienceMs` allows. */
   async close(patienceMs: number): Promise<void> {
     const last = this.stored();
-    const timer = setTimeout(() => this.#fail(unavailable('the hub is stopping')), patienceMs);
+    const timer = setTimeout(() => this.#fail('the hub is stopping'), patienceMs);
     await last.catch((error: unknown) => this.#options.log('error', `not stored: ${messageOf(error)}`));
     clearTimeout(timer);
     this.#closed = true;
@@ -283,7 +284,7 @@ export class Journal implements SessionArchive {
         this.#failure = undefined;
         return;
       } catch (error) {
-        if (!(error instanceof StoreConflict)) this.#fail(unavailable(messageOf(error)));
+        if (!(error instanceof StoreConflict)) this.#fail(messageOf(error));
         else if (error.conflict !== 'fenced') return this.#writeEach(changes);
         else if (error.stored === undefined) return this.#end(error);
         else {
@@ -315,7 +316,7 @@ export class Journal implements SessionArchive {
 
   /** This incarnation of the hub is over. */
   #end(conflict: StoreConflict): void {
-    this.#fail(unavailable(conflict.message));
+    this.#fail(conflict.message);
     this.#options.onFenced();
     this.#closed = true;
   }
@@ -360,9 +361,10 @@ export class Journal implements SessionArchive {
     for (const { resolve } of done) resolve();
   }
 
-  #fail(error: DomainError): void {
-    if (!this.#failure) this.#options.log('warn', error.message);
-    this.#failure = error;
+  #fail(why: string): void {
+    const error = notStored(why);
+    if (this.#failure === undefined) this.#options.log('warn', error.message);
+    this.#failure = why;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const { reject } of waiting) reject(error);
@@ -398,9 +400,14 @@ function eventRow(sessionId: string, { id, type, at, body, original }: SessionEv
   };
 }
 
-function unavailable(why: string): DomainError {
+function notBegun(why: string): DomainError {
+  return new DomainError('UNAVAILABLE', `The store cannot be reached (${why}). Nothing was done; try again.`);
+}
+
+/** What a call has begun by then goes on: a caller that simply tried again could have it done twice. */
+function notStored(why: string): DomainError {
   return new DomainError(
     'UNAVAILABLE',
-    `The store cannot be reached (${why}). Changes are kept and will be stored later; try again.`,
+    `The store cannot be reached (${why}). What was begun goes on and will be stored later: check the session before you send the call again.`,
   );
 }

@@ -27,7 +27,10 @@ test('while the store is away calls fail by name, work goes on, and all of it is
   away.now = true;
   const agent = await hub.agent();
   agent.answer('done');
-  await expect(hub.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE', message: /the disk is full/ });
+  await expect(hub.engine.stored()).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: /the disk is full.*check the session before you send the call again/,
+  });
   // At once from now on: nobody is kept waiting for a store that is away.
   await expect(hub.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(session.state).toBe('idle');
@@ -57,7 +60,10 @@ test('however long the store is away, what waits for it is bounded, and nothing 
   await Promise.all(decisions);
   agent.answer('done');
   expect(hub.journal.waiting).toBeLessThan(3_000);
-  await expect(hub.engine.start({ prompt: 'more', options: {} })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await expect(hub.engine.start({ prompt: 'more', options: {} })).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: /Nothing was done; try again\.$/,
+  });
   const again = hub.engine.reply({ sessionId: session.id, prompt: 'more', disk: { kind: 'open', options: {} } });
   await expect(again).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(hub.agents).toHaveLength(1);
