@@ -69,13 +69,13 @@ export class FleetMember {
   }
 
   /** Those that another hub takes over when this one goes silent. */
-  get movable(): Session[] {
-    return this.#parts.registry.all.filter(({ movable }) => movable);
+  get lent(): Session[] {
+    return this.#parts.registry.all.filter(({ lent }) => lent);
   }
 
   /** Another hub may have them by now, or soon: none of their processes continues here. Requests stay open. */
   async loseContact(): Promise<void> {
-    await Promise.all(this.movable.map((session) => session.loseContact()));
+    await Promise.all(this.lent.map((session) => session.loseContact()));
   }
 
   /** Another hub has it. Its process ends; nothing is written for it, and only subscribers of the stream are told. */

@@ -39,6 +39,8 @@ export function canMove(
 export class Mobility {
   readonly #sharedWorkspace: string | undefined;
   #movable: boolean;
+  /** That it stays here is not stored yet. */
+  #isUntold = false;
   /** Another hub has it; this is only a copy. */
   hasLeft = false;
 
@@ -51,11 +53,22 @@ export class Mobility {
     return this.#movable;
   }
 
+  /** Another hub takes it over when this one goes silent: as far as others know, it is movable. */
+  get lent(): boolean {
+    return this.#movable || this.#isUntold;
+  }
+
   /** Returns whether this is new. */
   stays(): boolean {
     const changes = this.#movable;
     this.#movable = false;
+    this.#isUntold ||= changes;
     return changes;
+  }
+
+  /** Others know as much about it as this hub. */
+  told(): void {
+    this.#isUntold = false;
   }
 
   /** Returns whether this changes anything. */

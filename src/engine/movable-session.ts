@@ -22,6 +22,11 @@ export abstract class MovableSession extends SessionFacts {
     return this.mobility.movable;
   }
 
+  /** Another hub takes it over when this one goes silent. */
+  get lent(): boolean {
+    return this.mobility.lent;
+  }
+
   /** It works where other hubs can, and has no values that only this hub knows. */
   get portable(): boolean {
     return this.mobility.isPortable(this);
@@ -34,12 +39,17 @@ export abstract class MovableSession extends SessionFacts {
 
   /** Another hub could not continue it from here on: it stays on this machine. */
   stays(reason: string): void {
-    if (!this.mobility.stays()) return;
-    this.services.debug(`session ${this.id} stays on this machine: ${reason}`);
-    this.notices.tell({ kind: 'changed' });
-    // Until others can see that it stays, they may take it over: until then its process ends with the lease.
+    if (this.mobility.stays()) {
+      this.services.debug(`session ${this.id} stays on this machine: ${reason}`);
+      this.notices.tell({ kind: 'changed' });
+    } else if (!this.lent) return;
+    // Until others can see that it stays, they may take it over. If they cannot be told now, the next repair that fails
+    // tries again.
     this.services.stored?.().then(
-      () => this.process.live?.setLent(this.movable),
+      () => {
+        this.mobility.told();
+        this.process.live?.setLent(this.lent);
+      },
       () => undefined,
     );
   }

@@ -156,7 +156,7 @@ export class SessionHost {
       launch: async (asked, listener) => {
         const session = registry.find(asked.sessionId);
         const { launches } = session?.rules ?? rules;
-        const lease = session?.movable === true ? launchLease(session, services) : undefined;
+        const lease = session?.lent === true ? launchLease(session, services) : undefined;
         lease?.check();
         launches.checkSandbox();
         const { launch, warnings } = await launches.plan(asked.options, session?.worktree);

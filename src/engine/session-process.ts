@@ -149,8 +149,8 @@ export class SessionProcess {
     totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
     const affordable = withBudgetLeft(given, totals.session.costUsd, first !== undefined);
     const options = this.streamsText ? withPartialMessages(affordable) : affordable;
-    const process = await this.#services.launch({ sessionId: this.#id, history, options }, listener);
-    return { process, first: first && (await this.#withUnwritten(first)) };
+    const whole = first && (await this.#withUnwritten(first));
+    return { process: await this.#services.launch({ sessionId: this.#id, history, options }, listener), first: whole };
   }
 
   /** A process that was killed may not have written what it was told: it is said again, before what is said now. */

@@ -99,7 +99,7 @@ export async function openMemory({ settings, version, now, log, onFenced }: Memo
         onLost() {
           engine.fleet.loseContact().catch((error: unknown) => log('error', messageOf(error)));
         },
-        onRegained: () => journal.checkOwned(engine.fleet.movable),
+        onRegained: () => journal.checkOwned(engine.fleet.lent),
       });
       timers.push(setInterval(forgetQuietly, FORGET_EVERY_MS).unref());
       forgetQuietly();

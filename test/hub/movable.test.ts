@@ -2,9 +2,11 @@ import { mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DomainError } from '../../src/errors/errors.ts';
 import type { SessionOptions } from '../../src/schema/session-options.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
+import { eventually } from '../harness/eventually.ts';
 import { beginLife, type HubLife } from './hub-life.ts';
 
 let root: string;
@@ -60,6 +62,38 @@ test('one that has to stay does so after a restart too, until that is repaired',
   expect(await isStoredAsMovable(store, next, id)).toBe(false);
   next.engine.session(id).mayMoveAgain();
   expect(await isStoredAsMovable(store, next, id)).toBe(true);
+});
+
+test('one that has to stay counts as movable until others can know that it stays', async () => {
+  const store = openMemoryStore();
+  let isAway = false;
+  const watch = (): void => {
+    if (isAway) throw new DomainError('UNAVAILABLE', 'the store is away');
+  };
+  const place = { sharedWorkspace: path.join(root, 'shared') };
+  const hub = await beginLife(store, [], watch, () => undefined, place);
+  const options = { cwd: path.join(root, 'shared') };
+  const [told, untold] = [
+    await hub.engine.start({ prompt: 'go', options }),
+    await hub.engine.start({ prompt: 'go', options }),
+  ];
+  await hub.engine.stored();
+  isAway = true;
+  for (const session of [told, untold]) session.stays('its transcript is not stored');
+  await expect(hub.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(hub.engine.fleet.lent).toEqual([told, untold]);
+
+  // Another hub takes one of them over before this hub reaches the store again.
+  await store.releaseLease(hub.by);
+  const { hub: other, fence } = await store.acquireLease('another', 15_000, { host: 'another' });
+  expect(await store.claimSessions({ hub: other, fence }, [untold.id])).toHaveLength(1);
+  await store.renewLease(hub.by, 15_000, {});
+  await hub.journal.checkOwned(hub.engine.fleet.lent);
+  expect(hub.engine.find(untold.id)).toBeUndefined();
+  isAway = false;
+  await eventually(() => hub.engine.stored()?.then(() => true), { what: 'the rest is stored' });
+  told.stays('its transcript is still not stored');
+  await eventually(() => hub.engine.fleet.lent.length === 0, { what: 'the other one is known to stay' });
 });
 
 test('nothing moves where hubs share no directory', async () => {
