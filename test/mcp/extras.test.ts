@@ -1,4 +1,4 @@
-/** Resources and prompts as real clients see them, with the real Claude Code behind. */
+/** Resources and prompts as real clients see them, backed by the real Claude Code. */
 
 import { InMemoryTransport, type Client } from '@modelcontextprotocol/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -36,7 +36,7 @@ async function read(client: Client, uri: string): Promise<string> {
 }
 
 describe.each(ERAS)('%s', (era) => {
-  test('a session is read as JSON, transcript and diff, and each change is announced', async () => {
+  test('a session can be read as JSON, transcript and diff, and each change is announced', async () => {
     const { world, engine, client } = await open(era);
     const updated: string[] = [];
     client.setNotificationHandler('notifications/resources/updated', ({ params }) => void updated.push(params.uri));
@@ -71,7 +71,7 @@ describe.each(ERAS)('%s', (era) => {
     expect(transcript).toContain('It is made.');
     expect(await read(client, sessionUri(id, 'diff'))).toContain('+hello');
     await expect.poll(() => updated).toContain('claude-code://sessions');
-    // Only what was asked for.
+    // Only the resources subscribed to.
     expect(new Set(updated)).toEqual(new Set(['claude-code://sessions']));
     expect(engine.sessions).toHaveLength(1);
 
@@ -80,7 +80,7 @@ describe.each(ERAS)('%s', (era) => {
     expect((await stranger.listResources()).resources).toHaveLength(1);
   });
 
-  test('what is not there is refused in words', async () => {
+  test('unknown resources and prompts are refused with a helpful message', async () => {
     const { client } = await open(era);
     for (const uri of ['claude-code://sessions/none', 'claude-code://other', 'file:///etc/passwd'])
       await expect(client.readResource({ uri })).rejects.toThrow(`There is no resource ${uri}`);
@@ -89,7 +89,7 @@ describe.each(ERAS)('%s', (era) => {
   });
 });
 
-test.each(['compact', 'explicit'] as const)('prompts name tools of the %s toolset, and no others', async (toolset) => {
+test.each(['compact', 'explicit'] as const)('prompts name only tools of the %s toolset', async (toolset) => {
   const { client } = await open('legacy', toolset);
   const { tools } = await client.listTools();
   const { prompts } = await client.listPrompts();

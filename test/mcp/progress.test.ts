@@ -15,7 +15,7 @@ interface Stage {
   say(said: Said): void;
 }
 
-/** A session that works, whose Claude Code says what the test says. */
+/** A running session whose Claude Code is scripted by the test. */
 async function workingSession(): Promise<Stage> {
   const clock = new ManualClock();
   let listener: AgentListener | undefined;
@@ -58,16 +58,16 @@ async function workingSession(): Promise<Stage> {
   return { clock, session, say };
 }
 
-function told({ clock, session }: Stage): { lines: string[]; stop: () => void } {
+function progressOf({ clock, session }: Stage): { lines: string[]; stop: () => void } {
   const lines: string[] = [];
   const stop = reportProgress({ clock }, session, (line) => void lines.push(line));
   return { lines, stop };
 }
 
 describe('progress', () => {
-  test('comes at least every five seconds, and no more when it is over', async () => {
+  test('is sent at least every five seconds, and stops with the call', async () => {
     const stage = await workingSession();
-    const { lines, stop } = told(stage);
+    const { lines, stop } = progressOf(stage);
     for (let seconds = 5; seconds <= 60; seconds += 5) {
       const before = lines.length;
       stage.clock.advance(5_000);
@@ -77,18 +77,18 @@ describe('progress', () => {
     expect(stage.clock.alarms).toBe(0);
   });
 
-  test('tells a retry within two seconds, also right after another word', async () => {
+  test('reports a retry within two seconds, even right after another message', async () => {
     const stage = await workingSession();
-    const { lines } = told(stage);
+    const { lines } = progressOf(stage);
     stage.clock.advance(10);
     stage.say({ kind: 'retry', summary: 'attempt 1 of 10', loginRefused: false });
     stage.clock.advance(1_000);
     expect(lines.at(-1)).toContain('attempt 1 of 10');
   });
 
-  test('a flood of changes is told in few lines, the last of them last', async () => {
+  test('condenses a flood of changes into few lines, ending with the latest', async () => {
     const stage = await workingSession();
-    const { lines } = told(stage);
+    const { lines } = progressOf(stage);
     for (let count = 1; count <= 1_000; count++) {
       stage.say({ kind: 'retry', summary: `attempt ${count}`, loginRefused: false });
       stage.clock.advance(1);
@@ -99,10 +99,10 @@ describe('progress', () => {
   });
 });
 
-test('long silence is told in quietMs, activity and progress, and ends with the next word', async () => {
+test('a long silence shows in quietMs, activity and progress, and ends with the next message', async () => {
   const stage = await workingSession();
   const { clock, session } = stage;
-  const { lines } = told(stage);
+  const { lines } = progressOf(stage);
   const view = (): Record<string, unknown> => checkView(session, viewOptions('wait', {}));
   clock.advance(29_000);
   expect(view()).not.toHaveProperty('quietMs');

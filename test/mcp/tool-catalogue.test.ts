@@ -3,7 +3,7 @@ import { describeTools } from '../../src/mcp/views/tool-catalogue.ts';
 import { text } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 
-test('every tool that a real session reports has a category and a line', async () => {
+test('every tool that a real session reports has a category and a description', async () => {
   const h = await startHarness();
   h.model.on('hello').reply(text('hi'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
@@ -14,7 +14,7 @@ test('every tool that a real session reports has a category and a line', async (
   expect(bare, 'give these a line in tool-catalogue.ts').toEqual([]);
 });
 
-test('a tool of an MCP server is told apart from one nobody knows', () => {
+test('an MCP server’s tool is distinguished from an unknown one', () => {
   expect(describeTools(['mcp__box__open', 'Unheard'])).toEqual([
     { name: 'mcp__box__open', category: 'mcp' },
     { name: 'Unheard', category: 'other' },
