@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => place.remove());
 
-/** The variables that a client sets from the manifest, with the answers given and the defaults of the others. */
+/** The variables that a client sets from the manifest: the given answers, defaults for the rest. */
 function variables(answers: Record<string, string>): Record<string, string> {
   const { server, user_config } = JSON.parse(readFileSync(path.join(bundle, 'manifest.json'), 'utf8'));
   const valueOf = (name: string): string => answers[name] ?? String(user_config[name].default);
@@ -35,35 +35,35 @@ function variables(answers: Record<string, string>): Record<string, string> {
   );
 }
 
-async function whatItSays(answers: Record<string, string>): Promise<string> {
+async function startError(answers: Record<string, string>): Promise<string> {
   const h = await startHarness({ program: path.join(bundle, 'dist', 'main.mjs'), env: variables(answers) });
   return h.fails('claude_code', { prompt: 'hello' }, 'INTERNAL');
 }
 
-test('the bundle holds the server and its licences, and no Claude Code', () => {
+test('the bundle contains the server and its licences, but not Claude Code', () => {
   expect(readdirSync(bundle).sort()).toEqual(['LICENSE', 'dist', 'manifest.json', 'node_modules', 'package.json']);
   expect(existsSync(path.join(bundle, 'dist', 'third-party-notices.txt'))).toBe(true);
   expect(readdirSync(path.join(bundle, 'node_modules', '@anthropic-ai'))).toEqual(['claude-agent-sdk']);
   const files = readdirSync(bundle, { recursive: true, encoding: 'utf8' }).map((file) => path.join(bundle, file));
-  // The program alone has more than 200 MB, in whatever file it would come.
+  // Claude Code alone is more than 200 MB, whatever file it is in.
   expect(files.filter((file) => statSync(file).size > 3_000_000)).toEqual([]);
 });
 
-test('the server in the bundle says that Claude Code is missing, and what to do', async () => {
-  const error = await whatItSays({ claude: 'claude-that-is-not-installed' });
+test('the bundled server says that Claude Code is missing, and what to do', async () => {
+  const error = await startError({ claude: 'claude-that-is-not-installed' });
   expect(error).toContain('there is no program called claude-that-is-not-installed on its PATH');
   expect(error).toContain('Install Claude Code, or set its full path');
 });
 
-test('so it does for a path where there is none', async () => {
+test('the bundled server says that Claude Code is not at the configured path', async () => {
   const nowhere = path.join(place.home, 'nowhere', 'claude');
-  expect(await whatItSays({ claude: nowhere })).toContain(
+  expect(await startError({ claude: nowhere })).toContain(
     `is not at ${nowhere}: install it there, or correct the path`,
   );
 });
 
-test('and when the field was emptied, since the bundle brings none', async () => {
-  const error = await whatItSays({ claude: '' });
+test('the bundled server asks for a path if the field is empty', async () => {
+  const error = await startError({ claude: '' });
   expect(error).toContain('Claude Code is not installed');
   expect(error).toContain('Install Claude Code and set its path');
 });

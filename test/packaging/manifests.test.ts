@@ -20,12 +20,12 @@ test.each(['server.json', 'packaging/mcpb-manifest.json', 'plugin/.claude-plugin
   (file) => expect(read(file).version).toBe(version),
 );
 
-test('the bundle tells of the tools there are', () => {
+test('the bundle lists the existing tools', () => {
   const listed = bundle.tools.map(({ name, description }: Json) => [name, description]);
   expect(listed).toEqual(TOOLSETS.compact.map(({ name, title }) => [name, title]));
 });
 
-test('the bundle sets variables that exist, from values it asks for', () => {
+test('the bundle sets existing variables from values it asks for', () => {
   const { env } = bundle.server.mcp_config;
   for (const [name, value] of Object.entries<string>(env)) {
     expect(SETTING_KEYS.map(variableOf)).toContain(name);
@@ -34,6 +34,6 @@ test('the bundle sets variables that exist, from values it asks for', () => {
   }
 });
 
-test('the bundle asks for the Node that the package asks for', () => {
+test('the bundle requires the same Node version as the package', () => {
   expect(bundle.compatibility.runtimes.node).toBe(read('package.json').engines.node);
 });

@@ -9,9 +9,9 @@ import type { Json } from '../harness/json.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What npm would put into the package, from what is built now. */
+/** The package npm would make from the current build. */
 async function packed(): Promise<Json> {
-  // npm keeps its log in the home.
+  // npm writes its log to the home directory.
   const place = await createHome();
   // On Windows npm is a script.
   const surroundings = { cwd: root, env: place.env(), shell: process.platform === 'win32' };
@@ -32,7 +32,7 @@ function importsOf(name: string): string[] {
   return [...found].map(([, fixed, lazy]) => path.posix.join(path.posix.dirname(name), fixed ?? lazy ?? ''));
 }
 
-test('the package holds what it needs to run and to be read, and nothing else', () => {
+test('the package contains its programs and documents, and nothing else', () => {
   const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
   expect(names).toEqual(expect.arrayContaining([...documents, 'dist/main.mjs', 'dist/index.mjs', 'dist/index.d.mts']));
   const others = names.filter((name) => !documents.includes(name));
@@ -51,7 +51,7 @@ test('the command can be started and finds every file it imports', () => {
   expect(imported.filter((name) => !names.includes(name))).toEqual([]);
 });
 
-test('nothing in the package tells of the machine it was built on', () => {
+test('the package reveals nothing about the machine it was built on', () => {
   const telling = names.filter((name) => read(name).includes(root.replace(/[\\/]$/, '')));
   expect(telling).toEqual([]);
 });

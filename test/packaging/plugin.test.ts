@@ -8,7 +8,7 @@ import { createHome } from '../harness/isolated-home.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The Claude Code that comes with the Agent SDK, in a package for this platform. */
+/** The Claude Code that the Agent SDK installs for this platform. */
 function bundledClaude(): string {
   const { platform, arch } = process;
   const sdk = createRequire(import.meta.url).resolve('@anthropic-ai/claude-agent-sdk');
@@ -18,7 +18,7 @@ function bundledClaude(): string {
   );
 }
 
-test.each(['.', 'plugin'])('Claude Code finds nothing wrong with the manifest in %s', async (directory) => {
+test.each(['.', 'plugin'])('Claude Code accepts the manifest in %s', async (directory) => {
   const place = await createHome();
   onTestFinished(() => place.remove());
   const env = { ...place.env(), CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' };

@@ -5,8 +5,8 @@ import { registryEntry } from '../../scripts/bundle/registry-entry.ts';
 import template from '../../server.json' with { type: 'json' };
 
 /**
- * What the registry's schema of 2025-12-11 and its rules for bundles ask of the fields we use. Strict, though the
- * registry is not: a field that is misspelt would be dropped there without a word.
+ * What the registry's schema of 2025-12-11 and its rules for bundles require of the fields we use. Strict, although the
+ * registry is not: it would silently drop a misspelt field.
  */
 const ENTRY = z.strictObject({
   $schema: z.literal('https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'),
@@ -37,12 +37,12 @@ const ENTRY = z.strictObject({
 const content = Buffer.from('a bundle');
 const bundle = { name: `claude-code-mcp-${template.version}.mcpb`, content };
 
-test('server.json is an entry the registry takes, and claims no package', () => {
+test('server.json is an entry the registry accepts, and claims no package', () => {
   expect(ENTRY.parse(template)).toEqual(template);
   expect(template).not.toHaveProperty('packages');
 });
 
-test('the entry of a release names its repository and its bundle', () => {
+test('a release’s entry names its repository and bundle', () => {
   const entry = registryEntry(template, { repository: 'Some-One/a-fork', bundle });
   expect(ENTRY.parse(entry)).toEqual(entry);
   expect(entry).toEqual({
@@ -61,7 +61,7 @@ test('the entry of a release names its repository and its bundle', () => {
 });
 
 test.each(['', 'owner', 'owner/', '/name', 'https://github.com/owner/name'])(
-  'an entry is not made for %j, which is no repository',
+  'no entry is made for %j, which is not a repository',
   (repository) => {
     expect(() => registryEntry(template, { repository, bundle })).toThrow('not the owner and name of a repository');
   },
