@@ -8,7 +8,7 @@ const TALKATIVE = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: undefined };
 const auxiliaryPurposes = (model: ScriptedModel): string[] =>
   model.requests.filter(({ auxiliary }) => auxiliary).map(({ purpose }) => purpose);
 
-test('a title and what auto mode asks about a command use up no script, and are charged', async () => {
+test('title and auto-mode permission requests use up no script, but are charged', async () => {
   const { model, converse } = await openBench();
   const { say } = converse({ permissionMode: 'auto', env: TALKATIVE });
   const script = model.on('fix the parser').reply('Fixed.');
@@ -52,7 +52,7 @@ test('suggestions, token counts and a compaction leave the scripts alone', async
     else void session.getContextUsage().finally(() => prompts.end());
   });
 
-  // The summary of the compaction repeats the prompts, so the script of one still matches.
+  // The compaction's summary repeats the prompts, so the script for one of them still matches.
   expect(result).toMatchObject({ result: 'Remembered two.' });
   expect(messages).toContainEqual(expect.objectContaining({ subtype: 'compact_boundary' }));
   expect(new Set(auxiliaryPurposes(model))).toEqual(new Set(['suggestion', 'compaction', 'token-count']));

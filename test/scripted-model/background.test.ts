@@ -27,7 +27,7 @@ test('a background sub-agent follows its own script, and its notification goes t
   model.assertAllExpected();
 });
 
-test('the notification of a background command can have a script of its own', async () => {
+test('the notification of a background command can have its own script', async () => {
   const { model, home, start } = await openBench();
   const command = `until [ -f ${home}/go ]; do sleep 0.1; done`;
   model.on('start it').reply(tool('Bash', { command, description: 'wait', run_in_background: true }), 'Started.');
@@ -45,15 +45,15 @@ test('the notification of a background command can have a script of its own', as
   model.assertAllExpected();
 });
 
-// The models since 5 are told of it in a message of role system, older ones at the end of the tool's result.
-test('a prompt that arrives while a tool runs has a script of its own, whatever the model', async () => {
+// Models since 5 receive the prompt in a message with role system, older ones at the end of the tool result.
+test('a prompt that arrives while a tool runs has its own script, whatever the model', async () => {
   const { model, start } = await openBench();
-  // What the CLI asks a model that it is told to change to.
+  // The CLI sends this to a model when it switches to it.
   model.on('Hi').always('Hi.');
   const prompts = new Prompts();
   const session = start(prompts);
   for (const name of ['claude-opus-5-5', 'claude-sonnet-4-6']) {
-    // The transcript tells that the CLI has the prompt; the brackets keep the command from finding itself there.
+    // The prompt in the transcript shows that the CLI has it; the brackets keep the command from finding itself there.
     const command = `until grep -rqs "second to ${name.slice(0, -1)}[${name.slice(-1)}]" $CLAUDE_CONFIG_DIR/projects; do sleep 0.1; done; echo finished`;
     model.on(`first to ${name}`).reply(tool('Bash', { command }));
     const second = model.on(`second to ${name}`).reply('Both heard.');

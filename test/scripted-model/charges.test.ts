@@ -9,8 +9,8 @@ const TOKENS_OF_EVERY_KIND = {
   cache_creation_input_tokens: 2_345,
 };
 
-// The cost of a session is the sum of its turns, on both sides.
-describe('what is charged equals the cost that the CLI reports', () => {
+// Both sides count a session's cost as the sum of its turns.
+describe('the charged cost equals the cost that the CLI reports', () => {
   const conversation = shareConversation();
 
   test.each([

@@ -1,4 +1,4 @@
-/** Sessions of the real CLI against a scripted model, each bench with a home of its own. */
+/** Sessions of the real CLI against a scripted model; each bench has its own home. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,9 +23,9 @@ export interface Bench {
   readonly model: ScriptedModel;
   readonly home: string;
   start(prompt: string | Prompts, options?: Options): Query;
-  /** Runs to the end. The SDK throws after a result that is an error: the result counts. */
+  /** Runs to the end. The SDK throws after an error result; the result is returned all the same. */
   run(prompt: string | Prompts, options?: Options): Promise<Transcript>;
-  /** One process of the CLI for several turns. */
+  /** One CLI process for several turns. */
   converse(options?: Options): Conversation;
   close(): Promise<void>;
 }
@@ -47,7 +47,7 @@ export async function openBench(modelOptions: ScriptedModelOptions = {}): Promis
   return bench;
 }
 
-/** A conversation for all tests of the block: a turn costs a tenth of a start. Each test has prompts of its own. */
+/** One conversation for all tests of a block: a turn costs a tenth of a start. Each test needs its own prompts. */
 export function shareConversation(options?: Options): () => Bench & Conversation {
   let shared: (Bench & Conversation) | undefined;
   beforeAll(async () => {
@@ -56,7 +56,7 @@ export function shareConversation(options?: Options): () => Bench & Conversation
   });
   afterAll(() => shared?.close());
   return () => {
-    if (!shared) throw new Error('The conversation begins before the first test');
+    if (!shared) throw new Error('The shared conversation is only available inside tests');
     return shared;
   };
 }
@@ -104,7 +104,7 @@ async function makeBench(modelOptions: ScriptedModelOptions): Promise<Bench> {
     async close() {
       for (const session of sessions) session.close();
       await model.close();
-      // The CLI may still write while it ends.
+      // The CLI may still write files while it exits.
       await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     },
   };
@@ -137,7 +137,7 @@ export async function collect(session: Query, onMessage?: (message: SDKMessage) 
   return { messages, result };
 }
 
-/** Streaming input: the CLI stays until `end()`. */
+/** Streaming input: the CLI keeps running until `end()`. */
 export class Prompts implements AsyncIterable<SDKUserMessage> {
   readonly #waiting: SDKUserMessage[] = [];
   #ended = false;

@@ -8,7 +8,7 @@ const conversation = shareConversation();
 const isRetry = (message: SDKMessage): message is Extract<SDKMessage, { subtype: 'api_retry' }> =>
   message.type === 'system' && message.subtype === 'api_retry';
 
-// A turn each: the CLI waits twice as long after every fault of the same turn.
+// One turn per case: the CLI doubles its wait after every fault in the same turn.
 test.each([
   ['429', [httpError(429, { retryAfter: 0 })], [429]],
   ['529', [httpError(529)], [529]],
@@ -24,7 +24,7 @@ test.each([
   expect(model.requestsFor(script)).toHaveLength(statuses.length + 1);
 });
 
-test('a stream that is cut is asked for again', async () => {
+test('a stream that breaks off is requested again', async () => {
   const { model, say } = conversation();
   const script = model.on('cut it').reply(cut('This is lost.'), 'Through.');
 
@@ -32,7 +32,7 @@ test('a stream that is cut is asked for again', async () => {
   expect(model.requestsFor(script)).toHaveLength(2);
 });
 
-describe('a fault that stays', () => {
+describe('a permanent fault', () => {
   test('HTTP 400 ends the turn with its message', async () => {
     const { model, say } = conversation();
     model.on('in vain').always(httpError(400, { message: 'this cannot be' }));
@@ -57,10 +57,10 @@ describe('a fault that stays', () => {
 });
 
 describe('an unexpected request', () => {
-  // Its own: a prompt that nothing answers is taken for a part of what was said before it.
+  // A separate conversation: an unanswered prompt counts as part of the one before it.
   const fresh = shareConversation();
 
-  test('ends the session at once and tells what was asked', async () => {
+  test('ends the session at once and reports the prompt', async () => {
     const { model, say } = fresh();
     model.on('something else').always('Never said.');
 
@@ -71,7 +71,7 @@ describe('an unexpected request', () => {
     expect(() => model.assertAllExpected()).toThrow('nobody expects this');
   });
 
-  test('is also what a script that is used up does not answer', async () => {
+  test('is reported as well when a script is used up', async () => {
     const { model, say } = fresh();
     model.on('once').reply('Once.');
     await say('once');

@@ -33,7 +33,7 @@ test('thinking comes before the text', async () => {
   ]);
 });
 
-test('several tools of one message run, and all results come back', async () => {
+test('several tools in one message run, and all their results are sent back', async () => {
   const { model, say, home } = conversation();
   const script = model
     .on('run both')
@@ -65,7 +65,7 @@ test('a reply function sees the request it answers', async () => {
   expect(result).toMatchObject({ result: 'It said from-the-tool' });
 });
 
-test('structured output is the input of the tool StructuredOutput', async () => {
+test('structured output is the input of the StructuredOutput tool', async () => {
   const { model, run } = await openBench();
   const script = model.on('count the files').reply(tool('StructuredOutput', { count: 3 }), 'Counted.');
 
@@ -81,7 +81,7 @@ test('structured output is the input of the tool StructuredOutput', async () => 
   model.assertAllExpected();
 });
 
-test('a text in chunks arrives as that many deltas, and whole', async () => {
+test('a text in chunks arrives as that many deltas, and complete', async () => {
   const { model, say } = conversation();
   model.on('stream it').reply(text('0123456789 🙂🙂').chunks(5));
 
@@ -105,7 +105,7 @@ test('a delayed answer keeps the session waiting', async () => {
   expect(performance.now() - begun).toBeGreaterThanOrEqual(399);
 });
 
-test('a reply names the model that was chosen', async () => {
+test('a reply names the requested model', async () => {
   const { model, say } = conversation();
   model.on('who are you').reply(text('Another.').model('claude-named-otherwise'));
 

@@ -1,4 +1,4 @@
-/** What needs no CLI: the server by itself. */
+/** The server by itself, without the CLI. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { cut, gate, hang, httpError, reply, text, tool } from '../../src/scripted-model/reply.ts';
@@ -26,8 +26,8 @@ async function textAnswer(...userTexts: string[]): Promise<string> {
   return content[0]?.text ?? '';
 }
 
-describe('which script answers', () => {
-  test('the last text decides, whatever was registered later', async () => {
+describe('script selection', () => {
+  test('the last text decides, not the order of registration', async () => {
     model.on('second').always('to the second');
     model.on('first').always('to the first');
 
@@ -35,7 +35,7 @@ describe('which script answers', () => {
     expect(await textAnswer('first', 'anything')).toBe('to the first');
   });
 
-  test('among scripts that match the same text, the latest registered', async () => {
+  test('of several scripts that match the same text, the latest wins', async () => {
     model.on('hello').always('older');
     model.on(/^hello/g).always('newer');
 
@@ -43,13 +43,13 @@ describe('which script answers', () => {
     expect(await textAnswer('hello')).toBe('newer');
   });
 
-  test('a function looks at the whole request', async () => {
+  test('a function can match on the whole request', async () => {
     model.on(({ model: name }) => name === 'claude-opus-5-5').always('by the model');
 
     expect(await textAnswer('whatever')).toBe('by the model');
   });
 
-  test('reminders do not count', async () => {
+  test('system reminders are ignored', async () => {
     model.on('secret').always('wrong');
     model.on('hello').always('right');
 
@@ -58,7 +58,7 @@ describe('which script answers', () => {
 });
 
 describe('the queue of a script', () => {
-  test('is used up in order, then always answers', async () => {
+  test('is used up in order, then falls back to always()', async () => {
     const script = model.on('x').reply('one', text('two')).always('more');
     expect(script.remaining).toBe(2);
 
@@ -71,7 +71,7 @@ describe('the queue of a script', () => {
     expect(script.remaining).toBe(0);
   });
 
-  test('counts each error of a sequence, also of one that a function returns', async () => {
+  test('counts each error of a sequence, including one returned by a function', async () => {
     const script = model
       .on('x')
       .reply(httpError(529).times(2).then('through'), () => httpError(500).then('through again'));
@@ -83,7 +83,7 @@ describe('the queue of a script', () => {
     expect(statuses).toEqual([529, 529, 200, 500, 200]);
   });
 
-  test('a gate holds the first of a sequence', async () => {
+  test('a gate holds the first reply of a sequence', async () => {
     const held = gate(httpError(429, { retryAfter: 7, message: 'not yet' }).then('now'));
     model.on('x').reply(held);
 
@@ -98,8 +98,8 @@ describe('the queue of a script', () => {
   });
 });
 
-describe('what goes over the wire', () => {
-  test('without stream a message comes whole, with unique tool ids', async () => {
+describe('responses', () => {
+  test('without stream, a message arrives in one piece, with unique tool ids', async () => {
     model
       .on('x')
       .always(reply().thinking('hm').tool('Bash', { command: 'ls' }).tool('Read').usage({ output_tokens: 7 }));
@@ -122,13 +122,13 @@ describe('what goes over the wire', () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  test('a stop reason is as chosen', async () => {
+  test('the stop reason can be chosen', async () => {
     model.on('x').reply(text('too lo').stop('max_tokens'));
 
     expect(await (await ask('x')).json()).toMatchObject({ stop_reason: 'max_tokens' });
   });
 
-  test('a cut stream ends after the events that were asked for', async () => {
+  test('a cut stream ends after the requested number of events', async () => {
     model.on('x').reply(cut(text('one two').chunks(7), 4));
 
     const response = await post({ stream: true, messages: [{ role: 'user', content: 'x' }] });
@@ -146,7 +146,7 @@ describe('what goes over the wire', () => {
     ]);
   });
 
-  test('tokens are counted, and other paths answer harmlessly', async () => {
+  test('tokens are counted, and other paths give harmless answers', async () => {
     expect(await (await post({ messages: [] }, '/v1/messages/count_tokens?beta=true')).json()).toEqual({
       input_tokens: expect.any(Number),
     });
@@ -157,7 +157,7 @@ describe('what goes over the wire', () => {
   });
 });
 
-describe('what goes wrong', () => {
+describe('failures', () => {
   test('a reply function that throws is reported', async () => {
     model.on('x').reply(() => {
       throw new Error('wrong assumption');
@@ -167,7 +167,7 @@ describe('what goes wrong', () => {
     expect(() => model.assertAllExpected()).toThrow('on("x") threw Error: wrong assumption');
   });
 
-  test('closing ends what hangs or waits', async () => {
+  test('closing ends hanging and waiting requests', async () => {
     const held = gate('never');
     model.on('hang').reply(hang());
     model.on('held').reply(held);
@@ -180,7 +180,7 @@ describe('what goes wrong', () => {
     expect((await asked).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   });
 
-  test('an answer that nobody received is not charged', async () => {
+  test('an answer the client did not receive is not charged', async () => {
     const held = gate('never');
     model.on('x').reply(held);
     const leaving = new AbortController();
@@ -199,7 +199,7 @@ describe('what goes wrong', () => {
   });
 });
 
-test('without recording nothing is kept but the charges and what was unexpected', async () => {
+test('without recording, only charges and unexpected requests are kept', async () => {
   const bench = await startScriptedModel({ record: 'none' });
   const script = bench.on('x').always(tool('Bash'));
   const send = (content: string) =>

@@ -22,7 +22,7 @@ test('a gate holds the answer until it is released', async () => {
 test.each([
   ['never answers', hang()],
   ['stops in the middle', stall('These words never all arrive.')],
-])('a model that %s can be interrupted, and the session goes on', async (what, silent) => {
+])('a model that %s can be interrupted, and the session continues', async (what, silent) => {
   const { model, session, say } = conversation();
   const script = model.on(`silence: ${what}`).reply(silent);
   model.on(`after one that ${what}`).reply('Still here.');
@@ -37,7 +37,7 @@ test.each([
   model.assertAllExpected();
 });
 
-test('sessions side by side get their own answers, in whatever order they are released', async () => {
+test('concurrent sessions get their own answers, in whatever order they are released', async () => {
   const { model, run } = await openBench();
   const [one, two] = [gate('One.'), gate('Two.')];
   model.on('prompt one').reply(one);
