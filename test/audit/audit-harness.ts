@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import type { AuditEntry, NewAuditEntry } from '../../src/audit/audit-entry.ts';
 import { openAudit, type Audit, type AuditOptions } from '../../src/audit/audit-log.ts';
 
-/** A directory of the running test's own. */
+/** A temporary directory for the running test. */
 export function temporaryDirectory(): string {
   const directory = realpathSync(mkdtempSync(path.join(tmpdir(), 'audit-')));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

@@ -7,7 +7,7 @@ import type { AuditFileSystem } from '../../src/audit/audit-file.ts';
 import { openAudit } from '../../src/audit/audit-log.ts';
 import { AT, entriesIn, entry, open, temporaryDirectory } from './audit-harness.ts';
 
-/** The real file system, except that `write` can be told to fail or to take only some bytes. */
+/** The real file system, except that `write` can be made to fail or to accept only some bytes. */
 function breakableFileSystem() {
   const state: { fault: string | undefined; takesOnly: number; attempts: number } = {
     fault: undefined,
@@ -34,7 +34,7 @@ function breakableFileSystem() {
 }
 
 describe('writing', () => {
-  it('keeps the order and has written everything when it is closed', async () => {
+  it('keeps the order and has written everything once closed', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { audit, warnings } = open(file);
     const names = Array.from({ length: 5000 }, (_, index) => `call ${index}`);
@@ -60,7 +60,7 @@ describe('writing', () => {
     await audit.close();
   });
 
-  it('makes a file and directories that only their owner can read', async () => {
+  it('creates a file and directories that only their owner can read', async () => {
     const root = temporaryDirectory();
     const file = path.join(root, 'state', 'deep', 'audit.jsonl');
     const { audit } = open(file);
@@ -71,7 +71,7 @@ describe('writing', () => {
     expect(statSync(path.join(root, 'state')).mode & 0o777).toBe(0o700);
   });
 
-  it('appends to what is there, and does nothing when off', async () => {
+  it('appends to an existing file, and does nothing when off', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     for (const name of ['one', 'two']) {
       const { audit } = open(file);
@@ -87,7 +87,7 @@ describe('writing', () => {
     expect(existsSync('off')).toBe(false);
   });
 
-  it('records an entry whose details cannot be written', async () => {
+  it('records an entry whose details cannot be serialised', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { audit } = open(file);
     const circular: Record<string, never> = {};
@@ -105,13 +105,13 @@ describe('writing', () => {
     expect(fourth?.what).toBe('after');
   });
 
-  it('digests a text without keeping it', () => {
+  it('stores a digest of a text instead of the text', () => {
     expect(digest('secret')).toEqual({ chars: 6, sha256: '2bb80d537b1da3e3' });
   });
 });
 
 describe('a file system that fails', () => {
-  it('warns once a failure, tries again with the next entry and loses nothing', async () => {
+  it('warns once per failure, retries with the next entry and loses nothing', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { state, fileSystem } = breakableFileSystem();
     const { audit, warnings } = open(file, { fileSystem });
@@ -136,7 +136,7 @@ describe('a file system that fails', () => {
     expect(warnings).toHaveLength(2);
   });
 
-  it('drops the oldest beyond the limit and tells how many', async () => {
+  it('drops the oldest entries beyond the limit and records how many', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { state, fileSystem } = breakableFileSystem();
     const { audit } = open(file, { fileSystem, maxQueued: 3 });
@@ -154,7 +154,7 @@ describe('a file system that fails', () => {
     ]);
   });
 
-  it('closes a line that a full disk cut, and writes it again', async () => {
+  it('ends a line cut short by a full disk, and rewrites it', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { state, fileSystem } = breakableFileSystem();
     const { audit, warnings } = open(file, { fileSystem });
@@ -190,7 +190,7 @@ describe('a file system that fails', () => {
     for (const line of warnings) expect(line).not.toContain('\n');
   });
 
-  it('gives up a write that never ends when it is closed, also with a broken warning', async () => {
+  it('abandons a hanging write on close, even if the warning fails', async () => {
     const fileSystem: AuditFileSystem = { ...fsPromises, open: () => new Promise(() => undefined) };
     const { audit, warnings } = open('/nowhere/audit.jsonl', { fileSystem, closeWithinMs: 1 });
     audit.record(entry('one'));

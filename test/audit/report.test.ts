@@ -29,7 +29,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe('linesFromEnd', () => {
-  it('gives the lines of any file in reverse', async () => {
+  it('yields the lines of any file in reverse', async () => {
     const file = logWith('');
     const anyText = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant('é€'.repeat(40_000))), {
       maxLength: 6,
@@ -45,14 +45,14 @@ describe('linesFromEnd', () => {
     );
   });
 
-  it('does not collect a line that is too long to be one', async () => {
+  it('does not buffer an overlong line', async () => {
     const file = logWith(`first\n${'x'.repeat(3_000_000)}\nlast`);
     expect(await collect(linesFromEnd(file))).toEqual(['last', undefined, 'first']);
   });
 });
 
 describe('readAudit', () => {
-  it('reads rotated files too, oldest first', async () => {
+  it('includes rotated files, oldest first', async () => {
     const file = logWith(lines(entry('five')));
     writeFileSync(`${file}.1`, lines(entry('three'), entry('four')));
     writeFileSync(`${file}.2`, lines(entry('one'), entry('two')));
@@ -63,13 +63,13 @@ describe('readAudit', () => {
     expect((await readAudit(file, { last: 0 })).entries).toEqual([]);
   });
 
-  it('filters by session or its beginning', async () => {
+  it('filters by session id or prefix', async () => {
     const file = logWith(lines(entry('a', { session: 'abcdef' }), entry('b', { session: 'abxxxx' }), entry('c')));
     expect((await readAudit(file, { session: 'abc' })).entries.map(({ what }) => what)).toEqual(['a']);
     expect((await readAudit(file, { session: 'abxxxx', last: 5 })).entries.map(({ what }) => what)).toEqual(['b']);
   });
 
-  it('counts what it cannot read', async () => {
+  it('counts unreadable lines', async () => {
     const file = logWith(
       `${lines(entry('a'))}{"time":"x"\n[]\n42\n\n{"time":1,"kind":"x","who":"y","what":"z"}\n${lines(entry('b'))}{"torn`,
     );
@@ -103,7 +103,7 @@ describe('formatAudit', () => {
     );
   });
 
-  it('shows no control characters and no endless names', () => {
+  it('shows neither control characters nor overlong names', () => {
     const text = formatAudit([entry(`\u001b[2J\r\n\u202e${'x'.repeat(200)}`, { time: 'never' })]);
     expect(text.split('\n')).toHaveLength(3);
     for (const unseen of ['\u001b', '\r', '\u202e']) expect(text).not.toContain(unseen);
@@ -127,14 +127,14 @@ describe('runAudit', () => {
     expect(text).not.toContain('call 9.');
   });
 
-  it('gives JSON lines of one session', async () => {
+  it('prints one session as JSON lines', async () => {
     const wanted = entry('b', { session: 's2', details: { chars: 5 } });
     const file = logWith(lines(entry('a', { session: 's1' }), wanted, entry('c', { session: 's1' })));
     expect(await run(['--session', 's2', '--json'], file)).toEqual({ code: 0, text: lines(wanted) });
     expect((await run(['--last=1', '--json'], file)).text).toContain('"what":"c"');
   });
 
-  it('says what is missing or wrong', async () => {
+  it('reports missing entries and bad arguments', async () => {
     const file = logWith('broken\n');
     expect(await run([], file)).toEqual({
       code: 0,

@@ -6,7 +6,7 @@ import { removeOldAudit } from '../../src/audit/retention.ts';
 
 const DAY_MS = 86_400_000;
 
-test('rotated files go when their last record is too old, the file in use and strangers stay', async () => {
+test('rotated files are deleted when their last record is too old; the current file and unrelated files stay', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'audit-'));
   try {
     const now = Date.now();

@@ -17,7 +17,7 @@ describe('rotation', () => {
     }
   }
 
-  it('keeps a number of full files and drops the oldest', async () => {
+  it('keeps a limited number of full files and drops the oldest', async () => {
     const directory = temporaryDirectory();
     const file = path.join(directory, 'audit.jsonl');
     await recordOneByOne(file, 9, { maxBytes: 2 * lineBytes, keep: 2 });
@@ -27,7 +27,7 @@ describe('rotation', () => {
     expect(statSync(`${file}.1`).mode & 0o777).toBe(0o600);
   });
 
-  it('keeps none when told so', async () => {
+  it('keeps no rotated files with keep: 0', async () => {
     const directory = temporaryDirectory();
     const file = path.join(directory, 'audit.jsonl');
     await recordOneByOne(file, 3, { maxBytes: lineBytes, keep: 0 });
@@ -35,7 +35,7 @@ describe('rotation', () => {
     expect(entriesIn(file).map(({ what }) => what)).toEqual(['call 2']);
   });
 
-  it('goes on writing while another server rotates, and clears the lock of one that died', async () => {
+  it('keeps writing while another server rotates, and removes the lock of a dead one', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const lock = `${file}.lock`;
     writeFileSync(lock, '');
@@ -48,7 +48,7 @@ describe('rotation', () => {
     expect(entriesIn(`${file}.1`)).toHaveLength(3);
   });
 
-  it('rotates within one server too', async () => {
+  it('rotates within one server', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { audit } = open(file, { maxBytes: 2 * lineBytes });
     for (let index = 0; index < 3; index++) {
@@ -59,7 +59,7 @@ describe('rotation', () => {
     await audit.close();
   });
 
-  it('notices before long that its file was moved away', async () => {
+  it('soon notices that its file was moved away', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { audit } = open(file);
     audit.record(entry('one'));
@@ -73,7 +73,7 @@ describe('rotation', () => {
     await audit.close();
   });
 
-  it('does not rotate a file that another server has just begun', async () => {
+  it('does not rotate a file that another server has just created', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     writeFileSync(file, 'x'.repeat(lineBytes));
     let rotatedByOther = false;
@@ -94,7 +94,7 @@ describe('rotation', () => {
     expect(entriesIn(file)).toHaveLength(1);
   });
 
-  it('writes on when it cannot rotate', async () => {
+  it('keeps writing if it cannot rotate', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const rename = () => Promise.reject(new Error('EPERM'));
     await recordOneByOne(file, 3, { maxBytes: lineBytes, fileSystem: { ...fsPromises, rename } });

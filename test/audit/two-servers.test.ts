@@ -11,10 +11,10 @@ import { entriesIn, temporaryDirectory } from './audit-harness.ts';
 const WRITERS = ['one', 'two', 'three'];
 const ENTRIES_EACH = 400;
 
-/** None is deleted. Every log looks for each of them when it is opened. */
+/** Enough that none is deleted; opening a log checks for each of them. */
 const KEPT_FILES = 150;
 
-/** Node 20 cannot run TypeScript, and the writers have to be processes of their own. */
+/** Node 20 cannot run TypeScript, and the writers must be separate processes. */
 async function bundleWriter(directory: string): Promise<string> {
   await build({
     entry: { writer: path.join(import.meta.dirname, 'audit-writer.ts') },
@@ -38,7 +38,7 @@ async function expectEveryEntryOnce(file: string): Promise<void> {
   expect(existsSync(`${file}.lock`)).toBe(false);
 }
 
-it('keeps every line of several processes whole while they rotate', async () => {
+it('keeps every line intact while several processes write and rotate', async () => {
   const directory = temporaryDirectory();
   const script = await bundleWriter(path.join(directory, 'bundle'));
   const file = path.join(directory, 'log', 'audit.jsonl');
@@ -52,7 +52,7 @@ it('keeps every line of several processes whole while they rotate', async () => 
   await expectEveryEntryOnce(file);
 });
 
-it('keeps every line of several logs in one process whole while they rotate', async () => {
+it('keeps every line intact while several logs in one process write and rotate', async () => {
   const file = path.join(temporaryDirectory(), 'audit.jsonl');
   const warnings: string[] = [];
   const audits = WRITERS.map((name) => ({
