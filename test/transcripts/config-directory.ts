@@ -1,4 +1,4 @@
-/** A Claude Code configuration directory of the running test's own, which the Agent SDK reads in this process too. */
+/** A Claude Code configuration directory for the running test, also used by the Agent SDK in this process. */
 
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

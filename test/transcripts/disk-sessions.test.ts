@@ -10,7 +10,7 @@ import { promptLine, writeTranscript } from './written-transcript.ts';
 
 const PAGE = { limit: 50, offset: 0 };
 
-test('sessions of the real Claude Code are listed newest first, all or those of a directory, and found', async () => {
+test('sessions of the real Claude Code are listed newest first, overall or by directory, and found by id', async () => {
   const { home, model, run } = await openBench();
   model.on(/./).always(text('Done.'));
   const configDir = path.join(home, '.claude');
@@ -47,20 +47,20 @@ test('sessions of the real Claude Code are listed newest first, all or those of 
 });
 
 test.each(['', 'x', '..', '../../etc/passwd', `${randomUUID()}/..`, `${randomUUID()}\n`, randomUUID().toUpperCase()])(
-  'no session is called %j',
+  '%j is not a session id',
   async (sessionId) => {
     const configDir = await temporaryConfigDirectory();
     expect(await createTranscripts({ configDir }).find(sessionId)).toBeUndefined();
   },
 );
 
-test('where Claude Code never ran there are no sessions', async () => {
+test('there are no sessions if Claude Code never ran', async () => {
   const transcripts = createTranscripts({ configDir: await temporaryConfigDirectory() });
   expect(await transcripts.list(PAGE)).toEqual([]);
   expect(await transcripts.find(randomUUID())).toBeUndefined();
 });
 
-test('a transcript that cannot be read does not spoil the list', async () => {
+test('an unreadable transcript does not break the list', async () => {
   const configDir = await temporaryConfigDirectory();
   const transcripts = createTranscripts({ configDir });
   const good = await writeTranscript(configDir, (id) => promptLine(id, 'Fix the login'));
@@ -75,13 +75,13 @@ test('a transcript that cannot be read does not spoil the list', async () => {
   expect(listed.toSorted()).toEqual([good.sessionId, half.sessionId].toSorted());
 });
 
-test('no limit is not unlimited', async () => {
+test('a limit of 0 lists nothing', async () => {
   const configDir = await temporaryConfigDirectory();
   await writeTranscript(configDir, (id) => promptLine(id, 'Fix the login'));
   expect(await createTranscripts({ configDir }).list({ limit: 0, offset: 0 })).toEqual([]);
 });
 
-test('only sessions within what is allowed are listed, wherever they moved', async () => {
+test('only sessions in allowed directories are listed, by where they moved last', async () => {
   const configDir = await temporaryConfigDirectory();
   const transcripts = createTranscripts({ configDir });
   const at = (minute: number, project: string) => ({
@@ -116,7 +116,7 @@ test('only sessions within what is allowed are listed, wherever they moved', asy
   expect(await of('/out')).toEqual([]);
 });
 
-test('of 5,000 sessions 50 are listed in under a second, wherever the others lie', async () => {
+test('50 of 5,000 sessions are listed in under a second, wherever the others are', async () => {
   const configDir = await temporaryConfigDirectory();
   for (let written = 0; written < 5_000; written += 100) {
     const options = { project: `-work-${written}`, lastModified: new Date(1_700_000_000_000 + written * 1000) };
@@ -132,7 +132,7 @@ test('of 5,000 sessions 50 are listed in under a second, wherever the others lie
   ];
 
   for (const { within, count } of cases) {
-    // Other tests run beside this one: the best of three tells what the code costs.
+    // Other tests run at the same time: the best of three shows the real cost.
     const times: number[] = [];
     for (let run = 0; run < 3; run++) {
       const start = performance.now();

@@ -10,14 +10,14 @@ import { temporaryConfigDirectory } from './config-directory.ts';
 import { registeredPid } from './registered-pid.ts';
 import { costLine, promptLine, writeTranscript } from './written-transcript.ts';
 
-test('the real Claude Code continues from the last cost that was written, and from no other', async () => {
+test('the real Claude Code continues from the last recorded cost', async () => {
   const bench = await openBench();
   bench.model.on(/./).always(text('Done.').usage({ input_tokens: 1000, output_tokens: 500 }));
   const configDir = path.join(bench.home, '.claude');
   const { lastCostUsd } = createTranscripts({ configDir });
   const written = (id: string, cost: number): Promise<void> =>
     vi.waitFor(async () => expect(await lastCostUsd(id)).toBeCloseTo(cost, 9));
-  /** The cost it reports at the end of its first turn; then it is killed. */
+  /** Kills the process after its first turn and returns the cost it reported. */
   const killAfterTurn = async (sessionId: string, options: Options): Promise<number> => {
     let cost = 0;
     await expect(async () => {
@@ -36,16 +36,16 @@ test('the real Claude Code continues from the last cost that was written, and fr
   expect(price).toBeGreaterThan(0);
   await written(parent, price);
 
-  // A resumed process continues from it. What a killed one spent is not written.
+  // A resumed process continues from it. The cost of a killed one is not recorded.
   expect(await killAfterTurn(parent, { resume: parent })).toBeCloseTo(2 * price, 9);
   await written(parent, price);
-  // A killed fork has no cost of its own: it starts from nothing.
+  // A killed fork has no recorded cost: it starts from zero.
   await killAfterTurn(killedFork, { resume: parent, forkSession: true, sessionId: killedFork });
   expect(await lastCostUsd(killedFork)).toBe(0);
   expect(await costOf({ resume: killedFork })).toBeCloseTo(price, 9);
 
-  // Nor is it written what a session spends while it runs. A fork made then continues from what its parent has written,
-  // and leaves that alone.
+  // The cost of a running session is not recorded yet either. A fork made meanwhile continues from its parent's
+  // recorded cost, and does not change it.
   const prompts = new Prompts().say('next');
   for await (const message of bench.start(prompts, { resume: parent })) {
     if (message.type !== 'result') continue;
@@ -59,16 +59,16 @@ test('the real Claude Code continues from the last cost that was written, and fr
   await written(parent, 2 * price);
 });
 
-describe('in transcripts of any kind', () => {
+describe('the last cost is read from a transcript with', () => {
   test.each<[string, number, (sessionId: string) => string]>([
     ['no entry', 0, (id) => promptLine(id, 'hello')],
-    ['the last of several', 0.3, (id) => costLine(id, 0.1) + costLine(id, 0.3) + promptLine(id, 'more')],
+    ['several costs', 0.3, (id) => costLine(id, 0.1) + costLine(id, 0.3) + promptLine(id, 'more')],
     ['no line break at the end', 0.2, (id) => costLine(id, 0.2).trimEnd()],
-    ['a last line that was cut', 0.2, (id) => costLine(id, 0.2) + costLine(id, 0.4).slice(0, -9)],
-    ['zeros that a crash left', 0.4, (id) => `${costLine(id, 0.2)}\0\0\0${costLine(id, 0.4)}`],
+    ['a truncated last line', 0.2, (id) => costLine(id, 0.2) + costLine(id, 0.4).slice(0, -9)],
+    ['zero bytes left by a crash', 0.4, (id) => `${costLine(id, 0.2)}\0\0\0${costLine(id, 0.4)}`],
     ['another session', 0.2, (id) => costLine(id, 0.2) + costLine(randomUUID(), 0.9)],
-    ['a cost that is no number', 0.2, (id) => costLine(id, 0.2) + costLine(id, '0.9') + costLine(id, null)],
-    ['a cost below zero', 0.2, (id) => costLine(id, 0.2) + costLine(id, -1)],
+    ['a cost that is not a number', 0.2, (id) => costLine(id, 0.2) + costLine(id, '0.9') + costLine(id, null)],
+    ['a negative cost', 0.2, (id) => costLine(id, 0.2) + costLine(id, -1)],
     [
       'an entry inside an entry',
       0.2,
@@ -82,7 +82,7 @@ describe('in transcripts of any kind', () => {
     expect(await createTranscripts({ configDir }).lastCostUsd(sessionId)).toBe(cost);
   });
 
-  test('far from the end of a large file', async () => {
+  test('its cost far from the end of a large file', async () => {
     const configDir = await temporaryConfigDirectory();
     const { sessionId, file } = await writeTranscript(configDir, (id) => costLine(id, 0.7));
     const image = `${JSON.stringify({ type: 'user', data: 'A'.repeat(4 * 1024 * 1024) })}\n`;
@@ -90,7 +90,7 @@ describe('in transcripts of any kind', () => {
     expect(await createTranscripts({ configDir }).lastCostUsd(sessionId)).toBe(0.7);
   });
 
-  test('none that can be read', async () => {
+  test('no readable cost', async () => {
     const configDir = await temporaryConfigDirectory();
     const { lastCostUsd } = createTranscripts({ configDir });
     const sessionId = randomUUID();

@@ -11,7 +11,7 @@ import { openBench, Prompts } from '../scripted-model/cli-session.ts';
 import { temporaryConfigDirectory } from './config-directory.ts';
 import { registeredPid } from './registered-pid.ts';
 
-const isNobodys = () => false;
+const noneIsOurs = () => false;
 const onLinux = test.skipIf(process.platform !== 'linux');
 
 async function register(configDir: string, pid: number, content: unknown): Promise<void> {
@@ -27,7 +27,7 @@ async function startIdleProcess(command: string, args: string[]): Promise<{ pid:
   return { pid: child.pid!, firstLine: line.toString().trim() };
 }
 
-/** This test's own process, as Claude Code on Linux would write it down. */
+/** The start time of this test's process, as Claude Code on Linux would record it. */
 async function ownTicks(): Promise<string> {
   const stat = await readFile('/proc/self/stat', 'latin1');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
@@ -40,17 +40,17 @@ async function openSession() {
 }
 
 describe('with the real Claude Code', () => {
-  test('a session is held while its process lives, unless the process is ours', async () => {
+  test('a session is held while its process is alive, unless the process is ours', async () => {
     const { configDir, sessionId, start } = await openSession();
     const prompts = new Prompts().say('hello');
     for await (const message of start(prompts, { sessionId })) {
       if (message.type !== 'result') continue;
       const pid = await registeredPid(configDir, sessionId);
-      expect(await findHolder(configDir, sessionId, isNobodys)).toEqual({ pid });
+      expect(await findHolder(configDir, sessionId, noneIsOurs)).toEqual({ pid });
       expect(await findHolder(configDir, sessionId, (candidate) => candidate === pid)).toBeUndefined();
-      expect(await findHolder(configDir, randomUUID(), isNobodys)).toBeUndefined();
+      expect(await findHolder(configDir, randomUUID(), noneIsOurs)).toBeUndefined();
       if (process.platform === 'linux') {
-        // Its start time is written in the form that we compare.
+        // The recorded start time has the format we compare with.
         const { procStart } = JSON.parse(await readFile(path.join(configDir, 'sessions', `${pid}.json`), 'utf8'));
         expect(procStart).toMatch(/^\d+$/);
         expect(await isSameProcess({ pid, startTime: procStart })).toBe(true);
@@ -58,7 +58,7 @@ describe('with the real Claude Code', () => {
       }
       prompts.end();
     }
-    await vi.waitFor(async () => expect(await findHolder(configDir, sessionId, isNobodys)).toBeUndefined());
+    await vi.waitFor(async () => expect(await findHolder(configDir, sessionId, noneIsOurs)).toBeUndefined());
   });
 
   test('a killed process stays registered, and holds nothing', async () => {
@@ -69,33 +69,33 @@ describe('with the real Claude Code', () => {
       }
     }).rejects.toThrow('SIGKILL');
     expect((await readdir(path.join(configDir, 'sessions'))).some((name) => name.endsWith('.json'))).toBe(true);
-    expect(await findHolder(configDir, sessionId, isNobodys)).toBeUndefined();
+    expect(await findHolder(configDir, sessionId, noneIsOurs)).toBeUndefined();
   });
 });
 
-describe('a registry of any kind', () => {
+describe('the session registry', () => {
   const sessionId = randomUUID();
 
   test('may be missing', async () => {
-    expect(await findHolder(await temporaryConfigDirectory(), sessionId, isNobodys)).toBeUndefined();
+    expect(await findHolder(await temporaryConfigDirectory(), sessionId, noneIsOurs)).toBeUndefined();
   });
 
   test.each<[string, unknown]>([
     ['empty', ''],
-    ['cut', `{"pid":1,"sessionId":"${sessionId}","cw`],
-    ['no object', 'null'],
+    ['truncated', `{"pid":1,"sessionId":"${sessionId}","cw`],
+    ['not an object', 'null'],
     ['a list', [sessionId]],
     ['without a session', { procStart: '1' }],
-    ['with a session of another form', { sessionId: { id: sessionId } }],
-  ])('may hold an entry that is %s, and still be read', async (_what, content) => {
+    ['with a malformed session', { sessionId: { id: sessionId } }],
+  ])('can be read with an entry that is %s', async (_what, content) => {
     const configDir = await temporaryConfigDirectory();
     const { pid } = await startIdleProcess('sh', ['-c', 'echo; exec sleep 600']);
     await register(configDir, pid, content);
     await register(configDir, process.pid, { sessionId });
-    expect(await findHolder(configDir, sessionId, isNobodys)).toEqual({ pid: process.pid });
+    expect(await findHolder(configDir, sessionId, noneIsOurs)).toEqual({ pid: process.pid });
   });
 
-  test('may hold other files', async () => {
+  test('may contain other files', async () => {
     const configDir = await temporaryConfigDirectory();
     await register(configDir, process.pid, { sessionId: randomUUID() });
     const entry = JSON.stringify({ sessionId });
@@ -103,37 +103,34 @@ describe('a registry of any kind', () => {
       await writeFile(path.join(configDir, 'sessions', name), entry);
     }
     await mkdir(path.join(configDir, 'sessions', `${process.ppid}.json`));
-    expect(await findHolder(configDir, sessionId, isNobodys)).toBeUndefined();
+    expect(await findHolder(configDir, sessionId, noneIsOurs)).toBeUndefined();
   });
 
-  test('may be read while an entry is written', async () => {
+  test('can be read while an entry is being written', async () => {
     const configDir = await temporaryConfigDirectory();
     await register(configDir, process.pid, `{"sessionId":"${sessionId}`);
-    const search = findHolder(configDir, sessionId, isNobodys);
+    const search = findHolder(configDir, sessionId, noneIsOurs);
     await register(configDir, process.pid, { sessionId });
     expect(await search).toEqual({ pid: process.pid });
   });
 
-  onLinux('may name a pid that another process has by now', async () => {
+  onLinux('may name a pid that has been reused', async () => {
     const configDir = await temporaryConfigDirectory();
     await register(configDir, process.pid, { sessionId, procStart: '1' });
-    expect(await findHolder(configDir, sessionId, isNobodys)).toBeUndefined();
+    expect(await findHolder(configDir, sessionId, noneIsOurs)).toBeUndefined();
     await register(configDir, process.pid, { sessionId, procStart: await ownTicks() });
-    expect(await findHolder(configDir, sessionId, isNobodys)).toEqual({ pid: process.pid });
+    expect(await findHolder(configDir, sessionId, noneIsOurs)).toEqual({ pid: process.pid });
   });
 
-  test.each([undefined, 'yesterday', 12])(
-    'is believed where its start time %j means nothing to us',
-    async (procStart) => {
-      const configDir = await temporaryConfigDirectory();
-      await register(configDir, process.pid, { sessionId, procStart });
-      expect(await findHolder(configDir, sessionId, isNobodys)).toEqual({ pid: process.pid });
-    },
-  );
+  test.each([undefined, 'yesterday', 12])('is trusted if the start time %j is not understood', async (procStart) => {
+    const configDir = await temporaryConfigDirectory();
+    await register(configDir, process.pid, { sessionId, procStart });
+    expect(await findHolder(configDir, sessionId, noneIsOurs)).toEqual({ pid: process.pid });
+  });
 });
 
 describe('a recorded process', () => {
-  onLinux('that waits to be reaped is gone', async () => {
+  onLinux('counts as gone when it is a zombie', async () => {
     // The child must outlive the shell that would reap it.
     const { firstLine } = await startIdleProcess('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600']);
     const pid = Number(firstLine);
@@ -141,7 +138,7 @@ describe('a recorded process', () => {
     expect(await isSameProcess({ pid, startTime: undefined })).toBe(false);
   });
 
-  test('is known on macOS by what ps says of its start', async () => {
+  test('is identified on macOS by the start time from ps', async () => {
     const { pid, firstLine: startTime } = await startIdleProcess('sh', [
       '-c',
       'LC_ALL=C TZ=UTC ps -o lstart= -p $$; exec sleep 600',
@@ -151,7 +148,7 @@ describe('a recorded process', () => {
     expect(await isSameProcess({ pid, startTime: '4711' }, 'darwin')).toBe(true);
   });
 
-  test('is believed on Windows as long as its pid lives', async () => {
+  test('counts as alive on Windows while its pid exists', async () => {
     expect(await isSameProcess({ pid: process.pid, startTime: '1' }, 'win32')).toBe(true);
     const { pid } = await startIdleProcess('sh', ['-c', 'echo']);
     await vi.waitFor(async () => expect(await isSameProcess({ pid, startTime: '1' }, 'win32')).toBe(false));

@@ -29,11 +29,11 @@ test.each([
   ['plain', 'repository', 'none', 'repository'],
   ['repository', 'repository/sub', 'own', 'repository'],
   ['repository', 'worktree', 'own', 'repository'],
-  // Says that it is a worktree, but the repository names another.
+  // Claims to be a worktree, but the repository names another directory.
   ['repository', 'forged', 'none', 'forged'],
   ['repository/sub', 'repository/sub', 'inherited', 'repository'],
   ['repository/sub', 'repository', 'none', 'repository'],
-  // A repository is never trusted for what lies around it.
+  // A repository does not inherit trust from a parent directory.
   ['.', 'repository/sub', 'none', 'repository'],
   ['.', 'plain', 'inherited', 'plain'],
 ])('with %s trusted, %s is trusted: %s', async (trusted, asked, trust, key) => {
@@ -48,16 +48,16 @@ test.each([
 
 test.each([
   ['is missing', undefined],
-  ['is torn', '{"projects": {'],
-  ['knows no projects', '{}'],
-])('nothing is trusted where the file %s', async (_what, content) => {
+  ['is truncated', '{"projects": {'],
+  ['lists no projects', '{}'],
+])('nothing is trusted if the file %s', async (_what, content) => {
   const base = await makePlaces();
   const file = path.join(base, '.claude.json');
   if (content !== undefined) await writeFile(file, content);
   expect(await projectTrust(path.join(base, 'plain'), file)).toMatchObject({ trust: 'none' });
 });
 
-test('the record lies in the home, or where CLAUDE_CONFIG_DIR says', () => {
+test('the file is in the home directory, or in CLAUDE_CONFIG_DIR', () => {
   expect(globalClaudeFile({ env: {}, homedir: '/home/a' })).toBe('/home/a/.claude.json');
   expect(globalClaudeFile({ env: { CLAUDE_CONFIG_DIR: '/b' }, homedir: '/home/a' })).toBe('/b/.claude.json');
 });

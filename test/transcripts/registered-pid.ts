@@ -1,4 +1,4 @@
-/** The process that Claude Code's own registry names for a session. */
+/** The process that Claude Code's registry names for a session. */
 
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';

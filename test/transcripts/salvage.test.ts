@@ -10,16 +10,16 @@ const queued = (sessionId: string): string => `${JSON.stringify({ type: 'queue-o
 test.each([
   ['a prompt', (id: string) => promptLine(id, 'hello'), true],
   [
-    'a prompt behind other lines, and half of another',
+    'a prompt after other lines, then a partial line',
     (id: string) => queued(id) + promptLine(id, 'hello') + '{"ty',
     true,
   ],
-  ['a message that no list shows', (id: string) => promptLine(id, ''), true],
+  ['a message that lists do not show', (id: string) => promptLine(id, ''), true],
   ['nothing', () => '', false],
   ['no message', queued, false],
-  ['half a message', (id: string) => queued(id) + promptLine(id, 'hello').slice(0, 80), false],
-  ['far more than a beginning', (id: string) => queued(id).repeat(5_000), true],
-])('what holds a message is resumed, what holds none is removed: %s', async (_, content, resumed) => {
+  ['a truncated message', (id: string) => queued(id) + promptLine(id, 'hello').slice(0, 80), false],
+  ['too many lines to search', (id: string) => queued(id).repeat(5_000), true],
+])('a transcript with a message is kept, one without is removed: %s', async (_, content, resumed) => {
   const configDir = await temporaryConfigDirectory();
   const { sessionId, file } = await writeTranscript(configDir, content);
   const other = await writeTranscript(configDir, queued);

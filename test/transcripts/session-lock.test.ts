@@ -22,7 +22,7 @@ async function deadPid(): Promise<number> {
 
 const isLock = (outcome: SessionLock | { pid: number }): outcome is SessionLock => 'release' in outcome;
 
-test('of many that reach for a session at once one gets it, and another when it is released', async () => {
+test('only one of many concurrent callers gets the lock, and another once it is released', async () => {
   const directory = await lockDirectory();
   for (let round = 0; round < 20; round++) {
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => lockSession(directory, ID)));
@@ -36,10 +36,10 @@ test('of many that reach for a session at once one gets it, and another when it 
   expect(isLock(await lockSession(directory, ID.replace('1', '2')))).toBe(true);
 });
 
-test('what a server left behind that was killed is no hindrance, and gone after the next', async () => {
+test('locks left behind by a killed server do not block, and are removed by the next', async () => {
   const directory = await lockDirectory();
   await writeFile(path.join(directory, `${ID}.1.lock`), JSON.stringify({ pid: await deadPid() }));
-  // Its pid lives, but as another process.
+  // Its pid is in use, but by another process.
   await writeFile(path.join(directory, `${ID}.2.lock`), JSON.stringify({ pid: process.pid, startTime: '1' }));
   await writeFile(path.join(directory, `${ID}.3.lock`), 'torn');
   const outcomes = await Promise.all([1, 2, 3].map(() => lockSession(directory, ID)));

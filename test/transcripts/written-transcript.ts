@@ -1,4 +1,4 @@
-/** Transcripts written by hand, for what Claude Code does not write on demand. */
+/** Hand-written transcripts, for content Claude Code does not write on demand. */
 
 import { randomUUID } from 'node:crypto';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
