@@ -16,7 +16,7 @@ function engineIn({ env, place }: LibraryWorld): Engine {
   return engine;
 }
 
-test('a session runs in this process to its result, and closing in the middle of a command ends that too', async () => {
+test('a session runs in-process to its result, and closing the engine also ends a running command', async () => {
   const world = await createWorld();
   world.model
     .on('make it')
@@ -34,7 +34,7 @@ test('a session runs in this process to its result, and closing in the middle of
   await allow();
   await untilAttention(session);
   expect(session.result).toMatchObject({ text: 'made', isError: false });
-  // Servers that a session starts inherit what the program set.
+  // Servers started by a session inherit the program's settings.
   expect(await readFile(path.join(world.place.project, 'made.txt'), 'utf8')).toBe('2\n');
 
   await engine.reply({ sessionId: session.id, prompt: 'work forever', disk: { kind: 'open', options: {} } });
@@ -51,7 +51,7 @@ test('a session runs in this process to its result, and closing in the middle of
 });
 
 test.each(ERAS)(
-  'two %s clients of one engine have sessions of their own, and a form goes to the one whose session asks',
+  'two %s clients of one engine have separate sessions, and a form goes to the owner of its session',
   async (era) => {
     const world = await createWorld();
     world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
@@ -70,7 +70,7 @@ test.each(ERAS)(
 
     const { sessionId } = await call(owner, 'claude_code', { prompt: 'make it' });
     const waiting = call(owner, 'claude_code_check', { action: 'wait', sessionId, waitMs: 40_000 });
-    // The other client calls last, and finds nothing: the session is not its own.
+    // The other client calls last and finds nothing, since it does not own the session.
     const look = await call(other, 'claude_code_check', { action: 'poll', sessionId });
     expect(look.error).toContain('SESSION_NOT_FOUND');
     expect(await call(other, 'claude_code_session', { action: 'list' })).toMatchObject({ sessions: [] });
@@ -83,7 +83,7 @@ test.each(ERAS)(
   },
 );
 
-test('a form that goes down with its client leaves the request to the callers that wait; closing the server ends all', async () => {
+test('a form lost with its client leaves the request to waiting callers; closing the server ends every process', async () => {
   const world = await createWorld();
   world.model.on('say hello').reply(text('hello'));
   world.model.on('make it').reply(tool('Bash', { command: 'touch made.txt' }), text('made'));
@@ -119,12 +119,12 @@ test.each([
   [{ allowedDirs: [] }, 'it contains no directory'],
   [{ denyOptions: ['envv'] }, 'which is not an option'],
   [{ maxSession: 3 }, 'maxSession is not a setting; did you mean maxSessions?'],
-])('settings that cannot be used are refused: %j', (settings, words) => {
+])('invalid settings are refused: %j', (settings, words) => {
   expect(() => createEngine(settings as never, { env: {} })).toThrow(SettingsError);
   expect(() => createEngine(settings as never, { env: {} })).toThrow(words);
 });
 
-test('what the program says wins over the environment, and the environment over the defaults', async () => {
+test('the program’s settings override the environment, which overrides the defaults', async () => {
   const { env, place } = await createWorld();
   const variables = { ...env, CLAUDE_CODE_MCP_MAX_SESSIONS: '3', CLAUDE_CODE_MCP_MAX_TURNS: '7' };
   const engine = createEngine(

@@ -1,4 +1,4 @@
-/** A home, a project and a scripted model for tests of the library, and a look at what is left afterwards. */
+/** A home, a project and a scripted model for tests of the library, and a check for surviving processes. */
 
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
@@ -9,9 +9,9 @@ import { killAll, survivors, TEST_MARKER, type MarkedProcess } from '../harness/
 export interface LibraryWorld {
   readonly place: IsolatedHome;
   readonly model: ScriptedModel;
-  /** For the library, in place of this process's own. */
+  /** Environment for the library, instead of this process's own. */
   readonly env: Record<string, string>;
-  /** Processes that live on for longer than the product promises. */
+  /** Processes that outlive the grace period. */
   survivors(): Promise<MarkedProcess[]>;
 }
 

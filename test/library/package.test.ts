@@ -12,9 +12,9 @@ import { createWorld } from './library-world.ts';
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-test('importing it does nothing: no output, no file, no handle, no listener', async () => {
+test('importing the package has no side effects: no output, file, handle or listener', async () => {
   const { place, env } = await createWorld();
-  // The package refers to itself by its name, as a program that installed it would. Node opens the standard streams
+  // The package imports itself by name, as a program that installed it would. Node opens the standard streams
   // for whoever imports node:process, and closes the file of each module it has loaded.
   const script = `
     import 'node:process';
@@ -33,8 +33,8 @@ test('importing it does nothing: no output, no file, no handle, no listener', as
   expect(await readdir(place.stateDir)).toEqual([]);
 });
 
-test('its types are found, and are complete, from a program that depends on it', { timeout: 90_000 }, async () => {
-  // Inside the package, so that its own name leads to it.
+test('a program that depends on the package finds complete types', { timeout: 90_000 }, async () => {
+  // Inside the package, so that its own name resolves to it.
   const program = path.join(root, '.build', `types-${process.pid}.mts`);
   onTestFinished(() => rm(program, { force: true }));
   await writeFile(
@@ -62,7 +62,7 @@ test('its types are found, and are complete, from a program that depends on it',
   expect(stdout).toBe('');
 });
 
-test('the example runs a task, asks, and leaves nothing', async () => {
+test('the example runs a task, asks for permission, and leaves no process behind', async () => {
   const world = await createWorld();
   world.model.on('make a file').reply(tool('Bash', { command: 'echo hi > made.txt' }), text('It is made.'));
   const example = spawn(
@@ -85,7 +85,7 @@ test('the example runs a task, asks, and leaves nothing', async () => {
   expect(await world.survivors()).toEqual([]);
 });
 
-test('the example with worktrees takes the smallest of three changes', async () => {
+test('the worktree example applies the smallest of three changes', async () => {
   const world = await createWorld();
   const { project } = world.place;
   const git = (...args: string[]): Promise<{ stdout: string }> => run('git', args, { cwd: project, env: world.env });
@@ -108,7 +108,7 @@ test('the example with worktrees takes the smallest of three changes', async () 
   expect((await git('log', '--format=%s')).stdout).toBe('Make it\nbegin\n');
   expect((await git('show', 'HEAD:made.txt')).stdout).toBe('one\n');
   expect((await git('worktree', 'list')).stdout.trim().split('\n')).toHaveLength(1);
-  // What nobody took is still there.
+  // The rejected branches are kept.
   expect((await git('branch', '--list', 'claude/*')).stdout.trim().split('\n').length).toBeGreaterThanOrEqual(2);
   expect(await world.survivors()).toEqual([]);
 });
