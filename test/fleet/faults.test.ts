@@ -1,4 +1,4 @@
-/** What several hubs do when one of them, or Postgres, is gone: real processes, the real Claude Code, a real Postgres. */
+/** Several hubs when one of them, or Postgres, fails: real processes, the real Claude Code, a real Postgres. */
 
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   postgres = await startPostgres(['-c', 'fsync=off']);
-  // At once, on an empty store, with clocks that are ten minutes apart. New sessions go to the first.
+  // All started at once on an empty store, with clocks ten minutes apart. New sessions go to the first.
   const clocks = [0, 300_000, -300_000];
   fleet = await Fleet.open({ postgresUrl: postgres.url, hubs: 3, clocks, places: [40, 10, 10] });
 });
@@ -26,7 +26,7 @@ afterAll(async () => {
   await postgres.remove();
 });
 
-test('a hub is killed: its sessions rest or wait elsewhere, and go on there with all they know', async () => {
+test('a hub is killed: other hubs take over its sessions and continue them with their full history', async () => {
   const { model } = fleet;
   const cwd = await fleet.directory('killed');
   const COMMAND = { command: 'touch made.txt', description: 'make a file' };
@@ -66,7 +66,7 @@ test('a hub is killed: its sessions rest or wait elsewhere, and go on there with
   expect((await fleet.session(owner, waiting)).status).toBe('idle');
 });
 
-test('Postgres is away for one hub: that one says so, the others work, and it catches up', async () => {
+test('one hub loses Postgres: it reports UNAVAILABLE, the others keep working, and it catches up', async () => {
   const { model } = fleet;
   const cwd = await fleet.directory('cut');
   model.on('stay where you are').reply(text('done'));
@@ -85,13 +85,13 @@ test('Postgres is away for one hub: that one says so, the others work, and it ca
     async () =>
       (await fleet.api(other, 'POST', `/sessions/${staying}/messages`, { body: { prompt: 'and again' } })).status ===
       200,
-    { what: 'the hub takes orders again', within: 30_000, every: 500 },
+    { what: 'the hub carries out commands again', within: 30_000, every: 500 },
   );
   expect((await fleet.reaches(other, staying, 'idle')).result?.result).toBe('here I am');
   expect(model.requests.filter(({ body }) => JSON.stringify(body).includes('lost?'))).toEqual([]);
 });
 
-test('Postgres is restarted: calls fail meanwhile, and nothing that was told is lost', async () => {
+test('Postgres is restarted: calls fail meanwhile, and nothing reported is lost', async () => {
   const { model } = fleet;
   const cwd = await fleet.directory('restart');
   model.on('before').reply(text('told'));
@@ -107,12 +107,12 @@ test('Postgres is restarted: calls fail meanwhile, and nothing that was told is 
   await eventually(
     async () =>
       (await fleet.api(other, 'POST', `/sessions/${id}/messages`, { body: { prompt: 'after' } })).status === 200,
-    { what: 'messages are taken again', within: 30_000, every: 500 },
+    { what: 'messages are accepted again', within: 30_000, every: 500 },
   );
   expect((await fleet.reaches(hub, id, 'idle')).result?.result).toBe('still here');
 });
 
-test('every hub is restarted in turn while a session is used', async () => {
+test('every hub is restarted in turn while a session is in use', async () => {
   const { model } = fleet;
   const cwd = await fleet.directory('rolling');
   model.on('round').reply(text('0'), text('1'), text('2'), text('3'));
@@ -124,7 +124,7 @@ test('every hub is restarted in turn while a session is used', async () => {
     await eventually(
       async () =>
         (await fleet.api(front, 'POST', `/sessions/${id}/messages`, { body: { prompt: 'round' } })).status === 200,
-      { what: `a message while ${hub.name} is down`, within: 30_000, every: 250 },
+      { what: `a message is accepted while ${hub.name} is down`, within: 30_000, every: 250 },
     );
     const { result } = await fleet.reaches(front, id, 'idle');
     expect(result?.result).toBe(String(index + 1));
@@ -133,7 +133,7 @@ test('every hub is restarted in turn while a session is used', async () => {
   expect((await fleet.claudesOf(id)).length).toBeLessThan(2);
 });
 
-test('a hub hangs: what can move is ended and goes on elsewhere, what stays is told when it wakes', async () => {
+test('a hub hangs: its movable session continues elsewhere, the other one finishes when the hub wakes up', async () => {
   const { model, store } = fleet;
   const cwd = await fleet.directory('stopped');
   const held = gate(text('stayed'));
@@ -151,7 +151,7 @@ test('a hub hangs: what can move is ended and goes on elsewhere, what stays is t
   const stays = await fleet.start(owner, 'hang and stay', cwd, { advanced: { env: { TOKEN: 'x' } } });
   for (const id of [moves, stays]) {
     expect(await fleet.ownerOf(id)).toBe(owner);
-    await eventually(async () => (await fleet.claudesOf(id)).length === 1, { what: 'both run' });
+    await eventually(async () => (await fleet.claudesOf(id)).length === 1, { what: `session ${id} has a process` });
   }
   const watched = fleet.watchClaudes();
   onTestFinished(watched.stop);
@@ -160,9 +160,9 @@ test('a hub hangs: what can move is ended and goes on elsewhere, what stays is t
   front = next;
   let known: Json;
   try {
-    // Its lease counts for 6 s here, and for 15 s to the others.
+    // The hub trusts its lease for 6 s; the others wait for 15 s.
     await eventually(async () => (await fleet.claudesOf(moves)).length === 0, {
-      what: 'the watchdog has ended it',
+      what: 'the watchdog has ended the movable session',
       within: 12_000,
     });
     expect((await fleet.session(next, moves)).status).toBe('running');
@@ -185,7 +185,7 @@ test('a hub hangs: what can move is ended and goes on elsewhere, what stays is t
   expect([watched.most.get(moves)?.length, watched.most.get(stays)?.length]).toEqual([1, 1]);
 });
 
-test('the line to Postgres is silent for one hub: no call hangs there, and others go on with its sessions', async () => {
+test('one hub’s connection to Postgres goes silent: no call hangs there, and other hubs continue its sessions', async () => {
   const { model } = fleet;
   const cwd = await fleet.directory('silent');
   model.on('before the silence').reply(text('heard'));
@@ -207,14 +207,16 @@ test('the line to Postgres is silent for one hub: no call hangs there, and other
       timed(fleet.api(silent, 'POST', '/sessions', { body: { ...lost, cwd } })),
     ]);
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503]);
-    // What the store may take, and no more.
+    // Within the store's own timeout.
     expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(15_000);
     model.on('out of the silence').reply(text('elsewhere'));
-    await eventually(async () => (await fleet.store.leases()).some(({ expired }) => expired), { what: 'it is away' });
+    await eventually(async () => (await fleet.store.leases()).some(({ expired }) => expired), {
+      what: 'the silent hub’s lease has expired',
+    });
     const body = { prompt: 'out of the silence' };
     await eventually(
       async () => (await fleet.api(other, 'POST', `/sessions/${id}/messages`, { body })).status === 200,
-      { what: 'another hub goes on with it', every: 500 },
+      { what: 'another hub continues the session', every: 500 },
     );
     expect((await fleet.reaches(other, id, 'idle')).result?.result).toBe('elsewhere');
   } finally {

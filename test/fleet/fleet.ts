@@ -1,4 +1,4 @@
-/** Several hubs, each a process with its own home and state directory, on one Postgres: as on several machines. */
+/** Several hubs on one Postgres, each a process with its own home and state directory, as if on several machines. */
 
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { killAll, markedProcesses, survivors, TEST_MARKER, type MarkedProcess } 
 import { ServerProcess } from '../harness/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
 
-/** Whatever is wrong, it is told by then: a call may wait for an order, for the store more than once, and for a processor. */
+/** Every call is answered by then. It may wait for a command, more than once for the store, and for CPU time. */
 export const MAX_CALL_MS = 90_000;
 
 export interface ApiReply {
@@ -30,10 +30,10 @@ export interface ApiReply {
   readonly json: Json;
 }
 
-/** A process of Claude Code. */
+/** A Claude Code process. */
 export interface Claude {
   readonly pid: number;
-  /** Tells it from a later process with the same id. */
+  /** Distinguishes it from a later process with the same pid. */
   readonly startedAt: string;
   readonly command: string;
 }
@@ -54,7 +54,7 @@ export class FleetHub {
   }
 
   get process(): ServerProcess {
-    if (!this.#process) throw new Error(`Hub ${this.name} does not run`);
+    if (!this.#process) throw new Error(`Hub ${this.name} is not running`);
     return this.#process;
   }
 
@@ -62,7 +62,7 @@ export class FleetHub {
     return readHubRecord(path.join(this.#place.stateDir, 'claude-code-mcp'))?.url ?? 'http://127.0.0.1:1';
   }
 
-  /** Of all its lives. */
+  /** Since its first start, across restarts. */
   get stderr(): string {
     return this.#before + (this.#process?.stderr() ?? '');
   }
@@ -73,7 +73,7 @@ export class FleetHub {
     this.#process = hub;
     const isUp = (): boolean => readHubRecord(path.join(this.#place.stateDir, 'claude-code-mcp'))?.pid === hub.pid;
     await Promise.race([
-      eventually(isUp, { what: `hub ${this.name} runs`, within: 30_000 }),
+      eventually(isUp, { what: `hub ${this.name} is running`, within: 30_000 }),
       hub.drained.then(() => {
         throw new Error(`Hub ${this.name} did not start. Its stderr:\n${hub.stderr()}`);
       }),
@@ -89,16 +89,16 @@ export class FleetHub {
 export interface FleetOptions {
   readonly postgresUrl: string;
   readonly hubs: number;
-  /** Milliseconds by which the clock of each hub is wrong. */
+  /** How far each hub's clock is off, in milliseconds. */
   readonly clocks?: readonly number[];
-  /** How many sessions each may run; new ones go where most places are free. */
+  /** How many sessions each hub may run; new ones go to the hub with the most free slots. */
   readonly places?: readonly number[];
 }
 
 export class Fleet {
   readonly hubs: FleetHub[] = [];
   readonly model: ScriptedModel;
-  /** The directory that all hubs share. */
+  /** The directory shared by all hubs. */
   readonly shared: string;
   readonly store: Store;
   readonly #marker: string;
@@ -119,7 +119,7 @@ export class Fleet {
     this.#undo = undo;
   }
 
-  /** On an empty database of its own. All hubs are started at once. */
+  /** Starts all hubs at once, on an empty database. */
   static async open({ postgresUrl, hubs, clocks = [], places: maxSessions = [] }: FleetOptions): Promise<Fleet> {
     const marker = randomUUID();
     const undo: (() => Promise<unknown>)[] = [];
@@ -184,7 +184,7 @@ export class Fleet {
     return directory;
   }
 
-  /** One principal for each role. */
+  /** One principal per role. */
   token(role: Role = 'caller'): Promise<string> {
     const known = this.#tokens.get(role);
     if (known) return known;
@@ -212,7 +212,7 @@ export class Fleet {
     return { status: response.status, json: await response.json() };
   }
 
-  /** An MCP client behind a load balancer: each of its calls goes to the hub that is in front then. */
+  /** An MCP client behind a load balancer: each call goes to the hub that `front` returns. */
   async connect(front: () => FleetHub): Promise<Client> {
     const transport = new StreamableHTTPClientTransport(new URL('/mcp', front().url), {
       requestInit: { headers: { authorization: `Bearer ${await this.token()}` } },
@@ -225,17 +225,17 @@ export class Fleet {
 
   async start(hub: FleetHub, prompt: string, cwd: string, more: object = {}): Promise<string> {
     const { status, json } = await this.api(hub, 'POST', '/sessions', { body: { prompt, cwd, ...more } });
-    if (status !== 201) throw new Error(`A start was answered ${String(status)}: ${JSON.stringify(json)}`);
+    if (status !== 201) throw new Error(`Starting a session returned ${String(status)}: ${JSON.stringify(json)}`);
     return json.session.sessionId;
   }
 
   async session(hub: FleetHub, id: string): Promise<ApiSessionDetail> {
     const { status, json } = await this.api(hub, 'GET', `/sessions/${id}`);
-    if (status !== 200) throw new Error(`A session was answered ${String(status)}: ${JSON.stringify(json)}`);
+    if (status !== 200) throw new Error(`Reading a session returned ${String(status)}: ${JSON.stringify(json)}`);
     return json;
   }
 
-  /** As soon as a hub shows it in this state. */
+  /** Waits until a hub shows the session in one of these states. */
   async reaches(hub: FleetHub, id: string, statuses: string, withinMs = 45_000): Promise<ApiSessionDetail> {
     return eventually(
       async () => {
@@ -253,11 +253,11 @@ export class Fleet {
     const lease = (await this.store.leases()).find(({ hub }) => hub === row?.runsOn.hub);
     const pid = lease?.info['pid'];
     const hub = this.hubs.find((one) => one.process.pid === pid);
-    if (!hub) throw new Error(`Nobody runs session ${id}`);
+    if (!hub) throw new Error(`No hub runs session ${id}`);
     return hub;
   }
 
-  /** Processes of Claude Code with this session, whoever started them. */
+  /** The Claude Code processes of this session, whichever hub started them. */
   async claudesOf(id: string): Promise<MarkedProcess[]> {
     return (await markedProcesses(this.#marker)).filter(
       ({ command }) => command.includes(id) && command.includes('claude-agent-sdk'),
@@ -265,14 +265,14 @@ export class Fleet {
   }
 
   /**
-   * The processes of Claude Code by session, whichever hubs started them. Those of one session were alive at the same
-   * moment: a look takes a while, and one may have ended before the next began, so that two looks have to find both.
+   * The Claude Code processes by session, whichever hubs started them. Those of one session were alive at the same
+   * moment: a scan takes a while, and one process may exit before the next starts, so two scans must find both.
    */
   async claudes(): Promise<Map<string, Claude[]>> {
-    const found = await this.#lookAtClaudes();
+    const found = await this.#scanClaudes();
     const doubled = [...found].filter(([, claudes]) => claudes.length > 1);
     if (doubled.length === 0) return found;
-    const again = await this.#lookAtClaudes();
+    const again = await this.#scanClaudes();
     for (const [id, claudes] of doubled)
       found.set(
         id,
@@ -283,7 +283,7 @@ export class Fleet {
     return found;
   }
 
-  async #lookAtClaudes(): Promise<Map<string, Claude[]>> {
+  async #scanClaudes(): Promise<Map<string, Claude[]>> {
     const found = new Map<string, Claude[]>();
     for (const { pid, command } of await markedProcesses(this.#marker)) {
       const [, sessionId] =
@@ -295,15 +295,15 @@ export class Fleet {
     return found;
   }
 
-  /** The most processes that each session is seen with, from now until it is stopped. */
+  /** Records the highest number of processes seen for each session, until stopped. */
   watchClaudes(): { most: ReadonlyMap<string, Claude[]>; stop: () => void } {
     const most = new Map<string, Claude[]>();
-    const look = async (): Promise<void> => {
+    const scan = async (): Promise<void> => {
       for (const [id, claudes] of await this.claudes())
         if (claudes.length > (most.get(id)?.length ?? 0)) most.set(id, claudes);
     };
-    // A look keeps this process, and with it the proxies, from all else; a process of Claude Code lives longer than that.
-    const timer = setInterval(() => void look(), 500);
+    // Not more often: a scan blocks this process, and with it the proxies. Claude Code lives longer than 500 ms.
+    const timer = setInterval(() => void scan(), 500);
     return { most, stop: () => clearInterval(timer) };
   }
 
@@ -319,10 +319,10 @@ export class Fleet {
   }
 }
 
-/** Of include/linux/sched.h: forked, and still a copy of whoever started it. */
+/** From include/linux/sched.h: forked, but not yet running its own program. */
 const PF_FORKNOEXEC = 0x40;
 
-/** When a process started that runs a program of its own. Undefined where it is about to, has ended, or this is not Linux. */
+/** A process's start time; undefined before it runs its own program, after it has exited, and outside Linux. */
 function ownStart(pid: number): string | undefined {
   let stat: string;
   try {

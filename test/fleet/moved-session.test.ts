@@ -1,4 +1,4 @@
-/** A session that goes from one hub to another and back, each with a home of its own, over one Postgres. */
+/** A session that moves from one hub to another and back; each has its own home, both share one Postgres. */
 
 import { randomUUID } from 'node:crypto';
 import { readdir, realpath } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { afterThisTest, closedAfterwards, temporaryDirectory, withPostgres } fro
 
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Hubs always use the same schema, so each test has a database. */
+/** Hubs always use the same schema, so each test needs its own database. */
 async function freshDatabase(): Promise<string> {
   const server = await (await fetch(inject('postgresStarter'))).text();
   const name = `fleet_${randomUUID().replaceAll('-', '')}`;
@@ -24,7 +24,7 @@ async function freshDatabase(): Promise<string> {
   return url.href;
 }
 
-/** As after 15 s: nobody renews the lease of a hub that was killed. */
+/** Ends the leases at once, instead of waiting 15 s for a killed hub's lease to expire. */
 async function expireLeases(url: string): Promise<void> {
   const store = await openPostgresStore({ url });
   for (const lease of await store.leases()) await store.releaseLease(lease);
@@ -47,7 +47,7 @@ async function firstMessage(h: Harness, sessionId: string): Promise<string> {
   return events.find(({ type }: Json) => type === 'result').data.user_message_uuids[0];
 }
 
-test('a session is continued by another hub with its history, and by the first one with what happened there', async () => {
+test('another hub continues a session with its history, and the first one later continues it from there', async () => {
   const url = await freshDatabase();
   const shared = await realpath(await temporaryDirectory());
   const hub = { env: { CLAUDE_CODE_MCP_STORE: url }, args: ['--shared-workspace', shared] };
@@ -99,7 +99,7 @@ test('a session is continued by another hub with its history, and by the first o
 
   const costs = [first.costUsd, after.costUsd];
 
-  // The file of the first hub is now older than what the store has.
+  // The first hub's transcript file is now older than the store's copy.
   await kill(b, url);
   await a.startHub(hub);
   const forked = model.on('the forked task').reply('Done apart.');
@@ -121,7 +121,7 @@ test('a session is continued by another hub with its history, and by the first o
   expect((last.costUsd ?? 0) - between).toBeCloseTo(between - before, 6);
 });
 
-test('a transcript that could not be mirrored is told of, keeps its session from moving, and is repaired', async () => {
+test('a failed transcript mirror is reported, keeps its session from moving, and is repaired', async () => {
   const url = await freshDatabase();
   const shared = await realpath(await temporaryDirectory());
   const h = await startHarness({
@@ -137,7 +137,7 @@ test('a transcript that could not be mirrored is told of, keeps its session from
 
   const { sessionId } = await h.ok('claude_code', { prompt: 'one', cwd: shared });
   await h.finish(sessionId);
-  // A result is told when its mirror is complete.
+  // A result is only reported once its mirror is complete.
   expect(JSON.stringify(await store.transcript({ sessionId }))).toContain('Said one.');
   expect(await isMovable(sessionId)).toBe(true);
 
