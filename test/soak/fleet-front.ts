@@ -1,4 +1,4 @@
-/** What stands in front of the hubs in a soak: calls go to any that is in service, and none of them may hang. */
+/** The load balancer of a soak: calls go to any hub in service, and none may hang. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiReply, Fleet, FleetHub } from '../fleet/fleet.ts';
@@ -22,10 +22,10 @@ export class FleetFront {
   readonly random: Random;
   readonly counts: Record<string, number> = {};
   longestCallMs = 0;
-  /** What was answered lately, for whoever has to find out why. */
-  readonly #lately: string[] = [];
+  /** Recent error replies, for the failure report. */
+  readonly #recentErrors: string[] = [];
   readonly #out = new Set<FleetHub>();
-  /** When each hub was last taken out of service, or put back. */
+  /** When each hub was last taken out of or put back into service. */
   readonly #changedAt = new Map<FleetHub, number>();
 
   constructor(fleet: Fleet, random: Random) {
@@ -43,17 +43,17 @@ export class FleetFront {
     this.#changedAt.set(hub, performance.now());
   }
 
-  /** The refusals that name this. */
-  refusals(of: string): string {
-    return this.#lately.filter((line) => line.includes(of)).join('\n');
+  /** Recent error replies that mention `text`. */
+  refusals(text: string): string {
+    return this.#recentErrors.filter((line) => line.includes(text)).join('\n');
   }
 
   #note(line: string): void {
-    this.#lately.push(`${new Date().toISOString()} ${line}`);
-    if (this.#lately.length > MAX_KEPT) this.#lately.shift();
+    this.#recentErrors.push(`${new Date().toISOString()} ${line}`);
+    if (this.#recentErrors.length > MAX_KEPT) this.#recentErrors.shift();
   }
 
-  /** Undefined where the hub was taken out of service meanwhile: whether anything was done is not known. */
+  /** Undefined if the hub was taken out of service meanwhile: the outcome is then unknown. */
   async call({ method, where, ...options }: FrontCall): Promise<ApiReply | undefined> {
     const inService = this.fleet.hubs.filter((hub) => !this.#out.has(hub));
     const hub = this.random.pick(inService);
@@ -63,18 +63,18 @@ export class FleetFront {
       const reply = await this.fleet.api(hub, method, where, options);
       const ms = performance.now() - begun;
       if (reply.status >= 400)
-        this.#note(`${method} ${where} at ${hub.name}: ${reply.status} after ${ms.toFixed(0)} ms, ${said(reply)}`);
+        this.#note(`${method} ${where} at ${hub.name}: ${reply.status} after ${ms.toFixed(0)} ms, ${errorText(reply)}`);
       if (!wasTakenOut()) this.longestCallMs = Math.max(this.longestCallMs, ms);
       return reply;
     } catch (error) {
-      // No call hangs: one that is given up is an error as well.
+      // A timed-out call is a violation too: no call may hang.
       if (!wasTakenOut()) throw new Violation(`${method} ${where} at ${hub.name}: ${String(error)}`, { cause: error });
       this.count('unanswered calls');
       return undefined;
     }
   }
 
-  /** Through one hub after the other until the answer is to the point. */
+  /** Repeats the attempt until it gives a result. */
   async insist<T>(what: string, withinMs: number, attempt: () => Promise<T | undefined>): Promise<T> {
     const deadline = performance.now() + withinMs;
     for (;;) {
@@ -85,14 +85,14 @@ export class FleetFront {
     }
   }
 
-  /** What any hub answers to a read. */
+  /** Reads from any hub until `look` finds what it needs. */
   read<T>(where: string, look: (json: ApiReply['json']) => T | undefined, withinMs = 120_000): Promise<T> {
     let last: unknown;
     return this.insist(`GET ${where}`, withinMs, async () => {
       const reply = await this.call({ method: 'GET', where });
       last = reply;
       if (reply && reply.status !== 200 && reply.status !== 503)
-        throw new Violation(`GET ${where} was answered ${reply.status}: ${JSON.stringify(reply.json)}`);
+        throw new Violation(`GET ${where} returned ${reply.status}: ${JSON.stringify(reply.json)}`);
       return reply?.status === 200 ? look(reply.json) : undefined;
     }).catch((error: unknown) => {
       if (!(error instanceof Violation)) throw error;
@@ -101,6 +101,6 @@ export class FleetFront {
   }
 }
 
-function said({ json }: ApiReply): string {
+function errorText({ json }: ApiReply): string {
   return String(json?.error?.message ?? JSON.stringify(json));
 }

@@ -1,4 +1,4 @@
-/** One session of the soak of several hubs, as a client knows it: what it was told must stay true through every hub. */
+/** One session in the soak of several hubs, as its client knows it: what one hub reported must hold at every hub. */
 
 import { randomUUID } from 'node:crypto';
 import type { ApiSessionDetail } from '../../src/schema/api.ts';
@@ -10,7 +10,7 @@ const PATIENCE_MS = 120_000;
 
 interface OpenRequest {
   readonly id: string;
-  /** What it may belong to. */
+  /** The prompts it may belong to. */
   readonly prompts: readonly string[];
 }
 
@@ -18,10 +18,10 @@ export class FleetSession {
   readonly #front: FleetFront;
   readonly #name: string;
   #id = '';
-  /** Every text that was sent, whatever became of it. */
+  /** Every prompt sent, whatever its outcome. */
   readonly #sent: string[] = [];
-  /** What a client was told was handed over. */
-  readonly #taken: string[] = [];
+  /** The prompts reported as accepted. */
+  readonly #accepted: string[] = [];
   readonly #results: string[] = [];
   readonly #decisions = new Map<string, string>();
   #open: OpenRequest | undefined;
@@ -36,9 +36,9 @@ export class FleetSession {
     const prompt = session.#nextPrompt('plain');
     const body = { prompt, cwd };
     const reply = await front.call({ method: 'POST', where: '/sessions', body, key: randomUUID() });
-    if (reply?.status !== 201) throw new Violation(`A start was answered ${JSON.stringify(reply)}`);
+    if (reply?.status !== 201) throw new Violation(`Starting a session returned ${JSON.stringify(reply)}`);
     session.#id = reply.json.session.sessionId;
-    session.#taken.push(prompt);
+    session.#accepted.push(prompt);
     await session.#rest([prompt]);
     return session;
   }
@@ -51,7 +51,7 @@ export class FleetSession {
     return this.#open !== undefined;
   }
 
-  /** Whatever comes next: an answer to what waits, a message of some kind, or a rest. */
+  /** One random step: answer an open request, send a message, or do nothing. */
   async act(): Promise<void> {
     const { random } = this.#front;
     if (this.#open) {
@@ -61,7 +61,7 @@ export class FleetSession {
     const kind = random.pick(['rest', 'plain', 'plain', 'slow', 'slow', 'asks', 'asks']);
     if (kind === 'rest') return;
     const prompt = await this.#say(kind);
-    // Where nobody knows what was done, the session tells.
+    // If the outcome is unknown, the session shows which prompt it got.
     await this.#rest(prompt === undefined ? this.#sent : [prompt]);
   }
 
@@ -76,14 +76,14 @@ export class FleetSession {
       const reply = await this.#front.call({ method: 'POST', where, body, role: 'approver', key });
       if (reply?.status === 200) return true;
       if (reply?.status === 409) {
-        // Settled by an attempt of ours that nobody told us of.
+        // Settled by an earlier attempt of ours whose reply was lost.
         if (reply.json.outcome.decision !== decision) throw new Violation(`${where}: ${JSON.stringify(reply.json)}`);
         return true;
       }
       if (reply) {
         this.#expectUnavailable(where, reply);
         this.#front.count('answers refused');
-        // The same key would be told the same again.
+        // The same key would return the same error again.
         if (!JSON.stringify(reply.json).includes('is still carrying this out')) key = randomUUID();
       }
       return undefined;
@@ -94,13 +94,13 @@ export class FleetSession {
     await this.#rest(request.prompts);
   }
 
-  /** All that this client was told is still so, whichever hub it asks. */
+  /** Checks that everything reported to this client still holds, whichever hub answers. */
   async check(): Promise<void> {
     const log = await this.#front.read(`/sessions/${this.#id}/events?limit=1000`, (json) => JSON.stringify(json));
     const { queued, requests } = await this.#front.read<ApiSessionDetail>(`/sessions/${this.#id}`, (json) => json);
     const all = log + JSON.stringify(queued);
-    for (const told of [...this.#taken, ...this.#results])
-      if (!all.includes(JSON.stringify(told).slice(1, -1))) throw new Violation(`Session ${this.#id} lost "${told}"`);
+    for (const text of [...this.#accepted, ...this.#results])
+      if (!all.includes(JSON.stringify(text).slice(1, -1))) throw new Violation(`Session ${this.#id} lost "${text}"`);
     const { id } = this.#open ?? {};
     if (id !== undefined && !requests.some(({ requestId }) => requestId === id))
       throw new Violation(`Session ${this.#id} lost request ${id}; it has ${JSON.stringify(requests)}`);
@@ -110,12 +110,12 @@ export class FleetSession {
     }
   }
 
-  /** What the model was asked: each message at most once, alone and in the history of the others. */
+  /** Checks that the model got each message at most once, both as a new prompt and in the history. */
   checkAsked(asked: readonly ModelRequest[]): void {
     const own = asked.filter(({ sessionId, auxiliary }) => sessionId === this.#id && !auxiliary);
     for (const prompt of this.#sent) {
       const first = own.filter(({ lastUserText, toolResults }) => lastUserText === prompt && toolResults.length === 0);
-      if (first.length > 1) throw new Violation(`"${prompt}" was asked ${first.length} times`);
+      if (first.length > 1) throw new Violation(`"${prompt}" was sent to the model ${first.length} times`);
       if (own.some(({ userTexts }) => userTexts.filter((text) => text === prompt).length > 1))
         throw new Violation(`"${prompt}" is twice in one conversation`);
     }
@@ -127,14 +127,14 @@ export class FleetSession {
     return prompt;
   }
 
-  /** The message that was taken; undefined where nobody knows whether one was. */
+  /** The accepted message; undefined if the outcome is unknown. */
   #say(kind: string): Promise<string | undefined> {
     return this.#front
       .insist(`a message to ${this.#id}`, PATIENCE_MS, async () => {
         const prompt = this.#nextPrompt(kind);
         const outcome = await this.#send(prompt);
         this.#front.count(`messages ${outcome}`);
-        if (outcome === 'taken') this.#taken.push(prompt);
+        if (outcome === 'taken') this.#accepted.push(prompt);
         return outcome === 'refused' ? undefined : { prompt, outcome };
       })
       .catch((error: unknown) => {
@@ -143,7 +143,7 @@ export class FleetSession {
       .then(({ prompt, outcome }) => (outcome === 'taken' ? prompt : undefined));
   }
 
-  /** With one key, until somebody has answered; now and then through two hubs at once. */
+  /** Retries with one key until a hub gives an outcome; sometimes through two hubs at once. */
   async #send(prompt: string): Promise<'taken' | 'refused' | 'unknown' | 'too late'> {
     const { random } = this.#front;
     const where = `/sessions/${this.#id}/messages`;
@@ -152,7 +152,7 @@ export class FleetSession {
     return this.#front.insist(`an answer to ${where}`, PATIENCE_MS, async () => {
       const replies = await Promise.all(attempts.map(() => this.#front.call(call)));
       if (replies.some((reply) => reply?.status === 200)) return 'taken';
-      // One of those that nobody answered for was done after all, and has a person asked.
+      // An attempt whose reply was lost was carried out after all, and now waits for a permission.
       if (replies.some((reply) => reply?.json.error.code === 'SESSION_BUSY')) return 'too late';
       const texts = replies.flatMap((reply) => (reply ? [this.#expectUnavailable(where, reply)] : []));
       if (texts.some((text) => /outcome is unknown/i.test(text))) return 'unknown';
@@ -161,20 +161,20 @@ export class FleetSession {
   }
 
   #expectUnavailable(where: string, { status, json }: ApiReply): string {
-    if (status !== 503) throw new Violation(`${where} was answered ${status}: ${JSON.stringify(json)}`);
+    if (status !== 503) throw new Violation(`${where} returned ${status}: ${JSON.stringify(json)}`);
     return String(json.error.message);
   }
 
-  /** Until one of the messages is answered, asks for a permission, or was stopped with its hub. */
+  /** Waits until one of the messages is answered, asks for a permission, or was stopped with its hub. */
   async #rest(prompts: readonly string[]): Promise<void> {
-    // Behind it may stand what became of a call that was allowed while nobody was there to make it.
-    const answerIn = (told: string | undefined): string | undefined =>
-      prompts.map(answerTo).find((answer) => told?.split('\n\n')[0] === answer);
+    // A note may follow on the outcome of a call that was allowed while no process was running.
+    const answerIn = (text: string | undefined): string | undefined =>
+      prompts.map(answerTo).find((answer) => text?.split('\n\n')[0] === answer);
     const { status, requests, result } = await this.#front.read<ApiSessionDetail>(`/sessions/${this.#id}`, (json) => {
       const session = json as ApiSessionDetail;
       if (session.status === 'waiting_permission' && session.requests.length > 0) return session;
       if (session.status === 'idle' && answerIn(session.result?.result) === undefined) {
-        // An attempt that nobody told of may have been answered since.
+        // The result of an attempt whose reply was lost.
         this.#front.count('reads of an older result');
         return undefined;
       }

@@ -1,4 +1,4 @@
-/** Several hubs with sessions that work, wait and rest, while hubs, lines and Postgres fail at random. */
+/** Several hubs with busy, waiting and idle sessions, while hubs, connections and Postgres fail at random. */
 
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,9 +40,9 @@ interface Target {
 
 type Fault = (target: Target) => Promise<void>;
 
-/** Longer than a lease, so that others take over. */
+/** Longer than a lease, so that other hubs take over. */
 const long = (random: Random): number => 16_000 + random.below(4_000);
-/** From hardly at all to almost long enough to lose a lease. */
+/** From a moment to almost long enough to lose a lease. */
 const short = (random: Random): number => 500 + random.below(5_000);
 
 const killed =
@@ -65,7 +65,7 @@ const hanging =
     front.take(hub, 'in');
   };
 
-/** It stays in service: its calls have to be answered, if only by saying that Postgres is away. */
+/** The hub stays in service: it must answer calls, if only with UNAVAILABLE. */
 const withoutPostgres =
   (line: 'refused' | 'silent', ms: (random: Random) => number): Fault =>
   async ({ hub, random }) => {
@@ -74,7 +74,7 @@ const withoutPostgres =
     hub.proxy.set('open');
   };
 
-/** Each ends with everything as it was. */
+/** Each fault undoes itself before it returns. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   killed: killed(long),
   'killed and back': killed(short),
@@ -104,7 +104,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Every kind once, in any order, and then again. */
+/** All kinds in random order, over and over. */
 function* faultNames(random: Random): Generator<string, never> {
   for (;;) {
     const left = Object.keys(FAULTS);
@@ -114,7 +114,7 @@ function* faultNames(random: Random): Generator<string, never> {
 
 export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
   const { sessions: many, steps, seed, hubs = 3, tell = () => undefined } = plan;
-  // Calls come in any order, so that what fails, and when, is drawn apart from them.
+  // Calls run concurrently, so faults have their own random source: the same seed gives the same faults.
   const [random, ofCalls] = [randomFrom(seed), randomFrom(seed + 1)];
   const postgres = await startPostgres(['-c', 'fsync=off']);
   const own = await mkdtemp(path.join(tmpdir(), 'ccm-soak-'));
@@ -132,7 +132,7 @@ export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
     const watched = fleet.watchClaudes();
     try {
       for (let index = 0; index < many; index++) {
-        // Two of ten stay with the machine that they were started on.
+        // One in five cannot move from the machine it was started on.
         const cwd = index % 5 === 4 ? path.join(own, String(index)) : await fleet.directory(String(index));
         await mkdir(cwd, { recursive: true });
         sessions.push(await FleetSession.start(front, String(index), cwd));
@@ -164,7 +164,7 @@ export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
       }
       await settled(sessions.map((session) => session.answer()));
       await check();
-      if (watched.most.size < many) throw new Violation('Not every session was seen to run.');
+      if (watched.most.size < many) throw new Violation('Not every session was seen running.');
     } catch (error) {
       for (const hub of fleet.hubs) tell(`${hub.name}:\n${hub.stderr.split('\n').slice(-LOG_LINES).join('\n')}`);
       throw error;
@@ -173,14 +173,14 @@ export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
     }
     return { counts: front.counts, longestCallMs: front.longestCallMs };
   } finally {
-    // Fails where anything is left running.
+    // Throws if any process is left running.
     await fleet?.close();
     await postgres.remove();
     await rm(own, { recursive: true, force: true });
   }
 }
 
-/** A fault is undone before anything is said about it. */
+/** Waits for everything, the fault's undoing included, before it reports a failure. */
 async function settled(work: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(work)).filter((one) => one.status === 'rejected');
   if (failed.length > 0)
@@ -190,12 +190,12 @@ async function settled(work: Promise<void>[]): Promise<void> {
     );
 }
 
-/** `fleet <name> <number> <kind>`: what the model does is in the prompt, alone or below words of the hub. */
+/** `fleet <name> <number> <kind>`: the prompt says what the model does; a note from the hub may precede it. */
 function modelAnswer({ userTexts, lastUserText, toolResults }: ModelRequest): ReplyLike {
   const prompts = userTexts.flatMap((written) => written.match(/^fleet \S+ \d+ \w+$/gm) ?? []);
   const prompt = prompts.at(-1) ?? '';
   const isAsked = prompt.endsWith(' asks') && lastUserText.endsWith(prompt);
-  // It was allowed while nobody was there to make the call.
+  // The call was allowed while no process was running.
   const isToBeRepeated = lastUserText.includes('Make exactly the same call again');
   if ((isAsked || isToBeRepeated) && toolResults.length === 0)
     return tool('Bash', { command: 'touch soaked.txt', description: 'touch' });

@@ -1,6 +1,6 @@
-/** Chance that can be repeated: the same seed, the same choices. */
+/** Reproducible randomness: the same seed gives the same choices. */
 export interface Random {
-  /** From 0 to `limit`, without it. */
+  /** An integer from 0 up to, but not including, `limit`. */
   below(limit: number): number;
   chance(probability: number): boolean;
   pick<T>(choices: readonly T[]): T;

@@ -6,9 +6,9 @@ const SESSIONS = 3;
 const TURNS = 8;
 const MEGABYTE = 1024 * 1024;
 
-/** The long one is `npm run soak`. */
+/** For a long soak, use `npm run soak`. */
 test(
-  'a few sessions at once with interrupts, cancels, forks, parks, crashes and denials',
+  'concurrent sessions survive interrupts, cancels, forks, parks, crashes and denials',
   { timeout: 240_000 },
   async () => {
     const seed = Math.floor(Math.random() * 1e6);

@@ -1,4 +1,4 @@
-/** Many sessions at once with everything that can happen to them, checked against what must be true of each. */
+/** Many concurrent sessions with everything that can happen to them; each is checked against its invariants. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
@@ -21,12 +21,12 @@ export interface SoakReport {
   readonly heapAfter: number;
 }
 
-/** Collects garbage and tells the heap's size on SIGUSR2, so that memory can be judged from outside. */
+/** Collects garbage and prints the heap size on SIGUSR2, so that the test can measure memory. */
 const HEAP_PROBE = `import v8 from 'node:v8'; import vm from 'node:vm';
 v8.setFlagsFromString('--expose-gc');
 process.on('SIGUSR2', () => { vm.runInNewContext('gc')(); process.stderr.write('heap=' + process.memoryUsage().heapUsed + ';'); });`;
 
-/** Parks come by themselves, forgetting too; few places make the sessions push each other out. */
+/** Sessions are parked and forgotten quickly, and compete for few slots. */
 export function soakHarness(sessions: number, forgottenAfterMs = 15_000): HarnessOptions {
   return {
     record: 'none',
@@ -59,7 +59,10 @@ export async function soak(
       });
     }),
   );
-  await eventually(async () => (await h.processes()).length === 1, { what: 'only the server is left', within: 10_000 });
+  await eventually(async () => (await h.processes()).length === 1, {
+    what: 'only the server process is left',
+    within: 10_000,
+  });
   await eventually(async () => (await h.ok('claude_code_session', { action: 'list' })).sessions.length === 0, {
     what: 'every session is forgotten',
     within: 30_000,
@@ -68,7 +71,7 @@ export async function soak(
   return { counts, heapBefore, heapAfter: await heapSize(h) };
 }
 
-/** A session may be cancelled on the way; then another takes its place. */
+/** Runs one session; if it is cancelled on the way, another takes its place. */
 async function oneSession(
   h: Harness,
   name: string,
@@ -82,7 +85,7 @@ async function oneSession(
     await session[what](random);
     count(what);
     if (session.cancelled) session = await SoakedSession.start(h, `${name}.${turn}`);
-    // Long enough, now and then, to be parked.
+    // Sometimes long enough to be parked.
     if (random.chance(0.1)) await sleep(random.below(1_200));
   }
   await session.end();
@@ -103,7 +106,7 @@ function weighted<Name extends string>(weights: Readonly<Record<Name, number>>):
   return (Object.keys(weights) as Name[]).flatMap((name) => Array.from({ length: weights[name] }, () => name));
 }
 
-/** `soak <name> <kind>`: what the model does is in the prompt. */
+/** `soak <name> <kind>`: the prompt says what the model does. */
 function modelAnswer({ userTexts, toolResults }: ModelRequest): ReplyLike {
   const prompt = userTexts.findLast((written) => written.startsWith('soak ')) ?? '';
   if (prompt.endsWith(' asks') && toolResults.length === 0) {
@@ -113,9 +116,9 @@ function modelAnswer({ userTexts, toolResults }: ModelRequest): ReplyLike {
 }
 
 async function heapSize(h: Harness): Promise<number> {
-  const told = (): string[] => h.server.stderr().match(/heap=\d+;/g) ?? [];
-  const before = told().length;
+  const printed = (): string[] => h.server.stderr().match(/heap=\d+;/g) ?? [];
+  const before = printed().length;
   h.server.kill('SIGUSR2');
-  await eventually(() => told().length > before, { what: 'the server tells its heap' });
-  return Number(told().at(-1)?.slice('heap='.length, -1));
+  await eventually(() => printed().length > before, { what: 'the server prints its heap size' });
+  return Number(printed().at(-1)?.slice('heap='.length, -1));
 }

@@ -1,4 +1,4 @@
-/** One session of the soak: each step does something to it and checks what must be true afterwards. */
+/** One session of the soak: each step acts on it and checks its invariants. */
 
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import type { Harness } from '../harness/open-harness.ts';
 import type { Random } from './random.ts';
 
 const REST_MS = 60_000;
-/** Dollars are rounded to millionths in every answer. */
+/** Every reply rounds dollars to millionths. */
 const DUST = 0.000_01;
 
 export class SoakedSession {
@@ -30,7 +30,7 @@ export class SoakedSession {
 
   static async start(h: Harness, name: string): Promise<SoakedSession> {
     const prompt = `soak ${name} start`;
-    const { sessionId } = await withPlace(h, 'claude_code', {
+    const { sessionId } = await callWithSlot(h, 'claude_code', {
       prompt,
       cwd: h.project,
       advanced: { sessionInitTimeoutMs: REST_MS },
@@ -67,21 +67,21 @@ export class SoakedSession {
     const second = await this.#say('slow', { whenBusy: 'queue' });
     const { result, status } = await this.#rest();
     strictEqual(status, 'idle', JSON.stringify(result));
-    // Absorbed into the running turn or answered after it: the last answer speaks of the last message.
+    // Absorbed into the running turn or answered after it: the last answer is to the last message.
     this.#expectText(result, second);
     ok(first !== second);
   }
 
   async forked(): Promise<void> {
     const prompt = `soak ${this.#name} fork ${++this.#prompts}`;
-    const { sessionId } = await withPlace(this.#h, 'claude_code_reply', {
+    const { sessionId } = await callWithSlot(this.#h, 'claude_code_reply', {
       sessionId: this.#id,
       prompt,
       forkSession: true,
       sessionInitTimeoutMs: REST_MS,
     });
     ok(sessionId !== this.#id);
-    // Its sums start with what it inherited; the original's stay.
+    // The fork's totals start from those it inherited; the original's do not change.
     const fork = new SoakedSession(this.#h, `${this.#name}-fork`, sessionId, this.#turns, this.#costUsd);
     fork.#expectAnswer(await fork.#rest(), prompt);
     await fork.end();
@@ -107,7 +107,7 @@ export class SoakedSession {
     ok(late.text.includes('CANCELLED'), late.text);
   }
 
-  /** Final: nothing of it runs, and each of its requests had one outcome. */
+  /** Cancels it and checks that no process is left and that each request had exactly one outcome. */
   async end(): Promise<void> {
     await this.#h.ok('claude_code_session', { action: 'cancel', sessionId: this.#id }, { timeout: REST_MS });
     this.cancelled = true;
@@ -135,19 +135,19 @@ export class SoakedSession {
   async #say(kind: string, more: object = {}): Promise<string> {
     const prompt = `soak ${this.#name} ${++this.#prompts} ${kind}`;
     const args = { sessionId: this.#id, prompt, sessionInitTimeoutMs: REST_MS, ...more };
-    await withPlace(this.#h, 'claude_code_reply', args);
+    await callWithSlot(this.#h, 'claude_code_reply', args);
     return prompt;
   }
 
-  /** Waits for rest and checks the sums, which grow by this call's share and nothing else. */
+  /** Waits for rest and checks the totals, which grow by exactly this call's share. */
   async #rest(): Promise<Json> {
     const state = await this.#h.waitUntilRest(this.#id, { within: REST_MS });
     const { result } = state;
     if (!result) return state;
     this.#turns += Number(result.numTurns);
     this.#costUsd += Number(result.totalCostUsd);
-    strictEqual(result.sessionTotalTurns, this.#turns, 'the sum of turns');
-    ok(Math.abs(result.sessionTotalCostUsd - this.#costUsd) < DUST * this.#prompts + DUST, 'the sum of cost');
+    strictEqual(result.sessionTotalTurns, this.#turns, 'total turns');
+    ok(Math.abs(result.sessionTotalCostUsd - this.#costUsd) < DUST * this.#prompts + DUST, 'total cost');
     return state;
   }
 
@@ -165,8 +165,8 @@ export class SoakedSession {
   }
 }
 
-/** All places may be taken by sessions at work; that is told, and trying again is right. */
-async function withPlace(h: Harness, name: string, args: Record<string, unknown>): Promise<Json> {
+/** Retries while all slots are taken by busy sessions. */
+async function callWithSlot(h: Harness, name: string, args: Record<string, unknown>): Promise<Json> {
   for (;;) {
     const { isError, data, text } = await h.call(name, args, { timeout: REST_MS });
     if (!isError) return data;
@@ -179,6 +179,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Parked meanwhile.
+    // Already exited: the session was parked.
   }
 }
