@@ -6,18 +6,18 @@ import { CLIENTS, type InstallClient } from '../../src/cli/install/clients.ts';
 const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8');
 const clients: [string, InstallClient][] = Object.entries(CLIENTS);
 
-/** What the README tells the user of a client to do. */
+/** The README's instructions for a client. */
 function lineFor(title: string): string {
   return readme.split('\n').find((line) => line.startsWith(`| ${title} | `)) ?? '';
 }
 
-test.each(clients)('the README says how to add the server to %s, by hand and by its name', (name, { title }) => {
+test.each(clients)('the README says how to add the server to %s, by hand and with install', (name, { title }) => {
   expect(lineFor(title)).toContain('claude-code-mcp');
   expect(readme).toContain(`\`${name}\``);
 });
 
 test.each(clients.filter(([, { title }]) => lineFor(title).includes(': `{')))(
-  'what the README says to write for %s is an entry that install and uninstall know',
+  'the README’s entry for %s is recognised by install and uninstall',
   (_, { title, format }) => {
     const entry = /: `(\{.*\})` \|/.exec(lineFor(title))?.[1] ?? '';
     expect(format.owner(entry, 'claude-code')).toBe('us');

@@ -1,4 +1,4 @@
-/** Every curl line of the documents, run as it is written against a hub with the real Claude Code. */
+/** Every curl command in the docs, run as written against a hub with the real Claude Code. */
 
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const root = path.resolve(import.meta.dirname, '../..');
 const has = (program: string, ...args: string[]): boolean => spawnSync(program, args).status === 0;
 const canRun = ['curl', 'jq', 'bash'].every((program) => has(program, '--version'));
 
-/** The commands of the shell blocks of a document, without comments, continued lines joined. */
+/** The commands in a page's shell blocks, without comments, with continued lines joined. */
 function commandsOf(page: string): string[] {
   const blocks = [...readFileSync(path.join(root, page), 'utf8').matchAll(/^```sh\n([^]*?)^```$/gm)];
   return blocks
@@ -28,7 +28,7 @@ function commandsOf(page: string): string[] {
 
 const isCurl = (line: string): boolean => /^(api|curl) /.test(line);
 
-test.runIf(canRun)('every curl line of the documents does what it says', { timeout: 120_000 }, async () => {
+test.runIf(canRun)('every curl command in the docs works', { timeout: 120_000 }, async () => {
   const h = await startHarness({ git: true, hub: {} });
   h.model.on('Fix the failing test').reply(
     tool('Bash', { command: 'echo fixed > fixed.txt', description: 'fix' }),
@@ -58,9 +58,9 @@ test.runIf(canRun)('every curl line of the documents does what it says', { timeo
     [
       `claude-code-mcp() { '${process.execPath}' '${builtServer()}' "$@"; }`,
       'command -v uuidgen >/dev/null || uuidgen() { cat /proc/sys/kernel/random/uuid; }',
-      // A refusal is a failure here; a stream is read for as long as it takes to catch up.
+      // An error status fails the test; a stream is read only long enough to catch up.
       'curl() { command curl --fail-with-body --max-time "$MOST" "$@"; }',
-      // The first block of the document, once for all lines.
+      // The page's first block, shared by all commands.
       ...setup.map((line) =>
         line.replace(
           /^export TOKEN=.*/,
@@ -100,14 +100,15 @@ test.runIf(canRun)('every curl line of the documents does what it says', { timeo
         const { requests } = (await ask('requests')) as { requests: { requestId: string }[] };
         return requests.map(({ requestId }) => requestId).find((id) => !answered.has(id));
       },
-      { ...patience, what: 'the next request' },
+      { ...patience, what: 'the next request is open' },
     );
   const atRest = async (): Promise<boolean> => (await ask(`sessions/${env['S'] ?? ''}`)).status === 'idle';
   const ran: string[] = [];
   for (const page of ['docs/api.md', 'docs/http.md'])
     for (const line of commandsOf(page).filter(isCurl)) {
       if (line.includes('/requests')) env['ID'] = await nextRequest();
-      if (line.includes('$S/')) await eventually(atRest, { ...patience, what: `the session rests before ${line}` });
+      if (line.includes('$S/'))
+        await eventually(atRest, { ...patience, what: `the session is at rest before ${line}` });
       const said = await run(line);
       ran.push(line);
       if (line.includes('/answer')) answered.add(env['ID']!);

@@ -11,17 +11,14 @@ test.each(tools.map((tool) => [tool.name, tool] as const))('every parameter of %
   expect(parameters.length).toBeGreaterThan(0);
   for (const { path, note, required } of parameters) {
     expect(note?.meaning, path).toMatch(/\.$/);
-    expect(required || note?.default !== undefined, `${path} says what holds when it is not given`).toBe(true);
+    expect(required || note?.default !== undefined, `${path} has a documented default`).toBe(true);
   }
 });
 
-test.each(tools.map((tool) => [tool.name, tool] as const))(
-  'nothing is described that %s does not have',
-  (_name, tool) => {
-    const paths = parametersOf(tool).map(({ path }) => path);
-    expect(Object.keys(notesOf(tool).parameters).filter((path) => !paths.includes(path))).toEqual([]);
-  },
-);
+test.each(tools.map((tool) => [tool.name, tool] as const))('every described parameter of %s exists', (_name, tool) => {
+  const paths = parametersOf(tool).map(({ path }) => path);
+  expect(Object.keys(notesOf(tool).parameters).filter((path) => !paths.includes(path))).toEqual([]);
+});
 
 test.each(tools.map((tool) => [tool.name, tool] as const))(
   'every field that %s returns is described',
@@ -30,6 +27,6 @@ test.each(tools.map((tool) => [tool.name, tool] as const))(
   },
 );
 
-test('every option of a session is described', () => {
+test('every session option is described', () => {
   expect(Object.keys(OPTION_NOTES).sort()).toEqual(Object.keys(sessionOptions.shape).sort());
 });

@@ -1,4 +1,4 @@
-/** Examples of calls and answers in the documents: calls that the tools take, answers that they give. */
+/** The examples in the docs are calls the tools accept and answers they return. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -20,7 +20,7 @@ type JsonObject = Record<string, unknown>;
 
 interface Example {
   readonly page: string;
-  /** Of a call; an answer stands without one. */
+  /** Set for a call; an answer has no tool. */
   readonly tool: string | undefined;
   readonly json: string;
 }
@@ -40,14 +40,14 @@ test('there are examples', () => {
   expect(answers.length).toBeGreaterThan(1);
 });
 
-test.each(calls)('$page: $tool takes $json', ({ tool: name, json }) => {
+test.each(calls)('$page: $tool accepts $json', ({ tool: name, json }) => {
   const called = TOOLS.find((candidate) => candidate.name === name)!;
   parseArguments(called.input(), called.normalize(JSON.parse(json) as JsonObject), called.flatNames);
 });
 
 const [, , check] = TOOLSETS.compact;
 
-test.each(answers)('$page: a session answers $json', ({ json }) => {
+test.each(answers)('$page: a session can return $json', ({ json }) => {
   const answer = JSON.parse(json) as JsonObject;
   check!.output().parse(answer);
   const described = returnsOf(check!);
@@ -63,8 +63,8 @@ function pathsOf(value: unknown, prefix = ''): string[] {
   });
 }
 
-describe('the first task of the README', () => {
-  test('shows the activity and the summary of a real answer', async () => {
+describe('the README’s first task', () => {
+  test('shows the activity line and summary of a real answer', async () => {
     const h = await startHarness();
     const file = path.join(h.project, 'src', 'price.ts');
     await mkdir(path.dirname(file));

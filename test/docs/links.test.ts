@@ -12,7 +12,7 @@ const pages = [
 
 const read = (page: string): string => readFileSync(path.join(root, page), 'utf8');
 
-/** As GitHub makes them from headings. */
+/** The anchors GitHub generates for headings. */
 function anchors(page: string): string[] {
   return [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -22,7 +22,7 @@ function anchors(page: string): string[] {
   );
 }
 
-test.each(pages)('the links of %s lead somewhere', (page) => {
+test.each(pages)('the links in %s resolve', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)].map(([, target = '']) => target);
   for (const link of links) {
     const [file = '', anchor] = link.split('#');
@@ -32,12 +32,12 @@ test.each(pages)('the links of %s lead somewhere', (page) => {
   }
 });
 
-test.each(pages)('%s sends nobody to the package that has our name on npm', (page) => {
+test.each(pages)('%s does not point to the unrelated npm package of the same name', (page) => {
   expect(read(page)).not.toMatch(/npx (-y |--yes )?claude-code-mcp|npm (i|install)( -g)? claude-code-mcp/);
 });
 
 test.each(['AGENTS.md', 'docs/architecture.md', 'docs/decisions.md', 'docs/store.md'])(
-  'every file of src that %s names exists',
+  'every src file that %s names exists',
   (page) => {
     const named = [...read(page).matchAll(/`(src\/[\w./-]+)`/g)].map(([, file = '']) => file);
     expect(named).not.toEqual([]);
@@ -45,7 +45,7 @@ test.each(['AGENTS.md', 'docs/architecture.md', 'docs/decisions.md', 'docs/store
   },
 );
 
-test.each(['A prompt', 'A permission'])('the walk "%s" passes at most a dozen places, none twice', (heading) => {
+test.each(['A prompt', 'A permission'])('the walkthrough "%s" has at most a dozen stops, none twice', (heading) => {
   const [, walk = ''] = new RegExp(`^## ${heading},.*\\n([^#]*)`, 'm').exec(read('docs/architecture.md')) ?? [];
   const places = [...walk.matchAll(/^\d+\. `(src\/[\w./-]+)`/gm)].map(([, file = '']) => file);
   expect(places.length).toBeGreaterThan(5);

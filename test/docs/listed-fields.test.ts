@@ -9,7 +9,7 @@ interface Listed {
   readonly properties?: Readonly<Record<string, Listed>>;
 }
 
-/** An id comes from an answer: there is nothing to choose. */
+/** Ids are copied from answers and need no description. */
 const GIVEN = new Set(['sessionId']);
 
 function undescribed({ properties = {} }: Listed, prefix = ''): string[] {
@@ -23,7 +23,7 @@ test.each(Object.values(TOOL_LISTING).flat())('every field that $name lists has 
   expect(undescribed(inputSchema as Listed)).toEqual([]);
 });
 
-test('every option that is accepted but not listed is in the reference', () => {
+test('every accepted but unlisted option is in the reference', () => {
   const [start] = TOOLSETS.compact;
   const documented = new Set(parametersOf(start!).map(({ path }) => path));
   expect(ADVANCED_OPTION_NAMES.filter((name) => !documented.has(`advanced.${name}`))).toEqual([]);

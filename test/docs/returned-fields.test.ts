@@ -6,7 +6,7 @@ import { text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 
-/** Objects whose inside is not ours to describe. */
+/** Objects whose contents are defined elsewhere. */
 const FOREIGN = /\.(input|toolInput|data|usage|modelUsage|questions\[\]|suggestions\[\]|structuredOutput)$/;
 
 function pathsOf(value: Json, prefix = ''): string[] {
@@ -23,7 +23,7 @@ function undescribed(described: Tool | undefined, answer: Json): string[] {
   return pathsOf(answer).filter((path) => !(path in known) && !path.startsWith('availableTools[]'));
 }
 
-test('every field of a real answer of the compact set is described', async () => {
+test('every field in real answers of the compact toolset is described', async () => {
   const h = await startHarness({ env: { CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' } });
   const [start, , check, manage] = TOOLSETS.compact;
   h.model.on('make it').reply(tool('Bash', { command: 'echo hi > made.txt', description: 'make' }), text('made'));
@@ -44,7 +44,7 @@ test('every field of a real answer of the compact set is described', async () =>
   expect(undescribed(manage, { sessions })).toEqual([]);
 });
 
-test('every field of a real answer of the explicit set is described', async () => {
+test('every field in real answers of the explicit toolset is described', async () => {
   const h = await startHarness({ toolset: 'explicit' });
   const [create, , getStatus, respond, , list] = TOOLSETS.explicit;
   h.model.on('make it').reply(tool('Bash', { command: 'echo hi > made.txt', description: 'make' }), text('made'));

@@ -8,7 +8,7 @@ const named = [...document.matchAll(/`([a-z]+(?:[-/][a-z]+)*): ([^`]+)`/g)].map(
   title,
 ]);
 
-it('every claim on security is followed by tests', () => {
+it('every security claim names its tests', () => {
   const claims = document.split('\n').filter((line) => line.startsWith('- '));
   const remains = document.slice(document.indexOf('## What remains'), document.indexOf('## The audit log'));
   const untested = claims.filter((claim) => !remains.includes(claim) && !/`[a-z/-]+: [^`]+`$/.test(claim));
@@ -17,7 +17,7 @@ it('every claim on security is followed by tests', () => {
 
 it.each(named)('%s has the test "%s"', (file, title) => {
   const path = file.includes('/') ? file : `test/e2e/${file}`;
-  // A suite is run by several test files, or several times by one.
+  // A suite is shared by several test files, or run several times by one.
   const ending = file.endsWith('-suite') ? '.ts' : '.test.ts';
   expect(readFileSync(new URL(path + ending, root), 'utf8')).toContain(title);
 });
