@@ -1,4 +1,4 @@
-/** What every store promises, over each of them. */
+/** The contract of every store, tested on each implementation. */
 
 import { describe, expect, test } from 'vitest';
 import type { Change, HubRef, StoredLease } from '../../src/schema/store.ts';
@@ -33,7 +33,7 @@ describe.each(kinds)('%s', (kind) => {
   };
 
   describe('sessions', () => {
-    test('come back as they were put, whatever text is in them', async () => {
+    test('are read back as written, whatever text they contain', async () => {
       const { store, hub } = await opened();
       const odd = session('s1', hub, {
         principal: 'https://issuer.example|jürgen 🦊',
@@ -49,7 +49,7 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.session('s2')).toBeUndefined();
     });
 
-    test('what is handed out is a copy', async () => {
+    test('are returned as copies', async () => {
       const { store, hub } = await opened();
       const row = session('s1', hub);
       await store.write([put(row), append(event('s1', 1))], hub);
@@ -64,7 +64,7 @@ describe.each(kinds)('%s', (kind) => {
       const { store, hub } = await opened();
       const rows = Array.from({ length: 25 }, (_, index) =>
         session(`s${String(index).padStart(2, '0')}`, hub, {
-          // Several of the same moment, so that a page ends among them.
+          // Several with the same time, so that a page ends among them.
           lastActiveAt: T0 + Math.floor(index / 4),
           principal: index % 2 === 0 ? 'local' : 'token:ci',
           state: { tag: index % 5 === 0 ? 'running' : 'idle' },
@@ -91,7 +91,7 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   describe('events', () => {
-    test('rise by one, come after a cursor, and a repeated append changes nothing', async () => {
+    test('are numbered without gaps and read from a cursor, and a repeated append changes nothing', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub)), append(event('s1', 1)), append(event('s1', 2))], hub);
       await store.write([append(event('s1', 2)), append(event('s1', 3, { keep: true, type: 'result' }))], hub);
@@ -113,7 +113,7 @@ describe.each(kinds)('%s', (kind) => {
       expect(book).toEqual({ lastId: 8, droppedThrough: 6 });
     });
 
-    test('are bounded per session; those to keep go last, and the reader learns what is missing', async () => {
+    test('are bounded per session; those marked `keep` are dropped last, and the reader learns what is missing', async () => {
       const { store, hub } = await opened({ bounds: { maxEvents: 10, maxBytes: 100_000 } });
       await store.write([put(session('s1', hub)), put(session('s2', hub)), append(event('s2', 1))], hub);
       for (let id = 1; id <= 40; id++) await store.write([append(event('s1', id, { keep: id % 10 === 0 }))], hub);
@@ -139,7 +139,7 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   describe('the feed', () => {
-    test('has everything once, at the position of its last change, in the order of the writes', async () => {
+    test('contains every row once, at the position of its last change, in write order', async () => {
       const { store, hub } = await opened();
       const first = request('s1', 'r1');
       await store.write([put(session('s1', hub)), append(event('s1', 1)), ask(first)], hub);
@@ -168,7 +168,7 @@ describe.each(kinds)('%s', (kind) => {
       expect((await store.feed({ after: 999_999, limit: 1 })).last).toBe(next.last);
     });
 
-    test('is followed as it grows, from any position, until the follower stops', async () => {
+    test('can be followed as it grows, from any position', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub))], hub);
       const stop = new AbortController();
@@ -186,7 +186,7 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   describe('requests', () => {
-    test('wait in the inbox, oldest first, until they have their one outcome', async () => {
+    test('stay in the inbox, oldest first, until they are settled, once', async () => {
       const { store, hub } = await opened();
       const [old, young] = [request('s1', 'r1'), request('s2', 'r2', { createdAt: T0 + 5, expiresAt: T0 + 50 })];
       await store.write([put(session('s1', hub)), put(session('s2', hub, { principal: 'token:ci' }))], hub);
@@ -202,7 +202,7 @@ describe.each(kinds)('%s', (kind) => {
       expect((await store.inbox({ limit: 10 })).items).toEqual([young]);
     });
 
-    test('the second to decide is told who decided what, and nothing of its batch is stored', async () => {
+    test('a second decision is refused with the first one, and nothing in its batch is stored', async () => {
       const { store, hub } = await opened();
       const row = request('s1', 'r1');
       await store.write([put(session('s1', hub)), ask(row), settle(row, allow('anna'))], hub);
@@ -212,7 +212,7 @@ describe.each(kinds)('%s', (kind) => {
       expect((await store.events('s1', { limit: 9 })).lastId).toBe(0);
       const unknown = store.write([settle(request('s1', 'r9'))], hub);
       await expect(unknown).rejects.toMatchObject({ conflict: 'unknownRequest', code: 'PERMISSION_REQUEST_NOT_FOUND' });
-      // A request of another session is none of this one.
+      // A session cannot settle another session's request.
       await store.write([put(session('s2', hub))], hub);
       const foreign = store.write([settle({ ...row, sessionId: 's2' })], hub);
       await expect(foreign).rejects.toMatchObject({ conflict: 'unknownRequest' });
@@ -251,7 +251,7 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   describe('commands', () => {
-    test('are taken in order, one at a time for each session, and never twice', async () => {
+    test('are taken in order, one at a time per session, and never twice', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub)), put(session('s2', hub))], hub);
       await store.write([send(command('s1', 'c1')), send(command('s1', 'c2')), send(command('s2', 'c3'))]);
@@ -268,7 +268,7 @@ describe.each(kinds)('%s', (kind) => {
       await expect(again).rejects.toMatchObject({ conflict: 'outOfStep' });
     });
 
-    test('one whose taker did not hear of it is given again to the same life, and to no other', async () => {
+    test('taken by a call whose reply was lost are handed out again, to the same incarnation only', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub)), put(session('s2', hub))], hub);
       await store.write([send(command('s1', 'c1')), send(command('s1', 'c2')), send(command('s2', 'c3'))]);
@@ -282,7 +282,7 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.takeCommands(other, 5, new Set())).toEqual([]);
     });
 
-    test('a key of the same principal is the same command, for another command it is refused', async () => {
+    test('with the same key from the same principal are added once; the key is refused for a different command', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub))], hub);
       await store.write([send(command('s1', 'c1', { key: 'k' }))]);
@@ -304,7 +304,7 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.command('c6')).toBeUndefined();
     });
 
-    test('two hubs that add the same key at once make one command', async () => {
+    test('added concurrently with the same key are stored once', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub))], hub);
       await Promise.all(Array.from({ length: 8 }, (_, n) => store.write([send(command('s1', `c${n}`, { key: 'k' }))])));
@@ -312,7 +312,7 @@ describe.each(kinds)('%s', (kind) => {
       expect(stored.filter(Boolean)).toHaveLength(1);
     });
 
-    test('one that begins a session waits on the hub it was placed on, and can be placed anew while it waits', async () => {
+    test('that start a session wait on the hub they were placed on, and can be moved until taken', async () => {
       const { store, hub } = await opened();
       const other = ref(await store.acquireLease('hub-b', 15_000, {}));
       const start = command('s9', 'c1', { placedOn: 'hub-b', body: { do: 'start' } });
@@ -326,7 +326,7 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.command('c1')).toMatchObject({ progress: { status: 'done' } });
     });
 
-    test('one that nobody has taken can be withdrawn by anybody, and no other', async () => {
+    test('can be withdrawn by any hub until they are taken', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub))], hub);
       await store.write([send(command('s1', 'c1')), send(command('s1', 'c2')), send(command('s1', 'c3'))]);
@@ -342,14 +342,14 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.takeCommands(hub, 5)).toMatchObject([{ id: 'c3' }]);
     });
 
-    test('one that was begun by a life that is over ends as unknown, and the next ones go on', async () => {
+    test('taken by a past incarnation end as unknown, and later ones proceed', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub))], hub);
       await store.write([send(command('s1', 'c1')), send(command('s1', 'c2'))]);
       await store.takeCommands(hub, 1);
       const reborn = ref(await store.acquireLease('hub-a', 15_000, {}));
       expect(await store.command('c1')).toMatchObject({ progress: { status: 'unknown' } });
-      // Also where nobody has brought the session back yet.
+      // Even though the session has not been claimed yet.
       expect(await store.takeCommands(reborn, 5)).toMatchObject([{ id: 'c2' }]);
       const failed = { status: 'failed' as const, at: T0, error: 'no' };
       await store.write([finish('s1', 'c2', failed)], reborn);
@@ -358,7 +358,7 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   describe('leases', () => {
-    test('an earlier life of a hub can neither write, take, renew nor claim', async () => {
+    test('an earlier incarnation of a hub can neither write, take, renew nor claim', async () => {
       const { store, hub: earlier } = await opened();
       await store.write([put(session('s1', earlier))], earlier);
       const now = ref(await store.acquireLease('hub-a', 15_000, {}));
@@ -371,7 +371,7 @@ describe.each(kinds)('%s', (kind) => {
       await expect(store.claimSessions(earlier, ['s1'])).rejects.toMatchObject(fenced);
       await store.releaseLease(earlier);
       expect(await store.leases()).toMatchObject([{ hub: 'hub-a', fence: now.fence, expired: false }]);
-      // The new life owns nothing until it has claimed it.
+      // The new incarnation owns no session until it claims it.
       await expect(store.write([append(event('s1', 1))], now)).rejects.toMatchObject(fenced);
       expect(await store.claimSessions(now, ['s1', 'unknown'])).toMatchObject([{ id: 's1', runsOn: now }]);
       await store.write([append(event('s1', 1))], now);
@@ -380,7 +380,7 @@ describe.each(kinds)('%s', (kind) => {
       await expect(store.write([put(session('s3', earlier))], now)).rejects.toMatchObject(fenced);
     });
 
-    test('a session is taken over after its hub’s lease has expired by the store’s clock, and not before', async () => {
+    test('a session can be taken over only after its hub’s lease has expired by the store’s clock', async () => {
       const clock = manualNow();
       const { store, hub: a } = await opened({ now: clock.now });
       const b = ref(await store.acquireLease('hub-b', 60_000, { places: 3 }));
@@ -399,7 +399,7 @@ describe.each(kinds)('%s', (kind) => {
       ]);
       expect(await store.claimSessions(b, ['s1'])).toMatchObject([{ id: 's1', runsOn: b }]);
       expect(await store.command('c1')).toMatchObject({ progress: { status: 'unknown' } });
-      // Awake again, it writes nothing for what was taken, and keeps the rest.
+      // Once awake, the hub can no longer write to the session it lost, but keeps the other.
       await store.renewLease(a, 15_000, {});
       await expect(store.write([append(event('s1', 1))], a)).rejects.toMatchObject({ conflict: 'fenced', stored: b });
       const mixed = store.write([append(event('s2', 1)), append(event('s1', 1))], a);
@@ -410,7 +410,7 @@ describe.each(kinds)('%s', (kind) => {
       expect(await store.claimSessions(b, ['s1', 's2'])).toMatchObject([{ id: 's2' }]);
     });
 
-    test('a session that cannot move waits for its own hub, with the command that was under way', async () => {
+    test('a session that cannot move waits for its own hub, together with its running command', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub)), send(command('s1', 'c1'))], hub);
       await store.write([send(command('unborn', 'c2', { placedOn: 'hub-a' }))]);
@@ -419,13 +419,13 @@ describe.each(kinds)('%s', (kind) => {
       const other = ref(await store.acquireLease('hub-b', 15_000, {}));
       expect(await store.claimSessions(other, ['s1', 'unborn'])).toEqual([]);
       expect(await store.command('c1')).toMatchObject({ progress: { status: 'taken' } });
-      // Nobody else will ever know how this one ended.
+      // No hub will ever know how this one ended.
       expect(await store.command('c2')).toMatchObject({ progress: { status: 'unknown' } });
       const reborn = ref(await store.acquireLease('hub-a', 15_000, {}));
       expect(await store.claimSessions(reborn, ['s1'])).toMatchObject([{ id: 's1', runsOn: reborn }]);
     });
 
-    test('of two hubs that claim the same session at once, one gets it', async () => {
+    test('only one of several hubs that claim the same session at once gets it', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub, { movable: true }))], hub);
       await store.releaseLease(hub);
@@ -436,7 +436,7 @@ describe.each(kinds)('%s', (kind) => {
     });
   });
 
-  test('tokens are found by their hash, and settings agreed on once', async () => {
+  test('tokens are found by hash, and concurrent hubs agree on a setting', async () => {
     const store = await open();
     const row = token('t1', { expiresAt: T0 + 9 });
     await store.write([
@@ -457,7 +457,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(await store.ensureSetting('form-key', 'x')).toBe('new');
   });
 
-  test('forgets what is old and at rest with all that belongs to it, never a request or work', async () => {
+  test('forgets old sessions at rest with everything that belongs to them, but never open requests or work', async () => {
     const clock = manualNow();
     const { store, hub } = await opened({ now: clock.now });
     const waiting = request('asks', 'open');
@@ -498,27 +498,27 @@ describe.each(kinds)('%s', (kind) => {
     expect((await store.inbox({ limit: 9 })).items).toEqual([waiting]);
     expect(await store.request('settled')).toBeUndefined();
     expect((await store.tokens()).map(({ id }) => id)).toEqual(['alive']);
-    const told = async (after: number) =>
+    const oldRows = async (after: number) =>
       (await store.feed({ after, limit: 99 })).entries.flatMap(({ kind, row }) =>
         String(row.id).startsWith('old-') ? [`${kind} ${row.id}`] : [],
       );
-    expect(await told(0)).toEqual(['removal old-1', 'removal old-2', 'removal old-3']);
-    // Taken up again from the disk, forgotten again: the feed has the last of it only.
+    expect(await oldRows(0)).toEqual(['removal old-1', 'removal old-2', 'removal old-3']);
+    // Stored again and forgotten again: the feed shows only the last change.
     await store.write([put(session('old-2', hub))], hub);
-    expect(await told(0)).toEqual(['removal old-1', 'removal old-2', 'removal old-3', 'session old-2']);
+    expect(await oldRows(0)).toEqual(['removal old-1', 'removal old-2', 'removal old-3', 'session old-2']);
     await store.forget(retention);
-    expect(await told(0)).toEqual(['removal old-1', 'removal old-3', 'removal old-2']);
+    expect(await oldRows(0)).toEqual(['removal old-1', 'removal old-3', 'removal old-2']);
     clock.advance(1000);
     await store.forget({ before: clock.now(), limit: 9 });
-    expect(await told(0)).toEqual([]);
+    expect(await oldRows(0)).toEqual([]);
   });
 
-  test('wakes its subscribers after a write, not after a refused one, and not once they have left', async () => {
+  test('wakes its subscribers after a write, but not after a refused one or once they have left', async () => {
     const { store, hub } = await opened();
     const quiet = counter();
-    quiet.leave(store)();
-    const { count, leave } = counter();
-    const unsubscribe = leave(store);
+    quiet.subscribe(store)();
+    const { count, subscribe } = counter();
+    const unsubscribe = subscribe(store);
     await store.write([put(session('s1', hub))], hub);
     await expect.poll(count).toBe(1);
     await expect(store.write([append(event('s1', 9))], hub)).rejects.toThrow();
@@ -529,7 +529,7 @@ describe.each(kinds)('%s', (kind) => {
     expect([count(), quiet.count()]).toEqual([2, 0]);
   });
 
-  test('many writes at once are all stored, each session’s events in order, positions without a gap', async () => {
+  test('concurrent writes are all stored, with each session’s events in order and no gaps in the feed', async () => {
     const { store, hub } = await opened();
     const ids = ['s1', 's2', 's3', 's4'];
     await store.write(
@@ -546,7 +546,7 @@ describe.each(kinds)('%s', (kind) => {
     for (const id of ids) expect((await store.events(id, { limit: 99 })).events).toHaveLength(25);
   });
 
-  test('is closed twice without harm, after the writes that were under way', async () => {
+  test('can be closed twice, and finishes pending writes first', async () => {
     const { store, hub } = await opened();
     const writing = store.write([put(session('s1', hub))], hub);
     await Promise.all([store.close(), store.close()]);
@@ -558,9 +558,9 @@ function ref({ hub, fence }: StoredLease): HubRef {
   return { hub, fence };
 }
 
-function counter(): { count: () => number; leave: (store: Store) => () => void } {
+function counter(): { count: () => number; subscribe: (store: Store) => () => void } {
   let calls = 0;
-  return { count: () => calls, leave: (store) => store.subscribe(() => calls++) };
+  return { count: () => calls, subscribe: (store) => store.subscribe(() => calls++) };
 }
 
 async function everyPage<Row>(read: (after?: string) => Promise<{ items: Row[]; next?: string }>): Promise<Row[]> {

@@ -1,4 +1,4 @@
-/** Random histories: every store answers and refuses as the one in memory does, which is simple enough to be read. */
+/** Random histories: every store behaves like the one in memory, which is simple enough to check by reading. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ type Step =
   | { readonly do: 'acquire' | 'renew' | 'release' | 'take' | 'claim'; readonly hub: number }
   | { readonly do: 'pass'; readonly ms: number }
   | { readonly do: 'forget'; readonly age: number };
-/** A change before it is known who makes it and what the next event is. */
+/** A change whose author and event number are filled in later. */
 interface Draft {
   readonly type: Change['type'];
   readonly s: number;
@@ -54,16 +54,16 @@ describe.each([
   ['sqlite', 40],
   ['postgres', 8],
 ] as const)('%s', (kind, numRuns) => {
-  test('answers every history as memory does', async () => {
+  test('gives the same answers as memory for every history', async () => {
     await fc.assert(
       fc.asyncProperty(history, async (steps) => {
         const clock = manualNow();
         const options = { bounds: BOUNDS, now: clock.now };
         const [model, store] = [openMemoryStore(options), await STORES[kind](options)];
-        const [told, expected] = [new Player(store), new Player(model)];
+        const [actual, expected] = [new Player(store), new Player(model)];
         for (const one of steps) {
           if (one.do === 'pass') clock.advance(one.ms);
-          const answers = [await told.play(one, clock.now()), await expected.play(one, clock.now())];
+          const answers = [await actual.play(one, clock.now()), await expected.play(one, clock.now())];
           expect(answers[0]).toEqual(answers[1]);
         }
         expect(await everythingIn(store)).toEqual(await everythingIn(model));
@@ -74,7 +74,7 @@ describe.each([
   }, 120_000);
 });
 
-test('a write that is sent twice changes nothing the second time', async () => {
+test('a write sent twice changes nothing the second time', async () => {
   await fc.assert(
     fc.asyncProperty(history, async (steps) => {
       const clock = manualNow();
@@ -86,10 +86,10 @@ test('a write that is sent twice changes nothing the second time', async () => {
         await first.play(one, clock.now());
         await second.play(one, clock.now());
       }
-      // Rows that are put again move to the end of the feed, as they would if they had changed.
+      // Rows written again move to the end of the feed, as if they had changed.
       const { feed: _once, ...expected } = await everythingIn(once);
-      const { feed: _twice, ...told } = await everythingIn(twice);
-      expect(told).toEqual(expected);
+      const { feed: _twice, ...actual } = await everythingIn(twice);
+      expect(actual).toEqual(expected);
     }),
     { numRuns: 150 },
   );
@@ -122,7 +122,7 @@ test('no command is taken twice, no outcome is changed, no event goes missing', 
   );
 });
 
-/** Plays the steps of a history on one store, and says what came of each. */
+/** Plays the steps of a history on one store and returns the outcome of each. */
 class Player {
   readonly taken: string[] = [];
   readonly #store: Store;
@@ -151,7 +151,7 @@ class Player {
     switch (one.do) {
       case 'acquire': {
         const lease = await this.#store.acquireLease(name, 15_000, {});
-        // Now and then an earlier life goes on as if nothing had happened.
+        // Sometimes an earlier incarnation carries on as if nothing had happened.
         if (lease.fence % 4 !== 0) this.#lives.set(name, { hub: name, fence: lease.fence });
         return lease;
       }

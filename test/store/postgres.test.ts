@@ -1,4 +1,4 @@
-/** What only a server can suffer: other hubs, cut connections, restarts. */
+/** What only happens with a server: other hubs, dropped connections, restarts. */
 
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
@@ -17,7 +17,7 @@ import { closedAfterwards, withPostgres } from './stores.ts';
 let postgres: Postgres;
 let schemas = 0;
 
-// Its own, because it is stopped and started again.
+// A separate server, because these tests stop and restart it.
 beforeAll(async () => {
   postgres = await startPostgres();
 }, 60_000);
@@ -39,14 +39,14 @@ const cutConnections = (): Promise<unknown> =>
     client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'claude-code-mcp'`),
   );
 
-test('several that start at once on an empty database share one store', async () => {
+test('hubs started at once on an empty database share one store', async () => {
   const schema = freshSchema();
   const stores = await Promise.all(Array.from({ length: 5 }, () => openAt(schema)));
   const keys = await Promise.all(stores.map((store, index) => store.ensureSetting('key', String(index))));
   expect(new Set(keys).size).toBe(1);
 });
 
-test('a store of a newer version is refused and left as it is; a migration that fails leaves nothing', async () => {
+test('a store of a newer version is refused and left unchanged; a failed migration leaves no trace', async () => {
   const schema = freshSchema();
   const newer = { migrations: [...MIGRATIONS, 'CREATE TABLE later (id TEXT PRIMARY KEY)'] };
   const store = await openAt(schema);
@@ -61,7 +61,7 @@ test('a store of a newer version is refused and left as it is; a migration that 
   expect(await (await openAt(schema, newer)).setting('key')).toBe('kept');
 });
 
-test('a server that is not there, or refuses us, is a clear error without the password', async () => {
+test('an unreachable server or refused login gives a clear error without the password', async () => {
   const refused = openAt('x', { url: 'postgres://me:secret@127.0.0.1:1/db' });
   await expect(refused).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   const wrong = openAt('x', { url: postgres.url.replace('only-on-loopback', 'wrong-secret') });
@@ -69,7 +69,7 @@ test('a server that is not there, or refuses us, is a clear error without the pa
   await expect(wrong).rejects.not.toThrow(/wrong-secret/);
 });
 
-test('what one hub stores wakes the others, and positions are seen in their order by all', async () => {
+test('one hub’s writes wake the others, and every hub sees positions in order', async () => {
   const schema = freshSchema();
   const stores = await Promise.all([openAt(schema), openAt(schema), openAt(schema)]);
   const reader = await openAt(schema);
@@ -84,7 +84,7 @@ test('what one hub stores wakes the others, and positions are seen in their orde
   const seen: string[] = [];
   const positions: number[] = [];
   const following = (async () => {
-    // Only notifications: with the look now and then, a lost one would not show.
+    // Notifications only: regular polling would hide a lost one.
     for await (const { entries } of follow(reader, 0, stop.signal, { limit: 5, lookEveryMs: 600_000 })) {
       for (const { kind, row, seq } of entries) {
         positions.push(seq);
@@ -103,7 +103,7 @@ test('what one hub stores wakes the others, and positions are seen in their orde
   expect(positions).toEqual([...positions].sort((a, b) => a - b));
 });
 
-test('two processes of one hub that take commands at once never take the same one', async () => {
+test('two processes of one hub never take the same command', async () => {
   const schema = freshSchema();
   const [one, other] = [await openAt(schema), await openAt(schema)];
   const hub = await hubOf(one);
@@ -119,7 +119,7 @@ test('two processes of one hub that take commands at once never take the same on
   expect(takenIds.every((id) => id.endsWith('-1'))).toBe(true);
 });
 
-test('a lease is renewed while the pool is used up by a write that waits, and after its connection was cut', async () => {
+test('a lease can be renewed while a blocked write uses up the pool, and after its connection was cut', async () => {
   const schema = freshSchema();
   const store = await openAt(schema, { connections: 1 });
   const hub = await hubOf(store);
@@ -143,10 +143,12 @@ test('a lease is renewed while the pool is used up by a write that waits, and af
     await stored;
   });
   await cutConnections();
-  await eventually(() => store.renewLease(hub, 15_000, {}).then(Boolean, () => false), { what: 'a new connection' });
+  await eventually(() => store.renewLease(hub, 15_000, {}).then(Boolean, () => false), {
+    what: 'the lease is renewed over a new connection',
+  });
 });
 
-test('a lease is renewed in time over a slow line, also with a new connection', async () => {
+test('a lease is renewed in time over a slow connection, even if it has to reconnect', async () => {
   const { hostname, port } = new URL(postgres.url);
   const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
   onTestFinished(() => proxy.close());
@@ -160,7 +162,7 @@ test('a lease is renewed in time over a slow line, also with a new connection', 
     await store.renewLease(hub, 15_000, { slow: true });
     return performance.now() - begun;
   };
-  // 300 ms for each round trip; a lease counts from the beginning of its last renewal, for 6 s.
+  // 300 ms per round trip; a hub trusts its lease for 6 s from when the last renewal began.
   proxy.delay(150);
   expect(await renewalMs()).toBeLessThan(1_000);
   proxy.set('refused');
@@ -171,7 +173,7 @@ test('a lease is renewed in time over a slow line, also with a new connection', 
   proxy.delay(0);
 });
 
-test('a hub whose line dies in the middle of a write keeps the others waiting for seconds, not for as long as that lasts', async () => {
+test('a hub whose connection dies in the middle of a write blocks the others for a few seconds only', async () => {
   const { hostname, port } = new URL(postgres.url);
   const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
   onTestFinished(() => proxy.close());
@@ -190,7 +192,7 @@ test('a hub whose line dies in the middle of a write keeps the others waiting fo
       { what: 'the write waits' },
     );
     proxy.set('silent');
-    // Now it has what everybody needs, and will never be heard of again.
+    // Now it holds the lock that every write needs, and goes silent.
     await client.query('ROLLBACK');
     await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
@@ -200,14 +202,14 @@ test('a hub whose line dies in the middle of a write keeps the others waiting fo
 });
 
 test.each([
-  ['in its commit', 'DEFERRABLE INITIALLY DEFERRED'],
-  ['in a statement that the commit was sent along with', ''],
-])('a write that is lost %s is sent again, which settles that it was stored', async (_, when) => {
+  ['during its commit', 'DEFERRABLE INITIALLY DEFERRED'],
+  ['during a statement sent together with the commit', ''],
+])('a write whose connection is lost %s is retried until its outcome is known', async (_, when) => {
   const schema = freshSchema();
   const store = await openAt(schema, { timeoutMs: 500 });
   const hub = await hubOf(store);
   await store.write([put(session('s1', hub))], hub);
-  // It commits after the connection was given up.
+  // The server commits after the client has given up the connection.
   await withPostgres(postgres.url, (client) =>
     client.query(`
       CREATE FUNCTION "${schema}".slowly() RETURNS trigger LANGUAGE plpgsql
@@ -226,7 +228,7 @@ test.each([
   expect(await store.takeCommands(hub, 5)).toMatchObject([{ id: 'c1' }]);
 });
 
-test('batches that touch the same sessions in different orders all get through', async () => {
+test('batches that touch the same sessions in different orders all succeed', async () => {
   const store = await openAt(freshSchema());
   const hub = await hubOf(store);
   const ids = ['a', 'b', 'c', 'd'];
@@ -247,7 +249,7 @@ test('batches that touch the same sessions in different orders all get through',
   expect(new Set(titles).size).toBe(1);
 });
 
-test('connections cut and the server restarted under load: only UNAVAILABLE, and in the end everything once', async () => {
+test('with connections cut and the server restarted under load, errors are UNAVAILABLE and everything is stored once', async () => {
   const schema = freshSchema();
   const [store, other] = [await openAt(schema), await openAt(schema)];
   const hub = await hubOf(store);
@@ -305,7 +307,7 @@ test('connections cut and the server restarted under load: only UNAVAILABLE, and
   expect(new Set(seen).size).toBe(360);
 }, 60_000);
 
-test('while the server is down a call fails and none hangs; once it is back all work, wake-ups too', async () => {
+test('while the server is down, calls fail without hanging; once it is back, everything works again, wake-ups included', async () => {
   const schema = freshSchema();
   const [store, other] = [await openAt(schema), await openAt(schema)];
   const hub = await hubOf(store);
@@ -318,7 +320,7 @@ test('while the server is down a call fails and none hangs; once it is back all 
   }
   let wakeUps = 0;
   other.subscribe(() => wakeUps++);
-  // Whatever it missed: it wakes once when it listens again.
+  // It wakes once when it listens again, in case it missed something.
   await expect.poll(() => wakeUps, { timeout: 10_000 }).toBe(1);
   await store.write([put(session('s1', hub))], hub);
   expect(await other.session('s1')).toBeDefined();

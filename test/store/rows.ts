@@ -1,4 +1,4 @@
-/** Rows to fill a store with; each test changes what it is about. */
+/** Default rows for stores; each test overrides the fields it needs. */
 
 import type {
   Change,

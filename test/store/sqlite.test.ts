@@ -1,4 +1,4 @@
-/** What only a file can suffer: modes, damage, locks, a full disk, a year of use. */
+/** What only happens with a file: modes, damage, locks, a full disk, a year of use. */
 
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ async function hubOf(store: Store): Promise<HubRef> {
 
 const hubFile = async (): Promise<string> => path.join(await temporaryDirectory(), 'state', 'hub.db');
 
-test.skipIf(process.platform === 'win32')('nobody else can read the file, its log or its directory', async () => {
+test.skipIf(process.platform === 'win32')('only the owner can read the file, its log and its directory', async () => {
   const file = await hubFile();
   await mkdir(path.dirname(file), { mode: 0o700 });
   await writeFile(file, '', { mode: 0o644 });
@@ -41,7 +41,7 @@ test.skipIf(process.platform === 'win32')('nobody else can read the file, its lo
   expect((await stat(path.dirname(fresh))).mode & 0o777).toBe(0o700);
 });
 
-test('everything is there after a restart, positions and fencing numbers go on', async () => {
+test('everything survives a restart, and positions and fencing numbers continue', async () => {
   const file = await hubFile();
   const before = await openAt(file);
   const hub = await hubOf(before);
@@ -60,14 +60,14 @@ test('everything is there after a restart, positions and fencing numbers go on',
   ]);
 });
 
-test('several that start at once on an empty directory share one store', async () => {
+test('hubs started at once on an empty directory share one store', async () => {
   const file = await hubFile();
   const stores = await Promise.all(Array.from({ length: 5 }, () => openAt(file)));
   const keys = await Promise.all(stores.map((store, index) => store.ensureSetting('key', String(index))));
   expect(new Set(keys).size).toBe(1);
 });
 
-test('a store of a newer version is refused with a clear line and left as it is', async () => {
+test('a store of a newer version is refused with a clear message and left unchanged', async () => {
   const file = await hubFile();
   const newer = { migrations: [...MIGRATIONS, 'CREATE TABLE later (id TEXT PRIMARY KEY)'] };
   const store = await openAt(file, newer);
@@ -81,7 +81,7 @@ test('a store of a newer version is refused with a clear line and left as it is'
   expect(await (await openAt(file, newer)).setting('key')).toBe('kept');
 });
 
-test('a migration that fails leaves the store at the version before', async () => {
+test('a failed migration leaves the store at its previous version', async () => {
   const file = await hubFile();
   await (await openAt(file)).close();
   const broken = [...MIGRATIONS, 'CREATE TABLE half (id TEXT); CREATE TABLE half (id TEXT)'];
@@ -91,18 +91,18 @@ test('a migration that fails leaves the store at the version before', async () =
 });
 
 test.each<[string, (file: string) => Promise<void>]>([
-  ['is no database', (file) => writeFile(file, 'garbage '.repeat(2_000))],
-  ['was cut off', (file) => truncate(file, 8_192)],
+  ['is not a database', (file) => writeFile(file, 'garbage '.repeat(2_000))],
+  ['was truncated', (file) => truncate(file, 8_192)],
   [
-    'has a page of something else in the middle',
+    'has overwritten pages in the middle',
     async (file) => {
       const bytes = await readFile(file);
       bytes.fill(0x5a, 4096 * 5, 4096 * 9);
       await writeFile(file, bytes);
     },
   ],
-  ['showed damage while it was in use', (file) => writeFile(`${file}-damaged`, '')],
-])('a file that %s is moved aside and named, and a new one begun', async (_what, damage) => {
+  ['was found damaged while in use', (file) => writeFile(`${file}-damaged`, '')],
+])('a file that %s is moved aside, with a warning that names it, and a new one is created', async (_what, damage) => {
   const file = await hubFile();
   const store = await openAt(file);
   const hub = await hubOf(store);
@@ -120,14 +120,14 @@ test.each<[string, (file: string) => Promise<void>]>([
   await fresh.ensureSetting('key', 'works');
   const aside = `${file}.damaged-2027-01-15T08-00-00-000Z`;
   expect(warnings).toEqual([expect.stringContaining(aside)]);
-  // Opening a file may count up in its header.
+  // Opening a file may change a counter in its header.
   expect((await readFile(aside)).subarray(100).equals(damaged.subarray(100))).toBe(true);
   await fresh.close();
   expect(await (await openAt(file)).setting('key')).toBe('works');
   expect(existsSync(`${file}-damaged`)).toBe(false);
 });
 
-test('a full disk refuses the write as a whole, tells nobody, and is no reason to start again', async () => {
+test('a full disk fails the whole write, wakes no subscriber, and does not replace the store', async () => {
   let writer: SqliteDatabase | undefined;
   const store = await openAt(await hubFile(), { onOpened: (database) => (writer = database) });
   const hub = await hubOf(store);
@@ -152,7 +152,7 @@ test('a full disk refuses the write as a whole, tells nobody, and is no reason t
   expect((await store.events('s1', { limit: 9 })).lastId).toBe(3);
 });
 
-test('a file that another process has locked: reads go on, a write waits without blocking, then says so', async () => {
+test('a file locked by another process can be read; a write waits without blocking, then fails with the reason', async () => {
   const file = await hubFile();
   const store = await openAt(file, { lockWaitMs: 300 });
   const hub = await hubOf(store);
@@ -174,25 +174,28 @@ test('a file that another process has locked: reads go on, a write waits without
   expect(await store.session('s1')).toBeDefined();
 });
 
-test.skipIf(process.platform === 'win32')('a read-only directory is a clear error, until it is put right', async () => {
-  const directory = await temporaryDirectory();
-  await chmod(directory, 0o555);
-  const file = path.join(directory, 'hub.db');
-  await asOrdinaryUser(async () => {
-    await expect(openAt(file)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining(file) });
-  });
-  await chmod(directory, 0o777);
-  await asOrdinaryUser(async () => {
-    const store = await openAt(file);
-    await store.ensureSetting('key', 'value');
-    await store.close();
-  });
-  const notADirectory = path.join(directory, 'file');
-  await writeFile(notADirectory, '');
-  await expect(openAt(path.join(notADirectory, 'hub.db'))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-});
+test.skipIf(process.platform === 'win32')(
+  'a read-only directory gives a clear error, until it is writable again',
+  async () => {
+    const directory = await temporaryDirectory();
+    await chmod(directory, 0o555);
+    const file = path.join(directory, 'hub.db');
+    await asOrdinaryUser(async () => {
+      await expect(openAt(file)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining(file) });
+    });
+    await chmod(directory, 0o777);
+    await asOrdinaryUser(async () => {
+      const store = await openAt(file);
+      await store.ensureSetting('key', 'value');
+      await store.close();
+    });
+    const notADirectory = path.join(directory, 'file');
+    await writeFile(notADirectory, '');
+    await expect(openAt(path.join(notADirectory, 'hub.db'))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  },
+);
 
-test('over a year the file grows to what a month needs and no further', async () => {
+test('over a year of use, the file grows no larger than a month needs', async () => {
   const clock = manualNow();
   const file = await hubFile();
   const store = await openAt(file, { now: clock.now });
@@ -225,7 +228,7 @@ async function sizeOf(file: string): Promise<number> {
   return files.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Root may write anywhere. */
+/** Root could write even to a read-only directory. */
 async function asOrdinaryUser(work: () => Promise<void>): Promise<void> {
   if (process.getuid?.() !== 0) return work();
   process.seteuid?.(65534);

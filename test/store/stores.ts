@@ -1,4 +1,4 @@
-/** The implementations that the same tests run over. Each opens an empty store of its own. */
+/** The implementations the shared tests run against. Each call opens an empty store. */
 
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -37,7 +37,7 @@ export const STORES: Readonly<Record<Store['kind'], (options?: OpenOptions) => P
   postgres: async (options) => closedAfterwards(await openPostgresStore({ ...(await freshPostgres()), ...options })),
 };
 
-/** The Postgres of this run, and a schema in it that nobody else uses. */
+/** The Postgres server of this test run, with a schema for this test alone. */
 export async function freshPostgres(): Promise<{ url: string; schema: string }> {
   const response = await fetch(inject('postgresStarter'));
   const url = await response.text();

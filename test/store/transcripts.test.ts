@@ -1,4 +1,4 @@
-/** Claude Code's transcripts, over every store. */
+/** Claude Code's transcripts, in every store. */
 
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ describe.each(kinds)('%s', (kind) => {
     return { store, hub: by };
   };
 
-  test('come back in the order in which they were appended, each uuid once, what has none as often as it came', async () => {
+  test('are read back in order: entries with a uuid once, those without as often as appended', async () => {
     const { store, hub } = await opened();
     expect(await store.transcript(main)).toBeUndefined();
     const odd = said('u2', 'NUL \0, a lone \ud800 and ünï');
@@ -36,7 +36,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(await store.transcript(main)).toEqual([title('A'), said('u1'), odd, title('B'), title('A')]);
   });
 
-  test('a session has one for itself and one for each sub-agent, which do not share their uuids', async () => {
+  test('a session has its own and one per sub-agent, each with separate uuids', async () => {
     const { store, hub } = await opened();
     await store.appendTranscript(hub, main, [said('u1')]);
     await store.appendTranscript(hub, agent, [said('u1', 'of the agent')]);
@@ -46,7 +46,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(await store.transcriptSubpaths('nobody')).toEqual([]);
   });
 
-  test('are replaced as a whole, and appended to after that', async () => {
+  test('can be replaced as a whole and then appended to', async () => {
     const { store, hub } = await opened();
     await store.appendTranscript(hub, main, [said('u1'), said('u3')]);
     await store.replaceTranscript(hub, main, [said('u1'), said('u2'), said('u2'), said('u3')]);
@@ -56,7 +56,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(await store.transcript(main)).toBeUndefined();
   });
 
-  test('more than one statement takes is stored in one go', async () => {
+  test('more entries than fit into one statement are stored in one call', async () => {
     const { store, hub } = await opened();
     const many = Array.from({ length: 1_200 }, (_none, index) => said(`u${index}`));
     await store.appendTranscript(hub, main, many.slice(0, 700));
@@ -64,7 +64,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(await store.transcript(main)).toEqual(many);
   });
 
-  test('only the hub that the session runs on may write, in its present life', async () => {
+  test('only the current incarnation of the session’s hub may write', async () => {
     const clock = manualNow(T0);
     const { store, hub } = await opened({ now: clock.now });
     await expect(store.appendTranscript(hub, { sessionId: 'nobody' }, [said('u1')])).rejects.toMatchObject({
@@ -83,7 +83,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(await store.transcript(main)).toEqual([said('u2')]);
   });
 
-  test('wake nobody, and are forgotten with their session', async () => {
+  test('wake no subscribers, and are forgotten with their session', async () => {
     const { store, hub } = await opened();
     let woken = 0;
     store.subscribe(() => woken++);
@@ -96,7 +96,7 @@ describe.each(kinds)('%s', (kind) => {
   });
 });
 
-test('a store of the first version gets its transcripts and keeps what it has', async () => {
+test('a version 1 store is migrated to hold transcripts and keeps its data', async () => {
   const file = path.join(await temporaryDirectory(), 'hub.db');
   const first = await openSqliteStore({ file, warn: unexpectedWarning, migrations: MIGRATIONS.slice(0, 1) });
   const hub = await first.acquireLease('hub-a', 15_000, {});
