@@ -1,4 +1,4 @@
-/** All that the hub answers over HTTP, in this process, with agents that say what the test says, for everybody who may come. */
+/** The hub's complete HTTP interface in this process, with scripted agents and a client for every kind of principal. */
 
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -22,13 +22,13 @@ import { connectClient } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { beginLife, type HubLife } from './hub-life.ts';
 
-/** `owner` and `other` are callers; the sessions that are asked for are the owner's. */
+/** `owner` and `other` are callers; the sessions in question are the owner's. */
 export const PEOPLE = ['owner', 'other', 'viewer', 'approver', 'admin'] as const;
 export type Person = (typeof PEOPLE)[number];
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** A session of the owner's, at rest or with an open request, and a token that may be revoked. */
+/** A session owned by `owner`, at rest or with an open request, and a token to revoke. */
 export interface Made {
   readonly sessionId: string;
   readonly requestId: string;
@@ -41,9 +41,9 @@ export interface AccessWorld {
   readonly life: HubLife;
   readonly store: Store;
   token(person: Person): Headers;
-  /** The same person in a browser, signed in anew. */
+  /** The same person in a browser, with a fresh sign-in. */
   browser(person: Person): Promise<Headers>;
-  /** What opens nothing, by its name. */
+  /** Invalid credentials, by name. */
   readonly refused: Readonly<Record<string, Headers>>;
   make(state: 'rests' | 'asks'): Promise<Made>;
   connect(person: Person, toolset: 'compact' | 'explicit'): Promise<Client>;
@@ -153,7 +153,7 @@ export async function openAccessWorld(): Promise<AccessWorld> {
         new StreamableHTTPClientTransport(new URL(`/mcp?toolset=${toolset}`, url), {
           requestInit: { headers: bearer(secrets[person]) },
         }),
-        // A role means the same in both eras; each toolset is tried in one.
+        // Roles mean the same in both eras, so each toolset is tested in one.
         { era: toolset === 'compact' ? 'modern' : 'legacy' },
       ),
     call,

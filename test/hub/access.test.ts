@@ -1,11 +1,11 @@
-/** Who gets what: every route and every tool, for everybody who may come and for those who may not. */
+/** Access control: every route and every tool, for every kind of principal and for invalid credentials. */
 
 import type { Client } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
 import { TOOL_LISTING } from '../../src/mcp/tool-listing.ts';
 import { openAccessWorld, PEOPLE, type AccessWorld, type Made, type Person } from './access-world.ts';
 
-/** What somebody gets: what there is, nothing for its role, or nothing that it could know of. */
+/** Allowed, forbidden by role, or as if it did not exist. */
 type Verdict = 'may' | 'role' | 'unseen';
 type Verdicts = Readonly<Record<Person, Verdict>>;
 
@@ -13,8 +13,8 @@ const verdicts = (owner: Verdict, other: Verdict, viewer: Verdict, approver: Ver
   ...{ owner, other, viewer, approver, admin },
 });
 
-const EVERYBODY = verdicts('may', 'may', 'may', 'may', 'may');
-const NOBODY = verdicts('role', 'role', 'role', 'role', 'role');
+const ALL = verdicts('may', 'may', 'may', 'may', 'may');
+const NONE = verdicts('role', 'role', 'role', 'role', 'role');
 const READS = verdicts('may', 'unseen', 'may', 'may', 'may');
 const READS_ALL = verdicts('role', 'role', 'may', 'may', 'may');
 const STARTS = verdicts('may', 'may', 'role', 'role', 'may');
@@ -27,7 +27,7 @@ const ADMINISTERS = verdicts('role', 'role', 'role', 'role', 'may');
 
 interface RouteRow {
   readonly who: Verdicts;
-  /** What those get who may; of a pair the second holds for browsers. */
+  /** The status if allowed; of a pair, the second is for browsers. */
   readonly status: number | readonly [token: number, browser: number];
   readonly state?: 'rests' | 'asks';
   readonly body?: object;
@@ -36,12 +36,12 @@ interface RouteRow {
 const cwd = process.cwd();
 const prompt = 'more';
 
-/** This hub keeps no work and its sessions no checkpoints: what needs them fails for those who may, and only for them. */
+/** This hub has no worktrees and its sessions no checkpoints: routes that need them return 400, but only if allowed. */
 const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   'POST /api/v1/sign-in': 'anyone',
-  'DELETE /api/v1/sign-in': { who: EVERYBODY, status: [400, 204] },
+  'DELETE /api/v1/sign-in': { who: ALL, status: [400, 204] },
   'GET /metrics': { who: READS_ALL, status: 200 },
-  'GET /api/v1/sessions': { who: EVERYBODY, status: 200 },
+  'GET /api/v1/sessions': { who: ALL, status: 200 },
   'GET /api/v1/sessions/{id}': { who: READS, status: 200 },
   'GET /api/v1/sessions/{id}/events': { who: READS, status: 200 },
   'GET /api/v1/sessions/{id}/diff': { who: READS, status: 200 },
@@ -53,16 +53,16 @@ const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   'POST /api/v1/sessions/{id}/rewind': { who: DRIVES, status: 400, body: { toUserMessage: 'u1' } },
   'POST /api/v1/sessions/{id}/apply': { who: DRIVES, status: 400, body: {} },
   'POST /api/v1/sessions/{id}/discard': { who: DRIVES, status: 400, body: {} },
-  'GET /api/v1/requests': { who: EVERYBODY, status: 200, state: 'asks' },
+  'GET /api/v1/requests': { who: ALL, status: 200, state: 'asks' },
   'GET /api/v1/requests/{requestId}': { who: READS, status: 200, state: 'asks' },
   'POST /api/v1/requests/{requestId}/answer': { who: ANSWERS, status: 200, state: 'asks', body: { decision: 'deny' } },
-  'GET /api/v1/events': { who: EVERYBODY, status: 200 },
-  'GET /api/v1/me': { who: EVERYBODY, status: 200 },
+  'GET /api/v1/events': { who: ALL, status: 200 },
+  'GET /api/v1/me': { who: ALL, status: 200 },
   'GET /api/v1/audit': { who: READS_ALL, status: 200 },
   'GET /api/v1/tokens': { who: ADMINISTERS, status: 200 },
   'POST /api/v1/tokens': { who: ADMINISTERS, status: 201, body: { name: 'new', role: 'viewer' } },
   'DELETE /api/v1/tokens/{id}': { who: ADMINISTERS, status: 200 },
-  'GET /api/v1/openapi.json': { who: EVERYBODY, status: 200 },
+  'GET /api/v1/openapi.json': { who: ALL, status: 200 },
 };
 
 function placeOf(route: string, { sessionId, requestId, tokenId }: Made): [method: string, path: string] {
@@ -77,7 +77,7 @@ const statusFor = ({ who, status }: RouteRow, person: Person, browser: boolean):
   return typeof status === 'number' ? status : status[browser ? 1 : 0];
 };
 
-test('every route: each role what it may, with a token and in a browser, and nothing of another’s', async () => {
+test('every route: each role gets what it may, by token and in a browser, and nothing of another principal’s', async () => {
   const world = await openAccessWorld();
   expect(world.routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(ROUTES).sort());
   const lasting = { rests: await world.make('rests'), asks: await world.make('asks') };
@@ -101,7 +101,7 @@ test('every route: each role what it may, with a token and in a browser, and not
   expect(got).toEqual(expected);
 });
 
-test('every route and tool: nobody without a credential, nor with a wrong, expired or revoked one', async () => {
+test('every route and tool refuses missing, wrong, expired and revoked credentials', async () => {
   const world = await openAccessWorld();
   const made = await world.make('asks');
   const done = () => [world.life.audit.filter(({ kind }) => kind !== 'server').length, world.life.agents.length];
@@ -124,13 +124,13 @@ test('every route and tool: nobody without a credential, nor with a wrong, expir
       expect(JSON.parse(text)).toMatchObject({ error: { code: 'UNAUTHENTICATED' } });
     }
   }
-  // What a browser keeps opens the API; an MCP client shows a token.
+  // A browser sign-in is valid for the API only; an MCP client needs a token.
   expect((await world.call('POST', '/mcp', await world.browser('admin'), {})).status).toBe(401);
   expect(done()).toEqual(before);
   expect(world.life.engine.session(made.sessionId).requests).toHaveLength(1);
 });
 
-test('the sign-in takes a good token and the code of a link, and nothing else', async () => {
+test('only a valid token or the code from a link can sign in', async () => {
   const world = await openAccessWorld();
   const signIn = async (body: object): Promise<number> =>
     (await world.call('POST', '/api/v1/sign-in', {}, body)).status;
@@ -151,7 +151,7 @@ interface ToolRow {
   readonly who: Verdicts;
   readonly state?: 'rests' | 'asks';
   readonly args: (made: Made) => Record<string, unknown>;
-  /** The error that those get who may, for what the session is. */
+  /** The error if allowed, due to the state of the session. */
   readonly then?: string;
 }
 
@@ -178,8 +178,8 @@ const TOOL_ROWS: readonly ToolRow[] = [
     state: 'asks',
     extra: ({ requestId }) => ({ requestId, decision: 'deny' }),
   }),
-  manage('list', EVERYBODY),
-  manage('list', NOBODY, undefined, { scope: 'disk' }),
+  manage('list', ALL),
+  manage('list', NONE, undefined, { scope: 'disk' }),
   manage('get', READS),
   manage('cancel', STOPS),
   manage('interrupt', STOPS),
@@ -201,10 +201,10 @@ const TOOL_ROWS: readonly ToolRow[] = [
     args: (made) => ({ ...ofSession(made), inputId: made.requestId, decision: 'deny' }),
   },
   { toolset: 'explicit', tool: 'claude_interrupt', who: STOPS, args: ofSession },
-  { toolset: 'explicit', tool: 'claude_list_sessions', who: NOBODY, args: () => ({}) },
+  { toolset: 'explicit', tool: 'claude_list_sessions', who: NONE, args: () => ({}) },
 ];
 
-/** Each tool, and each action of those that have some. */
+/** Every tool, or every action of a tool that has actions. */
 function listedTools(): string[] {
   return (['compact', 'explicit'] as const).flatMap((toolset) =>
     TOOL_LISTING[toolset].flatMap(({ name, inputSchema }) => {
@@ -241,7 +241,7 @@ async function connectAll(world: AccessWorld): Promise<(row: ToolRow, person: Pe
   return ({ toolset }, person) => clients.get(`${toolset} ${person}`)!;
 }
 
-test('every tool of both toolsets: each role what it may, and nothing of another’s', async () => {
+test('every tool of both toolsets: each role gets what it may, and nothing of another principal’s', async () => {
   expect([...new Set(TOOL_ROWS.map(nameOf))].sort()).toEqual(listedTools().sort());
   const world = await openAccessWorld();
   const clientOf = await connectAll(world);
@@ -250,7 +250,7 @@ test('every tool of both toolsets: each role what it may, and nothing of another
   const expected: Record<string, string> = {};
   for (const row of TOOL_ROWS) {
     for (const person of PEOPLE) {
-      const changes = row.who !== READS && row.who !== EVERYBODY && row.who[person] === 'may';
+      const changes = row.who !== READS && row.who !== ALL && row.who[person] === 'may';
       const made = changes ? await world.make(row.state ?? 'rests') : lasting[row.state ?? 'rests'];
       const key = `${nameOf(row)}: ${person}`;
       const [outcome, text] = await callTool(clientOf(row, person), row.tool, row.args(made));
@@ -262,11 +262,11 @@ test('every tool of both toolsets: each role what it may, and nothing of another
   expect(got).toEqual(expected);
 });
 
-test('every resource: each role what it may read, and nothing of another’s', async () => {
+test('every resource: each role reads what it may, and nothing of another principal’s', async () => {
   const world = await openAccessWorld();
   const made = await world.make('rests');
   const who: Readonly<Record<string, Verdicts>> = {
-    '': EVERYBODY,
+    '': ALL,
     '/{id}': READS,
     '/{id}/transcript': READS,
     '/{id}/diff': READS,

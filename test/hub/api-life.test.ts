@@ -1,4 +1,4 @@
-/** The API over the real engine, its journal and a store, with agents that say what the test says. */
+/** The API over the real engine, its journal and a store, with scripted agents. */
 
 import { expect, test } from 'vitest';
 import {
@@ -35,7 +35,7 @@ const detail = async (world: ApiWorld, id: string, principal = CALLER) =>
 const inbox = async (world: ApiWorld, principal = APPROVER) =>
   requestsPage.parse((await world.call(principal, 'GET', '/api/v1/requests')).json).requests;
 
-test('a session from its start to its result, its requests answered by a person elsewhere', async () => {
+test('a session runs from start to result, with its request answered by an approver', async () => {
   const here = await open();
   const { world, life } = here;
   const reader = await world.stream(APPROVER, '/api/v1/events');
@@ -81,7 +81,7 @@ test('a session from its start to its result, its requests answered by a person 
   ]);
 });
 
-test('messages are taken by a session at work, and by one at rest', async () => {
+test('a session accepts messages while running and while at rest', async () => {
   const here = await open();
   const { world } = here;
   const { agent, id } = await started(here);
@@ -96,7 +96,7 @@ test('messages are taken by a session at work, and by one at rest', async () => 
   await expect.poll(() => agent.prompts).toHaveLength(3);
 });
 
-test('approvers and admins stop what callers of others do not even see', async () => {
+test('approvers and admins can cancel a session that other callers cannot see', async () => {
   const here = await open();
   const { world } = here;
   const { id } = await started(here);
@@ -110,7 +110,7 @@ test('approvers and admins stop what callers of others do not even see', async (
   expect(message).toMatchObject({ status: 409, json: { error: { code: 'CANCELLED' } } });
 });
 
-test('under human no caller answers by the API, an approver does', async () => {
+test('with --approvals human, approvers can answer through the API, callers cannot', async () => {
   const here = await open(['--approvals', 'human']);
   const { world } = here;
   const { agent } = await started(here);
@@ -124,7 +124,7 @@ test('under human no caller answers by the API, an approver does', async () => {
   expect(await decision).toMatchObject({ behavior: 'allow' });
 });
 
-test('a start without a directory, or outside of what the operator allows, is refused', async () => {
+test('a start without a directory, or outside the allowed ones, is refused', async () => {
   const { world } = await open(['--allowed-dirs', import.meta.dirname]);
   const start = (body: object) => world.call(CALLER, 'POST', '/api/v1/sessions', { body: { prompt: 'x', ...body } });
   expect((await start({})).status).toBe(400);

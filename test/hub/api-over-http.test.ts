@@ -1,4 +1,4 @@
-/** A script over HTTP: the built hub, the real Claude Code, a token from the command line, and somebody to notify. */
+/** A script over HTTP: the built hub, the real Claude Code, a token from the command line, and a webhook receiver. */
 
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -31,7 +31,7 @@ async function receiver(): Promise<{ url: string; taken: { body: string; signatu
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, taken };
 }
 
-test('a script starts a session, answers what it asks and hears of it', { timeout: 60_000 }, async () => {
+test('a script starts a session, answers its request and is notified', { timeout: 60_000 }, async () => {
   const { url: target, taken } = await receiver();
   const secret = 'a secret of at least sixteen characters';
   const h = await startHarness({
@@ -55,12 +55,12 @@ test('a script starts a session, answers what it asks and hears of it', { timeou
   expect((await fetch(`${url}/metrics`)).status).toBe(401);
   const stream = await call(approver, 'GET', '/api/v1/events');
   expect(stream.headers.get('content-type')).toContain('text/event-stream');
-  let told = '';
+  let received = '';
   const reading = (async () => {
     for await (const piece of stream.body as unknown as AsyncIterable<Uint8Array>)
-      told += Buffer.from(piece).toString();
+      received += Buffer.from(piece).toString();
   })().catch(() => undefined);
-  await expect.poll(() => told).toContain('event: live');
+  await expect.poll(() => received).toContain('event: live');
 
   const started = await call(caller, 'POST', '/api/v1/sessions', { prompt: 'make it', cwd: h.project });
   expect(started.status).toBe(201);
@@ -89,7 +89,7 @@ test('a script starts a session, answers what it asks and hears of it', { timeou
   await expect.poll(() => taken.map(({ note: { type } }) => type)).toEqual(['request.opened', 'session.rested']);
   for (const { body, signature } of taken)
     expect(signature).toBe(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`);
-  await expect.poll(() => told).toContain('"status":"idle"');
+  await expect.poll(() => received).toContain('"status":"idle"');
 
   const metrics = parsePrometheus(await (await call(approver, 'GET', '/metrics')).text());
   const value = (name: string) => metrics.find((family) => family.name === name)?.metrics[0]?.value;

@@ -17,14 +17,14 @@ import {
   APPROVER,
   CALLER,
   openApi,
-  said,
+  assistantMessage,
   OTHER,
   VIEWER,
   type ApiWorld,
   type WorldOptions,
 } from './api-world.ts';
 
-/** Carl has two sessions, one of which asks; Olga has one. */
+/** Carl has two sessions, one of them with an open request; Olga has one. */
 async function openWithSessions(options: WorldOptions = {}): Promise<ApiWorld> {
   const world = await openApi(options);
   const { hub } = world;
@@ -35,8 +35,8 @@ async function openWithSessions(options: WorldOptions = {}): Promise<ApiWorld> {
     ),
     put(session('s2', hub, { principal: 'carl', state: { tag: 'idle' } })),
     put(session('s3', hub, { principal: 'olga', state: { tag: 'running' } })),
-    said('s1', 1),
-    said('s1', 2),
+    assistantMessage('s1', 1),
+    assistantMessage('s1', 2),
     ask(
       request('s1', 'r1', { ask: { toolName: 'Edit', input: edit, toolUseId: 't1', cwd: '/work/s1', said: 'Now.' } }),
     ),
@@ -46,7 +46,7 @@ async function openWithSessions(options: WorldOptions = {}): Promise<ApiWorld> {
 }
 
 describe('reading', () => {
-  test('a caller sees its own sessions, those who read all see everything', async () => {
+  test('a caller sees its own sessions; viewers, approvers and admins see all', async () => {
     const world = await openWithSessions();
     const idsFor = async (principal: Principal): Promise<string[]> => {
       const { json } = await world.call(principal, 'GET', '/api/v1/sessions');
@@ -60,7 +60,7 @@ describe('reading', () => {
     for (const reader of [VIEWER, APPROVER, ADMIN]) expect(await idsFor(reader)).toEqual(['s1', 's2', 's3']);
   });
 
-  test('options that tell about the machine are shown unless the operator has switched that off', async () => {
+  test('sensitive options are shown unless the operator has disabled that', async () => {
     const options = { effort: 'low', systemPrompt: 'Be brief.', additionalDirectories: ['/elsewhere'] };
     const shown = async (allowSensitiveSessionDetails: boolean): Promise<unknown> => {
       const world = await openApi({ settings: { allowSensitiveSessionDetails } });
@@ -71,7 +71,7 @@ describe('reading', () => {
     expect(await shown(false)).toEqual({ effort: 'low' });
   });
 
-  test('sessions are found by status, words and owner', async () => {
+  test('sessions can be filtered by status, text and owner', async () => {
     const world = await openWithSessions();
     const ids = async (query: string): Promise<string[]> => {
       const { json } = await world.call(ADMIN, 'GET', `/api/v1/sessions?${query}`);
@@ -97,7 +97,7 @@ describe('reading', () => {
     expect(seen.sort()).toEqual(['s1', 's2', 's3']);
   });
 
-  test('a session tells what a page shows of it, and each role only its own controls', async () => {
+  test('a session has everything the page shows, with only the controls of the role', async () => {
     const world = await openWithSessions();
     const { json } = await world.call(CALLER, 'GET', '/api/v1/sessions/s1');
     expect(apiSessionDetail.parse(json)).toMatchObject({
@@ -117,7 +117,7 @@ describe('reading', () => {
     expect(await mayOf(ADMIN)).toEqual(['message', 'fork', 'interrupt', 'cancel']);
   });
 
-  test('what belongs to another does not exist, in the same words as what never was', async () => {
+  test('another principal’s session gets the same error as one that does not exist', async () => {
     const world = await openWithSessions();
     const paths = (id: string): string[] => [
       `/api/v1/sessions/${id}`,
@@ -134,7 +134,7 @@ describe('reading', () => {
     expect(world.reached).toEqual([]);
   });
 
-  test('events are read on from an id', async () => {
+  test('events can be read from an id onwards', async () => {
     const world = await openWithSessions();
     const read = async (query: string): Promise<unknown> =>
       eventsPage.parse((await world.call(CALLER, 'GET', `/api/v1/sessions/s1/events${query}`)).json);
@@ -143,7 +143,7 @@ describe('reading', () => {
     expect(await read('?limit=1')).toMatchObject({ events: [{ id: 1 }], lastId: 2 });
   });
 
-  test('the inbox shows a request with its whole input, and says who may answer it', async () => {
+  test('the inbox shows a request with its full input and whether the reader may answer it', async () => {
     const world = await openWithSessions();
     const inboxOf = async (principal: Principal) =>
       requestsPage.parse((await world.call(principal, 'GET', '/api/v1/requests')).json).requests;
@@ -158,7 +158,7 @@ describe('reading', () => {
     expect((await inboxOf(VIEWER)).every(({ mayAnswer }) => !mayAnswer)).toBe(true);
   });
 
-  test('me tells the role and what it may do; under human a caller answers nothing', async () => {
+  test('/me gives the role and its rights; with approvals=human a caller may not answer', async () => {
     const world = await openApi();
     const me = apiMe.parse((await world.call(CALLER, 'GET', '/api/v1/me')).json);
     expect(me).toMatchObject({ principal: { id: 'carl', role: 'caller' }, hub: { version: '1.2.3' } });
@@ -177,7 +177,7 @@ describe('reading', () => {
     ['GET', '/api/v1/requests?after=nonsense'],
     ['GET', '/api/v1/sessions/s1/events?after=-1'],
     ['POST', '/api/v1/sessions'],
-  ])('%s %s is refused with what is wrong', async (method, path) => {
+  ])('%s %s is refused with an explanation', async (method, path) => {
     const world = await openWithSessions();
     const { status, json } = await world.call(ADMIN, method, path, method === 'POST' ? { body: { promt: 'x' } } : {});
     expect(status).toBe(400);
@@ -197,7 +197,7 @@ describe('answering', () => {
     };
   }
 
-  test('the first answer counts, the second is told who decided what', async () => {
+  test('the first answer counts; the second gets the outcome and its author', async () => {
     const world = await openWithSessions();
     settling(world);
     const answer = (principal: Principal, decision: string) =>
@@ -215,7 +215,7 @@ describe('answering', () => {
     expect(world.reached).toHaveLength(1);
   });
 
-  test('of two answers at once one counts', async () => {
+  test('only one of two concurrent answers counts', async () => {
     const world = await openWithSessions();
     settling(world);
     const answers = await Promise.all(
@@ -226,7 +226,7 @@ describe('answering', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
   });
 
-  test('an id that never was, or another caller’s, is not found', async () => {
+  test('an unknown id, or another caller’s, is not found', async () => {
     const world = await openWithSessions();
     for (const id of ['r9', 'r3']) {
       const { status } = await world.call(CALLER, 'POST', `/api/v1/requests/${id}/answer`, {
@@ -237,7 +237,7 @@ describe('answering', () => {
     expect(world.reached).toEqual([]);
   });
 
-  test('a viewer answers nothing', async () => {
+  test('a viewer cannot answer', async () => {
     const world = await openWithSessions();
     const { status } = await world.call(VIEWER, 'POST', '/api/v1/requests/r1/answer', { body: { decision: 'allow' } });
     expect(status).toBe(403);
@@ -264,7 +264,7 @@ describe('acting', () => {
     ]);
   });
 
-  test('messages, forks and stops reach the engine in the name of whoever calls', async () => {
+  test('messages, forks and stops reach the engine on behalf of the calling principal', async () => {
     const world = await openWithSessions();
     world.engine = Object.assign(world.engine, {
       reply: () => ({ id: 's1', warnings: [] }),
@@ -288,7 +288,7 @@ describe('acting', () => {
     expect((await post(OTHER, 'cancel')).status).toBe(404);
   });
 
-  test('what a person has to allow first is answered at once with the request', async () => {
+  test('an action that needs approval returns the request at once', async () => {
     const world = await openWithSessions();
     world.engine['apply'] = async () => {
       await world.write(ask(request('s2', 'own', { ask: { toolName: 'Apply', input: {} } })));
@@ -298,7 +298,7 @@ describe('acting', () => {
     expect(answer).toEqual({ status: 202, json: { outcome: 'awaits_person', requestId: 'own' } });
   });
 
-  test('what needs nobody is answered with its outcome', async () => {
+  test('an action that needs no approval returns its outcome', async () => {
     const world = await openWithSessions();
     world.engine['rewind'] = () => ({ dryRun: true, files: ['a'], left: [], lines: undefined });
     world.engine['discard'] = () => ({ path: '/w', keptBranches: ['claude/1'] });
@@ -310,7 +310,7 @@ describe('acting', () => {
 });
 
 describe('tokens', () => {
-  test('an admin makes, lists and revokes them; the secret is shown once', async () => {
+  test('an admin creates, lists and revokes them; the secret is shown once', async () => {
     const world = await openApi();
     const made = await world.call(ADMIN, 'POST', '/api/v1/tokens', {
       body: { name: 'ci', role: 'caller', expires: '30d' },
@@ -325,7 +325,7 @@ describe('tokens', () => {
     expect((await world.call(ADMIN, 'DELETE', '/api/v1/tokens/t_none')).status).toBe(404);
   });
 
-  test.each([VIEWER, CALLER, APPROVER])('$id may not', async (principal) => {
+  test.each([VIEWER, CALLER, APPROVER])('$role may not manage them', async (principal) => {
     const world = await openApi();
     expect((await world.call(principal, 'GET', '/api/v1/tokens')).status).toBe(403);
     const body = { name: 'x', role: 'admin' };

@@ -1,4 +1,4 @@
-/** The routes of the API over a real store, with an engine behind them that does what the test says. */
+/** The API's routes over a real store, with an engine scripted by the test. */
 
 import { onTestFinished } from 'vitest';
 import { EngineClient } from '../../src/engine/engine-client.ts';
@@ -17,17 +17,17 @@ import { openMemoryStore } from '../../src/store/memory.ts';
 import { append, event, T0 } from '../store/rows.ts';
 import type { HubLife } from './hub-life.ts';
 
-export function somebody(id: string, role: Role, more: Partial<Principal> = {}): Principal {
+export function principalNamed(id: string, role: Role, more: Partial<Principal> = {}): Principal {
   return { id, name: id, kind: 'token', role, attended: false, ...more };
 }
 
-export const ADMIN = somebody('anna', 'admin');
-export const APPROVER = somebody('paul', 'approver');
-export const VIEWER = somebody('vera', 'viewer');
-export const CALLER = somebody('carl', 'caller');
-export const OTHER = somebody('olga', 'caller');
+export const ADMIN = principalNamed('anna', 'admin');
+export const APPROVER = principalNamed('paul', 'approver');
+export const VIEWER = principalNamed('vera', 'viewer');
+export const CALLER = principalNamed('carl', 'caller');
+export const OTHER = principalNamed('olga', 'caller');
 
-/** What reached the engine, in order. */
+/** A call that reached the engine. */
 export type Reached = readonly [principal: string, what: string, ...details: unknown[]];
 
 export interface ApiCallOptions {
@@ -41,8 +41,8 @@ export interface ApiAnswer {
   readonly json: never;
 }
 
-/** Something that Claude said. */
-export function said(sessionId: string, id: number): Change {
+/** An assistant message. */
+export function assistantMessage(sessionId: string, id: number): Change {
   const body: EventBody = { kind: 'message', role: 'assistant', blocks: [{ kind: 'text', text: `word ${id}` }] };
   return append(event(sessionId, id, { data: { body, original: { message: 'as it came' } } }));
 }
@@ -53,7 +53,7 @@ export interface ApiWorld {
   readonly reached: Reached[];
   readonly context: ApiContext;
   readonly routes: Route[];
-  /** What the engine does when something reaches it. */
+  /** The engine's reaction to each call. */
   engine: Record<string, (principal: Principal, ...args: unknown[]) => unknown>;
   call(principal: Principal, method: string, path: string, options?: ApiCallOptions): Promise<ApiAnswer>;
   stream(principal: Principal, path: string, headers?: Record<string, string>): Promise<Reader>;
@@ -62,7 +62,7 @@ export interface ApiWorld {
 
 export interface Reader {
   readonly events: readonly ServerSentEvent[];
-  /** From now on it takes nothing until it is told to. */
+  /** Stops reading until `resume`. */
   pause(): void;
   resume(): void;
   close(): Promise<void>;
@@ -72,7 +72,7 @@ export interface WorldOptions {
   readonly store?: Store;
   readonly settings?: Partial<ApiContext['settings']>;
   readonly hubName?: string;
-  /** A real engine in place of the scripted one. */
+  /** A real engine instead of the scripted one. */
   readonly life?: HubLife;
 }
 
@@ -142,7 +142,7 @@ export async function openApi({
     engine,
     async call(principal, method, path, options = {}) {
       const response = await dispatch(principal, method, path, options);
-      if (!('status' in response)) throw new Error('a stream');
+      if (!('status' in response)) throw new Error('the route returned a stream');
       return { status: response.status, json: ('json' in response ? response.json : undefined) as never };
     },
     async stream(principal, path, headers = {}) {
@@ -164,7 +164,7 @@ function match({ method, path }: Route, asked: string, pathname: string): Record
     : undefined;
 }
 
-/** A client of the engine that notes what it is told. */
+/** An engine client that records its calls. */
 function scriptedClient(principal: Principal, reached: Reached[], engine: ApiWorld['engine']): EngineClient {
   return new Proxy({} as EngineClient, {
     get: (_target, name) =>

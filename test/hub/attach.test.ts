@@ -1,4 +1,4 @@
-/** Clients that are passed through to a hub: what they see, and what outlives them. */
+/** Clients attached to a hub: what they see, and what outlives them. */
 
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,14 +15,14 @@ import type { Harness } from '../harness/open-harness.ts';
 import { expectError } from '../harness/tool-call.ts';
 import { AttachedClient } from './attached-client.ts';
 
-// One hub for all of them: its clients come and go.
+// One hub for all tests: clients come and go.
 const TALKATIVE = { CLAUDE_CODE_MCP_LOG_LEVEL: 'info' };
 const shared = shareHarness({ hub: {}, env: TALKATIVE });
 
 const state = (h: Harness, file: string): string => join(h.stateDir, 'claude-code-mcp', file);
 const hubPid = (h: Harness): number => JSON.parse(readFileSync(state(h, 'hub.json'), 'utf8')).pid;
 
-/** Whose children the Claude Code processes are. */
+/** The parent pids of the Claude Code processes. */
 async function parentsOfClaude(h: Harness): Promise<Set<number>> {
   const found = (await h.processes()).filter(({ command }) => command.includes('claude-agent-sdk'));
   const parentOf = (pid: number): number =>
@@ -31,31 +31,34 @@ async function parentsOfClaude(h: Harness): Promise<Set<number>> {
 }
 
 describe('a client', () => {
-  it.each(ERAS)('of the %s era has its sessions in the hub, with forms and progress, in both toolsets', async (era) => {
-    const h = shared();
-    const compact = await AttachedClient.open(h, { era, form: () => allowOnce });
-    const made = `made-${era}.txt`;
-    h.model.on(`go ${era}`).reply(tool('Bash', { command: `touch ${made}`, description: 'make' }), text('made it'));
-    const progress: unknown[] = [];
-    const done = await compact.ok(
-      'claude_code',
-      { prompt: `go ${era}`, waitMs: 45_000 },
-      { onProgress: (note) => progress.push(note) },
-    );
-    expect(done).toMatchObject({ status: 'idle', result: { result: 'made it' } });
-    expect(compact.forms).toHaveLength(1);
-    expect(progress.length).toBeGreaterThan(0);
-    expect(existsSync(join(h.project, made))).toBe(true);
-    if (process.platform === 'linux') expect(await parentsOfClaude(h)).toEqual(new Set([hubPid(h)]));
+  it.each(ERAS)(
+    'of the %s era runs its sessions in the hub, with forms and progress, in both toolsets',
+    async (era) => {
+      const h = shared();
+      const compact = await AttachedClient.open(h, { era, form: () => allowOnce });
+      const made = `made-${era}.txt`;
+      h.model.on(`go ${era}`).reply(tool('Bash', { command: `touch ${made}`, description: 'make' }), text('made it'));
+      const progress: unknown[] = [];
+      const done = await compact.ok(
+        'claude_code',
+        { prompt: `go ${era}`, waitMs: 45_000 },
+        { onProgress: (note) => progress.push(note) },
+      );
+      expect(done).toMatchObject({ status: 'idle', result: { result: 'made it' } });
+      expect(compact.forms).toHaveLength(1);
+      expect(progress.length).toBeGreaterThan(0);
+      expect(existsSync(join(h.project, made))).toBe(true);
+      if (process.platform === 'linux') expect(await parentsOfClaude(h)).toEqual(new Set([hubPid(h)]));
 
-    const explicit = await AttachedClient.open(h, { era, toolset: 'explicit' });
-    h.model.on(`again ${era}`).reply(text('and again'));
-    await explicit.say(done.sessionId, `again ${era}`);
-    expect(await explicit.finish(done.sessionId)).toMatchObject({ answer: 'and again' });
-    for (const { server } of [compact, explicit]) expect(server.stderr()).toBe('');
-  });
+      const explicit = await AttachedClient.open(h, { era, toolset: 'explicit' });
+      h.model.on(`again ${era}`).reply(text('and again'));
+      await explicit.say(done.sessionId, `again ${era}`);
+      expect(await explicit.finish(done.sessionId)).toMatchObject({ answer: 'and again' });
+      for (const { server } of [compact, explicit]) expect(server.stderr()).toBe('');
+    },
+  );
 
-  it('that is killed leaves its session at work, and the next one gets the result', async () => {
+  it('that is killed leaves its session running, and the next one gets the result', async () => {
     const h = shared();
     const first = await AttachedClient.open(h, { era: 'legacy', toolset: 'explicit' });
     const waits = 'until [ -f now ]; do sleep 0.1; done';
@@ -69,8 +72,8 @@ describe('a client', () => {
     expect(await h.finish(sessionId)).toMatchObject({ answer: 'worked on' });
   });
 
-  // Every reason is in `src/hub/admission.test.ts` and `src/hub/socket-server.test.ts`.
-  it('that does not belong there, or does not know the secret, is served without the hub', async () => {
+  // All reasons are tested in `src/hub/admission.test.ts` and `src/hub/socket-server.test.ts`.
+  it('with another configuration, or without the secret, is served without the hub', async () => {
     const h = shared();
     const secret = readFileSync(state(h, 'hub.secret'), 'utf8');
     const isServed = async (env: Record<string, string>): Promise<AttachedClient> => {
@@ -81,7 +84,9 @@ describe('a client', () => {
     const alone = await isServed({ CLAUDE_CODE_MCP_HUB: 'off' });
     expect(alone.server.stderr()).toBe('');
     const stranger = await isServed({ CLAUDE_CONFIG_DIR: h.project });
-    await eventually(() => stranger.server.stderr().includes('not attached to the hub'), { what: 'it says so' });
+    await eventually(() => stranger.server.stderr().includes('not attached to the hub'), {
+      what: 'the client reports that it is not attached',
+    });
     expect(stranger.server.stderr()).toContain('CLAUDE_CONFIG_DIR is');
     try {
       writeFileSync(state(h, 'hub.secret'), 'f'.repeat(64));
@@ -92,7 +97,7 @@ describe('a client', () => {
     }
   });
 
-  it('is silent where there is no hub, and fails where one is required', async () => {
+  it('says nothing if there is no hub, and fails if one is required', async () => {
     const home = await createHome();
     onTestFinished(() => home.remove());
     const run = (...args: string[]): ReturnType<typeof runCommand> =>
@@ -108,7 +113,7 @@ describe('a client', () => {
 });
 
 describe('a hub', () => {
-  it('that is killed leaves no process; its clients say where to look, and find the next one', async () => {
+  it('that is killed leaves no process; its clients say how to find the session, and attach to the next hub', async () => {
     const h = shared();
     h.model.on('hello').reply(text('hello again'));
     const older = await AttachedClient.open(h, { era: 'legacy', env: TALKATIVE });
@@ -130,12 +135,12 @@ describe('a hub', () => {
       );
     expect(existsSync(state(h, 'hub.json'))).toBe(true);
 
-    // One that comes now finds nobody, and is served all the same.
+    // A client that starts now finds no hub and is served without one.
     const late = await AttachedClient.open(h);
     expect(await late.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
     expect(late.server.stderr()).toContain('not attached to the hub: it exited without cleaning up');
 
-    // Those that were there wait for it to come back.
+    // Attached clients wait for the hub to come back.
     const early = [h.begin('hello'), older.ok('claude_code_session', { action: 'list' })] as const;
     await h.startHub();
     expect(await h.finish(await early[0])).toMatchObject({ answer: 'hello again' });
@@ -143,7 +148,7 @@ describe('a hub', () => {
     for (const { server } of clients) expect(server.stderr()).toContain('reattached to the hub');
   });
 
-  it('writes where it is, for its user only, and takes it back', async () => {
+  it('records its address, readable only by its user, and removes it on exit', async () => {
     const h = shared();
     const record = JSON.parse(readFileSync(state(h, 'hub.json'), 'utf8'));
     expect(record).toMatchObject({ pid: h.hub.pid, version: expect.any(String), socket: expect.any(String) });

@@ -1,4 +1,4 @@
-/** One more client in the home of a harness, of any era and toolset, with a server of its own. */
+/** Another client in a harness's home, of any era and toolset, with its own server process. */
 
 import type { Client } from '@modelcontextprotocol/client';
 import { onTestFinished } from 'vitest';
@@ -18,7 +18,7 @@ export interface AttachedSetup extends Partial<ClientSetup>, Pick<ServerStart, '
 
 export class AttachedClient extends SessionSteps {
   readonly server: ServerProcess;
-  /** Every form that was shown to its person, oldest first. */
+  /** Every form shown to its person, oldest first. */
   readonly forms: FormRequest[];
   readonly #client: Client;
 
@@ -29,7 +29,7 @@ export class AttachedClient extends SessionSteps {
     this.#client = client;
   }
 
-  /** Until the test ends. */
+  /** Closed when the test ends. */
   static async open(
     h: Harness,
     { era = 'modern', toolset = 'compact', form, env, ...setup }: AttachedSetup = {},

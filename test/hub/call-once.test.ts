@@ -4,7 +4,7 @@ import { openAccessWorld } from './access-world.ts';
 
 const keyed = (key: unknown) => ({ [IDEMPOTENCY_META_KEY]: key });
 
-test('a tool call with a key in its _meta is carried out once', async () => {
+test('a tool call with an idempotency key in its _meta is carried out once', async () => {
   const world = await openAccessWorld();
   const client = await world.connect('owner', 'compact');
   const start = (key: unknown, prompt = 'go') =>

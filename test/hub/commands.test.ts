@@ -1,4 +1,4 @@
-/** The commands around the hub, as a user types them. */
+/** The hub commands, as a user types them. */
 
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ async function openWorld(env: Record<string, string> = {}): Promise<World> {
   return { home, state, hub };
 }
 
-/** A directory with an xdg-open that notes what it was asked to open, and reads it as a browser would. */
+/** A directory with an xdg-open that records its arguments and reads the file as a browser would. */
 async function fakeOpener(): Promise<{
   directory: string;
   opened(): { args: string[]; page: string; mode: string };
@@ -59,7 +59,7 @@ async function fakeOpener(): Promise<{
   return { directory, opened: () => ({ args: read('args').split('\n'), page: read('page'), mode: read('mode') }) };
 }
 
-it('starts, tells, opens, restarts and stops the hub', async () => {
+it('starts, reports, opens, restarts and stops the hub', async () => {
   const opener = await fakeOpener();
   const { hub, state } = await openWorld({ PATH: `${opener.directory}:${process.env['PATH'] ?? ''}` });
   expect(await hub('status')).toMatchObject({ code: 3, stdout: expect.stringContaining('No hub is running') });
@@ -100,7 +100,7 @@ it('starts, tells, opens, restarts and stops the hub', async () => {
     const { args, page, mode } = opener.opened();
     const [, secret] = new RegExp(`url=${url!}/#code=([\\w-]+)"`).exec(page)!;
     expect(await (await signIn(secret!)).json()).toMatchObject({ principal: { role: 'admin' } });
-    // Everybody on the machine can read the arguments of a process.
+    // Process arguments are visible to every user on the machine.
     expect(args).toEqual([expect.stringContaining(state)]);
     expect(args.join() + stdout).not.toContain(secret);
     expect(mode).toBe('600');
@@ -120,7 +120,7 @@ it('starts, tells, opens, restarts and stops the hub', async () => {
   expect(existsSync(join(state, 'hub.json'))).toBe(false);
 });
 
-it('says why a hub does not start', async () => {
+it('says why the hub did not start', async () => {
   const { hub } = await openWorld();
   const { code, stderr } = await hub('start', '--listen', '0.0.0.0:0');
   expect(code).toBe(1);
@@ -129,7 +129,7 @@ it('says why a hub does not start', async () => {
   expect(half.stderr).toContain('--oauth-audience');
 });
 
-/** The same without a process for each. */
+/** Runs a hub command in this process. */
 async function runHere(
   place: IsolatedHome,
   args: readonly string[],
@@ -151,7 +151,7 @@ async function runHere(
   }
 }
 
-it('refuses inside a session what would give an agent more rights', async () => {
+it('refuses commands inside a session that would give an agent more rights', async () => {
   const depth = { CLAUDE_CODE_MCP_DEPTH: '1/2' };
   const { hub, home } = await openWorld(depth);
   const refused = { code: 1, stdout: '', stderr: expect.stringContaining('inside a session') };
@@ -161,35 +161,38 @@ it('refuses inside a session what would give an agent more rights', async () => 
   expect(await runHere(home, ['status'], depth)).toMatchObject({ code: 3 });
 });
 
-it('names the command or option that it does not know', async () => {
+it('names unknown commands and options', async () => {
   const { home } = await openWorld();
   expect(await runHere(home, ['stpo'])).toMatchObject({ code: 2, stderr: expect.stringContaining('start, stop') });
   const verbose = await runHere(home, ['status', '--verbose']);
   expect(verbose).toMatchObject({ code: 2, stderr: expect.stringContaining('--verbose') });
 });
 
-it.runIf(process.platform === 'linux')('installs as a user service, with what the service needs', async () => {
-  const { hub, home } = await openWorld({ CLAUDE_CODE_MCP_RESUME_SECRET: 'pa"ss $word %h' });
-  const { stdout } = await hub('install', '--print', '--listen', '127.0.0.1:0');
-  expect(stdout).toMatch(/^ExecStart=".*" ".*main\.mjs" "hub" "--listen" "127\.0\.0\.1:0"$/m);
-  expect(stdout).toContain('Environment="CLAUDE_CODE_MCP_RESUME_SECRET=pa\\"ss $word %%h"');
-  // There is no service manager for this home: what could not be done is said.
-  const installed = await hub('install');
-  const unit = join(home.home, '.config', 'systemd', 'user', 'claude-code-mcp-hub.service');
-  expect(statSync(unit).mode & 0o777).toBe(0o600);
-  expect(installed.stdout).toContain(`Wrote ${unit}`);
-  if (installed.code !== 0) expect(installed.stderr).toContain('Run it yourself');
-  await hub('uninstall');
-  expect(existsSync(unit)).toBe(false);
+it.runIf(process.platform === 'linux')(
+  'installs a user service with the arguments and variables it needs',
+  async () => {
+    const { hub, home } = await openWorld({ CLAUDE_CODE_MCP_RESUME_SECRET: 'pa"ss $word %h' });
+    const { stdout } = await hub('install', '--print', '--listen', '127.0.0.1:0');
+    expect(stdout).toMatch(/^ExecStart=".*" ".*main\.mjs" "hub" "--listen" "127\.0\.0\.1:0"$/m);
+    expect(stdout).toContain('Environment="CLAUDE_CODE_MCP_RESUME_SECRET=pa\\"ss $word %%h"');
+    // There is no service manager for this home: the command says which step is left to the user.
+    const installed = await hub('install');
+    const unit = join(home.home, '.config', 'systemd', 'user', 'claude-code-mcp-hub.service');
+    expect(statSync(unit).mode & 0o777).toBe(0o600);
+    expect(installed.stdout).toContain(`Wrote ${unit}`);
+    if (installed.code !== 0) expect(installed.stderr).toContain('Run it yourself');
+    await hub('uninstall');
+    expect(existsSync(unit)).toBe(false);
 
-  const runtime = join(home.home, 'run');
-  mkdirSync(runtime, { mode: 0o700 });
-  const file = join(home.home, 'claude-code-mcp-hub.service');
-  writeFileSync(file, stdout);
-  const verify = promisify(execFile)('systemd-analyze', ['--user', 'verify', file], {
-    env: { ...home.env(), XDG_RUNTIME_DIR: runtime },
-  });
-  const found = await verify.catch((error: unknown) => error as NodeJS.ErrnoException);
-  if ('code' in found && found.code === 'ENOENT') return;
-  expect(found).toMatchObject({ stdout: '', stderr: '' });
-});
+    const runtime = join(home.home, 'run');
+    mkdirSync(runtime, { mode: 0o700 });
+    const file = join(home.home, 'claude-code-mcp-hub.service');
+    writeFileSync(file, stdout);
+    const verify = promisify(execFile)('systemd-analyze', ['--user', 'verify', file], {
+      env: { ...home.env(), XDG_RUNTIME_DIR: runtime },
+    });
+    const found = await verify.catch((error: unknown) => error as NodeJS.ErrnoException);
+    if ('code' in found && found.code === 'ENOENT') return;
+    expect(found).toMatchObject({ stdout: '', stderr: '' });
+  },
+);

@@ -1,4 +1,4 @@
-/** Whose rules, environment and sessions count for a client of the hub. */
+/** Which rules, environment and sessions apply to a client of the hub. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { comman
 // A hub that allows more than its clients do.
 const shared = shareHarness({ hub: { env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1', CLAUDE_CODE_MCP_MAX_TURNS: '7' } } });
 
-it('a connection brings directory and environment, and narrows the rules for itself, on any session', async () => {
+it('a connection brings its directory and environment, and narrows the rules for its own calls on any session', async () => {
   const h = shared();
   const brought = { BROUGHT_ALONG: 'by the client', MAX_SESSIONS: '3' };
   const owner = await AttachedClient.open(h, { env: brought });
@@ -26,7 +26,7 @@ it('a connection brings directory and environment, and narrows the rules for its
   const { sessionId } = started;
   const { requestId } = await h.waitForRequest(sessionId);
   const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow' };
-  // Bypass is allowed by the hub, not by this client.
+  // The hub allows bypass, this client does not.
   await h.fails('claude_code', { prompt: 'go', permissionMode: 'bypassPermissions' }, 'PERMISSION_DENIED');
 
   const human = await AttachedClient.open(h, { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } });
@@ -45,12 +45,12 @@ it('a connection brings directory and environment, and narrows the rules for its
   expect(stored).not.toContain('by the client');
 });
 
-/** What the tools of a session answered, in order. */
+/** The tool results of a session, in order. */
 function toolAnswers(h: Harness, script: Parameters<Harness['model']['requestsFor']>[0]): string[] {
   return h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults.map((result) => result.text));
 }
 
-it('an agent in a session of the hub sees only what it starts itself, and cannot answer for, sign in as or stop anybody', async () => {
+it('an agent in a hub session sees only sessions it started, and cannot answer, sign in or stop the hub', async () => {
   const h = shared();
   const command = `${process.execPath} ${builtServer()}`;
   h.model.on('other task').reply(text('the other one'));
@@ -85,7 +85,7 @@ it('an agent in a session of the hub sees only what it starts itself, and cannot
   expect(inner).not.toContain(sessionId);
   expect(looked).toContain('SESSION_NOT_FOUND');
   expect(commands).toMatch(/hub open does not run inside a session[^]*hub stop does not[^]*token does not/);
-  // It is there for its agent only: the user's own clients do not see it.
+  // The inner session belongs to the agent: the user's own clients do not see it.
   const { sessions } = (await h.ok('claude_code_session', { action: 'list' })) as {
     sessions: { sessionId: string }[];
   };

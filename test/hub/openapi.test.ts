@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { ask, put, request, session } from '../store/rows.ts';
-import { ADMIN, openApi, said, type ApiWorld } from './api-world.ts';
+import { ADMIN, openApi, assistantMessage, type ApiWorld } from './api-world.ts';
 
 interface Document {
   openapi: string;
@@ -54,7 +54,7 @@ test('a client made from the document can use the whole API', async () => {
   const world = await openApi();
   await world.write(
     put(session('s1', world.hub, { title: 'one', state: { tag: 'waiting' } })),
-    said('s1', 1),
+    assistantMessage('s1', 1),
     ask(request('s1', 'r1', { ask: { toolName: 'Bash', input: { command: 'ls' }, toolUseId: 't1' } })),
   );
   Object.assign(world.engine, {
