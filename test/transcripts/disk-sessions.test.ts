@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, realpath, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
@@ -119,9 +120,15 @@ test('only sessions in allowed directories are listed, by where they moved last'
 test('50 of 5,000 sessions are listed in under a second, wherever the others are', async () => {
   const configDir = await temporaryConfigDirectory();
   for (let written = 0; written < 5_000; written += 100) {
-    const options = { project: `-work-${written}`, lastModified: new Date(1_700_000_000_000 + written * 1000) };
-    const talk = (id: string) => promptLine(id, 'Fix the login', `/work/${written}`).repeat(20);
-    await Promise.all(Array.from({ length: 100 }, () => writeTranscript(configDir, talk, options)));
+    const project = path.join(configDir, 'projects', `-work-${written}`);
+    mkdirSync(project, { recursive: true });
+    const lastModified = 1_700_000_000 + written;
+    for (let count = 0; count < 100; count++) {
+      const id = randomUUID();
+      const file = path.join(project, `${id}.jsonl`);
+      writeFileSync(file, promptLine(id, 'Fix the login', `/work/${written}`).repeat(20));
+      utimesSync(file, lastModified, lastModified);
+    }
   }
   const transcripts = createTranscripts({ configDir });
   await import('@anthropic-ai/claude-agent-sdk');
@@ -133,12 +140,12 @@ test('50 of 5,000 sessions are listed in under a second, wherever the others are
 
   for (const { within, count } of cases) {
     // Other tests run at the same time: the best of three shows the real cost.
-    const times: number[] = [];
-    for (let run = 0; run < 3; run++) {
+    let best = Infinity;
+    for (let run = 0; run < 3 && best >= 1_000; run++) {
       const start = performance.now();
       expect(await transcripts.list({ ...PAGE, within })).toHaveLength(count);
-      times.push(performance.now() - start);
+      best = Math.min(best, performance.now() - start);
     }
-    expect(Math.min(...times)).toBeLessThan(1_000);
+    expect(best).toBeLessThan(1_000);
   }
 });
