@@ -2,10 +2,10 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { build } from 'tsdown';
 import { expect, it } from 'vitest';
 import { openAudit } from '../../src/audit/audit-log.ts';
 import { readAudit } from '../../src/audit/report.ts';
+import { bundle } from '../harness/bundle.ts';
 import { entriesIn, temporaryDirectory } from './audit-harness.ts';
 
 const WRITERS = ['one', 'two', 'three'];
@@ -13,19 +13,6 @@ const ENTRIES_EACH = 400;
 
 /** Enough that none is deleted; opening a log checks for each of them. */
 const KEPT_FILES = 150;
-
-/** Node 20 cannot run TypeScript, and the writers must be separate processes. */
-async function bundleWriter(directory: string): Promise<string> {
-  await build({
-    entry: { writer: path.join(import.meta.dirname, 'audit-writer.ts') },
-    outDir: directory,
-    format: 'esm',
-    dts: false,
-    config: false,
-    logLevel: 'silent',
-  });
-  return path.join(directory, 'writer.mjs');
-}
 
 async function expectEveryEntryOnce(file: string): Promise<void> {
   const { entries, unreadableLines } = await readAudit(file);
@@ -40,7 +27,7 @@ async function expectEveryEntryOnce(file: string): Promise<void> {
 
 it('keeps every line intact while several processes write and rotate', async () => {
   const directory = temporaryDirectory();
-  const script = await bundleWriter(path.join(directory, 'bundle'));
+  const script = await bundle(path.join(import.meta.dirname, 'audit-writer.ts'), path.join(directory, 'bundle'));
   const file = path.join(directory, 'log', 'audit.jsonl');
   const exits = await Promise.all(
     WRITERS.map((name) => once(fork(script, [file, name, String(ENTRIES_EACH), '20000', String(KEPT_FILES)]), 'exit')),

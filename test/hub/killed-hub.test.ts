@@ -1,28 +1,18 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { build } from 'tsdown';
 import { beforeAll, expect, test } from 'vitest';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { bundle } from '../harness/bundle.ts';
 import { temporaryDirectory } from '../store/stores.ts';
 import { beginLife } from './hub-life.ts';
 import type { Told } from './killed-hub.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
-const program = path.join(root, '.build', 'killed-hub', 'killed-hub.mjs');
+let program = '';
 
 beforeAll(async () => {
-  await build({
-    config: false,
-    entry: [path.join(import.meta.dirname, 'killed-hub.ts')],
-    outDir: path.dirname(program),
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
-    dts: false,
-    clean: false,
-    logLevel: 'silent',
-    deps: { neverBundle: [/^@anthropic-ai\/claude-agent-sdk/, 'libsql', 'pg'] },
-  });
+  // Inside the repository, where what is not bundled is found.
+  program = await bundle(path.join(import.meta.dirname, 'killed-hub.ts'), path.join(root, '.build', 'killed-hub'));
 }, 60_000);
 
 interface Run {

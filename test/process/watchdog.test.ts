@@ -5,13 +5,13 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'tsdown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ProcessOwner } from '../../src/driver/process-owner.ts';
 import { findMarked } from '../../src/driver/process/find-processes.ts';
 import { startTimeOf } from '../../src/driver/process/process-identity.ts';
 import { watchdogCommand } from '../../src/driver/process/watchdog-script.ts';
 import { startWatchdog } from '../../src/driver/process/watchdog.ts';
+import { bundle } from '../harness/bundle.ts';
 import {
   alive,
   commandOf,
@@ -27,19 +27,11 @@ import {
 } from './support.ts';
 
 let bundleDir = '';
+let program = '';
 
 beforeAll(async () => {
   bundleDir = mkdtempSync(join(tmpdir(), 'fake-server-'));
-  const entry = fileURLToPath(new URL('fake-server.ts', import.meta.url));
-  await build({
-    entry: { server: entry },
-    outDir: bundleDir,
-    format: 'esm',
-    dts: false,
-    config: false,
-    logLevel: 'silent',
-    minify: true,
-  });
+  program = await bundle(fileURLToPath(new URL('fake-server.ts', import.meta.url)), bundleDir);
 }, 60_000);
 
 afterAll(() => {
@@ -53,16 +45,7 @@ interface FakeServer {
 }
 
 async function startServer(owner: string, script = TREE, mode = 'serve'): Promise<FakeServer> {
-  const file = ['server.mjs', 'server.js']
-    .map((name) => join(bundleDir, name))
-    .find((path) => {
-      try {
-        return readFileSync(path).length > 0;
-      } catch {
-        return false;
-      }
-    });
-  const server = spawn(process.execPath, [String(file), owner, randomUUID(), script, mode], {
+  const server = spawn(process.execPath, [program, owner, randomUUID(), script, mode], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   });
@@ -112,7 +95,7 @@ describe('watchdog', () => {
 
   it('lets the watchdog of a nested server do its part when the outer server is killed', async () => {
     const [outer, inner] = [newOwner(), newOwner()];
-    const nested = `${process.execPath} ${join(bundleDir, 'server.mjs')} ${inner} ${randomUUID()} 'trap "" TERM; while :; do sleep 600; done' deaf`;
+    const nested = `${process.execPath} ${program} ${inner} ${randomUUID()} 'trap "" TERM; while :; do sleep 600; done' deaf`;
     const server = await startServer(outer, `sleep 600 | ${nested}`);
     await until('the inner session is there', async () => (await findMarked({ owner: inner })).length === 2);
     server.process.kill('SIGKILL');

@@ -3,56 +3,49 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { build } from 'tsdown';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ApplyMode } from '../../src/schema/worktree-record.ts';
 import { worktreeLock } from '../../src/transcripts/session-lock.ts';
 import { createWorktree } from '../../src/workspace/create-worktree.ts';
 import { exclusively } from '../../src/workspace/exclusive.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
+import { bundle } from '../harness/bundle.ts';
 import { eventually } from '../harness/eventually.ts';
 import { openScene, type Scene } from './scene.ts';
 import type { Order } from './worker.ts';
 
-let bundle = '';
+let bundleDir = '';
+let worker = '';
 let scene: Scene;
 
 beforeAll(async () => {
-  bundle = await mkdtemp(path.join(tmpdir(), 'worktree-worker-'));
-  await build({
-    entry: { worker: fileURLToPath(new URL('worker.ts', import.meta.url)) },
-    outDir: bundle,
-    format: 'esm',
-    dts: false,
-    config: false,
-    logLevel: 'silent',
-  });
+  bundleDir = await mkdtemp(path.join(tmpdir(), 'worktree-worker-'));
+  worker = await bundle(fileURLToPath(new URL('worker.ts', import.meta.url)), bundleDir);
 }, 60_000);
-afterAll(() => rm(bundle, { recursive: true, force: true }));
+afterAll(() => rm(bundleDir, { recursive: true, force: true }));
 beforeEach(async () => {
   scene = await openScene();
   await scene.commit('begin', { 'a.txt': '1\n', 'gone.txt': 'gone\n' });
 });
 afterEach(() => scene.close());
 
-async function argumentsFor(order: Partial<Order> & Pick<Order, 'action' | 'ids'>): Promise<string[]> {
-  const file = (await readdir(bundle)).find((name) => /^worker\.m?js$/.test(name)) ?? '';
+function argumentsFor(order: Partial<Order> & Pick<Order, 'action' | 'ids'>): string[] {
   const whole: Order = { worktreesDir: scene.worktrees.worktreesDir, cwd: scene.repo, ...order };
-  return [path.join(bundle, file), JSON.stringify(whole)];
+  return [worker, JSON.stringify(whole)];
 }
 
 async function work(order: Parameters<typeof argumentsFor>[0]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, await argumentsFor(order), { env: scene.host.env });
+  const { stdout } = await promisify(execFile)(process.execPath, argumentsFor(order), { env: scene.host.env });
   return stdout.trim();
 }
 
 async function workUntilKilled(order: Parameters<typeof argumentsFor>[0]): Promise<void> {
-  const child = spawn(process.execPath, await argumentsFor(order), { env: scene.host.env, stdio: 'inherit' });
+  const child = spawn(process.execPath, argumentsFor(order), { env: scene.host.env, stdio: 'inherit' });
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   expect([code, signal]).toEqual([null, 'SIGKILL']);
 }
