@@ -1,7 +1,7 @@
 /** Every process that a test started, whatever its parent, group or session: they all inherit the marker variable. */
 
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
@@ -49,11 +49,50 @@ function kill(pid: number): void {
   }
 }
 
+/** Kept cheap, because tests look often, and every process of the machine is looked at. */
 function fromProc(variable: string): MarkedProcess[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => readProc(pid, 'environ').split('\0').includes(variable))
-    .map((pid) => ({ pid: Number(pid), command: readProc(pid, 'cmdline').replaceAll('\0', ' ').trim() }));
+  const wanted = Buffer.from(`${variable}\0`);
+  forgetKernelThreads();
+  const found: MarkedProcess[] = [];
+  for (const pid of readdirSync('/proc')) {
+    if (!/^\d+$/.test(pid) || kernelThreads.has(pid)) continue;
+    const environment = readEnvironment(pid);
+    if (environment.includes(wanted))
+      found.push({ pid: Number(pid), command: readProc(pid, 'cmdline').replaceAll('\0', ' ').trim() });
+    else if (environment.length === 0 && CHILD_OF_KTHREADD.test(readProc(pid, 'stat'))) kernelThreads.add(pid);
+  }
+  return found;
+}
+
+/** More than half of what `/proc` lists, and never what is looked for. */
+const kernelThreads = new Set<string>();
+const CHILD_OF_KTHREADD = /\) \S 2 /;
+/** Far less than it takes until pids are used again. */
+const KNOWN_FOR_MS = 10_000;
+let knownUntil = 0;
+
+function forgetKernelThreads(): void {
+  const now = performance.now();
+  if (now < knownUntil) return;
+  kernelThreads.clear();
+  knownUntil = now + KNOWN_FOR_MS;
+}
+
+/** Overwritten by every look. Larger than any environment of these tests. */
+const space = Buffer.alloc(256 * 1024);
+
+function readEnvironment(pid: string): Buffer {
+  try {
+    const file = openSync(`/proc/${pid}/environ`, 'r');
+    try {
+      return space.subarray(0, readSync(file, space));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // Already gone, or another user's.
+    return space.subarray(0, 0);
+  }
 }
 
 function readProc(pid: string, file: string): string {
