@@ -10,6 +10,7 @@ import { accept, allowOnce, choicesOf, decline, type Asking } from './forms-supp
 const touch = (name: string): ReturnType<typeof tool> =>
   tool('Bash', { command: `touch ${name}`, description: 'make a file' });
 
+/** How it reaches the person, and their answer the session. */
 export function permissionForms({ harness, ask }: Asking): void {
   it('lets its user allow a tool once', async () => {
     const { h, sessionId, file, forms, outcomes, auditedDecisions } = await ask(() => allowOnce);
@@ -26,6 +27,35 @@ export function permissionForms({ harness, ask }: Asking): void {
     expect(auditedDecisions()).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
   });
 
+  it('denies what its user declines', async () => {
+    const { h, sessionId, file, outcomes } = await ask(() => decline);
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
+    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human', message: 'The user refused this.' }]);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('asks about parallel tool calls side by side, each with its own outcome', async () => {
+    const [first, second] = [`${harness().home}/first.txt`, `${harness().home}/second.txt`];
+    for (const file of [first, second]) writeFileSync(file, 'a secret');
+    const { h, sessionId, script, forms, outcomes } = await ask(
+      ({ message }) => (message.includes('first.txt') ? allowOnce : decline),
+      { replies: [reply().tool('Read', { file_path: first }).tool('Read', { file_path: second })] },
+    );
+    await h.waitUntilRest(sessionId);
+    expect(forms()).toHaveLength(2);
+    const settled = await outcomes();
+    expect(settled.map(({ decision, source }) => `${decision} ${source}`).sort()).toEqual([
+      'allow human',
+      'deny human',
+    ]);
+    const results = h.model.requestsFor(script).at(-1)!.toolResults;
+    expect(results.find(({ isError }) => !isError)?.text).toContain('a secret');
+    expect(results.find(({ isError }) => isError)?.text).toBe('The user refused this.');
+  });
+}
+
+/** What the form says and offers: the same for every client that can show one. */
+export function permissionContents({ harness, ask }: Asking): void {
   it('lets its user allow a tool for good, and grants the named rule alone', async () => {
     const { h, sessionId, forms } = await ask(
       (request) =>
@@ -68,13 +98,6 @@ export function permissionForms({ harness, ask }: Asking): void {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('denies what its user declines', async () => {
-    const { h, sessionId, file, outcomes } = await ask(() => decline);
-    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
-    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human', message: 'The user refused this.' }]);
-    expect(existsSync(file)).toBe(false);
-  });
-
   it('shows a command of thousands of characters to its end', async () => {
     const command = `touch ${Array.from({ length: 600 }, (_, index) => `file-${index}.txt`).join(' ')} tail.txt`;
     const replies = [tool('Bash', { command, description: 'make files' })];
@@ -95,24 +118,5 @@ export function permissionForms({ harness, ask }: Asking): void {
     expect(forms()[0]!.message).toContain(`file_path: ${file}`);
     expect(forms()[0]!.message).toContain('change:\n│   one\n│ - two\n│ + 2\n│   three\n');
     expect(readFileSync(file, 'utf8')).toBe('one\n2\nthree\n');
-  });
-
-  it('asks about parallel tool calls side by side, each with its own outcome', async () => {
-    const [first, second] = [`${harness().home}/first.txt`, `${harness().home}/second.txt`];
-    for (const file of [first, second]) writeFileSync(file, 'a secret');
-    const { h, sessionId, script, forms, outcomes } = await ask(
-      ({ message }) => (message.includes('first.txt') ? allowOnce : decline),
-      { replies: [reply().tool('Read', { file_path: first }).tool('Read', { file_path: second })] },
-    );
-    await h.waitUntilRest(sessionId);
-    expect(forms()).toHaveLength(2);
-    const settled = await outcomes();
-    expect(settled.map(({ decision, source }) => `${decision} ${source}`).sort()).toEqual([
-      'allow human',
-      'deny human',
-    ]);
-    const results = h.model.requestsFor(script).at(-1)!.toolResults;
-    expect(results.find(({ isError }) => !isError)?.text).toContain('a secret');
-    expect(results.find(({ isError }) => isError)?.text).toBe('The user refused this.');
   });
 }

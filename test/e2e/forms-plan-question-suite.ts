@@ -8,16 +8,23 @@ import { accept, cancel, choicesOf, decline, type Asked, type Asking } from './f
 
 const PLAN = '# The plan\n1. Look\n2. Leap';
 
-export function planAndQuestionForms(session: Asking): void {
-  const plan = async (answer: FormAnswer): Promise<Asked & { told: string }> => {
-    const replies = [reply().text(PLAN).tool('ExitPlanMode')];
-    const asked = await session.ask(() => answer, { replies, permissionMode: 'plan' });
-    await asked.h.waitUntilRest(asked.sessionId);
-    return { ...asked, told: asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
-  };
+/** A plan that this person was shown, and what Claude was told of it. */
+async function plan(session: Asking, answer: FormAnswer): Promise<Asked & { told: string }> {
+  const replies = [reply().text(PLAN).tool('ExitPlanMode')];
+  const asked = await session.ask(() => answer, { replies, permissionMode: 'plan' });
+  await asked.h.waitUntilRest(asked.sessionId);
+  return { ...asked, told: asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
+}
 
+async function ask(session: Asking, answer: FormAnswer): Promise<Asked & { told: () => string }> {
+  const asked = await session.ask(() => answer, { replies: [asks(COLOUR, EXTRAS)], permissionMode: 'default' });
+  return { ...asked, told: () => asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
+}
+
+/** How they reach the person, and their answer the session. */
+export function planAndQuestionForms(session: Asking): void {
   it('shows a plan, and an approval starts the work', async () => {
-    const { h, sessionId, forms, outcomes } = await plan(accept({ decision: 'Approve and start the work' }));
+    const { h, sessionId, forms, outcomes } = await plan(session, accept({ decision: 'Approve and start the work' }));
     expect(forms()).toHaveLength(1);
     expect(forms()[0]!.message).toContain('│ # The plan\n│ 1. Look\n│ 2. Leap');
     expect(choicesOf(forms()[0]!)).toEqual(['Approve and start the work', 'Ask for changes']);
@@ -26,25 +33,9 @@ export function planAndQuestionForms(session: Asking): void {
     expect(sessions).toMatchObject([{ permissionMode: 'default' }]);
   });
 
-  it('takes a request for changes to a plan', async () => {
-    const { outcomes, told } = await plan(accept({ decision: 'Ask for changes', changes: 'leap before you look' }));
-    expect(told).toContain('The user wants the plan changed: leap before you look');
-    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
-  });
-
-  it('takes a declined plan for a refusal', async () => {
-    const { outcomes, told } = await plan(decline);
-    expect(told).toContain('The user does not want this plan');
-    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
-  });
-
-  const ask = async (answer: FormAnswer): Promise<Asked & { told: () => string }> => {
-    const asked = await session.ask(() => answer, { replies: [asks(COLOUR, EXTRAS)], permissionMode: 'default' });
-    return { ...asked, told: () => asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
-  };
-
   it('shows questions with their options, and takes one or several of them', async () => {
     const { h, sessionId, forms, outcomes, told } = await ask(
+      session,
       accept({ answer_1: 'Blue', answer_2: ['Wheels', 'Doors'] }),
     );
     await h.waitUntilRest(sessionId);
@@ -62,10 +53,29 @@ export function planAndQuestionForms(session: Asking): void {
     expect(told()).toContain('"Which extras?"="Wheels, Doors"');
     expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
   });
+}
+
+/** What other answers mean: the same for every client that can show the form. */
+export function planAndQuestionAnswers(session: Asking): void {
+  it('takes a request for changes to a plan', async () => {
+    const { outcomes, told } = await plan(
+      session,
+      accept({ decision: 'Ask for changes', changes: 'leap before you look' }),
+    );
+    expect(told).toContain('The user wants the plan changed: leap before you look');
+    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
+  });
+
+  it('takes a declined plan for a refusal', async () => {
+    const { outcomes, told } = await plan(session, decline);
+    expect(told).toContain('The user does not want this plan');
+    expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
+  });
 
   it('takes an own answer to a question', async () => {
     const other = 'Something else (write it below)';
     const { h, sessionId, told } = await ask(
+      session,
       accept({
         answer_1: other,
         answer_1_other: 'green as grass',
@@ -79,7 +89,7 @@ export function planAndQuestionForms(session: Asking): void {
   });
 
   it('takes a declined question for no answer', async () => {
-    const { h, sessionId, told } = await ask(decline);
+    const { h, sessionId, told } = await ask(session, decline);
     await h.waitUntilRest(sessionId);
     expect(told()).toContain('The user does not want to answer this');
   });
@@ -88,7 +98,7 @@ export function planAndQuestionForms(session: Asking): void {
     ['cancelled', cancel],
     ['half filled', accept({ answer_1: 'Blue' })],
   ])('leaves a question whose form is %s to the caller', async (_, answer) => {
-    const { h, sessionId, forms, outcomes, told } = await ask(answer);
+    const { h, sessionId, forms, outcomes, told } = await ask(session, answer);
     await h.allow(sessionId, { answers: { 'Which colour?': 'Red', 'Which extras?': ['Roof'] } });
     await h.waitUntilRest(sessionId);
     expect(forms()).toHaveLength(1);

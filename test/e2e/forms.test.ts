@@ -8,16 +8,23 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { permissionForms } from './forms-permission-suite.ts';
-import { planAndQuestionForms } from './forms-plan-question-suite.ts';
+import { permissionContents, permissionForms } from './forms-permission-suite.ts';
+import { planAndQuestionAnswers, planAndQuestionForms } from './forms-plan-question-suite.ts';
 import { formsLeftOpen, heldForms, settledForms, withdrawnForms } from './forms-settled-suite.ts';
 import { allowOnce, auditedDecisions, cancel, outcomes, shareSession, start } from './forms-support.ts';
 import { sessionsOf, touch, waitingCalls } from './forms-waiting-call-suite.ts';
+import { standIn } from './stand-in.ts';
 
 describe.each(ERAS)('a %s client', (era) => {
   const session = shareSession({ era });
-  describe('that shows forms', () => permissionForms(session));
-  describe('that shows plans and questions', () => planAndQuestionForms(session));
+  describe('that shows forms', () => {
+    permissionForms(session);
+    if (era === 'modern') permissionContents(session);
+  });
+  describe('that shows plans and questions', () => {
+    planAndQuestionForms(session);
+    if (era === 'modern') planAndQuestionAnswers(session);
+  });
   describe('with a form', () => settledForms(era, session));
   describe('while the person has the form', () => heldForms(session));
   if (era === 'legacy') describe('whose open form', () => withdrawnForms(session));
@@ -27,19 +34,19 @@ describe.each(ERAS)('a %s client', (era) => {
 });
 
 // The toolset can matter once: what a wait does is the same for both, how it is told is not.
-describe('a legacy client of the explicit tools, while the person has the form', () => {
-  heldForms(shareSession({ era: 'legacy', toolset: 'explicit' }));
-});
+describe('a legacy client of the explicit tools, with a bare elicitation capability', () => {
+  const session = shareSession({ era: 'legacy', toolset: 'explicit', capabilities: { elicitation: {} } });
 
-it('asks the user of a legacy client when no call is under way, also with a bare elicitation capability', async () => {
-  const setup = { era: 'legacy', toolset: 'explicit', capabilities: { elicitation: {} } } as const;
-  const h = await startHarness({ ...setup, form: () => allowOnce });
-  h.model.on('go').reply(touch('made.txt'), text('done'));
-  await h.begin('go');
-  await eventually(() => existsSync(`${h.project}/made.txt`), { what: 'the command ran, though nobody waited for it' });
-  expect(h.forms).toHaveLength(1);
-  await eventually(() => auditedDecisions(h).length, { what: 'the decision is audited' });
-  expect(auditedDecisions(h)).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
+  it('asks its user when no call is under way', async () => {
+    const { h, sessionId, file, forms, auditedDecisions } = await session.ask(() => allowOnce);
+    await eventually(() => existsSync(file), { what: 'the command ran, though nobody waited for it' });
+    expect(forms()).toHaveLength(1);
+    await eventually(() => auditedDecisions().length, { what: 'the decision is audited' });
+    expect(auditedDecisions()).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
+    await h.waitUntilRest(sessionId);
+  });
+
+  describe('while the person has the form', () => heldForms(session));
 });
 
 it('asks the user of a modern client through the explicit tools too', async () => {
@@ -60,10 +67,8 @@ it('shows no form where only the caller answers', async () => {
     form: () => allowOnce,
     env: { CLAUDE_CODE_MCP_APPROVALS: 'caller' },
   });
-  h.model.on('go').reply(touch('made.txt'), text('done'));
-  const sessionId = await start(h, 'go');
+  const sessionId = await start(h, 'go', standIn('asks'));
   await h.deny(sessionId);
-  await h.waitUntilRest(sessionId);
   expect(h.forms).toEqual([]);
   expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'caller' }]);
 });

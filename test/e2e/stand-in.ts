@@ -1,0 +1,10 @@
+/** A stand-in for Claude Code, for tests of which the real one is not the point: it starts in a fraction of the time. */
+
+import { fileURLToPath } from 'node:url';
+
+const FAKE_CLAUDE = fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url));
+
+/** Options of a session with one that behaves so. */
+export function standIn(behaviour: string): { readonly advanced: Record<string, unknown> } {
+  return { advanced: { pathToClaudeCodeExecutable: FAKE_CLAUDE, env: { FAKE_CLAUDE: behaviour } } };
+}
