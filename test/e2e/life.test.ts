@@ -1,14 +1,16 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { gate, hang, text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
+import { gate, text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
+import type { MarkedProcess } from '../harness/marked-processes.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import type { Toolset } from '../harness/toolsets.ts';
 import { claudePid, killClaude } from './claude-process.ts';
 import { runningCommands, startEndless } from './endless-command.ts';
 import { auditedDecisions } from './forms-support.ts';
 import { verifies } from './requirements.ts';
+import { standInEnv } from './stand-in.ts';
 import { check, pollAll } from './steps.ts';
 
 const soon = { CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
@@ -71,11 +73,8 @@ async function startBackground(h: Harness, afterwards: ReplyLike): Promise<{ ses
 }
 
 /** Whether Claude Code has said a result, be it the last or not. */
-const HAS_RESULT: Readonly<Record<Toolset, (h: Harness, sessionId: string) => Promise<boolean>>> = {
-  compact: async (h, sessionId) =>
-    (await pollAll(h, sessionId, { includeTerminalEvents: true })).some(({ type }) => type === 'result'),
-  explicit: async (h, sessionId) => (await h.ok('claude_get_status', { sessionId })).turnCount > 0,
-};
+const hasResult = async (h: Harness, sessionId: string): Promise<boolean> =>
+  (await pollAll(h, sessionId, { includeTerminalEvents: true })).some(({ type }) => type === 'result');
 
 verifies('life.background-agent', async (variant) => {
   const h = await variant.share();
@@ -91,7 +90,7 @@ verifies('life.background-agent', async (variant) => {
   h.model.on(/^run the errand/).reply(agentMayGo, text('errand run'));
   const sessionId = await h.begin('delegate this');
   await agentMayGo.arrived;
-  await eventually(() => HAS_RESULT[variant.toolset](h, sessionId), { what: 'the first result' });
+  await eventually(() => hasResult(h, sessionId), { what: 'the first result' });
   expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined });
 
   agentMayGo.release();
@@ -121,15 +120,15 @@ const runningAtMost = (ms: number): Record<string, string> => ({
   CLAUDE_CODE_MCP_SESSION_TTL_MS: '60000',
 });
 
+// That the real one is stopped, with all it runs: below.
 verifies('life.running-max', { toolsets: ['explicit'] }, async (variant) => {
-  const h = await variant.start({ env: runningAtMost(1000) });
-  h.model.on('think forever').reply(hang());
-  const sessionId = await h.begin('think forever');
+  const h = await variant.start({ env: { ...runningAtMost(1000), ...standInEnv('deaf') } });
+  const sessionId = await h.begin('work forever');
   expect(await h.waitUntilRest(sessionId)).toMatchObject(STOPPED.explicit);
-  await parked(h, sessionId);
+  const isIts = ({ command }: MarkedProcess): boolean => command.includes(sessionId);
+  await eventually(async () => !(await h.processes()).some(isIts), { what: 'its process is gone' });
 
   // Its own start may take longer than it may work here: what counts is that it is taken.
-  h.model.on('go on').always(hang());
   expect(await h.say(sessionId, 'go on')).toMatchObject({ sessionId, status: 'running' });
 });
 

@@ -3,7 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { gate, stall, text, tool } from '../../src/scripted-model/reply.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
 import { DISK_RESUME, TOOLSETS, type Toolset } from '../harness/toolsets.ts';
+import { killClaude } from './claude-process.ts';
 
 /** A call about a session that fails, and the status it has to carry. */
 const FAILING: Readonly<Record<Toolset, (id: string) => readonly [tool: string, args: Record<string, unknown>][]>> = {
@@ -83,17 +85,19 @@ describe.each(TOOLSETS)('%s', (toolset) => {
     expect(h.model.requestsFor(forked)[0]?.userTexts.slice(-2)).toEqual(['remember seven', 'and eight']);
     expect(await h.look(sessionId)).toMatchObject({ answer: 'I do' });
   });
-});
 
-test('isActive is true only while there is a process', async () => {
-  const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '100', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' };
-  const h = await startHarness({ toolset: 'explicit', env });
-  h.model.on('hello').reply(text('hi'));
-  const sessionId = await h.begin('hello');
-  const listed = async (): Promise<unknown> => (await h.ok('claude_list_sessions', {})).sessions[0];
-  await h.finish(sessionId);
-  await expect.poll(listed, { timeout: 20_000 }).toMatchObject({ sessionId, isActive: false });
-  expect(await listed()).not.toHaveProperty('activeStatus');
+  test('isActive is true only while there is a process', async () => {
+    const h = harness();
+    h.model.on('hello').reply(text('hi'));
+    const sessionId = await h.converse('hello');
+    await h.finish(sessionId);
+    const listed = async (): Promise<unknown> =>
+      (await h.ok('claude_list_sessions', {})).sessions.find((one: Json) => one.sessionId === sessionId);
+    expect(await listed()).toMatchObject({ isActive: true, activeStatus: 'completed' });
+    await killClaude(h, sessionId);
+    await expect.poll(listed, { timeout: 20_000 }).toMatchObject({ isActive: false });
+    expect(await listed()).not.toHaveProperty('activeStatus');
+  });
 });
 
 test('a system prompt given when a session is resumed from disk replaces, is added, or is the recorded one', async () => {

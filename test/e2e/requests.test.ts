@@ -121,12 +121,12 @@ verifies('request.deny-interrupt', async (variant) => {
   expect(next).toMatchObject({ status: 'idle', result: { result: 'nothing', isError: false } });
 });
 
-verifies('request.always-allow', async (variant) => {
+verifies(['request.always-allow', 'request.disallowed-input'], async (variant) => {
   const h = await variant.share(MINUTE);
   const rule = { toolName: 'Bash', ruleContent: 'touch *' };
   h.model.on('two files').reply(touch('one.txt'), touch('two.txt'), text('both'));
   h.model.on('one more').reply(touch('three.txt'), text('three'));
-  const sessionId = await start(h, { prompt: 'two files' });
+  const sessionId = await start(h, { prompt: 'two files', disallowedTools: ['Bash(rm *)'] });
   const { requestId, suggestions } = await h.waitForRequest(sessionId);
   const offered = suggestions.filter(({ type }: { type: string }) => type === 'addRules');
   expect(offered).toMatchObject([{ behavior: 'allow', rules: [{ toolName: 'Bash' }] }]);
@@ -137,28 +137,25 @@ verifies('request.always-allow', async (variant) => {
   expect(more).toMatchObject({ status: 'idle', result: { result: 'three' } });
   expect(existsSync(join(h.project, 'three.txt'))).toBe(true);
 
-  // The suggestion as it came.
-  h.model.on('directories').reply(mkdir('one'), mkdir('one'), text('both again'));
-  await h.say(sessionId, 'directories');
-  const asked = await h.waitForRequest(sessionId);
-  await h.allow(sessionId, { requestId: asked.requestId, updatedPermissions: asked.suggestions });
-  expect(await check(h, { action: 'wait', sessionId })).toMatchObject({ result: { result: 'both again' } });
-});
-
-verifies('request.disallowed-input', async (variant) => {
-  const h = await variant.share(MINUTE);
-  const script = h.model
-    .on('remove it')
-    .reply(tool('Bash', { command: 'rm -f x.txt' }), tool('Bash', { command: 'touch y.txt' }), text('well'));
-  const sessionId = await h.begin('remove it', { disallowedTools: ['Bash(rm *)'] });
+  // What is disallowed is neither asked about nor let in by an answer.
+  const copy = tool('Bash', { command: 'cp three.txt y.txt' });
+  const script = h.model.on('remove it').reply(tool('Bash', { command: 'rm -f x.txt' }), copy, text('well'));
+  await h.say(sessionId, 'remove it');
   const { id, input } = await h.nextRequest(sessionId);
-  expect(input.command).toBe('touch y.txt');
+  expect(input.command).toBe('cp three.txt y.txt');
   expect(h.model.requestsFor(script)[1]?.toolResults[0]?.isError).toBe(true);
   for (const command of ['rm -rf y.txt', 'true && rm y.txt', 'true; rm y.txt', 'true | rm y.txt', 'A=1 rm y.txt']) {
     await h.fails(...h.dialect.allow(sessionId, id, { updatedInput: { command } }), 'PERMISSION_DENIED');
   }
   await h.allow(sessionId, { requestId: id });
   await h.finish(sessionId);
+
+  // The suggestion as it came.
+  h.model.on('directories').reply(mkdir('one'), mkdir('one'), text('both again'));
+  await h.say(sessionId, 'directories');
+  const asked = await h.waitForRequest(sessionId);
+  await h.allow(sessionId, { requestId: asked.requestId, updatedPermissions: asked.suggestions });
+  expect(await check(h, { action: 'wait', sessionId })).toMatchObject({ result: { result: 'both again' } });
 });
 
 async function expectTimeOut(h: Harness): Promise<string> {
@@ -173,10 +170,6 @@ async function expectTimeOut(h: Harness): Promise<string> {
   expect(await firstDecision(h)).toEqual({ who: 'timeout', what: 'Bash', outcome: 'deny' });
   return sessionId;
 }
-
-verifies(['request.time-out', 'request.audited'], { toolsets: ['explicit'] }, async (variant) => {
-  await expectTimeOut(await variant.start(SOON));
-});
 
 verifies(['request.time-out', 'request.audited', 'request.never-expires', 'check.result-fields'], async (variant) => {
   const h = await variant.start(SOON);

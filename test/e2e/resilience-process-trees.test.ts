@@ -1,5 +1,4 @@
 import { readFileSync, readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parseProcStat } from '../../src/config/proc-stat.ts';
 import { WATCHDOG_NAME } from '../../src/driver/process/markers.ts';
@@ -7,6 +6,7 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { startRunningCommand } from '../harness/running-command.ts';
+import { standIn } from './stand-in.ts';
 
 /** The promises of the product. */
 const SHUT_DOWN_MS = 5_000;
@@ -43,7 +43,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
       env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` },
       tolerate: { stderr: true },
     });
-    await startRunningCommand(h);
+    await startStandIn(h);
     h.server.kill('SIGUSR2');
     await allGone(h, SHUT_DOWN_MS);
     expect(await h.server.exited).toEqual({ code: 1, signal: null });
@@ -73,8 +73,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
     const untouched = (await other.processes()).map(({ pid }) => pid);
     expect(untouched).toEqual(expect.arrayContaining([innocent.cli.pid, innocent.command.pid]));
 
-    // SIGKILL of the server alone: the watchdog survives it, also one that replaced another, and ends what both run.
-    await startRunningCommand(other, 'second');
+    // SIGKILL of the server alone: the watchdog survives it, also one that replaced another, and ends what runs.
     const first = watchdogOf(other.server.pid);
     process.kill(first, 'SIGKILL');
     const next = await eventually(() => watchdogsOf(other.server.pid).find((pid) => pid !== first), {
@@ -92,9 +91,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
 
 /** A session of a stand-in that works forever. */
 async function startStandIn(h: Harness): Promise<void> {
-  const pathToClaudeCodeExecutable = fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url));
-  const advanced = { pathToClaudeCodeExecutable, env: { FAKE_CLAUDE: 'asks' } };
-  await h.waitForRequest((await h.ok('claude_code', { prompt: 'hello', advanced })).sessionId);
+  await h.waitForRequest((await h.ok('claude_code', { prompt: 'hello', ...standIn('asks') })).sessionId);
 }
 
 function watchdogOf(server: number): number {

@@ -4,6 +4,11 @@ import { fileURLToPath } from 'node:url';
 
 const FAKE_CLAUDE = fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url));
 
+/** For a server all of whose sessions run one that behaves so. */
+export function standInEnv(behaviour: string): Record<string, string> {
+  return { CLAUDE_CODE_MCP_EXECUTABLE: FAKE_CLAUDE, FAKE_CLAUDE: behaviour };
+}
+
 /** Options of a session with one that behaves so. */
 export function standIn(behaviour: string): { readonly advanced: Record<string, unknown> } {
   return { advanced: { pathToClaudeCodeExecutable: FAKE_CLAUDE, env: { FAKE_CLAUDE: behaviour } } };
