@@ -16,10 +16,10 @@ async function directoryIn(h: Harness, name: string): Promise<string> {
 }
 
 /** A transcript in the place where Claude Code would keep it. */
-async function writeSession(h: Harness, cwd: string, minute: number): Promise<string> {
+async function writeSession(h: Harness, cwd: string, minute: number, prompt = 'hello'): Promise<string> {
   const project = cwd.replace(/[^a-zA-Z0-9]/g, '-');
   const lastModified = new Date(Date.UTC(2026, 0, 1, 0, minute));
-  const content = (id: string): string => promptLine(id, 'hello', cwd);
+  const content = (id: string): string => promptLine(id, prompt, cwd);
   return (await writeTranscript(h.configDir, content, { project, lastModified })).sessionId;
 }
 
@@ -49,7 +49,11 @@ verifies('session.disk-list', async (variant) => {
   const elsewhere = await directoryIn(h, 'elsewhere');
   const gone = path.join(h.home, 'gone');
   const oldest = await writeSession(h, gone, 0);
-  const middle = await runInTerminal(h, 'typed by a person', { cwd: elsewhere });
+  const typed = 'typed by a person';
+  // What a terminal writes is the same for both toolsets.
+  const middle = await (variant.toolset === 'compact'
+    ? runInTerminal(h, typed, { cwd: elsewhere })
+    : writeSession(h, elsewhere, 1, typed));
   const newest = await h.begin('asked by a caller');
   await h.finish(newest);
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import type { Json } from '../harness/json.ts';
-import type { Harness } from '../harness/open-harness.ts';
+import type { Harness, ServerStart } from '../harness/open-harness.ts';
 import { DISK_RESUME } from '../harness/toolsets.ts';
 import { writeTranscript } from '../transcripts/written-transcript.ts';
 import { verifies } from './requirements.ts';
@@ -18,14 +18,14 @@ interface Left {
   readonly cwd: string;
 }
 
-/** A session in a directory of its own, that only the disk remembers. */
-async function leftSession(h: Harness): Promise<Left> {
+/** A session in a directory of its own, that only the disk remembers; another server runs by then. */
+async function leftSession(h: Harness, next?: ServerStart): Promise<Left> {
   const cwd = join(h.project, 'elsewhere');
   mkdirSync(cwd);
   h.model.on('remember seven').reply(text('I do'));
   const { sessionId, resumeToken }: Json = await h.ok(...h.dialect.start('remember seven', { cwd }));
   await h.finish(sessionId);
-  await h.restartServer();
+  await h.restartServer(next);
   return { sessionId, resumeToken, cwd };
 }
 
@@ -39,11 +39,10 @@ verifies(
   { toolsets: ['compact'], when: 'with options and as a fork' },
   async (variant) => {
     const h = await variant.start({ env: DISK_RESUME });
-    const left = await leftSession(h);
+    const left = await leftSession(h, { env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '' } });
     const { sessionId, resumeToken, cwd } = left;
     expect(resumeToken).toBe(tokenOf(sessionId));
 
-    await h.restartServer({ env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '' } });
     const off = await h.fails(...h.dialect.resume(sessionId, 'go on'), 'SESSION_NOT_FOUND');
     expect(off).toContain('CLAUDE_CODE_MCP_ALLOW_DISK_RESUME=1');
     expect(off).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');

@@ -6,43 +6,35 @@ import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { claudePid } from './claude-process.ts';
 import { verifies } from './requirements.ts';
-import { openTerminal, runInTerminal } from './terminal-claude.ts';
+import { openTerminal } from './terminal-claude.ts';
 
-verifies('message.from-terminal', async (variant) => {
+verifies(['message.from-terminal', 'message.together', 'life.held'], async (variant) => {
   const h = await variant.share();
   const elsewhere = path.join(path.dirname(h.project), 'elsewhere');
   await mkdir(elsewhere);
   h.model.on('remember the word').reply(text('noted'));
-  const sessionId = await runInTerminal(h, 'remember the word xylophone', { cwd: elsewhere });
-  const script = h.model.on('go on').reply(tool('Bash', { command: 'touch here.txt', description: 'x' }), text('done'));
-
-  await h.fails('claude_get_status', { sessionId }, 'SESSION_NOT_FOUND');
-  expect(await h.say(sessionId, 'go on')).toEqual({ sessionId, status: 'running' });
-
-  expect(await h.nextRequest(sessionId)).toMatchObject({ type: 'permission', toolName: 'Bash' });
-  await h.allow(sessionId);
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: 'done', recentOutput: ['done'] });
-  expect(existsSync(path.join(elsewhere, 'here.txt'))).toBe(true);
-  expect(h.model.requestsFor(script)[0]?.userTexts[0]).toContain('xylophone');
-});
-
-verifies(['life.held', 'message.together'], { when: 'in a terminal', toolsets: ['explicit'] }, async (variant) => {
-  const h = await variant.share();
-  h.model.on('mine').reply(text('yours'));
-  h.model.on(/message [ab]/).always(text('come in'));
-  const terminal = await openTerminal(h, 'mine');
+  const terminal = await openTerminal(h, 'remember the word xylophone', { cwd: elsewhere });
   const { sessionId, pid } = terminal;
-
+  await h.fails('claude_get_status', { sessionId }, 'SESSION_NOT_FOUND');
   const message = await h.fails(...h.dialect.say(sessionId, 'let me in'), 'SESSION_BUSY');
   expect(message).toContain(`pid ${pid}`);
 
   await terminal.close();
-  await Promise.all(['message a', 'message b'].map((words) => h.say(sessionId, words)));
+  h.model.on(/message [ab]/).always(text('come in'));
+  const taken = await Promise.all(['message a', 'message b'].map((words) => h.say(sessionId, words)));
+  for (const answer of taken) expect(answer).toEqual({ sessionId, status: 'running' });
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'come in' });
-  const heard = h.model.requests.at(-1)?.userTexts.join('\n');
-  expect(heard).toContain('message a');
-  expect(heard).toContain('message b');
+  const heard = h.model.requests.at(-1)?.userTexts;
+  expect(heard?.[0]).toContain('xylophone');
+  for (const words of ['message a', 'message b']) expect(heard?.join('\n')).toContain(words);
   expect((await h.processes()).filter(({ command }) => command.includes(sessionId))).toHaveLength(1);
+
+  h.model.on('go on').reply(tool('Bash', { command: 'touch here.txt', description: 'x' }), text('done'));
+  await h.say(sessionId, 'go on');
+  expect(await h.nextRequest(sessionId)).toMatchObject({ type: 'permission', toolName: 'Bash' });
+  await h.allow(sessionId);
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: 'done', recentOutput: ['done'] });
+  expect(existsSync(path.join(elsewhere, 'here.txt'))).toBe(true);
 });
 
 verifies(

@@ -5,10 +5,20 @@ import { check, start } from './steps.ts';
 
 verifies(['fork.new-session', 'fork.original-untouched', 'fork.while-running'], async (variant) => {
   const h = await variant.share();
-  h.model.on('remember seven').reply(text('I do'));
+  const first = gate(text('I do'));
+  h.model.on('remember seven').reply(first);
+  h.model.on(/^by the way/).always(text('an aside'));
   const forked = h.model.on('and eight').reply(text('both'));
   const original = h.model.on('what was it').reply(text('seven'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'remember seven', maxTurns: 9, waitMs: 40_000 });
+  const sessionId = await start(h, { prompt: 'remember seven', maxTurns: 9 });
+  // In its very first turn.
+  await first.arrived;
+  const aside = { sessionId, prompt: 'by the way', forkSession: true, waitMs: 40_000 };
+  const early = await h.ok('claude_code_reply', aside);
+  expect(early).toMatchObject({ status: 'idle', result: { result: 'an aside' } });
+  first.release();
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'I do' } });
+
   const before = await check(h, { action: 'poll', sessionId });
   const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'and eight', forkSession: true, waitMs: 40_000 });
   expect(fork).toMatchObject({ status: 'idle', result: { result: 'both', sessionId: fork.sessionId } });
@@ -25,25 +35,10 @@ verifies(['fork.new-session', 'fork.original-untouched', 'fork.while-running'], 
 
   const held = gate(text('the long answer'));
   h.model.on('a long task').reply(held);
-  h.model.on('by the way').reply(text('an aside'));
   await h.ok('claude_code_reply', { sessionId, prompt: 'a long task' });
   await held.arrived;
-  const aside = await h.ok('claude_code_reply', { sessionId, prompt: 'by the way', forkSession: true, waitMs: 40_000 });
-  expect(aside).toMatchObject({ status: 'idle', result: { result: 'an aside' } });
+  expect(await h.ok('claude_code_reply', aside)).toMatchObject({ status: 'idle', result: { result: 'an aside' } });
   expect(await check(h, { action: 'poll', sessionId })).toMatchObject({ status: 'running' });
-  held.release();
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'the long answer' } });
-});
-
-verifies('fork.while-running', { when: 'in its first turn' }, async (variant) => {
-  const h = await variant.share();
-  const held = gate(text('the long answer'));
-  h.model.on('a long task').reply(held);
-  h.model.on('by the way').reply(text('an aside'));
-  const sessionId = await start(h, { prompt: 'a long task' });
-  await held.arrived;
-  const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'by the way', forkSession: true, waitMs: 40_000 });
-  expect(fork).toMatchObject({ status: 'idle', result: { result: 'an aside' } });
   held.release();
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'the long answer' } });
 });

@@ -1,14 +1,24 @@
 import { expect } from 'vitest';
 import { gate, hang, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { runningCommands, startEndless } from './endless-command.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { ENDLESS, hasBegun, runningCommands } from './endless-command.ts';
 import { verifies } from './requirements.ts';
 import { pollAll } from './steps.ts';
+
+/** In the conversation that all of them share. */
+async function runEndless(h: Harness): Promise<string> {
+  h.model.on('run forever').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
+  const sessionId = await h.converse('run forever');
+  await h.allow(sessionId);
+  await hasBegun(h);
+  return sessionId;
+}
 
 verifies('session.interrupt', async (variant) => {
   const h = await variant.share();
   h.model.on('what now').reply(text('something else'));
-  const sessionId = await startEndless(h);
+  const sessionId = await runEndless(h);
   expect(await runningCommands(h)).not.toEqual([]);
 
   await h.interrupt(sessionId);
@@ -64,7 +74,7 @@ verifies(['request.events', 'session.interrupt-rest'], { when: 'of an interrupt'
 
 verifies('status.interrupted', async (variant) => {
   const h = await variant.share();
-  const sessionId = await startEndless(h);
+  const sessionId = await runEndless(h);
   const status = (): Promise<unknown> => h.ok('claude_get_status', { sessionId });
   expect(await h.interrupt(sessionId)).toEqual({ sessionId, status: 'interrupted' });
   expect(await status()).toMatchObject({

@@ -3,17 +3,21 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { gate, text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import type { MarkedProcess } from '../harness/marked-processes.ts';
+import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import type { Toolset } from '../harness/toolsets.ts';
 import { claudePid, killClaude } from './claude-process.ts';
 import { runningCommands, startEndless } from './endless-command.ts';
 import { auditedDecisions } from './forms-support.ts';
 import { verifies } from './requirements.ts';
-import { standInEnv } from './stand-in.ts';
+import { standIn, standInEnv } from './stand-in.ts';
 import { check, pollAll } from './steps.ts';
 
 const soon = { CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
+
+/** Also of a stand-in, which registers nothing. */
+const hasProcess = async (h: Harness, sessionId: string): Promise<boolean> =>
+  (await h.processes()).some(({ command }) => command.includes(sessionId));
 
 const parked = (h: Harness, sessionId: string): Promise<unknown> =>
   eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
@@ -25,17 +29,12 @@ verifies(
     const h = await variant.start({ env: { ...soon, CLAUDE_CODE_MCP_PARK_AFTER_MS: '1500' } });
     const wake = gate(text('It ended.'));
     const { sessionId, end } = await startBackground(h, wake);
-    h.model.on('keep nothing').reply(text('nothing kept'));
-    h.model.on('still there').reply(text('yes'));
-    const advanced = { persistSession: false };
+    const advanced = { ...standIn('ordinary').advanced, persistSession: false };
     const unkept = await h.ok('claude_code', { prompt: 'keep nothing', waitMs: 40_000, advanced });
     // A third session shows that parking goes on meanwhile.
-    h.model.on('hello').reply(text('hi'));
-    const other = await h.begin('hello');
-    await h.finish(other);
-    await parked(h, other);
-    expect(await claudePid(h, sessionId)).toBeDefined();
-    expect(await claudePid(h, unkept.sessionId)).toBeDefined();
+    const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000, ...standIn('ordinary') });
+    await eventually(async () => !(await hasProcess(h, other.sessionId)), { what: 'the third is parked' });
+    for (const kept of [sessionId, unkept.sessionId]) expect(await hasProcess(h, kept)).toBe(true);
     expect(await check(h, { action: 'poll', sessionId })).toMatchObject({
       status: 'idle',
       backgroundTasks: 1,
@@ -55,7 +54,9 @@ verifies(
     expect(done).not.toHaveProperty('backgroundTasks');
 
     const reply = { sessionId: unkept.sessionId, prompt: 'still there' };
-    expect(await h.ok('claude_code_reply', { ...reply, waitMs: 40_000 })).toMatchObject({ result: { result: 'yes' } });
+    expect(await h.ok('claude_code_reply', { ...reply, waitMs: 40_000 })).toMatchObject({
+      result: { result: 'answer to: still there' },
+    });
     await h.fails('claude_code_reply', { ...reply, forkSession: true }, 'INVALID_ARGUMENT');
   },
 );
@@ -125,8 +126,7 @@ verifies('life.running-max', { toolsets: ['explicit'] }, async (variant) => {
   const h = await variant.start({ env: { ...runningAtMost(1000), ...standInEnv('deaf') } });
   const sessionId = await h.begin('work forever');
   expect(await h.waitUntilRest(sessionId)).toMatchObject(STOPPED.explicit);
-  const isIts = ({ command }: MarkedProcess): boolean => command.includes(sessionId);
-  await eventually(async () => !(await h.processes()).some(isIts), { what: 'its process is gone' });
+  await eventually(async () => !(await hasProcess(h, sessionId)), { what: 'its process is gone' });
 
   // Its own start may take longer than it may work here: what counts is that it is taken.
   expect(await h.say(sessionId, 'go on')).toMatchObject({ sessionId, status: 'running' });
@@ -141,34 +141,35 @@ verifies('life.running-max', { toolsets: ['compact'], when: 'with all it runs' }
   await eventually(async () => (await runningCommands(h)).length === 0, { what: 'the command is gone' });
 });
 
+// How Claude Code is parked and goes on: `totals`.
 verifies(['life.max-sessions-parks', 'life.max-sessions-busy'], async (variant) => {
   const h = await variant.start({ env: { CLAUDE_CODE_MCP_MAX_SESSIONS: '2' } });
-  h.model.on('first').always(text('1'));
-  h.model.on('second').reply(text('2'));
-  h.model.on('third').reply(text('3'));
-  const first = await h.begin('first');
+  const begin = (prompt: string, behaviour: string): Promise<Json> =>
+    h.ok('claude_code', { prompt, ...standIn(behaviour) });
+  const { sessionId: first } = await begin('first', 'ordinary');
   await h.finish(first);
-  const second = await h.begin('second');
+  const { sessionId: second } = await begin('second', 'ordinary');
   await h.finish(second);
   await h.say(first, 'first again');
   await h.finish(first);
   // Now the second one is the longest idle.
-  const third = await h.begin('third');
-  expect(await h.finish(third)).toMatchObject({ status: 'rest', answer: '3' });
-  expect(await claudePid(h, second)).toBeUndefined();
-  expect(await claudePid(h, first)).toBeDefined();
-  expect(await h.look(second)).toMatchObject({ status: 'rest', answer: '2' });
+  const { sessionId: third } = await begin('third', 'deaf');
+  expect(await hasProcess(h, second)).toBe(false);
+  expect(await hasProcess(h, first)).toBe(true);
+  expect(await h.look(second)).toMatchObject({ status: 'rest', answer: 'answer to: second' });
+  expect(await h.look(third)).toMatchObject({ status: 'running' });
 
-  const held = [first, third].map(() => gate(text('done')));
-  for (const [index, sessionId] of [first, third].entries()) {
-    h.model.on(`work ${String(index)}`).reply(held[index]!);
-    await h.say(sessionId, `work ${String(index)}`);
-    await held[index]!.arrived;
-  }
+  const { sessionId: fourth } = await begin('fourth', 'deaf');
+  expect(await hasProcess(h, first)).toBe(false);
   const message = await h.fails(...h.dialect.start('next'), 'TOO_MANY_SESSIONS');
   expect(message).toContain('CLAUDE_CODE_MCP_MAX_SESSIONS');
-  for (const { release } of held) release();
-  for (const sessionId of [first, third]) expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
+  await h.fails(...h.dialect.say(first, 'first once more'), 'TOO_MANY_SESSIONS');
+  for (const sessionId of [third, fourth]) {
+    expect(await h.look(sessionId)).toMatchObject({ status: 'running' });
+    await h.ok('claude_code_session', { action: 'cancel', sessionId });
+  }
+  await h.say(first, 'first once more');
+  expect(await h.finish(first)).toMatchObject({ answer: 'answer to: first once more' });
 });
 
 verifies(['life.crash', 'reply.after-crash'], async (variant) => {

@@ -15,7 +15,7 @@ verifies(['reply.same-process', 'reply.new-result', 'reply.queue'], async (varia
   h.model.on('one').reply(text('1'));
   const held = gate(text('2'));
   const second = h.model.on('two').reply(held);
-  const sessionId = await h.begin('one');
+  const sessionId = await h.converse('one');
   await h.finish(sessionId);
   const pid = await claudePid(h, sessionId);
   expect(pid).toBeDefined();

@@ -18,6 +18,8 @@ verifies(
     'request.question-map',
     'request.question-inside-input',
     'request.question-not-approved',
+    'request.question-list',
+    'request.question-needs-answer',
   ],
   async (variant) => {
     const h = await variant.share();
@@ -93,6 +95,21 @@ async function expectQuestions(h: Harness, sessionId: string): Promise<void> {
   const [toldAgain] = h.model.requestsFor(second)[1]?.toolResults ?? [];
   expect(toldAgain?.text).toContain('"Which colour?"="Blue"');
   expect(toldAgain?.text).toContain('"Which extras?"="Wheels, Doors"');
+
+  const third = h.model.on('and once more').reply(asks(COLOUR, EXTRAS), text('thanks for all'));
+  await h.say(sessionId, 'and once more');
+  const { id: last, shown } = await h.nextRequest(sessionId);
+  expect(shown).toBe('Which colour? | Which extras?');
+  const tooLittle = [{}, [], ['Blue'], { 'Which colour?': 'Blue' }, { 'Which size?': 'Large' }];
+  for (const allowance of [{}, ...tooLittle.map((answers) => ({ answers }))]) {
+    const message = await h.fails(...h.dialect.allow(sessionId, last, allowance), 'INVALID_ARGUMENT');
+    expect(message).toMatch(/question|answer/i);
+  }
+  await h.allow(sessionId, { requestId: last, answers: ['a light green', ['Wheels', 'Doors']] });
+  expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks for all' });
+  const [toldAtLast] = h.model.requestsFor(third)[1]?.toolResults ?? [];
+  expect(toldAtLast?.text).toContain('"Which colour?"="a light green"');
+  expect(toldAtLast?.text).toContain('"Which extras?"="Wheels, Doors"');
 }
 
 // What becomes of the mode is the same for both toolsets.
@@ -111,22 +128,4 @@ verifies('request.plan', { when: 'also when the process is started again', tools
   await h.allow(sessionId);
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'did it' });
   expect(existsSync(join(h.project, 'made.txt'))).toBe(true);
-});
-
-verifies(['request.question-list', 'request.question-needs-answer'], async (variant) => {
-  const h = await variant.share();
-  const script = h.model.on('ask me').reply(asks(COLOUR, EXTRAS), text('thanks'));
-  const sessionId = await h.converse('ask me');
-  const { id, shown } = await h.nextRequest(sessionId);
-  expect(shown).toBe('Which colour? | Which extras?');
-  const tooLittle = [{}, [], ['Blue'], { 'Which colour?': 'Blue' }, { 'Which size?': 'Large' }];
-  for (const allowance of [{}, ...tooLittle.map((answers) => ({ answers }))]) {
-    const message = await h.fails(...h.dialect.allow(sessionId, id, allowance), 'INVALID_ARGUMENT');
-    expect(message).toMatch(/question|answer/i);
-  }
-  await h.allow(sessionId, { requestId: id, answers: ['a light green', ['Wheels', 'Doors']] });
-  expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks' });
-  const [told] = h.model.requestsFor(script)[1]?.toolResults ?? [];
-  expect(told?.text).toContain('"Which colour?"="a light green"');
-  expect(told?.text).toContain('"Which extras?"="Wheels, Doors"');
 });

@@ -8,6 +8,7 @@ import { eventually } from '../harness/eventually.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { verifies } from './requirements.ts';
+import { standIn } from './stand-in.ts';
 
 /** Not at once, so that one process may do several things. */
 const PARKED = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '2000', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
@@ -105,10 +106,9 @@ async function rewindBeside(h: Harness, sessionId: string): Promise<void> {
 /** One that cannot be says why. */
 async function rewindRefused(h: Harness, sessionId: string): Promise<void> {
   const held = gate(text('done'));
-  h.model.on('plain').reply('done');
   h.model.on('with checkpoints').reply(held);
   const rewind = { action: 'rewind', toUserMessage: randomUUID() };
-  const { sessionId: plain } = await h.ok('claude_code', { prompt: 'plain', waitMs: 40_000 });
+  const { sessionId: plain } = await h.ok('claude_code', { prompt: 'plain', ...standIn('ordinary') });
   const without = await h.fails('claude_code_session', { ...rewind, sessionId: plain }, 'INVALID_ARGUMENT');
   expect(without).toContain('enableFileCheckpointing');
 

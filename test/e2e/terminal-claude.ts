@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
+import { SHORT_LIFE } from '../harness/isolated-home.ts';
 import type { Harness } from '../harness/open-harness.ts';
 
 export interface TerminalOptions {
@@ -67,6 +68,7 @@ function startClaude(h: Harness, args: string[], { cwd = h.project }: TerminalOp
       HOME: h.home,
       CLAUDE_CONFIG_DIR: h.configDir,
       TMPDIR: path.join(path.dirname(h.home), 'tmp'),
+      ...SHORT_LIFE,
       ...h.model.env(),
     },
   });

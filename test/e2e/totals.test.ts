@@ -61,9 +61,9 @@ async function sayAndFinish(h: Harness, sessionId: string, prompt: string): Prom
   return h.finish(sessionId);
 }
 
-verifies(['totals.parked', 'life.park'], async (variant) => {
+verifies(['totals.parked', 'life.park', 'totals.disk'], async (variant) => {
   const h = await variant.start({
-    env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '100', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' },
+    env: { ...DISK_RESUME, CLAUDE_CODE_MCP_PARK_AFTER_MS: '100', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '100' },
   });
   h.model.on('one').reply(priced('1', 500));
   h.model.on('two').reply(step(20), priced('2', 900));
@@ -81,6 +81,12 @@ verifies(['totals.parked', 'life.park'], async (variant) => {
   const [request] = h.model.requestsFor(last);
   expect(request?.userTexts).toEqual(['one', 'two', 'three']);
   expect(request?.system).toContain('Be a parrot.');
+
+  h.model.on('four').reply(priced('4', 210));
+  await h.restartServer();
+  await h.resume(sessionId, 'four');
+  expect((await h.finish(sessionId)).costUsd).toBeCloseTo(h.model.chargedUsd(), 5);
+  expect(JSON.stringify(await h.waitUntilRest(sessionId))).not.toContain('costUnknown');
 });
 
 verifies(['totals.call', 'totals.hot-replies', 'totals.killed', 'totals.fork'], async (variant) => {
@@ -120,16 +126,4 @@ verifies(['totals.call', 'totals.hot-replies', 'totals.killed', 'totals.fork'], 
   expect(await check(h, { action: 'poll', sessionId: fork.sessionId })).toMatchObject({
     result: { sessionTotalTurns: 7 },
   });
-});
-
-verifies('totals.disk', async (variant) => {
-  const h = await variant.start({ env: DISK_RESUME });
-  h.model.on('one').reply(priced('1', 500));
-  h.model.on('two').reply(priced('2', 900));
-  const sessionId = await h.begin('one');
-  await h.finish(sessionId);
-  await h.restartServer();
-  await h.resume(sessionId, 'two');
-  expect((await h.finish(sessionId)).costUsd).toBeCloseTo(h.model.chargedUsd(), 5);
-  expect(JSON.stringify(await h.waitUntilRest(sessionId))).not.toContain('costUnknown');
 });

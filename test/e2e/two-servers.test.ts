@@ -1,8 +1,12 @@
 /** Two servers of one user never have a process each for one session. */
 
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gate, text } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
 import { callTool } from '../harness/tool-call.ts';
 import { runInTerminal } from './terminal-claude.ts';
 
@@ -11,11 +15,13 @@ test('of two servers that send to one session in the same instant one starts a p
   const first = h.client;
   await h.startServer();
   const clients = [first, h.client];
-  h.model.on('begin').always(text('begun'));
+  h.model.on('begin').reply(text('begun'));
+  const fromTerminal = await runInTerminal(h, 'begin');
   for (let round = 1; round <= 2; round++) {
     const held = gate(text('heard'));
     h.model.on(`message ${round}`).reply(held);
-    const sessionId = await runInTerminal(h, 'begin');
+    // A session that none of them has had yet.
+    const sessionId = await copyOf(h, fromTerminal);
     const call = { sessionId, message: `message ${round}` };
     const answers = await Promise.all(clients.map((client) => callTool(client, 'claude_send_message', call)));
     await held.arrived;
@@ -27,3 +33,17 @@ test('of two servers that send to one session in the same instant one starts a p
   }
   await first.close();
 });
+
+/** The same conversation under another id. */
+async function copyOf(h: Harness, sessionId: string): Promise<string> {
+  const transcripts = await readdir(join(h.configDir, 'projects'), { recursive: true });
+  const file = join(
+    h.configDir,
+    'projects',
+    transcripts.find((name) => name.endsWith(`${sessionId}.jsonl`))!,
+  );
+  const copy = randomUUID();
+  const content = await readFile(file, 'utf8');
+  await writeFile(file.replace(sessionId, copy), content.replaceAll(sessionId, copy));
+  return copy;
+}

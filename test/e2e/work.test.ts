@@ -1,23 +1,30 @@
 /** What a result reports of the work: evidence that git and the tools gave. */
 
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
-import { shareHarness, startHarness } from '../harness/harness.ts';
+import { sharedHarness } from '../harness/harness.ts';
+import type { Harness } from '../harness/open-harness.ts';
 import { auditedEntries } from './forms-support.ts';
 import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
 
 const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { command, description: 'run' });
 
+/** A repository in which nothing is asked about, so that one conversation serves most tests. */
+const REPOSITORY = { git: true, settings: { permissions: { allow: ['Bash', 'Write'] } } };
+
+const shared = (): Promise<Harness> => sharedHarness({ ...REPOSITORY, era: 'modern', toolset: 'compact' });
+
+const snapshotsOf = ({ stateDir }: Harness): string => join(stateDir, 'claude-code-mcp', 'snapshots');
+
 verifies('work.report', { eras: ['modern'] }, async (variant) => {
-  const h = await variant.start({ git: true });
+  const h = await variant.share(REPOSITORY);
   writeFileSync(join(h.project, 'mine.txt'), 'what the user had not committed\n');
   const write = tool('Write', { file_path: join(h.project, 'new.txt'), content: 'one\ntwo\n' });
   h.model.on('work on it').reply(write, bash('echo three > moved.txt'), bash('make test'), text('All tests pass.'));
-  const sessionId = await h.begin('work on it', { allowedTools: ['Bash', 'Write'] });
+  const sessionId = await h.converse('work on it');
   const done = await h.waitUntilRest(sessionId);
   const { work } = variant.toolset === 'compact' ? done.result : done;
   expect(work).toMatchObject({
@@ -36,28 +43,21 @@ verifies('work.report', { eras: ['modern'] }, async (variant) => {
   expect(work).not.toHaveProperty('shared');
   const { problems: _, ...report } = work;
   expect(Buffer.byteLength(JSON.stringify(report))).toBeLessThanOrEqual(600);
-  const ended = await auditedEntries(h, ({ kind }) => kind === 'end');
+  const ended = await auditedEntries(h, ({ kind, session }) => kind === 'end' && session === sessionId);
   expect(ended).toMatchObject([
     { details: { filesChanged: 2, insertions: 3, commandsRun: 2, commandsFailed: 1, lastCheckExitCode: 2 } },
   ]);
-  const snapshots = join(h.stateDir, 'claude-code-mcp', 'snapshots');
-  expect(readdirSync(snapshots)).toEqual([sessionId]);
-  // What is kept is the same for both.
-  if (variant.toolset === 'explicit') return;
-  await h.restartServer();
-  expect(readdirSync(snapshots)).toEqual([]);
+  expect(readdirSync(snapshotsOf(h))).toEqual([sessionId]);
 });
 
-const shared = shareHarness({ git: true });
-
 it('counts for each call what this call changed, and lists everything when asked', async () => {
-  const h = shared();
+  const h = await shared();
   const names = Array.from({ length: 30 }, (_, index) => `file-with-a-long-name-${String(index)}.txt`);
   h.model.on('many').reply(bash(`for f in ${names.join(' ')}; do echo x > $f; done`), text('made'));
   h.model.on('one more').reply(bash(`rm ${names[0]} && echo y >> ${names[1]}`), text('done'));
   h.model.on('only talk').reply(text('talked'));
-  const first = await h.ok('claude_code', { prompt: 'many', allowedTools: ['Bash'], waitMs: 40_000 });
-  const { sessionId } = first;
+  const sessionId = await h.converse('many');
+  const first = await h.waitUntilRest(sessionId);
   expect(first.result.work).toMatchObject({ filesChanged: 30, insertions: 30, commandsRun: 1 });
   expect(first.result.work.files.length).toBeLessThan(10);
   const full = await check(h, { action: 'wait', sessionId, pollOptions: { includeWork: 'full' } });
@@ -78,29 +78,41 @@ it('counts for each call what this call changed, and lists everything when asked
 });
 
 it('says that another session worked in the checkout meanwhile', async () => {
-  const h = shared();
+  const h = await shared();
   mkdirSync(join(h.project, 'sub'));
   const held = gate(text('slow is done'));
   h.model.on('slow').reply(bash('echo slow > slow.txt'), held);
   h.model.on('quick').reply(bash('echo quick > quick.txt'), text('quick is done'));
-  const allowed = { allowedTools: ['Bash'] };
-  const slow = await h.begin('slow', allowed);
+  const slow = await h.converse('slow');
   await held.arrived;
-  const quick = await h.ok('claude_code', { prompt: 'quick', cwd: join(h.project, 'sub'), waitMs: 40_000, ...allowed });
+  const quick = await h.ok('claude_code', { prompt: 'quick', cwd: join(h.project, 'sub'), waitMs: 40_000 });
   expect(quick.result.work).toMatchObject({ filesChanged: 1, shared: true });
   held.release();
   expect((await h.waitUntilRest(slow)).result.work).toMatchObject({ filesChanged: 2, shared: true });
 });
 
 it('reports what the file tools say where there is no git', async () => {
-  const h = await startHarness();
-  const file = join(h.project, 'new.txt');
+  const h = await shared();
+  const cwd = join(h.home, 'no-repository');
+  mkdirSync(cwd);
+  const file = join(cwd, 'new.txt');
   h.model.on('write').reply(tool('Write', { file_path: file, content: 'one\ntwo\n' }), text('written'));
-  const done = await h.ok('claude_code', { prompt: 'write', allowedTools: ['Write'], waitMs: 40_000 });
+  const done = await h.ok('claude_code', { prompt: 'write', cwd, waitMs: 40_000 });
   expect(done.result.work).toMatchObject({
     filesChanged: 1,
     insertions: 2,
     files: [{ path: file, insertions: 2, deletions: 0, status: 'added' }],
   });
-  expect(execFileSync('ls', ['-A', h.project], { encoding: 'utf8' })).toBe('new.txt\n');
+  expect(readdirSync(cwd)).toEqual(['new.txt']);
+});
+
+// The last, for the sessions before it are forgotten.
+it('keeps nothing of sessions that no server has any more', async () => {
+  const h = await shared();
+  h.model.on('only talk').reply(text('talked'));
+  const sessionId = await h.converse('only talk');
+  await h.finish(sessionId);
+  expect(readdirSync(snapshotsOf(h))).toContain(sessionId);
+  await h.restartServer();
+  expect(readdirSync(snapshotsOf(h))).toEqual([]);
 });
