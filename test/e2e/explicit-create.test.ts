@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { verifies } from './requirements.ts';
 
 const ACCEPTS_EDITS = { permissions: { defaultMode: 'acceptEdits' } };
+const BYPASSES = { permissions: { defaultMode: 'bypassPermissions' } };
 
 verifies(['create.configured-mode', 'create.appended-prompt'], async (variant) => {
   const h = await variant.start({ settings: ACCEPTS_EDITS });
@@ -27,4 +29,13 @@ verifies(['create.configured-mode', 'create.appended-prompt'], async (variant) =
   const [request] = h.model.requestsFor(script);
   expect(request?.system).toContain('Speak like a pirate.');
   expect(request?.system).toMatch(/Claude Code|Claude Agent/);
+
+  // The repository that it reads cannot switch permissions off.
+  const cwd = path.join(h.project, 'eager');
+  await mkdir(path.join(cwd, '.claude'), { recursive: true });
+  await writeFile(path.join(cwd, '.claude', 'settings.json'), JSON.stringify(BYPASSES));
+  h.model.on('run it').reply(tool('Bash', { command: 'env > made.txt', description: 'run' }));
+  const eager = await h.begin('run it', { cwd });
+  expect(await h.nextRequest(eager)).toMatchObject({ type: 'permission', toolName: 'Bash' });
+  expect(existsSync(path.join(cwd, 'made.txt'))).toBe(false);
 });

@@ -18,16 +18,12 @@ const DENIED = 'PERMISSION_DENIED';
 const touch = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
 const helper = { description: 'helps', prompt: 'help' };
 
+const bypass = { permissions: { defaultMode: 'bypassPermissions' } };
+
+/** A server for which the operator has set nothing. */
+const plain = shareHarness();
+
 describe('without ALLOW_BYPASS', () => {
-  const bypass = { permissions: { defaultMode: 'bypassPermissions' } };
-  let h: Harness;
-
-  beforeAll(async () => {
-    h = await openHarness();
-    await writeFile(join(h.project, 'bypass.json'), JSON.stringify(bypass));
-  });
-  afterAll(() => h.close(), 40_000);
-
   it.each<[string, Record<string, unknown>]>([
     ['as permission mode', { permissionMode: 'bypassPermissions' }],
     ['in an agent', { agents: { helper: { ...helper, permissionMode: 'bypassPermissions' } } }],
@@ -38,8 +34,10 @@ describe('without ALLOW_BYPASS', () => {
     ['by a variable in settings', { settings: { env: { CLAUDE_CODE_MANAGED_SETTINGS_PATH: '/tmp' } } }],
     ['by rules in a variable', { advanced: { env: { claude_bg_session_permission_rules: '[]' } } }],
   ])('bypassPermissions %s is refused', async (_where, options) => {
+    const h = plain();
+    await writeFile(join(h.project, 'bypass.json'), JSON.stringify(bypass));
     await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
-    expect(h.model.requests).toEqual([]);
+    expect(h.model.requests.filter(({ lastUserText }) => lastUserText.includes('never'))).toEqual([]);
   });
 
   it.each<[string, Record<string, unknown>]>([
@@ -52,21 +50,7 @@ describe('without ALLOW_BYPASS', () => {
       { agents: { a: { ...helper, mcpServers: [{ s: { command: 'x', env: { CLAUDE_CODE_MCP_OWNER: 'me' } } }] } } },
     ],
   ])('variables that are the operator’s are not set through %s', async (_where, options) => {
-    expect(await h.fails('claude_code', { prompt: 'never', ...options }, DENIED)).toContain('operator');
-  });
-
-  it('neither a reply nor an answer may switch to bypassPermissions', async () => {
-    h.model.on('make it').reply(touch, text('made'));
-    const { sessionId } = await h.ok('claude_code', { prompt: 'make it' });
-    const { requestId } = await h.waitForRequest(sessionId);
-    const updatedPermissions = [{ type: 'setMode', mode: 'bypassPermissions', destination: 'session' }];
-    const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow' };
-    await h.fails('claude_code_check', { ...answer, updatedPermissions }, DENIED);
-    await h.ok('claude_code_check', answer);
-    await h.waitUntilRest(sessionId);
-    const reply = { sessionId, prompt: 'never', permissionMode: 'bypassPermissions' };
-    expect(await h.fails('claude_code_reply', reply, DENIED)).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
-    await h.fails('claude_code_reply', { ...reply, forkSession: true }, DENIED);
+    expect(await plain().fails('claude_code', { prompt: 'never', ...options }, DENIED)).toContain('operator');
   });
 });
 
@@ -219,9 +203,7 @@ describe('APPROVALS=human closes the side doors', () => {
 });
 
 describe('the repository that a session reads', () => {
-  const harness = shareHarness();
   const hook = { hooks: [{ type: 'command', command: 'touch hook-ran.txt' }] };
-  const bypass = { permissions: { defaultMode: 'bypassPermissions' } };
 
   async function repository(h: Harness, name: string, settings: object): Promise<string> {
     const cwd = join(h.project, name);
@@ -230,34 +212,36 @@ describe('the repository that a session reads', () => {
     return cwd;
   }
 
-  it('runs its hooks and has its rules loaded, but cannot switch permissions off', async () => {
-    const h = harness();
+  it('runs its hooks and has its rules loaded, but cannot switch permissions off; neither a reply nor an answer may switch to bypassPermissions', async () => {
+    const h = plain();
     const cwd = await repository(h, 'eager', { ...bypass, hooks: { SessionStart: [hook] } });
     const agent = '---\nname: eager\ndescription: eager\npermissionMode: bypassPermissions\n---\nYou are eager.\n';
     await writeFile(join(cwd, '.claude', 'agents', 'eager.md'), agent);
     h.model.on('make it').reply(touch, text('made'));
     const { sessionId } = await h.ok('claude_code', { prompt: 'make it', agent: 'eager', cwd });
-    expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
+    const { requestId, toolName } = await h.waitForRequest(sessionId);
+    expect(toolName).toBe('Bash');
     expect(existsSync(join(cwd, 'hook-ran.txt'))).toBe(true);
     expect(existsSync(join(cwd, 'made.txt'))).toBe(false);
-    await h.ok('claude_code_session', { action: 'cancel', sessionId });
+
+    const updatedPermissions = [{ type: 'setMode', mode: 'bypassPermissions', destination: 'session' }];
+    const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow' };
+    await h.fails('claude_code_check', { ...answer, updatedPermissions }, DENIED);
+    await h.ok('claude_code_check', answer);
+    await h.waitUntilRest(sessionId);
+    const reply = { sessionId, prompt: 'never', permissionMode: 'bypassPermissions' };
+    expect(await h.fails('claude_code_reply', reply, DENIED)).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
+    await h.fails('claude_code_reply', { ...reply, forkSession: true }, DENIED);
   });
 
   it('is left out with settingSources []', async () => {
-    const h = harness();
+    const h = plain();
     const cwd = await repository(h, 'left-out', { hooks: { SessionStart: [hook] } });
     await h.ok('claude_code', { prompt: 'say hello', settingSources: [], cwd, ...hello(h) });
     expect(existsSync(join(cwd, 'hook-ran.txt'))).toBe(false);
   });
 
-  it('cannot switch them off where the mode is as Claude Code is configured either', async () => {
-    const h = await startHarness({ toolset: 'explicit' });
-    const cwd = await repository(h, 'configured', bypass);
-    h.model.on('make it').reply(touch, text('made'));
-    const sessionId = await h.begin('make it', { cwd });
-    expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
-    expect(existsSync(join(cwd, 'made.txt'))).toBe(false);
-  });
+  // Where the mode is as Claude Code is configured: `explicit-create`.
 });
 
 function hello(h: Harness): { waitMs: number } {

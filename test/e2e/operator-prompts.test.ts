@@ -5,7 +5,6 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
-import { eventually } from '../harness/eventually.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { ModelRequest } from '../../src/scripted-model/model-request.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
@@ -71,7 +70,8 @@ async function oldClaude(h: Harness, says: string): Promise<Record<string, unkno
 
 describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
   ['human', { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } }, those('/config', '/settings', '/heapdump', '!', '#', '@')],
-  ['ALLOWED_DIRS', { args: ['--allowed-dirs', '.'] }, commands],
+  // With one place a session has no process any more as soon as another has one.
+  ['ALLOWED_DIRS', { args: ['--allowed-dirs', '.', '--max-sessions', '1'] }, commands],
   [
     'DENY_OPTIONS',
     { args: ['--deny-options', 'model,effort,permissionMode'] },
@@ -83,7 +83,8 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
   it('slash commands, !, # and @ in a prompt are text', async () => {
     const h = harness();
     const [first = '', ...others] = prompts(h);
-    const { sessionId } = await h.ok('claude_code', { prompt: first, waitMs: 40_000 });
+    const sessionId = await h.converse(first);
+    expect(await h.finish(sessionId)).toMatchObject({ answer: 'read as text' });
     for (const prompt of others)
       expect(await h.ok('claude_code_reply', { sessionId, prompt, waitMs: 40_000 })).toMatchObject({
         result: { result: 'read as text' },
@@ -121,36 +122,30 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
     const silent = await oldClaude(h, '// says nothing\n');
     expect(await h.fails('claude_code', silent, DENIED)).toContain('does not report its version');
   });
+
+  // Of a spare: `prewarm`.
+  it('a message that is queued, sent after a park or to a fork is text too', async () => {
+    const h = harness();
+    const [queued = '', forked = '', parked = ''] = ['acceptEdits', 'auto', 'dontAsk'].map(
+      (mode) => `/config permissionMode=${mode}`,
+    );
+    const held = gate(text('worked'));
+    h.model.on('work').reply(held);
+    const sessionId = await h.converse('work');
+    await held.arrived;
+    await h.ok('claude_code_reply', { sessionId, prompt: queued, whenBusy: 'queue' });
+    held.release();
+    await h.waitUntilRest(sessionId);
+    await h.ok('claude_code_reply', { sessionId, prompt: forked, waitMs: 40_000, forkSession: true });
+    // The fork has taken its place.
+    await h.ok('claude_code_reply', { sessionId, prompt: parked, waitMs: 40_000 });
+    expect(settingsOf(h)).toBeUndefined();
+    for (const command of [queued, forked, parked])
+      expect(h.model.requests.some(({ lastUserText }) => lastUserText === command)).toBe(true);
+  });
 });
 
 describe('where a limit is set', () => {
-  it('a message that is queued, sent after a park or to a fork is text too', async () => {
-    const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
-    const h = await open({ args: ['--allowed-dirs', '.'], env });
-    const command = '/config permissionMode=acceptEdits';
-    const held = gate(text('worked'));
-    h.model.on('work').reply(held);
-    const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
-    await held.arrived;
-    await h.ok('claude_code_reply', { sessionId, prompt: command, whenBusy: 'queue' });
-    held.release();
-    await h.waitUntilRest(sessionId);
-    await h.ok('claude_code_reply', { sessionId, prompt: command, waitMs: 40_000 });
-    await h.ok('claude_code_reply', { sessionId, prompt: command, waitMs: 40_000, forkSession: true });
-    expect(settingsOf(h)).toBeUndefined();
-    expect(h.model.requests.filter(({ lastUserText }) => lastUserText === command).length).toBeGreaterThanOrEqual(3);
-  });
-
-  it('a spare process takes prompts as text too', async () => {
-    const h = await open({ args: ['--allowed-dirs', '.', '--prewarm', '--log-level', 'debug'] });
-    await eventually(() => h.server.stderr().includes('spare is warm'), { what: 'the spare is warm' });
-    const waitMs = 40_000;
-    const { sessionId } = await h.ok('claude_code', { prompt: '/config permissionMode=acceptEdits', waitMs });
-    expect(h.server.stderr()).toContain('spare claimed');
-    await h.ok('claude_code_reply', { sessionId, prompt: '/settings permissionMode=auto', waitMs });
-    expect(settingsOf(h)).toBeUndefined();
-  });
-
   it('CLAUDE.md files, skills and plan review still work', async () => {
     const h = await startHarness({ args: ['--deny-options', 'model'] });
     await writeFile(join(h.configDir, 'CLAUDE.md'), 'the rule of the user');

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
@@ -7,8 +8,8 @@ import { startHarness } from '../harness/harness.ts';
 
 const WAIT_MS = 40_000;
 
-test('a session takes the spare unless it has options of its own, and a spare that refuses the folder is replaced unseen', async () => {
-  const h = await startHarness({ env: { CLAUDE_CODE_MCP_PREWARM: '1', CLAUDE_CODE_MCP_LOG_LEVEL: 'debug' } });
+test('a session takes the spare unless it has options of its own, a spare process takes prompts as text, and one that refuses the folder is replaced unseen', async () => {
+  const h = await startHarness({ args: ['--prewarm', '--allowed-dirs', '.', '--log-level', 'debug'] });
   const said = (words: string): number => h.server.stderr().split(words).length - 1;
   const warm = (count: number): Promise<unknown> =>
     eventually(() => said('spare is warm') === count, { what: `spare ${String(count)} is warm`, within: WAIT_MS });
@@ -18,16 +19,18 @@ test('a session takes the spare unless it has options of its own, and a spare th
   expect(await h.ok('claude_code', { prompt: 'first', ...own })).toMatchObject({ result: { result: 'one' } });
   expect(said('spare claimed')).toBe(0);
 
-  // It asks, answers and goes on like any other.
-  h.model.on('make a file').reply(tool('Bash', { command: 'touch made.txt', description: 'make it' }), text('made it'));
-  h.model.on('and now').reply('the second');
-  const { sessionId } = await h.ok('claude_code', { prompt: 'make a file', cwd: h.project });
+  // It asks, answers and goes on like any other, and what would be a command elsewhere is text for it too.
+  const [prompt, next] = ['/config permissionMode=acceptEdits', '/settings permissionMode=auto'];
+  h.model.on(prompt!).reply(tool('Bash', { command: 'touch made.txt', description: 'make it' }), text('made it'));
+  h.model.on(next!).reply('the second');
+  const { sessionId } = await h.ok('claude_code', { prompt, cwd: h.project });
   expect(said('spare claimed')).toBe(1);
   await h.allow(sessionId);
   const done = await h.ok('claude_code_check', { action: 'wait', sessionId });
   expect(done).toMatchObject({ status: 'idle', result: { sessionId, result: 'made it' } });
-  const second = await h.ok('claude_code_reply', { sessionId, prompt: 'and now', waitMs: WAIT_MS });
+  const second = await h.ok('claude_code_reply', { sessionId, prompt: next, waitMs: WAIT_MS });
   expect(second).toMatchObject({ sessionId, status: 'idle', result: { result: 'the second' } });
+  expect(existsSync(path.join(h.configDir, 'settings.json'))).toBe(false);
 
   await warm(2);
   await mkdir(path.join(h.project, '.claude'));
