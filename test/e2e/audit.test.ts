@@ -10,6 +10,7 @@ import { eventually } from '../harness/eventually.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { runCommandIn } from '../harness/run-command.ts';
+import { standIn } from './stand-in.ts';
 
 const touch = tool('Bash', { command: 'touch the-word-in-the-input.txt', description: 'make a file' });
 const PROMPT = 'make a file, said the-word-in-the-prompt';
@@ -165,8 +166,8 @@ describe.skipIf(process.platform === 'win32')('a file that was there before', ()
 
   it('is closed to others, the full ones too, and not written to when it is a link or a pipe', async () => {
     const h = await startHarness({ prepare: openFiles });
-    h.model.on('make a file').reply(touch);
-    await h.waitForRequest(await h.begin(PROMPT));
+    const { sessionId } = await h.ok('claude_code', { prompt: PROMPT, ...standIn('asks') });
+    await h.waitForRequest(sessionId);
     await entries(h, ({ kind }) => kind === 'request');
     expect(await Promise.all(filesOf(h).map(modeOf))).toEqual(['600', '600']);
     h.server.closeStdin();

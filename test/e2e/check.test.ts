@@ -1,3 +1,7 @@
+/** Looking at a session and waiting for it: what is told, page by page, and what it costs a caller. */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import { gate, reply, text, tool } from '../../src/scripted-model/reply.ts';
 import type { Json } from '../harness/json.ts';
@@ -266,4 +270,101 @@ verifies('check.long-result', { when: 'it is structured output' }, async (varian
   const whole = await check(h, { action: 'wait', sessionId, pollOptions: { maxBytes: 200_000 } });
   expect(whole.result.structuredOutput).toEqual(answer);
   expect(whole).not.toHaveProperty('truncated');
+});
+
+/** A wait that nobody should have to sit through. */
+const LONG_MS = 45_000;
+
+verifies(['look.at-once', 'wait.time-up', 'wait.until-rest', 'wait.two-at-once'], async (variant) => {
+  const h = await variant.share();
+  const held = gate(text('done'));
+  h.model.on('say it').reply(held);
+  const sessionId = await h.converse('say it');
+  await held.arrived;
+  expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined, requests: [] });
+  expect(await h.watch(sessionId, 50)).toMatchObject({ status: 'running', answer: undefined });
+
+  const waits = [h.watch(sessionId), h.watch(sessionId)];
+  // This answer comes after the server has begun both waits.
+  await h.look(sessionId);
+  held.release();
+  for (const wait of waits) expect(await wait).toMatchObject({ status: 'rest', answer: 'done' });
+});
+
+// That it comes every 5 s though nothing changes is shown by a clock of its own, in test/mcp/progress.test.ts.
+verifies('wait.progress', async (variant) => {
+  const h = await variant.share();
+  const [first, last] = [gate(tool('Bash', { command: 'echo one', description: 'say one' })), gate(text('done'))];
+  h.model.on('say it').reply(first, last);
+  const sessionId = await h.converse('say it');
+  await first.arrived;
+  const seen: { progress: number; message?: string | undefined }[] = [];
+  const waiting = h.ok(...h.dialect.watch(sessionId, LONG_MS), {
+    onProgress: ({ progress, message }) => {
+      seen.push({ progress, message });
+      first.release();
+      if (message?.startsWith('1 tool') === true) last.release();
+    },
+  });
+  expect(h.dialect.view(await waiting)).toMatchObject({ status: 'rest', answer: 'done' });
+  expect(seen.length).toBeGreaterThanOrEqual(2);
+  const numbers = seen.map(({ progress }) => progress);
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  expect(new Set(numbers).size).toBe(numbers.length);
+  expect(seen.map(({ message }) => message)).toContainEqual(expect.stringMatching(/^1 tool \(1 Bash\), now: /));
+});
+
+verifies('wait.client-cancels', async (variant) => {
+  const h = await variant.share();
+  const held = gate(text('done'));
+  h.model.on('say it').reply(held);
+  const sessionId = await h.converse('say it');
+  await held.arrived;
+  const interest = new AbortController();
+  const waiting = h.call(...h.dialect.watch(sessionId, LONG_MS), {
+    signal: interest.signal,
+    onProgress: () => interest.abort(),
+  });
+  await expect(waiting).rejects.toThrow();
+  expect(await h.look(sessionId)).toMatchObject({ status: 'running' });
+  held.release();
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'done' });
+});
+
+verifies('wait.cheap', async (variant) => {
+  const h = await variant.share();
+  const file = join(h.project, 'source.ts');
+  writeFileSync(
+    file,
+    Array.from({ length: 60 }, (_, line) => `export const value${String(line)} = ${String(line)};`).join('\n'),
+  );
+  const steps = Array.from({ length: 40 }, (_, index) =>
+    index % 2 === 0
+      ? tool('Read', { file_path: file })
+      : tool('Bash', { command: `echo step ${String(index)}`, description: `Print step ${String(index)}` }),
+  );
+  const answer = 'All forty steps are done. The tests pass.';
+  h.model.on('a long task').reply(...steps, text(answer));
+
+  let bytes = 0;
+  let calls = 0;
+  const count = <T>(data: T): T => {
+    calls++;
+    bytes += Buffer.byteLength(JSON.stringify(data));
+    return data;
+  };
+  let state = count(await h.ok('claude_code', { prompt: 'a long task' }));
+  const { sessionId } = state;
+  while (state.status === 'running') {
+    // Longer than the default: a loaded machine may take a minute for what takes seconds.
+    state = count(await h.ok('claude_code_check', { action: 'wait', sessionId, waitMs: 75_000 }, { timeout: 80_000 }));
+  }
+  expect(state).toMatchObject({ status: 'idle', result: { result: answer } });
+  expect(state.activity).toContain('40 tools (20 Read, 20 Bash)');
+  expect(calls).toBeLessThanOrEqual(3);
+  expect(bytes).toBeLessThanOrEqual(2_000);
+
+  const view = async (responseMode: string): Promise<number> =>
+    Buffer.byteLength(JSON.stringify((await check(h, { action: 'poll', sessionId, responseMode })).events));
+  expect(await view('minimal')).toBeLessThanOrEqual((await view('full')) / 5);
 });

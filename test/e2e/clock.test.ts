@@ -6,6 +6,7 @@ import { gate, text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import { standIn } from './stand-in.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -35,7 +36,6 @@ test('a wait is answered in time and a session works on, although the system clo
   });
   const held = gate(text('done'));
   h.model.on('say it').reply(held);
-  h.model.on('be short').reply(text('short'));
   const sessionId = await h.begin('say it');
   await held.arrived;
   const begin = performance.now();
@@ -48,7 +48,7 @@ test('a wait is answered in time and a session works on, although the system clo
 
   await shift(5 * HOUR_MS);
   const waiting = h.watch(sessionId);
-  const short = await h.begin('be short');
+  const { sessionId: short } = await h.ok('claude_code', { prompt: 'be short', ...standIn('ordinary') });
   await eventually(async () => (await h.call('claude_code_session', { action: 'get', sessionId: short })).isError, {
     what: 'housekeeping forgets a session at rest',
   });

@@ -100,8 +100,8 @@ describe('in a fence', () => {
   ])('a prompt of very many %s holds up nobody', async (_, prompt) => {
     const h = fenced();
     h.model.on(prompt.slice(0, 100)).reply('read');
-    const started = await answersMeanwhile(h, h.ok('claude_code', { prompt, cwd: h.project }));
-    expect(await answersMeanwhile(h, h.waitUntilRest(started.sessionId))).toMatchObject({ result: { result: 'read' } });
+    const sessionId = await answersMeanwhile(h, h.converse(prompt));
+    expect(await answersMeanwhile(h, h.waitUntilRest(sessionId))).toMatchObject({ result: { result: 'read' } });
   });
 });
 

@@ -30,7 +30,7 @@ async function leftSession(h: Harness, next?: ServerStart): Promise<Left> {
 }
 
 verifies('disk.resumes', { toolsets: ['explicit'] }, async (variant) => {
-  const h = await variant.start({ env: DISK_RESUME });
+  const h = await variant.share({ env: DISK_RESUME });
   await expectResumed(h, await leftSession(h));
 });
 
@@ -38,7 +38,7 @@ verifies(
   ['disk.resumes', 'disk.off', 'disk.no-secret', 'disk.token', 'disk.vanished-directory', 'start.resume-token'],
   { toolsets: ['compact'], when: 'with options and as a fork' },
   async (variant) => {
-    const h = await variant.start({ env: DISK_RESUME });
+    const h = await variant.share({ env: DISK_RESUME });
     const left = await leftSession(h, { env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '' } });
     const { sessionId, resumeToken, cwd } = left;
     expect(resumeToken).toBe(tokenOf(sessionId));

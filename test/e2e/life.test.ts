@@ -19,6 +19,9 @@ const soon = { CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
 const hasProcess = async (h: Harness, sessionId: string): Promise<boolean> =>
   (await h.processes()).some(({ command }) => command.includes(sessionId));
 
+const isGone = (h: Harness, sessionId: string): Promise<unknown> =>
+  eventually(async () => !(await hasProcess(h, sessionId)), { what: 'its process is gone' });
+
 const parked = (h: Harness, sessionId: string): Promise<unknown> =>
   eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
 
@@ -33,7 +36,7 @@ verifies(
     const unkept = await h.ok('claude_code', { prompt: 'keep nothing', waitMs: 40_000, advanced });
     // A third session shows that parking goes on meanwhile.
     const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000, ...standIn('ordinary') });
-    await eventually(async () => !(await hasProcess(h, other.sessionId)), { what: 'the third is parked' });
+    await isGone(h, other.sessionId);
     for (const kept of [sessionId, unkept.sessionId]) expect(await hasProcess(h, kept)).toBe(true);
     expect(await check(h, { action: 'poll', sessionId })).toMatchObject({
       status: 'idle',
@@ -126,7 +129,7 @@ verifies('life.running-max', { toolsets: ['explicit'] }, async (variant) => {
   const h = await variant.start({ env: { ...runningAtMost(1000), ...standInEnv('deaf') } });
   const sessionId = await h.begin('work forever');
   expect(await h.waitUntilRest(sessionId)).toMatchObject(STOPPED.explicit);
-  await eventually(async () => !(await hasProcess(h, sessionId)), { what: 'its process is gone' });
+  await isGone(h, sessionId);
 
   // Its own start may take longer than it may work here: what counts is that it is taken.
   expect(await h.say(sessionId, 'go on')).toMatchObject({ sessionId, status: 'running' });
@@ -154,13 +157,13 @@ verifies(['life.max-sessions-parks', 'life.max-sessions-busy'], async (variant) 
   await h.finish(first);
   // Now the second one is the longest idle.
   const { sessionId: third } = await begin('third', 'deaf');
-  expect(await hasProcess(h, second)).toBe(false);
+  await isGone(h, second);
   expect(await hasProcess(h, first)).toBe(true);
   expect(await h.look(second)).toMatchObject({ status: 'rest', answer: 'answer to: second' });
   expect(await h.look(third)).toMatchObject({ status: 'running' });
 
   const { sessionId: fourth } = await begin('fourth', 'deaf');
-  expect(await hasProcess(h, first)).toBe(false);
+  await isGone(h, first);
   const message = await h.fails(...h.dialect.start('next'), 'TOO_MANY_SESSIONS');
   expect(message).toContain('CLAUDE_CODE_MCP_MAX_SESSIONS');
   await h.fails(...h.dialect.say(first, 'first once more'), 'TOO_MANY_SESSIONS');

@@ -1,28 +1,22 @@
 /** What the operator bounds: programs, turns, money, what is told. Time, number and memory: `life`, `requests`, `check`. */
 
-import { describe, expect, it } from 'vitest';
-import { text } from '../../src/scripted-model/reply.ts';
+import { expect, it } from 'vitest';
 import { startHarness } from '../harness/harness.ts';
-import type { Harness, ServerStart } from '../harness/open-harness.ts';
-import { recordingClaude } from '../harness/recording-claude.ts';
 import { promptLine, writeTranscript } from '../transcripts/written-transcript.ts';
+import { standIn, standInEnv } from './stand-in.ts';
 
-describe('EXECUTABLE', () => {
-  it('gives way to the one that the caller names', async () => {
-    const h = await startHarness({ env: { CLAUDE_CODE_MCP_EXECUTABLE: '/no/such/claude' } });
-    const claude = await recordingClaude(h.project);
-    h.model.on('hello').reply(text('hello'));
-    await h.ok('claude_code', { prompt: 'hello', pathToClaudeCodeExecutable: claude.path, waitMs: 40_000 });
-    expect(claude.starts()).toHaveLength(1);
-    const message = await h.fails('claude_code', { prompt: 'hello' }, 'INTERNAL');
-    expect(message).toContain('CLAUDE_CODE_MCP_EXECUTABLE');
-  });
+it('EXECUTABLE gives way to the one that the caller names', async () => {
+  const h = await startHarness({ env: { CLAUDE_CODE_MCP_EXECUTABLE: '/no/such/claude' } });
+  const named = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000, ...standIn('ordinary') });
+  expect(named).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
+  const message = await h.fails('claude_code', { prompt: 'hello' }, 'INTERNAL');
+  expect(message).toContain('CLAUDE_CODE_MCP_EXECUTABLE');
 });
 
 it('EXECUTABLE names the program to run, MAX_TURNS and MAX_BUDGET_USD are the ceiling and the default', async () => {
-  const { claude, h } = await withRecorder({
-    args: ['--max-turns=4', '--executable=./recording-claude.mjs'],
-    env: { CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1.5' },
+  const h = await startHarness({
+    args: ['--max-turns=4'],
+    env: { ...standInEnv('ordinary'), CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1.5' },
   });
   for (const [options, named] of [
     [{ maxTurns: 5 }, 'maxTurns 5'],
@@ -30,10 +24,16 @@ it('EXECUTABLE names the program to run, MAX_TURNS and MAX_BUDGET_USD are the ce
   ] as const) {
     expect(await h.fails('claude_code', { prompt: 'much', ...options }, 'PERMISSION_DENIED')).toContain(named);
   }
-  await run(h, {});
-  await run(h, { maxTurns: 2, maxBudgetUsd: 0.25 });
-  expect(argumentsOf(claude, '--max-turns')).toEqual(['--max-turns=4', '--max-turns=2']);
-  expect(argumentsOf(claude, '--max-budget-usd')).toEqual(['--max-budget-usd=1.5', '--max-budget-usd=0.25']);
+  for (const [options, turns, budget] of [
+    [{}, '4', '1.5'],
+    [{ maxTurns: 2, maxBudgetUsd: 0.25 }, '2', '0.25'],
+  ] as const) {
+    const { sessionId, result } = await h.ok('claude_code', { prompt: 'a small task', waitMs: 40_000, ...options });
+    expect(result).toMatchObject({ result: 'answer to: a small task' });
+    const command = (await h.processes()).find((one) => one.command.includes(sessionId))?.command;
+    expect(command).toContain(`--max-turns=${turns}`);
+    expect(command).toContain(`--max-budget-usd=${budget}`);
+  }
 });
 
 it('ALLOW_SENSITIVE_SESSION_DETAILS off: lists of the disk tell neither directory nor prompt', async () => {
@@ -51,21 +51,3 @@ it('ALLOW_SENSITIVE_SESSION_DETAILS off: lists of the disk tell neither director
     expect(JSON.stringify(sessions)).not.toContain(h.project);
   }
 });
-
-async function withRecorder(
-  start: ServerStart,
-): Promise<{ h: Harness; claude: Awaited<ReturnType<typeof recordingClaude>> }> {
-  const h = await startHarness(start);
-  return { h, claude: await recordingClaude(h.project) };
-}
-
-async function run(h: Harness, options: Record<string, unknown>): Promise<string> {
-  h.model.on('a small task').reply(text('done'));
-  const { sessionId, status } = await h.ok('claude_code', { prompt: 'a small task', waitMs: 40_000, ...options });
-  expect(status).toBe('idle');
-  return sessionId;
-}
-
-function argumentsOf(claude: Awaited<ReturnType<typeof recordingClaude>>, name: string): (string | undefined)[] {
-  return claude.starts().map(({ argv }) => argv.find((argument) => argument.startsWith(`${name}=`)));
-}

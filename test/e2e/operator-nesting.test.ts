@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import type { Script } from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from '../harness/built-server.ts';
-import { shareHarness, startHarness } from '../harness/harness.ts';
+import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { recordingClaude } from '../harness/recording-claude.ts';
 
@@ -15,56 +15,49 @@ const TIMEOUT = 90_000;
 
 /** This very server, as a server of the session. `alwaysLoad` holds the first turn until it is connected. */
 function innerServer(...args: string[]): Record<string, unknown> {
-  return { inner: { command: process.execPath, args: [builtServer(), ...args], alwaysLoad: true } };
+  return { command: process.execPath, args: [builtServer(), ...args], alwaysLoad: true };
 }
 
-/** A session that starts a session through the server inside it. Returns what that one was answered. */
-async function goDeeper(h: Harness, server?: Record<string, unknown>): Promise<string> {
-  const deeper = tool('mcp__inner__claude_code', { prompt: 'the inner task', waitMs: 30_000 });
-  const outer: Script = h.model.on('the outer task').reply(deeper, text('went deeper'));
+/** A session that starts a session through each server inside it. Returns what those were answered. */
+async function goDeeper(h: Harness, servers: readonly string[], options: Record<string, unknown>): Promise<string[]> {
+  const deeper = servers.map((name) => tool(`mcp__${name}__claude_code`, { prompt: 'the inner task', waitMs: 30_000 }));
+  const outer: Script = h.model.on('the outer task').reply(...deeper, text('went deeper'));
   const { sessionId } = await h.ok('claude_code', {
     prompt: 'the outer task',
-    allowedTools: ['mcp__inner'],
-    ...(server && { mcpServers: server, strictMcpConfig: true }),
+    allowedTools: servers.map((name) => `mcp__${name}`),
     sessionInitTimeoutMs: 30_000,
+    ...options,
   });
   await h.waitUntilRest(sessionId, { within: 60_000 });
-  return h.model.requestsFor(outer).at(-1)?.toolResults[0]?.text ?? 'nothing';
+  const asked = h.model.requestsFor(outer).slice(1);
+  return servers.map((_, index) => asked[index]?.toolResults.at(-1)?.text ?? 'nothing');
 }
 
 describe('MAX_DEPTH', () => {
   it('lets a session start a session by default', { timeout: TIMEOUT }, async () => {
     const h = await startHarness();
     h.model.on('the inner task').reply(text('done inside'));
-    expect(await goDeeper(h, innerServer())).toContain('done inside');
+    const options = { mcpServers: { inner: innerServer() }, strictMcpConfig: true };
+    expect(await goDeeper(h, ['inner'], options)).toEqual([expect.stringContaining('done inside')]);
   });
 
-  describe('of 1', () => {
-    const harness = shareHarness({ args: ['--max-depth', '1'] });
+  const isLinux = process.platform === 'linux';
 
-    it(
-      'bounds it where the operator says, says so, and cannot be raised further in',
-      { timeout: TIMEOUT },
-      async () => {
-        const answer = await goDeeper(harness(), innerServer('--max-depth', '50'));
-        expect(answer).toContain('PERMISSION_DENIED');
-        expect(answer).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
-      },
-    );
-
-    it.runIf(process.platform === 'linux')(
-      'bounds a server that the project configures with a depth of its own',
-      { timeout: TIMEOUT },
-      async () => {
-        const h = harness();
-        const { inner } = innerServer() as { inner: object };
-        const env = { CLAUDE_CODE_MCP_DEPTH: '0/50', CLAUDE_CODE_MCP_MAX_DEPTH: '50' };
-        await writeFile(join(h.project, '.mcp.json'), JSON.stringify({ mcpServers: { inner: { ...inner, env } } }));
-        await writeFile(join(h.configDir, 'settings.json'), JSON.stringify({ enableAllProjectMcpServers: true }));
-        expect(await goDeeper(h)).toContain('PERMISSION_DENIED');
-      },
-    );
-  });
+  it(
+    'of 1 bounds it where the operator says, says so, and cannot be raised further in; on Linux it also bounds a server that the project configures with a depth of its own',
+    { timeout: TIMEOUT },
+    async () => {
+      const h = await startHarness({ args: ['--max-depth', '1'] });
+      const env = { CLAUDE_CODE_MCP_DEPTH: '0/50', CLAUDE_CODE_MCP_MAX_DEPTH: '50' };
+      const mcpServers = { configured: { ...innerServer(), env } };
+      await writeFile(join(h.project, '.mcp.json'), JSON.stringify({ mcpServers }));
+      await writeFile(join(h.configDir, 'settings.json'), JSON.stringify({ enableAllProjectMcpServers: true }));
+      const options = { mcpServers: { inner: innerServer('--max-depth', '50') } };
+      const answers = await goDeeper(h, ['inner', ...(isLinux ? ['configured'] : [])], options);
+      expect(answers[0]).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
+      for (const answer of answers) expect(answer).toContain('PERMISSION_DENIED');
+    },
+  );
 
   it('of 0 lets nothing start', async () => {
     const h = await startHarness({ args: ['--max-depth', '0'] });

@@ -5,15 +5,20 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import type { FormAnswer } from '../harness/connect-client.ts';
+import { shareHarness } from '../harness/harness.ts';
 import { allowOnce, decline } from './forms-support.ts';
 
 const HUMAN = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
 
+// What the person allowed for all sessions does not count for these either.
+const settings = { permissions: { allow: ['CronCreate', 'SendMessage', 'EnterWorktree'] } };
+let answer: FormAnswer = decline;
+const harness = shareHarness({ env: HUMAN, settings, git: true, era: 'legacy', form: () => answer });
+
 it('what reaches other sessions or leaves something behind is asked about', async () => {
-  // What the person allowed for all sessions does not count for these either.
-  const settings = { permissions: { allow: ['CronCreate', 'SendMessage', 'EnterWorktree'] } };
-  const h = await startHarness({ env: HUMAN, settings, git: true, era: 'legacy', form: async () => decline });
+  const h = harness();
+  answer = decline;
   const memory = join(h.configDir, 'projects', h.project.replace(/[^a-zA-Z0-9]/g, '-'), 'memory', 'a.md');
   const calls: [string, Record<string, unknown>][] = [
     ['ListAgents', {}],
@@ -24,7 +29,7 @@ it('what reaches other sessions or leaves something behind is asked about', asyn
     ['Write', { file_path: memory, content: 'remember' }],
   ];
   const script = h.model.on('do it all').reply(...calls.map(([name, input]) => tool(name, input)), text('tried'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'do it all' });
+  const sessionId = await h.converse('do it all');
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'tried' } });
   for (const [index, [name]] of calls.entries()) expect(h.forms[index]?.message, name).toContain(name);
   expect(h.forms).toHaveLength(calls.length);
@@ -35,9 +40,13 @@ it('what reaches other sessions or leaves something behind is asked about', asyn
 });
 
 it('a message to another session does not arrive, though it was allowed to be sent', async () => {
-  const h = await startHarness({ env: HUMAN, era: 'legacy', form: async () => allowOnce });
+  const h = harness();
+  answer = allowOnce;
   h.model.on('be there').reply(text('here'));
-  const target = await h.ok('claude_code', { prompt: 'be there', waitMs: 30_000 });
+  const target = await h.converse('be there');
+  await h.finish(target);
+  const heard = (): number => h.model.requests.filter(({ sessionId }) => sessionId === target).length;
+  const before = heard();
   const script = h.model.on('call the other').reply(
     tool('ListAgents', {}),
     ({ toolResults }) => {
@@ -53,5 +62,5 @@ it('a message to another session does not arrive, though it was allowed to be se
   await eventually(() => h.model.requestsFor(notice)[0], { what: 'the sender is told' });
   expect(h.model.requestsFor(notice)[0]?.lastUserText).toContain('was refused');
   expect(h.model.requestsFor(script)).toHaveLength(3);
-  expect(h.model.requests.filter(({ sessionId: id }) => id === target.sessionId)).toHaveLength(1);
+  expect(heard()).toBe(before);
 });

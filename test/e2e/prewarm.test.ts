@@ -20,9 +20,9 @@ test('a session takes the spare unless it has options of its own, a spare proces
   expect(said('spare claimed')).toBe(0);
 
   // It asks, answers and goes on like any other, and what would be a command elsewhere is text for it too.
-  const [prompt, next] = ['/config permissionMode=acceptEdits', '/settings permissionMode=auto'];
-  h.model.on(prompt!).reply(tool('Bash', { command: 'touch made.txt', description: 'make it' }), text('made it'));
-  h.model.on(next!).reply('the second');
+  const [prompt, next] = ['/config permissionMode=acceptEdits', '/settings permissionMode=auto'] as const;
+  h.model.on(prompt).reply(tool('Bash', { command: 'touch made.txt', description: 'make it' }), text('made it'));
+  h.model.on(next).reply('the second');
   const { sessionId } = await h.ok('claude_code', { prompt, cwd: h.project });
   expect(said('spare claimed')).toBe(1);
   await h.allow(sessionId);

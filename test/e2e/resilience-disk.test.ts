@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { endlessCommand, runningProcesses } from '../harness/running-command.ts';
@@ -39,61 +39,68 @@ describe('a state directory that cannot be written', () => {
       within: 10_000,
     });
   });
+});
 
-  test.skipIf(process.platform !== 'linux')(
-    'a full disk under the audit log is said once, and fails no call',
-    async () => {
-      const h = await startHarness({ env: { CLAUDE_CODE_MCP_AUDIT_LOG: '/dev/full' } });
-      for (let calls = 0; calls < 3; calls++) await h.ok('claude_code_session', { action: 'list' });
-      const said = (): string[] => h.server.stderr().match(/^.*audit.*ENOSPC.*$/gim) ?? [];
-      await eventually(() => said().length > 0, { what: 'it is said' });
-      await h.ok('claude_code_session', { action: 'list' });
-      h.server.closeStdin();
-      await h.server.exited;
-      expect(said()).toHaveLength(1);
+/** One server that has all this to bear: none of it is in the way of the rest. */
+describe('a server with garbage in its state directory, a full disk under its audit log, and damaged transcripts', () => {
+  const owners = ({ stateDir }: Harness): string => join(stateDir, 'claude-code-mcp', 'owners');
+  const isLinux = process.platform === 'linux';
+  const harness = shareHarness({
+    env: {
+      CLAUDE_CODE_MCP_PARK_AFTER_MS: '1',
+      CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10',
+      ...(isLinux && { CLAUDE_CODE_MCP_AUDIT_LOG: '/dev/full' }),
     },
-  );
+    prepare: async (place) => {
+      await mkdir(owners(place), { recursive: true });
+      await writeFile(join(owners(place), '00000000-0000-4000-8000-000000000000.json'), '{"half":');
+    },
+  });
 
   test('a record of an owner that is garbage is reported and removed', async () => {
-    const owners = (h: Harness): string => join(h.stateDir, 'claude-code-mcp', 'owners');
-    const h = await startHarness({
-      prepare: async (place) => {
-        await mkdir(owners(place), { recursive: true });
-        await writeFile(join(owners(place), '00000000-0000-4000-8000-000000000000.json'), '{"half":');
-      },
-    });
+    const h = harness();
     await eventually(() => h.server.stderr().includes('not an owner record'), { what: 'it is reported' });
     await eventually(async () => !(await readdir(owners(h))).some((name) => name.startsWith('00000000')), {
       what: 'the garbage is removed',
     });
   });
-});
 
-test('a transcript with a corrupt line resumes; a missing or unreadable one is a clear error; others are not touched', async () => {
-  const h = await startHarness({
-    env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
+  test('a transcript with a corrupt line resumes; a missing or unreadable one is a clear error; others are not touched', async () => {
+    const h = harness();
+    const [corrupt, missing, whole] = await Promise.all(
+      ['corrupt', 'missing', 'whole'].map((name) => answers(h, `the ${name} one`)),
+    );
+    await eventually(async () => (await h.processes()).length === 1, { what: 'all are parked' });
+    await appendFile(await transcriptOf(h, corrupt!), '{"type":"user","message":{"ro\n\u0000\u0000not json\n');
+    await rm(await transcriptOf(h, missing!));
+
+    const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
+    expect(sessions.map(({ sessionId }: Json) => sessionId)).toEqual(expect.arrayContaining([corrupt, whole]));
+    const expectNotResumed = async (): Promise<void> => {
+      const { isError, text: said } = await h.call('claude_code_reply', { sessionId: missing, prompt: 'go on' });
+      expect(isError).toBe(true);
+      expect(said).toMatch(/did not start: .*(No conversation found|Failed to resume session)/);
+    };
+    await expectNotResumed();
+    // Root reads everything but a directory.
+    await mkdir(await transcriptOf(h, missing!));
+    await expectNotResumed();
+    for (const sessionId of [corrupt, whole]) {
+      h.model.on(`go on, ${sessionId!}`).always(text('gone on'));
+      await h.ok('claude_code_reply', { sessionId, prompt: `go on, ${sessionId!}` });
+      expect(await h.waitUntilRest(sessionId!)).toMatchObject({ status: 'idle', result: { result: 'gone on' } });
+    }
   });
-  const [corrupt, missing, whole] = await Promise.all(
-    ['corrupt', 'missing', 'whole'].map((name) => answers(h, `the ${name} one`)),
-  );
-  await eventually(async () => (await h.processes()).length === 1, { what: 'all are parked' });
-  await appendFile(await transcriptOf(h, corrupt!), '{"type":"user","message":{"ro\n\u0000\u0000not json\n');
-  await rm(await transcriptOf(h, missing!));
 
-  const { sessions } = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
-  expect(sessions.map(({ sessionId }: Json) => sessionId)).toEqual(expect.arrayContaining([corrupt, whole]));
-  const expectNotResumed = async (): Promise<void> => {
-    const { isError, text: said } = await h.call('claude_code_reply', { sessionId: missing, prompt: 'go on' });
-    expect(isError).toBe(true);
-    expect(said).toMatch(/did not start: .*(No conversation found|Failed to resume session)/);
-  };
-  await expectNotResumed();
-  // Root reads everything but a directory.
-  await mkdir(await transcriptOf(h, missing!));
-  await expectNotResumed();
-  for (const sessionId of [corrupt, whole]) {
-    h.model.on(`go on, ${sessionId!}`).always(text('gone on'));
-    await h.ok('claude_code_reply', { sessionId, prompt: `go on, ${sessionId!}` });
-    expect(await h.waitUntilRest(sessionId!)).toMatchObject({ status: 'idle', result: { result: 'gone on' } });
-  }
+  // The last, for it ends the server.
+  test.runIf(isLinux)('a full disk under the audit log is said once, and fails no call', async () => {
+    const h = harness();
+    for (let calls = 0; calls < 3; calls++) await h.ok('claude_code_session', { action: 'list' });
+    const said = (): string[] => h.server.stderr().match(/^.*audit.*ENOSPC.*$/gim) ?? [];
+    await eventually(() => said().length > 0, { what: 'it is said' });
+    await h.ok('claude_code_session', { action: 'list' });
+    h.server.closeStdin();
+    await h.server.exited;
+    expect(said()).toHaveLength(1);
+  });
 });

@@ -87,7 +87,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
   });
 });
 
-// When a session ends: `resilience-every-platform`, `interrupt`, `cancel`, `totals`, `life`.
+// When a session ends: `resilience-every-platform`, `reply`, `cancel`, `totals`, `life`.
 
 /** A session of a stand-in that works forever. */
 async function startStandIn(h: Harness): Promise<void> {

@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
-import { text } from '../../src/scripted-model/reply.ts';
 import { verifies } from './requirements.ts';
+import { standIn } from './stand-in.ts';
 
 const HIDDEN = 'a-value-nobody-may-see';
 
 verifies(['session.list', 'session.sensitive'], async (variant) => {
   const h = await variant.start();
-  h.model.on('hello').always(text('hi'));
   expect(await h.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
+  const { env, ...program } = standIn('ordinary').advanced;
   const agents = { helper: { description: 'helps', prompt: 'help' } };
   const { sessionId } = await h.ok('claude_code', {
     prompt: 'hello',
@@ -18,7 +18,8 @@ verifies(['session.list', 'session.sensitive'], async (variant) => {
     strictMcpConfig: false,
     waitMs: 40_000,
     advanced: {
-      env: { MY_VALUE: HIDDEN },
+      ...program,
+      env: { ...env, MY_VALUE: HIDDEN },
       mcpServers: { notes: { command: 'true', env: { KEY: HIDDEN } } },
       settings: { env: { OTHER: HIDDEN } },
     },

@@ -4,12 +4,17 @@ import { fileURLToPath } from 'node:url';
 
 const FAKE_CLAUDE = fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url));
 
+interface StandIn {
+  readonly pathToClaudeCodeExecutable: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** For a server all of whose sessions run one that behaves so. */
 export function standInEnv(behaviour: string): Record<string, string> {
   return { CLAUDE_CODE_MCP_EXECUTABLE: FAKE_CLAUDE, FAKE_CLAUDE: behaviour };
 }
 
 /** Options of a session with one that behaves so. */
-export function standIn(behaviour: string): { readonly advanced: Record<string, unknown> } {
+export function standIn(behaviour: string): { readonly advanced: StandIn } {
   return { advanced: { pathToClaudeCodeExecutable: FAKE_CLAUDE, env: { FAKE_CLAUDE: behaviour } } };
 }

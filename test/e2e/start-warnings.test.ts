@@ -5,9 +5,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
-import { shareHarness } from '../harness/harness.ts';
+import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { TOOLSETS } from '../harness/toolsets.ts';
+import { standInEnv } from './stand-in.ts';
 
 const RULES = { permissions: { allow: ['Bash(touch *)'] } };
 
@@ -37,22 +37,28 @@ async function folder(h: Harness, ...names: string[]): Promise<string> {
   return directory;
 }
 
-describe.each(TOOLSETS)('%s', (toolset) => {
-  const harness = shareHarness({ toolset });
+async function untrusted(h: Harness): Promise<string> {
+  const project = await folder(h, 'untrusted');
+  await writeRules(project, 'settings.json');
+  return project;
+}
+
+function expectWarning(h: Harness, project: string, warnings: string[]): void {
+  expect(warnings).toHaveLength(1);
+  for (const words of ['.claude/settings.json', project, 'hasTrustDialogAccepted', join(h.configDir, '.claude.json')])
+    expect(warnings[0]).toContain(words);
+}
+
+describe('compact', () => {
+  const harness = shareHarness();
 
   test('allow rules of a project nobody trusted are named, with the way to trust it', async () => {
     const h = harness();
-    const project = await folder(h, 'untrusted');
-    await writeRules(project, 'settings.json');
+    const project = await untrusted(h);
     const { warnings, asked } = await touch(h, project);
     expect(asked).toBe(true);
-    expect(warnings).toHaveLength(1);
-    for (const words of ['.claude/settings.json', project, 'hasTrustDialogAccepted', join(h.configDir, '.claude.json')])
-      expect(warnings[0]).toContain(words);
+    expectWarning(h, project, warnings);
   });
-
-  // What counts as trust is the same for both.
-  if (toolset === 'explicit') return;
 
   test('a trusted directory above it does not count', async () => {
     const h = harness();
@@ -77,4 +83,12 @@ describe.each(TOOLSETS)('%s', (toolset) => {
     await trust(h, dirname(sub));
     expect(await touch(h, sub)).toEqual({ warnings: [], asked: false });
   });
+});
+
+// What counts as trust, and what Claude Code makes of it, is the same for both.
+test('explicit names them too', async () => {
+  const h = await startHarness({ toolset: 'explicit', env: standInEnv('ordinary') });
+  const project = await untrusted(h);
+  const { warnings } = await h.ok(...h.dialect.start('hello', { cwd: project }));
+  expectWarning(h, project, warnings);
 });

@@ -37,7 +37,11 @@ const repository: HarnessOptions = {
 const manage = (h: Harness, action: string, sessionId: string, args: object = {}): Promise<Json> =>
   h.ok('claude_code_session', { action, sessionId, ...args });
 
-const shared = shareHarness(repository);
+const shared = shareHarness({
+  ...repository,
+  env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' },
+  args: ['--allowed-dirs', '.'],
+});
 
 it('sessions side by side touch neither each other nor the checkout, and one is applied, one discarded', async () => {
   const h = shared();
@@ -126,11 +130,11 @@ it('a fork works in a worktree of its own that begins at the same commit', async
   ]);
 });
 
+// The last with this server, which forgets its sessions.
 it('the worktree outlives the session, and a resume from disk finds it, inside ALLOWED_DIRS', async () => {
-  const env = { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'secret' };
-  const h = await startHarness({ ...repository, env, args: ['--allowed-dirs', '.'] });
-  h.model.on('begin').reply(bash('echo x > b.txt && pwd'), text('begun'));
-  h.model.on('go on').reply(tool('Read', { file_path: 'b.txt' }), bash('cat b.txt'), text('went on'));
+  const h = shared();
+  h.model.on('begin').reply(bash('echo x > kept.txt && pwd'), text('begun'));
+  h.model.on('go on').reply(tool('Read', { file_path: 'kept.txt' }), bash('cat kept.txt'), text('went on'));
   const begun = await h.ok('claude_code', { prompt: 'begin', ...ALLOWED, ...WORKTREE });
   const { sessionId, resumeToken, workspace } = begun;
   // Only its own session works there.
@@ -139,8 +143,10 @@ it('the worktree outlives the session, and a resume from disk finds it, inside A
   const { sessions, worktrees } = await h.ok('claude_code_session', { action: 'list' });
   expect(sessions).toEqual([]);
   const onDisk = await h.ok('claude_code_session', { action: 'list', scope: 'disk' });
-  expect(onDisk.sessions).toMatchObject([{ sessionId }]);
-  expect(worktrees).toMatchObject([{ sessionId, branch: workspace.branch, state: 'unmerged', uncommittedFiles: 1 }]);
+  const its = (all: Json[]): Json[] => all.filter((one) => one.sessionId === sessionId);
+  expect(its(onDisk.sessions)).toHaveLength(1);
+  const left = { branch: workspace.branch, state: 'unmerged', uncommittedFiles: 1 };
+  expect(its(worktrees)).toMatchObject([left]);
   expect((await manage(h, 'diff', sessionId)).diff.diff).toContain('+x');
   const resumed = await h.ok('claude_code_reply', { sessionId, resumeToken, prompt: 'go on', ...ALLOWED });
   expect(resumed).toMatchObject({
