@@ -25,7 +25,7 @@ const clientOf = ({ engine }: HubLife, principal = ANN): EngineClient =>
   });
 
 for (const kind of ['memory', 'postgres'] as const) {
-  test(`a session that runs on one hub is seen, waited for and driven through another (${kind})`, async () => {
+  test(`a session on one hub can be read, waited for and driven through another (${kind})`, async () => {
     const store = await STORES[kind]();
     const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
     const { id } = await clientOf(a).start({ prompt: 'first', options: { cwd: CWD } });
@@ -38,7 +38,9 @@ for (const kind of ['memory', 'postgres'] as const) {
     expect((await there.listSessions()).map((one) => one.id)).toEqual([id]);
 
     (await a.agent()).answer('done');
-    await eventually(() => (isAtRest(seen.state) ? true : undefined), { what: 'rest seen from the other hub' });
+    await eventually(() => (isAtRest(seen.state) ? true : undefined), {
+      what: 'the other hub sees the session at rest',
+    });
     expect(seen.result?.text).toBe('done');
     const types = (session: typeof seen): string[] => session.log.from(1).events.map(({ type }) => type);
     expect(types(seen)).toEqual(types(a.engine.session(id)));
@@ -50,7 +52,7 @@ for (const kind of ['memory', 'postgres'] as const) {
 
     const decision = (await a.agent()).ask('r1', 'Write', { file_path: 'x', content: 'y' });
     await eventually(async () => ((await there.session(id)).requests.length === 1 ? true : undefined), {
-      what: 'the request on the other hub',
+      what: 'the other hub shows the request',
     });
     await there.respond(id, 'r1', { decision: 'allow' });
     expect((await decision).behavior).toBe('allow');
@@ -65,7 +67,7 @@ for (const kind of ['memory', 'postgres'] as const) {
   });
 }
 
-test('a session at rest is driven through another hub also after its own was started again', async () => {
+test('a session at rest can be driven through another hub after its own has restarted', async () => {
   const store = await STORES.memory();
   const b = await hubOn(store, 'b');
   const a = await hubOn(store, 'a');
@@ -79,7 +81,7 @@ test('a session at rest is driven through another hub also after its own was sta
   expect(await store.session(id)).toMatchObject({ runsOn: again.by });
 });
 
-test('whoever may not here may not there either', async () => {
+test('permissions are the same through every hub', async () => {
   const store = await STORES.memory();
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
@@ -90,13 +92,13 @@ test('whoever may not here may not there either', async () => {
     code: 'PERMISSION_DENIED',
   });
   void (await a.agent()).ask('r1', 'Write', { file_path: 'x', content: 'y' });
-  await eventually(() => a.engine.session(id).requests.length === 1, { what: 'the request' });
+  await eventually(() => a.engine.session(id).requests.length === 1, { what: 'the request is open' });
   await a.engine.stored();
   await clientOf(b, EVE).respond(id, 'r1', { decision: 'deny', message: 'no' });
   expect((await store.request('r1'))?.outcome).toMatchObject({ decision: 'deny', by: EVE.id, source: 'human' });
 });
 
-test('errors come back as they were, and a secret is not passed on', async () => {
+test('errors are passed back unchanged, and secrets are not passed on', async () => {
   const store = await STORES.memory();
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
@@ -113,7 +115,7 @@ test('errors come back as they were, and a secret is not passed on', async () =>
 
 const shared = { sharedWorkspace: CWD };
 
-test('a session that can move goes to the hub with most free places, any other stays where the call came in', async () => {
+test('a movable session starts on the hub with the most free slots, any other on the hub that got the call', async () => {
   const store = await STORES.memory();
   const a = await hubOn(store, 'a', { ...shared, places: { free: 5, max: 10 } });
   const b = await hubOn(store, 'b', { ...shared, places: { free: 2, max: 10 } });
@@ -126,7 +128,7 @@ test('a session that can move goes to the hub with most free places, any other s
   expect((await b.agent()).prompts).toEqual(['here']);
 });
 
-test('a hub that refuses or does not answer is passed over, and full everywhere tells how full', async () => {
+test('a hub that refuses or does not answer is skipped; if all are full, the error says how full', async () => {
   const store = await STORES.memory();
   const deaf = await beginLife(store, [], undefined, () => undefined, {
     hub: 'deaf',
@@ -155,7 +157,7 @@ test('a hub that refuses or does not answer is passed over, and full everywhere 
   });
 });
 
-test('a hub that is away keeps what cannot move: it can be read, and calls name the machine', async () => {
+test('an unmovable session of a lost hub can still be read, and calls to it name the machine', async () => {
   let now = Date.now();
   const store = await STORES.memory({ now: () => now });
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
@@ -173,7 +175,7 @@ test('a hub that is away keeps what cannot move: it can be read, and calls name 
   expect(b.agents).toEqual([]);
 });
 
-test('a waiting call and a form follow a session that another hub runs', async () => {
+test('a form works for a session that another hub runs', async () => {
   const store = await STORES.memory();
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
@@ -192,11 +194,11 @@ test('a waiting call and a form follow a session that another hub runs', async (
   const decision = (await a.agent()).ask('r1', 'Write', { file_path: 'x', content: 'y' });
   expect((await decision).behavior).toBe('allow');
   expect(shown).toEqual(['r1']);
-  await eventually(() => (session.requests.length === 0 ? true : undefined), { what: 'the request settled' });
+  await eventually(() => (session.requests.length === 0 ? true : undefined), { what: 'the request is settled' });
   expect((await store.request('r1'))?.outcome).toMatchObject({ source: 'human', by: ANN.id });
 });
 
-test('an order whose taker did not hear of it is still carried out, once', async () => {
+test('an order taken by a call whose reply was lost is still carried out, once', async () => {
   const store = await STORES.memory();
   const flaky = Object.create(store) as Store;
   let isLost = false;
@@ -215,7 +217,7 @@ test('an order whose taker did not hear of it is still carried out, once', async
   expect(a.agents[0]?.prompts).toEqual(['first', 'second']);
 });
 
-test('an order that may be in its queue is not called undone: it is given again, or its outcome is unknown', async () => {
+test('an order that may have been queued is never reported as not done: it is sent again, or its outcome is unknown', async () => {
   const store = await STORES.memory();
   const flaky = Object.create(store) as Store;
   let lost = 1;
@@ -240,7 +242,7 @@ test('an order that may be in its queue is not called undone: it is given again,
   expect(agent.prompts).toEqual(['first', 'second', 'third']);
 });
 
-test('a session that this hub may not continue can be read here while its own is away', async () => {
+test('a session that this hub may not continue can be read here while its own hub is away', async () => {
   let now = Date.now();
   const store = await STORES.memory({ now: () => now });
   const strict = (hub: string): Promise<HubLife> =>
@@ -253,22 +255,24 @@ test('a session that this hub may not continue can be read here while its own is
   const seen = await clientOf(here).session(id);
   now += 20_000;
   await store.renewLease(here.by, 60_000, { host: 'here', sharedWorkspace: CWD });
-  // What is known of leases is half a second old at most.
+  // The hub's view of the leases is up to half a second old.
   const replied = (): Promise<string> =>
     clientOf(here)
       .reply({ sessionId: id, prompt: 'more', disk: DISK })
       .then(() => 'done', messageOf);
-  await eventually(async () => (await replied()).includes('this one may not'), { what: 'it is known to be away' });
+  await eventually(async () => (await replied()).includes('this one may not'), {
+    what: 'the other hub is known to be away',
+  });
   expect(await clientOf(here).session(id)).toBe(seen);
-  // Also where nobody had looked at it before.
+  // Even on a hub that has not read it before.
   expect((await clientOf(await strict('late')).session(id)).result?.text).toBe('done');
   expect(await store.session(id)).toMatchObject({ runsOn: a.by });
 });
 
-test('an order that waits is withdrawn when its hub turns out to be away, and says what to expect', async () => {
+test('a queued order is withdrawn when its hub turns out to be away, and the error says what to do', async () => {
   let now = Date.now();
   const store = await STORES.memory({ now: () => now });
-  // It takes no orders.
+  // This hub takes no orders.
   const a = await beginLife(store, [], undefined, () => undefined, { hub: 'a', ...shared });
   const b = await hubOn(store, 'b', shared);
   const ids: string[] = [];
@@ -287,7 +291,7 @@ test('an order that waits is withdrawn when its hub turns out to be away, and sa
     const { entries } = await store.feed({ after: 0, limit: 1_000 });
     return entries.filter(({ kind }) => kind === 'command').length === 2;
   };
-  await eventually(queued, { what: 'both are in their queues' });
+  await eventually(queued, { what: 'both orders are queued' });
   a.kill();
   now += 20_000;
   await store.renewLease(b.by, 60_000, { host: 'b', sharedWorkspace: CWD });

@@ -1,4 +1,4 @@
-/** `hub restart` as its user types it, while clients of every kind wait for an answer. */
+/** `hub restart` as a user types it, while clients of every kind wait for an answer. */
 
 import type { Client } from '@modelcontextprotocol/client';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -13,7 +13,7 @@ import type { Json } from '../harness/json.ts';
 import { runCommandIn } from '../harness/run-command.ts';
 import { callTool, expectError, expectOk, type CallOptions } from '../harness/tool-call.ts';
 
-/** A client keeps the address, so the next hub has to have it too. */
+/** Clients keep the address, so the restarted hub needs the same one. */
 async function freeAddress(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -22,66 +22,70 @@ async function freeAddress(): Promise<string> {
   return `127.0.0.1:${port}`;
 }
 
-test('a call under way ends with an error, and its client continues with the next', { timeout: 120_000 }, async () => {
-  const address = await freeAddress();
-  const h = await startHarness({ hub: { args: ['--listen', address] } });
-  const place = { project: h.project, env: () => h.environment() };
-  const command = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runCommandIn(place, { args });
-    expect([code, stderr]).toEqual([0, '']);
-    return stdout;
-  };
-  const { token } = JSON.parse(await command('token', 'create', 'program', '--role', 'caller', '--json')) as {
-    token: string;
-  };
-  const connect = (era: Era): Promise<Client> => {
-    const headers = { authorization: `Bearer ${token}` };
-    const url = new URL(`http://${address}/mcp`);
-    return connectClient(new StreamableHTTPClientTransport(url, { requestInit: { headers } }), { era });
-  };
-  const first = await connect('legacy');
-  const programs = [
-    { era: 'legacy', client: first },
-    { era: 'modern', client: await connect('modern') },
-  ];
-  onTestFinished(async () => {
-    for (const { client } of programs) await client.close();
-  });
-  h.model.on('work over http').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
-  h.model.on('go on').reply(text('gone on'));
+test(
+  'calls in flight end with an error, and their clients continue with the restarted hub',
+  { timeout: 120_000 },
+  async () => {
+    const address = await freeAddress();
+    const h = await startHarness({ hub: { args: ['--listen', address] } });
+    const place = { project: h.project, env: () => h.environment() };
+    const command = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await runCommandIn(place, { args });
+      expect([code, stderr]).toEqual([0, '']);
+      return stdout;
+    };
+    const { token } = JSON.parse(await command('token', 'create', 'program', '--role', 'caller', '--json')) as {
+      token: string;
+    };
+    const connect = (era: Era): Promise<Client> => {
+      const headers = { authorization: `Bearer ${token}` };
+      const url = new URL(`http://${address}/mcp`);
+      return connectClient(new StreamableHTTPClientTransport(url, { requestInit: { headers } }), { era });
+    };
+    const first = await connect('legacy');
+    const programs = [
+      { era: 'legacy', client: first },
+      { era: 'modern', client: await connect('modern') },
+    ];
+    onTestFinished(async () => {
+      for (const { client } of programs) await client.close();
+    });
+    h.model.on('work over http').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
+    h.model.on('go on').reply(text('gone on'));
 
-  const attached = await startEndless(h);
-  const started = { prompt: 'work over http', cwd: h.project, allowedTools: ['Bash'] };
-  const { sessionId } = expectOk('claude_code', await callTool(first, 'claude_code', started));
-  const over = async (client: Client, name: string, args: object): Promise<Json> =>
-    expectOk(name, await callTool(client, name, { sessionId, ...args }));
-  // Each says that it has reached the hub by its first progress.
-  const heard = new Set<string>();
-  const wait = { action: 'wait', waitMs: 49_000, sessionId };
-  const toldTo = (who: string): CallOptions => ({ onProgress: () => heard.add(who) });
-  const cutAttached = h.call('claude_code_check', { ...wait, sessionId: attached }, toldTo('attached'));
-  const cut = programs.map(({ era, client }) =>
-    callTool(client, 'claude_code_check', wait, toldTo(era)).then(
-      ({ text: answer }) => `answered ${answer}`,
-      (error: unknown) => String(error),
-    ),
-  );
-  await eventually(() => heard.size === 3, { what: 'all three calls are under way' });
+    const attached = await startEndless(h);
+    const started = { prompt: 'work over http', cwd: h.project, allowedTools: ['Bash'] };
+    const { sessionId } = expectOk('claude_code', await callTool(first, 'claude_code', started));
+    const over = async (client: Client, name: string, args: object): Promise<Json> =>
+      expectOk(name, await callTool(client, name, { sessionId, ...args }));
+    // The first progress shows that a call has reached the hub.
+    const heard = new Set<string>();
+    const wait = { action: 'wait', waitMs: 49_000, sessionId };
+    const markHeard = (who: string): CallOptions => ({ onProgress: () => heard.add(who) });
+    const cutAttached = h.call('claude_code_check', { ...wait, sessionId: attached }, markHeard('attached'));
+    const cut = programs.map(({ era, client }) =>
+      callTool(client, 'claude_code_check', wait, markHeard(era)).then(
+        ({ text: answer }) => `answered ${answer}`,
+        (error: unknown) => String(error),
+      ),
+    );
+    await eventually(() => heard.size === 3, { what: 'all three calls have reached the hub' });
 
-  expect(await command('hub', 'restart')).toContain(`The hub is running: http://${address}`);
-  onTestFinished(() => command('hub', 'stop').then(() => undefined));
-  expect(expectError('claude_code_check', await cutAttached, 'UNAVAILABLE')).toContain('Check before you repeat it');
-  for (const said of await Promise.all(cut)) expect(said).toContain('The hub is stopping');
+    expect(await command('hub', 'restart')).toContain(`The hub is running: http://${address}`);
+    onTestFinished(() => command('hub', 'stop').then(() => undefined));
+    expect(expectError('claude_code_check', await cutAttached, 'UNAVAILABLE')).toContain('Check before you repeat it');
+    for (const said of await Promise.all(cut)) expect(said).toContain('The hub is stopping');
 
-  const stopped = {
-    status: 'error',
-    result: { result: expect.stringContaining('the hub stopped while it worked') },
-  };
-  expect(await h.ok('claude_code_check', { action: 'poll', sessionId: attached })).toMatchObject(stopped);
-  for (const { client } of programs)
-    expect(await over(client, 'claude_code_check', { action: 'poll' })).toMatchObject(stopped);
-  expect(await over(first, 'claude_code_reply', { prompt: 'go on', waitMs: 45_000 })).toMatchObject({
-    status: 'idle',
-    result: { result: 'gone on' },
-  });
-});
+    const stopped = {
+      status: 'error',
+      result: { result: expect.stringContaining('the hub stopped while it worked') },
+    };
+    expect(await h.ok('claude_code_check', { action: 'poll', sessionId: attached })).toMatchObject(stopped);
+    for (const { client } of programs)
+      expect(await over(client, 'claude_code_check', { action: 'poll' })).toMatchObject(stopped);
+    expect(await over(first, 'claude_code_reply', { prompt: 'go on', waitMs: 45_000 })).toMatchObject({
+      status: 'idle',
+      result: { result: 'gone on' },
+    });
+  },
+);

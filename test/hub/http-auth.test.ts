@@ -36,7 +36,7 @@ async function statusOf(hub: HttpHub, route: Route, headers: Record<string, stri
   return response.status;
 }
 
-test('without a credential only status, static files and the sign-in answer, and unknown paths tell nothing', async () => {
+test('without a credential only status, static files and sign-in answer, and unknown paths reveal nothing', async () => {
   const hub = await openHttpHub({ routes: ROUTES });
   const get = async (where: string, init?: RequestInit): Promise<[number, string]> => {
     const response = await fetch(hub.url + where, init);
@@ -52,7 +52,7 @@ test('without a credential only status, static files and the sign-in answer, and
   expect(challenge).toBe('Bearer realm="claude-code-mcp"');
 });
 
-test('the link of hub open signs in once, as the person at this machine', async () => {
+test('the link from hub open signs in once, as the person at this machine', async () => {
   let now = 5_000_000;
   const hub = await openHttpHub({ routes: ROUTES, now: () => now });
   const code = hub.codes.issue();
@@ -69,7 +69,7 @@ test('the link of hub open signs in once, as the person at this machine', async 
   expect(await statusOf(hub, ROUTES[0]!, headers)).toBe(200);
   expect(await statusOf(hub, ROUTES[0]!, { cookie: headers.cookie })).toBe(401);
   expect(await statusOf(hub, ROUTES[0]!, { 'x-claude-code-key': headers['x-claude-code-key'] })).toBe(401);
-  // An MCP client shows a token; what a browser keeps opens the API only.
+  // A browser sign-in is valid for the API only; an MCP client needs a token.
   expect((await fetch(`${hub.url}/mcp`, { method: 'POST', headers })).status).toBe(401);
   now += 12 * 3_600_000;
   expect(await statusOf(hub, ROUTES[0]!, headers)).toBe(401);
@@ -82,7 +82,7 @@ test('a sign-in with a token acts as that token, and ends when either is revoked
   expect(one.body).toMatchObject({ principal: { id: `token:${row.id}`, role: 'approver', kind: 'token' } });
   expect(await statusOf(hub, ROUTES[3]!, one.headers)).toBe(200);
   expect(await statusOf(hub, ROUTES[2]!, one.headers)).toBe(403);
-  // The key of one browser does not fit the cookie of another.
+  // One browser's key does not match another's cookie.
   expect(await statusOf(hub, ROUTES[3]!, { ...one.headers, cookie: two.headers.cookie })).toBe(401);
 
   const out = await fetch(`${hub.url}/api/v1/sign-in`, { method: 'DELETE', headers: one.headers });
@@ -100,7 +100,7 @@ test('a sign-in with a token acts as that token, and ends when either is revoked
   expect((await signIn(hub, { token })).status).toBe(401);
 });
 
-test('under its public name the cookie is for https alone, and under its local one for this port', async () => {
+test('the cookie is https-only under the public name, and bound to the port under the local one', async () => {
   const hub = await openHttpHub({ settings: { behindProxy: 'https://hub.example.org' } });
   const cookieUnder = async (host: string): Promise<string> => {
     const body = JSON.stringify({ code: hub.codes.issue() });
@@ -141,7 +141,7 @@ test('a stream ends when its credential is revoked', async () => {
   await expect(reader.read()).rejects.toThrow();
 }, 20_000);
 
-test('whoever fails often is slowed down and audited, and a good credential from the same address is not', async () => {
+test('repeated failures are slowed down and audited, but valid credentials from the same address are not', async () => {
   const delays: number[] = [];
   const reports: unknown[] = [];
   let now = 0;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openHttpHub } from './http-hub.ts';
 
-test('the dashboard is served to anyone, under a strict policy, and nothing beside it', async () => {
+test('the dashboard, and nothing else, is served to anyone, with a strict content policy', async () => {
   const root = await mkdtemp(path.join(tmpdir(), 'ccm-files-'));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   const dashboardDir = path.join(root, 'dashboard');

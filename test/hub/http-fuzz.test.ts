@@ -129,14 +129,14 @@ const arbitrary = (token: string, host: string): fc.Arbitrary<string> => {
     });
 };
 
-/** After a collection: what is only waiting for one is no leak. */
+/** After a garbage collection: uncollected garbage is not a leak. */
 function usedHeap(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
   return process.memoryUsage().heapUsed;
 }
 
-/** Whatever the server says until it closes, or until it has been silent for a while. */
+/** Everything the server sends until it closes the connection, or is silent for a while. */
 function exchange(port: number, bytes: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = net.connect(port, '127.0.0.1');
@@ -150,7 +150,7 @@ function exchange(port: number, bytes: string): Promise<string> {
   });
 }
 
-test('ten thousand requests of random shape break nothing and leak nothing', { timeout: 300_000 }, async () => {
+test('ten thousand random requests break nothing and leak nothing', { timeout: 300_000 }, async () => {
   const hub = await openHttpHub({ routes, slowDown: () => Promise.resolve() });
   const token = await hub.token('viewer');
   const { host, port } = new URL(hub.url);
@@ -166,7 +166,7 @@ test('ten thousand requests of random shape break nothing and leak nothing', { t
       expect(answer).not.toMatch(/\bat \S+ \(|node_modules|node:internal/);
     }
   }
-  // The MCP server of this test throws when it is opened, which is the only failure there may be.
+  // This test's MCP server throws when opened; no other failure is allowed.
   for (const line of hub.lines) expect(line).toMatch(/This test has no MCP server|^debug /);
   expect([...statuses.keys()].length).toBeGreaterThan(8);
   expect((await fetch(`${hub.url}/healthz`)).status).toBe(200);

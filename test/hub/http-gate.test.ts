@@ -6,7 +6,7 @@ import { request, sendRaw } from './raw-http.ts';
 
 const hostOf = (url: string): string => new URL(url).host;
 
-test('only names of the hub are answered, so that a name that was bent to point here is of no use', async () => {
+test('only the hub’s own host names are answered, which defeats DNS rebinding', async () => {
   const { url } = await openHttpHub();
   const { port } = new URL(url);
   const status = async (host: string): Promise<number> =>
@@ -25,7 +25,7 @@ test('only names of the hub are answered, so that a name that was bent to point 
     expect([host, await status(host)]).toEqual([host, 421]);
 });
 
-test('behind a proxy and with a certificate the hub knows its public names', () => {
+test('behind a proxy or with a certificate, the hub knows its public names', () => {
   const proxied = ownNames({
     host: '127.0.0.1',
     port: 7433,
@@ -49,19 +49,19 @@ test('behind a proxy and with a certificate the hub knows its public names', () 
 });
 
 test.each([
-  ['a page of another site', { origin: 'https://evil.example' }],
-  ['a page at another port of this host', { origin: 'http://127.0.0.1:1' }],
-  ['a page at another name of this host', { origin: 'http://localhost:PORT' }],
+  ['a page from another site', { origin: 'https://evil.example' }],
+  ['a page on another port of this host', { origin: 'http://127.0.0.1:1' }],
+  ['a page under another name of this host', { origin: 'http://localhost:PORT' }],
   ['a page in a sandboxed frame', { origin: 'null' }],
   [
-    'a script tag of another site',
+    'a script tag on another site',
     { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' },
   ],
   [
-    'a frame at another port',
+    'a frame on another port',
     { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
   ],
-])('%s is refused everywhere, with a valid token too', async (_, headers) => {
+])('%s is refused everywhere, even with a valid token', async (_, headers) => {
   const { url, token } = await openHttpHub();
   const authorization = `Bearer ${await token('admin')}`;
   const own = Object.fromEntries(
@@ -78,7 +78,7 @@ test.each([
   }
 });
 
-test('a link to the dashboard from elsewhere works, a preflight does not', async () => {
+test('a link to the dashboard from another site works, a preflight does not', async () => {
   const { url } = await openHttpHub();
   const follow = ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: navigate', 'Sec-Fetch-Dest: document'];
   const page = await sendRaw(url, request(['GET / HTTP/1.1', `Host: ${hostOf(url)}`, 'Connection: close', ...follow]));
@@ -110,7 +110,7 @@ const SMUGGLING: [string, (host: string) => string][] = [
     (host) => request(['POST /mcp HTTP/1.1', `Host: ${host}`, 'Content-Length: 5', 'Content-Length: 5'], '12345'),
   ],
   [
-    'an encoding that hides',
+    'a disguised transfer encoding',
     (host) => request(['POST /mcp HTTP/1.1', `Host: ${host}`, 'Transfer-Encoding: xchunked'], '0\r\n\r\n'),
   ],
   [
@@ -145,7 +145,7 @@ const SMUGGLING: [string, (host: string) => string][] = [
     'a token in the URL',
     (host) => request([`GET /api/v1/sessions?token=ccmcp_${'a'.repeat(43)} HTTP/1.1`, `Host: ${host}`]),
   ],
-  ['a header without end', (host) => request(['GET /healthz HTTP/1.1', `Host: ${host}`, `X-A: ${'a'.repeat(40_000)}`])],
+  ['an endless header', (host) => request(['GET /healthz HTTP/1.1', `Host: ${host}`, `X-A: ${'a'.repeat(40_000)}`])],
 ];
 
 test.each(SMUGGLING)('%s is refused, and the connection closed', async (_, bytes) => {
@@ -154,12 +154,12 @@ test.each(SMUGGLING)('%s is refused, and the connection closed', async (_, bytes
   });
   const answer = await sendRaw(url, bytes(hostOf(url)));
   expect([0, 400, 404, 415, 431, 501]).toContain(answer.status);
-  // One refusal, and nothing that was taken for a second request.
+  // One refusal, and no second response.
   expect(answer.body).not.toContain('HTTP/1.1');
   expect(lines).toEqual([]);
 });
 
-test('a body is asked for only when it is known whose it is', async () => {
+test('a body is accepted only after the credential was checked', async () => {
   const { url, token } = await openHttpHub();
   const head = (credential: string): string[] => [
     'POST /api/v1/sign-in/none HTTP/1.1',
@@ -175,7 +175,7 @@ test('a body is asked for only when it is known whose it is', async () => {
   expect((await sendRaw(url, request(head(await token())))).status).toBe(404);
 });
 
-test('a body that is too large is refused before it is sent, and one without a length while it comes', async () => {
+test('an oversized body is refused before it is sent, or while it arrives if it has no length', async () => {
   const { url, token } = await openHttpHub();
   const credential = `Authorization: Bearer ${await token()}`;
   const head = ['POST /mcp HTTP/1.1', `Host: ${hostOf(url)}`, credential, 'Content-Type: application/json'];
@@ -192,7 +192,7 @@ test('a body that is too large is refused before it is sent, and one without a l
   expect(await sendRaw(url, request([...signIn, 'Content-Length: 5000']))).toMatchObject({ status: 413 });
 });
 
-test('a client that sends slowly is ended, and holds up nobody', async () => {
+test('a slow client is disconnected, and does not hold up others', async () => {
   const { url, token } = await openHttpHub({
     limits: { requestTimeout: 1_500, headersTimeout: 1_000, connectionsCheckingInterval: 100 },
   });
@@ -225,7 +225,7 @@ test('a client that sends slowly is ended, and holds up nobody', async () => {
   for (const status of await Promise.all(slow)) expect([0, 408]).toContain(status);
 });
 
-test('a body is JSON in UTF-8, not nested without end, and has no key that JavaScript would take for something else', async () => {
+test('a body must be UTF-8 JSON of limited depth, without keys that JavaScript treats specially', async () => {
   const { url } = await openHttpHub();
   const post = async (body: string | Buffer, type = 'application/json'): Promise<[number, string]> => {
     const response = await fetch(`${url}/api/v1/sign-in`, { method: 'POST', body, headers: { 'content-type': type } });
@@ -239,7 +239,7 @@ test('a body is JSON in UTF-8, not nested without end, and has no key that JavaS
   expect(await post('{"code":"x"}', 'text/plain')).toEqual([415, expect.any(String)]);
 });
 
-test('nothing but loopback is listened at without TLS', async () => {
+test('without TLS the hub listens on loopback only', async () => {
   const at = (host: string, more = {}): Promise<unknown> =>
     openHttpHub({ settings: { listen: { host, port: 0 }, ...more } });
   await expect(at('0.0.0.0')).rejects.toThrow(

@@ -1,4 +1,4 @@
-/** The HTTP server of the hub in this process: alone, or over an engine that drives the real Claude Code. */
+/** The hub's HTTP server in this process: on its own, or over an engine that drives the real Claude Code. */
 
 import type { Client } from '@modelcontextprotocol/client';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -22,11 +22,11 @@ export interface HttpHub {
   readonly tokens: Tokens;
   readonly codes: SignInCodes;
   readonly records: AuditRecord[];
-  /** Everything that was logged. */
+  /** All log lines. */
   readonly lines: string[];
   token(role?: Role, more?: { attended?: boolean; expiresAt?: number; name?: string }): Promise<string>;
   connect(setup: ClientSetup & { token: string; query?: string }): Promise<Client>;
-  /** Stops it and starts another over the same store, at the same port. */
+  /** Stops it and starts another on the same store and port. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export async function openHttpHub({ settings, mcp, ...setup }: HubSetup = {}): P
     async restart() {
       await server.close();
       server = await serve(Number(new URL(url).port));
-      // This process's own connections learn of the end of the first one a moment later.
+      // This process's own connections notice the first server's end a moment later.
       await expect
         .poll(() =>
           fetch(`${url}/healthz`).then(

@@ -38,7 +38,7 @@ async function me(hub: HttpHub, token: string): Promise<[number, unknown, string
   return [response.status, await response.json(), response.headers.get('www-authenticate')];
 }
 
-test('the highest role among the scopes of an access token counts', async () => {
+test('an access token’s highest role scope counts', async () => {
   const { issuer, hub } = await open();
   for (const [scope, role] of [
     ['viewer', 'viewer'],
@@ -52,7 +52,7 @@ test('the highest role among the scopes of an access token counts', async () => 
   }
 });
 
-test('an access token for others, without a role, expired, forged or unsigned opens nothing', async () => {
+test('an access token for another audience, without a role, expired, forged or unsigned is refused', async () => {
   let now = Date.now();
   const { issuer, hub } = await open(() => now);
   const refused = expect.stringContaining('error="invalid_token"');
@@ -120,7 +120,7 @@ test('a client without a credential learns where to get one', async () => {
   expect(atRoot).toMatchObject({ resource: hub.url, authorization_servers: [issuer.url] });
 });
 
-test('an issuer that is away locks nobody out for long, and new keys are found', async () => {
+test('access recovers soon after an issuer outage, and rotated keys are found', async () => {
   let now = Date.now();
   const { issuer, hub } = await open(() => now);
   const token = await issuer.token(AUDIENCE, 'caller');
@@ -129,7 +129,7 @@ test('an issuer that is away locks nobody out for long, and new keys are found',
   const asked = issuer.requests.length;
   expect((await me(hub, token))[0]).toBe(503);
   expect(issuer.requests.length).toBe(asked);
-  // A token of the hub's own needs no issuer.
+  // The hub's own tokens need no issuer.
   expect((await me(hub, await hub.token('viewer')))[0]).toBe(200);
   issuer.setAway(false);
   now += 6_000;

@@ -1,4 +1,4 @@
-/** Resources and prompts over HTTP: what clients of both eras read, and what they are told of. */
+/** Resources and prompts over HTTP: what clients of both eras can read, and which changes they are notified of. */
 
 import type { Client } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { openEngineHub } from './http-hub.ts';
 
 const LIST = 'claude-code://sessions';
 
-test('clients of both eras are told of a change to what they subscribed to, and of nothing that is not theirs', async () => {
+test('clients of both eras are notified of changes to their subscriptions, and of nothing that is not theirs', async () => {
   const hub = await openEngineHub();
   hub.world.model.on('make it').reply(text('It is made.'));
   const token = await hub.token('caller', { name: 'owner' });

@@ -9,7 +9,7 @@ import { openHttpHub } from './http-hub.ts';
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
 test.runIf(hasOpenssl)(
-  'with a certificate the hub speaks TLS, to those who call it by a name that is in it',
+  'with a certificate the hub speaks TLS, and answers only under the certificate’s names',
   async () => {
     const directory = mkdtempSync(path.join(tmpdir(), 'ccm-tls-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

@@ -1,4 +1,4 @@
-/** One life of a hub over a store: the real engine and journal, with agents that say what the test says. */
+/** One incarnation of a hub on a store: the real engine and journal, with scripted agents. */
 
 import type { AgentLaunch, AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
 import type { Decision } from '../../src/driver/permission-ask.ts';
@@ -70,11 +70,11 @@ export interface HubLife {
   readonly clock: ManualClock;
   readonly agents: FakeAgent[];
   readonly audit: AuditRecord[];
-  /** Another life has begun. */
+  /** A new incarnation has started. */
   fenced: boolean;
-  /** The agent that is alive now, as soon as there is one. */
+  /** Waits for a live agent that has a prompt. */
   agent(): Promise<FakeAgent>;
-  /** Nothing of this life is heard of any more, as after SIGKILL. */
+  /** Stops all writes of this incarnation, as SIGKILL would. */
   kill(): void;
 }
 
@@ -84,22 +84,22 @@ function unexpected(line: string): never {
   throw new Error(line);
 }
 
-/** Which of several hubs on one store it is, and what they share. */
+/** The hub's identity among several on one store, and what they share. */
 export interface FleetPlace {
   readonly hub?: string;
   readonly sharedWorkspace?: string;
-  /** What it tells the others of its room. */
+  /** The slots it announces to the others. */
   readonly places?: { free: number; max: number };
-  /** Whether it knows the others. */
+  /** Whether it talks to the other hubs. */
   readonly isFleet?: boolean;
   readonly lease?: FleetLease;
-  /** None: a session has no place whose changes could be looked at. */
+  /** If omitted, sessions have no workspace to report changes in. */
   readonly workspaces?: EngineServices['workspaces'];
   /** Whether a message is in its session's transcript; without an id, whether anything is. */
   readonly isWritten?: (messageId: string) => boolean;
 }
 
-/** Called around every write of the journal. */
+/** Called before and after every journal write. */
 export type WriteWatcher = (phase: 'before' | 'after') => void;
 
 export async function beginLife(
@@ -179,7 +179,9 @@ export async function beginLife(
     agents,
     audit,
     agent: () =>
-      eventually(() => agents.find(({ alive, prompts }) => alive && prompts.length > 0), { what: 'an agent at work' }),
+      eventually(() => agents.find(({ alive, prompts }) => alive && prompts.length > 0), {
+        what: 'an agent is running',
+      }),
     kill: () => {
       dead = true;
     },

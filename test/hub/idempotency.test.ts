@@ -3,7 +3,7 @@ import { put, session } from '../store/rows.ts';
 import { STORES } from '../store/stores.ts';
 import { ADMIN, CALLER, openApi, OTHER, type ApiWorld } from './api-world.ts';
 
-/** A start that makes a session with the next number, each time it is really carried out. */
+/** Every start that is really carried out creates a session with the next number. */
 async function openCounting(store = STORES.memory()): Promise<ApiWorld & { started: () => number }> {
   const world = await openApi({ store: await store });
   let count = 0;
@@ -19,7 +19,7 @@ const start = (world: ApiWorld, key: string, { prompt = 'go', by = CALLER } = {}
   world.call(by, 'POST', '/api/v1/sessions', { key, body: { prompt, cwd: '/work' } });
 
 test.each(['memory', 'sqlite'] as const)(
-  'a repeat gets the stored answer, and nothing is done twice (%s)',
+  'a repeated call gets the stored answer, and nothing is done twice (%s)',
   async (kind) => {
     const world = await openCounting(STORES[kind]());
     const first = await start(world, 'k1');
@@ -30,20 +30,20 @@ test.each(['memory', 'sqlite'] as const)(
   },
 );
 
-test('a repeat while it is under way waits for it', async () => {
+test('a call repeated while the first is in progress waits for it', async () => {
   const world = await openCounting();
   const answers = await Promise.all([start(world, 'k1'), start(world, 'k1'), start(world, 'k1')]);
   expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   expect(world.started()).toBe(1);
 });
 
-test('the key of another principal is another key', async () => {
+test('keys are separate for each principal', async () => {
   const world = await openCounting();
   await start(world, 'k1');
   expect(await start(world, 'k1', { by: OTHER })).toMatchObject({ json: { session: { sessionId: 'n2' } } });
 });
 
-test('the same key for something else is an error, and does nothing', async () => {
+test('reusing a key for a different call is an error, and does nothing', async () => {
   const world = await openCounting();
   await start(world, 'k1');
   const other = await start(world, 'k1', { prompt: 'something else' });
@@ -53,7 +53,7 @@ test('the same key for something else is an error, and does nothing', async () =
   expect(world.started()).toBe(1);
 });
 
-test('an error is an answer too; a call that was wrong from the start leaves its key free', async () => {
+test('an error is stored as the answer; an invalid call does not use up its key', async () => {
   const world = await openCounting();
   const wrong = await world.call(CALLER, 'POST', '/api/v1/sessions', { key: 'k1', body: { promt: 'go' } });
   expect(wrong.status).toBe(400);
@@ -64,10 +64,10 @@ test('an error is an answer too; a call that was wrong from the start leaves its
   expect(await missing()).toEqual(first);
 });
 
-test('what an earlier life of the hub began and did not finish is not run again', async () => {
+test('a call that an earlier incarnation started but did not finish is not run again', async () => {
   const store = await STORES.sqlite();
   const before = await openApi({ store });
-  // The hub dies while it starts the session.
+  // The hub dies while starting the session.
   before.engine['start'] = () => new Promise(() => {});
   void start(before, 'k1');
   await expect.poll(() => store.commandByKey('carl', 'k1')).toBeDefined();
@@ -80,7 +80,7 @@ test('what an earlier life of the hub began and did not finish is not run again'
   expect(world.started()).toBe(0);
 });
 
-test('what another hub began is waited for while it lives, and of unknown outcome once it is gone', async () => {
+test('a call started by another hub is waited for while that hub is alive; after that its outcome is unknown', async () => {
   let now = Date.now();
   const store = await STORES.memory({ now: () => now });
   const other = await openApi({ store, hubName: 'hub-2' });
@@ -103,13 +103,13 @@ test('what another hub began is waited for while it lives, and of unknown outcom
   const unknown = await start(world, 'k2');
   expect(unknown).toMatchObject({ status: 503, json: { error: { code: 'UNAVAILABLE' } } });
   expect(world.started()).toBe(0);
-  // It was not gone, only late: whoever asked there is told the same.
+  // The other hub was only late: its own caller gets the same answer.
   await store.renewLease(other.hub, 60_000, {});
   end();
   expect(await late).toEqual(unknown);
 });
 
-test('no secret of a call is stored with its key', async () => {
+test('a call’s secrets are not stored with its key', async () => {
   const world = await openCounting();
   const body = { prompt: 'the prompt', cwd: '/work', env: { TOKEN: 'hunter2' } };
   await world.call(CALLER, 'POST', '/api/v1/sessions', { key: 'k1', body });

@@ -6,7 +6,7 @@ import { textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
 import { beginLife } from './hub-life.ts';
 
-/** A store whose writes fail while it is away. */
+/** A store whose writes fail while `away.now` is set. */
 function interruptible(): { store: Store; away: { now: boolean } } {
   const store = openMemoryStore();
   const away = { now: false };
@@ -18,7 +18,7 @@ function interruptible(): { store: Store; away: { now: boolean } } {
   return { store, away };
 }
 
-test('while the store is away calls fail by name, work goes on, and all of it is stored afterwards', async () => {
+test('while the store is away, calls fail with UNAVAILABLE, sessions keep running, and everything is stored afterwards', async () => {
   const { store, away } = interruptible();
   const warned: string[] = [];
   const hub = await beginLife(store, [], undefined, (line) => void warned.push(line));
@@ -31,19 +31,21 @@ test('while the store is away calls fail by name, work goes on, and all of it is
     code: 'UNAVAILABLE',
     message: /the disk is full.*check the session before you send the call again/,
   });
-  // At once from now on: nobody is kept waiting for a store that is away.
+  // Further calls fail at once instead of waiting for the store.
   await expect(hub.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(session.state).toBe('idle');
   expect(await store.session(session.id)).not.toMatchObject({ state: { tag: 'idle' } });
   away.now = false;
-  await eventually(async () => (await store.session(session.id))?.state.tag === 'idle', { what: 'it is stored' });
+  await eventually(async () => (await store.session(session.id))?.state.tag === 'idle', {
+    what: 'the session is stored',
+  });
   await hub.engine.stored();
   const { events, lastId } = await store.events(session.id, { limit: 100 });
   expect(events.map(({ id }) => id)).toEqual(Array.from({ length: lastId }, (_none, index) => index + 1));
   expect(warned.filter((line) => line.includes('the disk is full'))).toHaveLength(1);
 });
 
-test('however long the store is away, what waits for it is bounded, and nothing is begun that nobody can be told of', async () => {
+test('during a long store outage the backlog is bounded, and nothing new is started', async () => {
   const { store, away } = interruptible();
   const hub = await beginLife(store, ['--event-buffer-size', '50'], undefined, () => undefined);
   const session = await hub.engine.start({ prompt: 'go', options: {} });
@@ -53,7 +55,7 @@ test('however long the store is away, what waits for it is bounded, and nothing 
   const decisions: Promise<unknown>[] = [];
   for (let round = 0; round < 20; round++) {
     decisions.push(agent.ask(`r${round}`, 'Bash', { command: `echo ${round}` }));
-    await eventually(() => session.findRequest(`r${round}`), { what: 'it is asked' });
+    await eventually(() => session.findRequest(`r${round}`), { what: `request r${round} is open` });
     hub.engine.respond(session.id, `r${round}`, { decision: 'deny', message: 'no' });
     for (let word = 0; word < 500; word++) agent.say(textEvent(`word ${word} of ${round}`));
   }
@@ -69,7 +71,9 @@ test('however long the store is away, what waits for it is bounded, and nothing 
   expect(hub.agents).toHaveLength(1);
 
   away.now = false;
-  await eventually(async () => (await store.session(session.id))?.state.tag === 'idle', { what: 'it is stored' });
+  await eventually(async () => (await store.session(session.id))?.state.tag === 'idle', {
+    what: 'the session is stored',
+  });
   await hub.engine.stored();
   expect(hub.journal.waiting).toBe(0);
   for (let round = 0; round < 20; round++)
@@ -83,7 +87,7 @@ test('however long the store is away, what waits for it is bounded, and nothing 
   expect(log.from(1).events.filter(({ id }) => !stored.has(id))).toEqual([]);
 });
 
-test('an event that the store refuses is missing from the log, and those after it are not', async () => {
+test('only the event that the store refuses is missing from the log', async () => {
   const store = openMemoryStore();
   const { write } = store;
   store.write = async (changes, by) => {
@@ -106,7 +110,7 @@ test('an event that the store refuses is missing from the log, and those after i
   expect(warned).toHaveLength(1);
 });
 
-test('a hub whose next life has begun writes no more', async () => {
+test('a hub stops writing once a new incarnation has started', async () => {
   const store = openMemoryStore();
   const warned: string[] = [];
   const first = await beginLife(store, [], undefined, (line) => void warned.push(line));
@@ -122,7 +126,7 @@ test('a hub whose next life has begun writes no more', async () => {
   expect(first.fenced).toBe(true);
 });
 
-test('secrets are not stored, and a session that needs them again says which', async () => {
+test('secrets are not stored, and a session that needs them again names them', async () => {
   const store = openMemoryStore();
   const hub = await beginLife(store);
   const options = { env: { API_TOKEN: 'hunter2' }, settings: { model: 'x' } };
@@ -133,7 +137,7 @@ test('secrets are not stored, and a session that needs them again says which', a
   expect(JSON.stringify(row)).not.toContain('hunter2');
   expect(row?.secretNames).toEqual(['env.API_TOKEN', 'settings']);
   hub.kill();
-  // Nobody brought them to the life in between.
+  // The incarnation in between never gets them.
   const between = await beginLife(store);
   await between.engine.recall(session.id);
   await between.engine.stored();

@@ -5,7 +5,7 @@ import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { bundle } from '../harness/bundle.ts';
 import { temporaryDirectory } from '../store/stores.ts';
 import { beginLife } from './hub-life.ts';
-import type { Told } from './killed-hub.ts';
+import type { Report } from './killed-hub.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 let program = '';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 interface Run {
   readonly file: string;
-  readonly told: Told[];
+  readonly reports: Report[];
   readonly signal: string | undefined;
 }
 
@@ -26,17 +26,17 @@ async function runHub(killAt: number, phase: 'before' | 'after' | 'none'): Promi
   return new Promise((resolve, reject) => {
     execFile(process.execPath, [program, file, String(killAt), phase], { cwd: root }, (error, stdout, stderr) => {
       if (stderr !== '') return reject(new Error(stderr));
-      const told = stdout
+      const reports = stdout
         .split('\n')
         .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as Told);
-      resolve({ file, told, signal: error?.signal ?? undefined });
+        .map((line) => JSON.parse(line) as Report);
+      resolve({ file, reports, signal: error?.signal ?? undefined });
     });
   });
 }
 
-/** The next life of the hub has everything that the killed one had told anybody. */
-async function checkNothingLost({ file, told }: Run): Promise<void> {
+/** Checks that the hub's next incarnation has everything the killed one had reported. */
+async function checkNothingLost({ file, reports }: Run): Promise<void> {
   const store = await openSqliteStore({
     file,
     warn: (line) => {
@@ -45,7 +45,7 @@ async function checkNothingLost({ file, told }: Run): Promise<void> {
   });
   try {
     const hub = await beginLife(store);
-    for (const one of told) {
+    for (const one of reports) {
       switch (one.kind) {
         case 'session': {
           const session = await hub.engine.recall(one.id);
@@ -70,7 +70,7 @@ async function checkNothingLost({ file, told }: Run): Promise<void> {
           break;
       }
     }
-    // What was open can be answered, once.
+    // Open requests can be answered, once.
     const { items } = await store.inbox({ limit: 10 });
     for (const { id, sessionId } of items) {
       hub.engine.respond(sessionId, id, { decision: 'deny', message: 'no' });
@@ -84,9 +84,9 @@ async function checkNothingLost({ file, told }: Run): Promise<void> {
   }
 }
 
-test('a hub that is killed at any of its writes has told nobody what it does not remember', async () => {
+test('a hub killed at any of its writes remembers everything it has reported', async () => {
   const whole = await runHub(0, 'none');
-  const { count } = whole.told.find((one) => one.kind === 'writes') ?? { count: 0 };
+  const { count } = whole.reports.find((one) => one.kind === 'writes') ?? { count: 0 };
   expect(count).toBeGreaterThan(5);
   await checkNothingLost(whole);
   const kills = Array.from({ length: count }, (_none, index) => index + 1).flatMap((at) =>
@@ -98,6 +98,6 @@ test('a hub that is killed at any of its writes has told nobody what it does not
     if (run.signal === 'SIGKILL') died++;
     await checkNothingLost(run);
   }
-  // What shares a write depends on the moment, so that the last of them may not come up in every run.
+  // How changes are batched depends on timing, so not every run reaches the last writes.
   expect(died).toBeGreaterThan(kills.length / 2);
 }, 180_000);

@@ -1,6 +1,6 @@
 /**
- * A hub that works through a small story on a store in a file, writes a line for everything that a client would have been
- * told, and kills itself at one of its writes: `node killed-hub.mjs <file> <write> <before|after>`.
+ * A hub that plays a short scenario on a store in a file, prints a line for everything a client would have been told,
+ * and kills itself at one of its writes: `node killed-hub.mjs <file> <write> <before|after>`.
  */
 
 import { writeSync } from 'node:fs';
@@ -9,8 +9,8 @@ import type { Session } from '../../src/engine/session.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { beginLife } from './hub-life.ts';
 
-/** What a client was told, after it was stored. */
-export type Told =
+/** Something reported to a client, after it was stored. */
+export type Report =
   | { readonly kind: 'session'; readonly id: string; readonly nextCursor: number; readonly state: string }
   | { readonly kind: 'request'; readonly id: string; readonly session: string }
   | { readonly kind: 'decision'; readonly id: string; readonly decision: string }
@@ -27,39 +27,39 @@ const hub = await beginLife(store, [], (now) => {
   if (count === killAt && now === phase) process.kill(process.pid, 'SIGKILL');
 });
 
-async function tell(told: Told): Promise<void> {
+async function report(reported: Report): Promise<void> {
   await hub.engine.stored();
-  writeSync(1, `${JSON.stringify(told)}\n`);
+  writeSync(1, `${JSON.stringify(reported)}\n`);
 }
 
-const tellSession = ({ id, log, state }: Session): Promise<void> =>
-  tell({ kind: 'session', id, nextCursor: log.nextId, state });
+const reportSession = ({ id, log, state }: Session): Promise<void> =>
+  report({ kind: 'session', id, nextCursor: log.nextId, state });
 
 const first = await hub.engine.start({ prompt: 'the first task', options: {} });
-await tellSession(first);
+await reportSession(first);
 const agent = await hub.agent();
 const asked = agent.ask('r1', 'Bash', { command: 'npm test' });
-await tell({ kind: 'request', id: 'r1', session: first.id });
+await report({ kind: 'request', id: 'r1', session: first.id });
 hub.engine.respond(first.id, 'r1', { decision: 'allow' });
 await asked;
-await tell({ kind: 'decision', id: 'r1', decision: 'allow' });
+await report({ kind: 'decision', id: 'r1', decision: 'allow' });
 agent.answer('The first task is done.');
-await tell({ kind: 'result', session: first.id, text: 'The first task is done.' });
-await tellSession(first);
+await report({ kind: 'result', session: first.id, text: 'The first task is done.' });
+await reportSession(first);
 await hub.engine.reply({ sessionId: first.id, prompt: 'and now this', disk: { kind: 'open', options: {} } });
-await tellSession(first);
+await reportSession(first);
 agent.answer('That is done too.');
-await tell({ kind: 'result', session: first.id, text: 'That is done too.' });
+await report({ kind: 'result', session: first.id, text: 'That is done too.' });
 
 const second = await hub.engine.start({ prompt: 'the second task', options: {} });
 const other = hub.agents[1];
 void other?.ask('r2', 'Bash', { command: 'npm run build' });
 void other?.ask('r3', 'Bash', { command: 'npm run lint' });
-await tell({ kind: 'request', id: 'r2', session: second.id });
-await tell({ kind: 'request', id: 'r3', session: second.id });
+await report({ kind: 'request', id: 'r2', session: second.id });
+await report({ kind: 'request', id: 'r3', session: second.id });
 other?.die();
 hub.engine.respond(second.id, 'r3', { decision: 'deny', message: 'not now' });
-await tell({ kind: 'decision', id: 'r3', decision: 'deny' });
-await tellSession(second);
-writeSync(1, `${JSON.stringify({ kind: 'writes', count } satisfies Told)}\n`);
+await report({ kind: 'decision', id: 'r3', decision: 'deny' });
+await reportSession(second);
+writeSync(1, `${JSON.stringify({ kind: 'writes', count } satisfies Report)}\n`);
 process.exit(0);

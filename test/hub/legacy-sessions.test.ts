@@ -7,10 +7,10 @@ import { keptParams, newSessionKey, SessionIds } from '../../src/hub/http/mcp/se
 import { ModernClient } from '../../src/mcp/forms/call-forms.ts';
 import { openHttpHub, type HttpHub } from './http-hub.ts';
 
-/** Servers with one tool that asks the person at the client, or waits. */
+/** MCP servers whose one tool shows a form or waits. */
 class Servers implements McpServers {
   readonly opened: McpServer[] = [];
-  /** What the client of each is told of. */
+  /** The subscriptions of each server. */
   readonly subscribed: Set<string>[] = [];
   readonly newClient = (principal: ConstructorParameters<typeof ModernClient>[0]): ModernClient =>
     new ModernClient(principal);
@@ -120,7 +120,7 @@ function messagesOf(response: Response): () => Promise<Record<string, unknown>> 
   };
 }
 
-test('a session that the hub has forgotten is opened again, once, whoever asks first', async () => {
+test('a session the hub has forgotten is reopened once, even for concurrent calls', async () => {
   const servers = new Servers();
   const hub = await openHttpHub({ mcp: servers });
   const client = await new OlderClient(hub, await hub.token()).open();
@@ -132,7 +132,7 @@ test('a session that the hub has forgotten is opened again, once, whoever asks f
   expect(servers.opened).toHaveLength(2);
 });
 
-test('a session that is opened again is told of what its client subscribed to before, and of no other', async () => {
+test('a reopened session keeps its client’s subscriptions, and no others', async () => {
   const servers = new Servers();
   const hub = await openHttpHub({ mcp: servers });
   const token = await hub.token();
@@ -142,7 +142,7 @@ test('a session that is opened again is told of what its client subscribed to be
   await client.subscribe(10, 'test://left', 'unsubscribe');
   await other.subscribe(11, 'test://other');
   await hub.restart();
-  // A stream that the client opens again is all that it may do.
+  // Reopening the stream may be all the client does.
   const stream = await fetch(`${hub.url}/mcp`, { headers: client.headers });
   expect([...servers.subscribed[2]!]).toEqual(['test://kept', 'test://late']);
   await stream.body!.cancel();
@@ -157,7 +157,7 @@ test('a session that is opened again is told of what its client subscribed to be
   expect(left).not.toContain('test://kept');
 });
 
-test('a session that its client ended stays ended, also after a restart', async () => {
+test('a session its client ended stays ended, even after a restart', async () => {
   const hub = await openHttpHub({ mcp: new Servers() });
   const client = await new OlderClient(hub, await hub.token()).open();
   expect((await client.end()).status).toBe(200);
@@ -166,7 +166,7 @@ test('a session that its client ended stays ended, also after a restart', async 
   expect((await client.list(2)).status).toBe(404);
 });
 
-test('a session id is of no use to another principal, nor when it was changed', async () => {
+test('a session id is useless to another principal, or if altered', async () => {
   const hub = await openHttpHub({ mcp: new Servers() });
   const client = await new OlderClient(hub, await hub.token('caller', { name: 'owner' })).open();
   const thief = new OlderClient(hub, await hub.token('admin', { name: 'thief' }));
@@ -190,7 +190,7 @@ test('a session id is of no use to another principal, nor when it was changed', 
   expect((await client.list(3)).status).toBe(400);
 });
 
-test('a form rides on the call that waits where the client has no stream, and on the stream where it has', async () => {
+test('a form is sent on the client’s stream, or without one in the response of the waiting call', async () => {
   const hub = await openHttpHub({ mcp: new Servers() });
   const client = await new OlderClient(hub, await hub.token()).open();
   const call = (id: number, name: string): Promise<Response> =>
@@ -212,7 +212,7 @@ test('a form rides on the call that waits where the client has no stream, and on
   expect(await second()).toMatchObject({ id: 2, result: expect.anything() });
 });
 
-test('a late answer to a question from before the restart is not taken for that to a new one', async () => {
+test('a late answer to a form from before the restart does not answer a new one', async () => {
   const hub = await openHttpHub({ mcp: new Servers() });
   const client = await new OlderClient(hub, await hub.token()).open();
   const ask = async (id: number): Promise<[unknown, () => Promise<Record<string, unknown>>]> => {
@@ -238,9 +238,9 @@ test('a late answer to a question from before the restart is not taken for that 
   expect(await next()).toMatchObject({ id: 2, result: { content: [{ text: expect.stringContaining('decline') }] } });
 });
 
-test('a session does not go on for the same subject with another role', async () => {
+test('a session cannot be continued by the same subject with another role', async () => {
   const servers = new Servers();
-  // The access token says the role, as scopes do.
+  // Here the access token is the role, where real ones use scopes.
   const accessTokens: AccessTokens = {
     verify: async (token) => ({
       principal: { id: 'oauth:robot', name: 'robot', kind: 'oauth', role: token as Role, attended: false },
@@ -258,7 +258,7 @@ test('a session does not go on for the same subject with another role', async ()
   expect((await viewer.list(3)).status).toBe(404);
 });
 
-test('a call that waits when the hub stops is told so', async () => {
+test('a call that is waiting when the hub stops gets an error that says so', async () => {
   const hub = await openHttpHub({ mcp: new Servers() });
   const client = await new OlderClient(hub, await hub.token()).open();
   const next = messagesOf(
@@ -283,7 +283,7 @@ test('a cancelled call leaves no response open', async () => {
   expect(await waiting.text()).not.toContain('"id":9');
 });
 
-test('what is kept of a client fits into a header', () => {
+test('the client data in a session id fits into a header', () => {
   const ids = new SessionIds(newSessionKey());
   const kept = keptParams({
     protocolVersion: '2025-11-25',

@@ -15,7 +15,7 @@ async function call(client: Client, name: string, args: object): Promise<Json> {
 }
 
 describe.each(ERAS)('a %s client over HTTP', (era) => {
-  test('is asked by form and told of progress, notices no restart, and sees the sessions of its own token and of no other', async () => {
+  test('gets forms and progress, survives a restart, and sees only the sessions of its own token', async () => {
     const hub = await openEngineHub();
     hub.world.model.on('go').reply(tool('Bash', { command: 'touch made.txt', description: 'make' }), text('made it'));
     const progress: unknown[] = [];
@@ -52,7 +52,7 @@ describe.each(ERAS)('a %s client over HTTP', (era) => {
     await other.close();
   });
 
-  test('works in no directory that it has not named, with the toolset that its URL names', async () => {
+  test('has to name a directory, and gets the toolset in its URL', async () => {
     const hub = await openEngineHub();
     const token = await hub.token();
     const client = await hub.connect({ era, token });

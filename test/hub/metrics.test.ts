@@ -6,7 +6,7 @@ import { HubMetrics } from '../../src/hub/metrics/hub-metrics.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { ask, put, request, session } from '../store/rows.ts';
 
-/** Metrics over a store, and an engine that has what the test gives it. */
+/** Metrics over a store and an engine with the given sessions. */
 async function open(sessions: object[] = []) {
   const store = openMemoryStore();
   const { hub, fence } = await store.acquireLease('hub-1', 60_000, {});
@@ -18,7 +18,7 @@ async function open(sessions: object[] = []) {
     notifier: () => ({ pending: 2, counts: { delivered: 5, failed: 1, dropped: 0 } }),
   });
   const families = async () => new Map(parsePrometheus(await metrics.text()).map((family) => [family.name, family]));
-  /** The parser puts histograms together whatever their labels; without their type it leaves the samples apart. */
+  /** The parser merges histograms with different labels; without the type line it keeps the samples separate. */
   const series = async (prefix: string) => {
     const untyped = (await metrics.text()).replaceAll(/^# TYPE .* histogram\n/gm, '');
     return parsePrometheus(untyped)
@@ -28,7 +28,7 @@ async function open(sessions: object[] = []) {
   return { store, by: { hub, fence }, stream, metrics, families, series };
 }
 
-test('a Prometheus parser reads it, with the names of the MCP conventions', async () => {
+test('a Prometheus parser can read the metrics, which follow the MCP naming conventions', async () => {
   const { metrics, families, series } = await open();
   const observe = metrics.observer('tcp');
   observe({ kind: 'request', method: 'tools/call', tool: 'claude_code', seconds: 0.3 });
@@ -56,7 +56,7 @@ test('a Prometheus parser reads it, with the names of the MCP conventions', asyn
   expect(operations.find(({ name }) => name.endsWith('_sum'))?.value).toBe('40.3');
 });
 
-test('sessions, open requests and notifications are counted when somebody asks', async () => {
+test('sessions, open requests and notifications are counted on each scrape', async () => {
   const world = await open([
     { state: 'running', hasProcess: true },
     { state: 'idle', hasProcess: false },
@@ -79,7 +79,7 @@ test('sessions, open requests and notifications are counted when somebody asks',
   expect(Number(value('process_resident_memory_bytes'))).toBeGreaterThan(1e6);
 });
 
-test('cost and decisions add up; what a session brought along was spent before', async () => {
+test('cost and decisions add up, without the cost a session had before', async () => {
   const { stream, families } = await open();
   const one = { id: 's1', totals: { session: { turns: 3, costUsd: 1 } } };
   const tell = (notice: object): void => stream.tell(notice as EngineNotice);
@@ -98,7 +98,7 @@ test('cost and decisions add up; what a session brought along was spent before',
   ]);
 });
 
-test('no value of a label breaks the format, and no number of them fills the memory', async () => {
+test('odd label values do not break the format, and their number is bounded', async () => {
   const { metrics, series } = await open();
   const observe = metrics.observer('pipe');
   const odd = 'a "quoted"\nback\\slash';

@@ -31,14 +31,14 @@ async function isStoredAsMovable(store: Store, { engine }: HubLife, id: string):
 
 const CASES: [what: string, movable: boolean, cwd: string, options: SessionOptions][] = [
   ['in the shared directory', true, 'shared/project', {}],
-  ['behind a link that leads into it', true, 'own/into-shared', {}],
+  ['behind a link into it', true, 'own/into-shared', {}],
   ['in another directory', false, 'own', {}],
-  ['in one whose name only begins alike', false, 'shared-not', {}],
-  ['behind a link that leads out of it', false, 'shared/out-of-shared', {}],
+  ['in a directory that only shares its prefix', false, 'shared-not', {}],
+  ['behind a link out of it', false, 'shared/out-of-shared', {}],
   ['without a transcript', false, 'shared/project', { persistSession: false }],
-  ['with a variable of its own', false, 'shared/project', { env: { API_TOKEN: 'hunter2' } }],
-  ['with settings of its own', false, 'shared/project', { settings: { model: 'x' } }],
-  ['with servers of its own', false, 'shared/project', { mcpServers: { one: { type: 'http', url: 'http://one' } } }],
+  ['with its own variable', false, 'shared/project', { env: { API_TOKEN: 'hunter2' } }],
+  ['with its own settings', false, 'shared/project', { settings: { model: 'x' } }],
+  ['with its own MCP servers', false, 'shared/project', { mcpServers: { one: { type: 'http', url: 'http://one' } } }],
 ];
 
 test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, options) => {
@@ -49,7 +49,7 @@ test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, opti
   expect(await isStoredAsMovable(store, hub, session.id)).toBe(movable);
 });
 
-test('one that has to stay does so after a restart too, until that is repaired', async () => {
+test('a session that has to stay still does after a restart, until its transcript is repaired', async () => {
   const store = openMemoryStore();
   const hub = await life(store);
   const { id } = await hub.engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } });
@@ -64,7 +64,7 @@ test('one that has to stay does so after a restart too, until that is repaired',
   expect(await isStoredAsMovable(store, next, id)).toBe(true);
 });
 
-test('one that has to stay counts as movable until others can know that it stays', async () => {
+test('a session that has to stay counts as movable until the store has recorded that', async () => {
   const store = openMemoryStore();
   let isAway = false;
   const watch = (): void => {
@@ -73,30 +73,30 @@ test('one that has to stay counts as movable until others can know that it stays
   const place = { sharedWorkspace: path.join(root, 'shared') };
   const hub = await beginLife(store, [], watch, () => undefined, place);
   const options = { cwd: path.join(root, 'shared') };
-  const [told, untold] = [
+  const [kept, lost] = [
     await hub.engine.start({ prompt: 'go', options }),
     await hub.engine.start({ prompt: 'go', options }),
   ];
   await hub.engine.stored();
   isAway = true;
-  for (const session of [told, untold]) session.stays('its transcript is not stored');
+  for (const session of [kept, lost]) session.stays('its transcript is not stored');
   await expect(hub.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  expect(hub.engine.fleet.lent).toEqual([told, untold]);
+  expect(hub.engine.fleet.lent).toEqual([kept, lost]);
 
-  // Another hub takes one of them over before this hub reaches the store again.
+  // Another hub takes one of them over before this hub can reach the store again.
   await store.releaseLease(hub.by);
   const { hub: other, fence } = await store.acquireLease('another', 15_000, { host: 'another' });
-  expect(await store.claimSessions({ hub: other, fence }, [untold.id])).toHaveLength(1);
+  expect(await store.claimSessions({ hub: other, fence }, [lost.id])).toHaveLength(1);
   await store.renewLease(hub.by, 15_000, {});
   await hub.journal.checkOwned(hub.engine.fleet.lent);
-  expect(hub.engine.find(untold.id)).toBeUndefined();
+  expect(hub.engine.find(lost.id)).toBeUndefined();
   isAway = false;
-  await eventually(() => hub.engine.stored()?.then(() => true), { what: 'the rest is stored' });
-  told.stays('its transcript is still not stored');
-  await eventually(() => hub.engine.fleet.lent.length === 0, { what: 'the other one is known to stay' });
+  await eventually(() => hub.engine.stored()?.then(() => true), { what: 'all pending writes are stored' });
+  kept.stays('its transcript is still not stored');
+  await eventually(() => hub.engine.fleet.lent.length === 0, { what: 'the other session is stored as unmovable' });
 });
 
-test('nothing moves where hubs share no directory', async () => {
+test('no session is movable without a shared directory', async () => {
   const store = openMemoryStore();
   const { engine } = await beginLife(store);
   expect((await engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } })).movable).toBe(false);

@@ -22,7 +22,7 @@ interface Received {
   readonly note: Note;
 }
 
-/** A receiver on this machine that does with each note what it is told to. */
+/** A local webhook receiver with scripted responses. */
 async function openReceiver(answer: (response: ServerResponse, count: number) => void = ok) {
   const received: Received[] = [];
   let behave = answer;
@@ -94,7 +94,7 @@ async function openNotifier(
 const at = (world: World, id: string, tag: StoredSession['state']['tag'], turns = 1) =>
   put(session(id, world.hub, { state: { tag }, totals: { turns, costUsd: turns } }));
 
-test('an open request and a rest are told in a few words, signed', async () => {
+test('an open request and the end of a turn are sent as short, signed notes', async () => {
   const receiver = await openReceiver();
   const world = await openNotifier(notifyTarget(receiver.url, 'the secret'));
   const secretive = { toolName: 'Bash', input: { command: 'curl secret.example' }, said: 'secret words' };
@@ -119,7 +119,7 @@ test('an open request and a rest are told in a few words, signed', async () => {
   }
 });
 
-test('each rest is told once, also when the row is stored again', async () => {
+test('each rest is sent once, even if the row is stored again', async () => {
   const receiver = await openReceiver();
   const world = await openNotifier(notifyTarget(receiver.url, undefined));
   const rests = () => receiver.notes().filter(({ type }) => type === 'session.rested').length;
@@ -127,7 +127,7 @@ test('each rest is told once, also when the row is stored again', async () => {
   await world.write(at(world, 's1', 'idle'));
   await expect.poll(rests).toBe(1);
   await world.write(at(world, 's1', 'idle'));
-  // A turn that came and went between two looks is a rest of its own.
+  // A turn that started and ended between two polls is a separate rest.
   await world.write(at(world, 's1', 'idle', 2));
   await expect.poll(rests).toBe(2);
   await world.write(at(world, 's1', 'running', 2));
@@ -136,17 +136,17 @@ test('each rest is told once, also when the row is stored again', async () => {
   expect(receiver.received[0]?.headers['x-hub-signature-256']).toBeUndefined();
 });
 
-test('what was there before is no news', async () => {
+test('nothing from before the first start is sent', async () => {
   const store = await STORES.memory();
   const first = await openNotifier(async () => ({ ok: true }), { store });
   await first.notifier.close();
   await store.write([{ type: 'setting.put', key: 'notify.hub-1', value: '{}' }]);
   await first.write(at(first, 's1', 'idle'), ask(request('s1', 'r1')));
-  const told: string[] = [];
-  const second = await openNotifier(async (text) => (told.push(text), { ok: true }), { store });
+  const sent: string[] = [];
+  const second = await openNotifier(async (text) => (sent.push(text), { ok: true }), { store });
   await second.write(put(session('s2', second.hub, { state: { tag: 'error' } })));
-  await expect.poll(() => told).toHaveLength(1);
-  expect(told[0]).toContain('s2');
+  await expect.poll(() => sent).toHaveLength(1);
+  expect(sent[0]).toContain('s2');
 });
 
 test('notes of a session keep their order while the first is retried; other sessions do not wait', async () => {
@@ -164,7 +164,7 @@ test('notes of a session keep their order while the first is retried; other sess
   const ids = () => receiver.notes().map(({ request: of }) => of?.id);
   await expect.poll(ids).toEqual(expect.arrayContaining(['r1', 'r3']));
   expect(ids()).not.toContain('r2');
-  // 1 s, then 2 s: no sooner.
+  // Not before 1 s, then 2 s.
   for (const [wait, count] of [
     [999, 2],
     [1, 3],
@@ -182,7 +182,7 @@ test('notes of a session keep their order while the first is retried; other sess
   expect(world.notifier.counts).toEqual({ delivered: 3, failed: 3, dropped: 0 });
 });
 
-test('a receiver that is dead for good gets nothing after a day, and the audit log says so', async () => {
+test('notes to a dead receiver are dropped after a day, and the audit log says so', async () => {
   const clock = new ManualClock();
   const receiver = await openReceiver();
   await receiver.close();
@@ -208,7 +208,7 @@ test('a receiver that is dead for good gets nothing after a day, and the audit l
   ]);
 });
 
-test('what was not taken is told after a restart, in order, and nothing else again', async () => {
+test('undelivered notes are sent after a restart, in order, and nothing is sent twice', async () => {
   const store = await STORES.sqlite();
   const receiver = await openReceiver(fail);
   const before = await openNotifier(notifyTarget(receiver.url, undefined), { store });
@@ -217,7 +217,7 @@ test('what was not taken is told after a restart, in order, and nothing else aga
   await expect.poll(() => receiver.received.length).toBeGreaterThan(0);
   await before.write(ask(request('s1', 'r2')));
   await before.notifier.close();
-  // This happens while no hub runs the notifier.
+  // Written while no notifier is running.
   await before.write(ask(request('s1', 'r3')), at(before, 's0', 'idle', 2));
   receiver.received.length = 0;
   receiver.behave(ok);
@@ -227,7 +227,7 @@ test('what was not taken is told after a restart, in order, and nothing else aga
   const ofOne = receiver.notes().filter(({ session: { id } }) => id === 's1');
   expect(ofOne.map(({ request: of }) => of?.id)).toEqual(['r1', 'r2', 'r3']);
   await after.notifier.close();
-  // A third life finds nothing left to tell.
+  // A third incarnation has nothing left to send.
   const third = await openNotifier(notifyTarget(receiver.url, undefined), { store });
   await store.claimSessions(third.hub, ['s0', 's1']);
   await third.write(put(session('s9', third.hub, { state: { tag: 'running' } })), ask(request('s9', 'r9')));
@@ -235,7 +235,7 @@ test('what was not taken is told after a restart, in order, and nothing else aga
   expect(receiver.received).toHaveLength(5);
 });
 
-test('no redirect is followed', async () => {
+test('redirects are not followed', async () => {
   const elsewhere = await openReceiver();
   const receiver = await openReceiver((response) => response.writeHead(307, { location: elsewhere.url }).end());
   const world = await openNotifier(notifyTarget(receiver.url, undefined));
@@ -244,7 +244,7 @@ test('no redirect is followed', async () => {
   expect(elsewhere.received).toEqual([]);
 });
 
-test('a command gets the note on its stdin, and is run again when it fails', async () => {
+test('a command gets the note on stdin, and is run again if it fails', async () => {
   const directory = await temporaryDirectory();
   const file = path.join(directory, 'notes');
   const script = path.join(directory, 'take.mjs');
@@ -261,7 +261,7 @@ test('a command gets the note on its stdin, and is run again when it fails', asy
   expect(world.notifier.counts).toEqual({ delivered: 1, failed: 1, dropped: 0 });
 });
 
-test('a receiver that never answers holds up nobody, and not the end of the hub', async () => {
+test('a receiver that never answers holds up neither other work nor shutdown', async () => {
   const receiver = await openReceiver(() => undefined);
   const world = await openNotifier(notifyTarget(receiver.url, undefined));
   await world.write(at(world, 's1', 'waiting'), ask(request('s1', 'r1')));

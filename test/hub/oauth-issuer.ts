@@ -1,4 +1,4 @@
-/** A real OpenID Connect provider on loopback that gives out access tokens as JWTs. */
+/** A real OpenID Connect provider on loopback that issues JWT access tokens. */
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
@@ -8,9 +8,9 @@ import { onTestFinished } from 'vitest';
 
 export interface Issuer {
   readonly url: string;
-  /** For a program with these scopes, by its client credentials. */
+  /** An access token with these scopes, from the client credentials grant. */
   token(audience: string, scope: string, ttlSeconds?: number): Promise<string>;
-  /** Signs with a new key from now on. */
+  /** From now on, signs with a new key. */
   rotateKeys(): void;
   setAway(away: boolean): void;
   readonly requests: string[];
@@ -87,7 +87,7 @@ export async function startIssuer(): Promise<Issuer> {
 
 type SigningKey = Record<string, unknown>;
 
-/** Every issuer starts with the same one: making one takes a quarter of a second. */
+/** Shared by all issuers: generating a key takes a quarter of a second. */
 let firstKey: SigningKey | undefined;
 
 function newKey(): SigningKey {

@@ -16,7 +16,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: object }> }>;
 }
 
-/** A client that knows nothing of the hub but its document: it calls by name, and checks what goes out and comes back. */
+/** A client driven only by the OpenAPI document: it calls operations by name and validates requests and responses. */
 async function clientOf(world: ApiWorld) {
   const { json } = await world.call(ADMIN, 'GET', '/api/v1/openapi.json');
   const document: Document = json;
@@ -25,7 +25,7 @@ async function clientOf(world: ApiWorld) {
       Object.entries(methods).map(([method, operation]) => [operation.operationId, { path, method, operation }]),
     ),
   );
-  // The library resolves names below $defs only.
+  // The library only resolves references into $defs.
   const inDefs = (schema: object): string => JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/');
   const $defs = JSON.parse(inDefs(document.components.schemas)) as object;
   const validator = (schema: object): z.ZodType =>
@@ -44,13 +44,13 @@ async function clientOf(world: ApiWorld) {
     const filled = path.replace(/\{(\w+)\}/g, (_, id: string) => encodeURIComponent(params[id] ?? ''));
     const answer = await world.call(ADMIN, method.toUpperCase(), `${filled}?${query.toString()}`, { body });
     const described = operation.responses[String(answer.status)]?.content?.['application/json'];
-    if (!described) throw new Error(`${name} answered ${answer.status}, which the document does not tell of`);
+    if (!described) throw new Error(`${name} returned ${answer.status}, which the document does not list`);
     return validator(described.schema).parse(answer.json);
   };
   return { document, operations, call };
 }
 
-test('a client made from the document can use the whole API', async () => {
+test('a client generated from the document can use the whole API', async () => {
   const world = await openApi();
   await world.write(
     put(session('s1', world.hub, { title: 'one', state: { tag: 'waiting' } })),
@@ -100,7 +100,7 @@ test('a client made from the document can use the whole API', async () => {
   expect([...operations.keys()].sort()).toEqual([...Object.keys(calls), ...elsewhere].sort());
 });
 
-test('every operation has a name of its own and tells its errors', async () => {
+test('every operation has a unique name and lists its errors', async () => {
   const { document } = await clientOf(await openApi());
   expect(document.openapi).toBe('3.1.0');
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));

@@ -1,15 +1,15 @@
-/** Bytes to a server and back, for requests that no client would send. */
+/** Raw bytes to and from a server, for requests no client would send. */
 
 import net from 'node:net';
 
 export interface RawAnswer {
-  /** 0 when the server closed the connection without an answer. */
+  /** 0 if the server closed the connection without an answer. */
   readonly status: number;
   readonly head: string;
   readonly body: string;
 }
 
-/** Sends the bytes, and what `later` writes, and reads until the server closes, or until it has answered once. */
+/** Sends the bytes and whatever `later` writes; reads until the server closes or has answered once. */
 export function sendRaw(
   url: string,
   bytes: string | Buffer,
@@ -30,7 +30,7 @@ export function sendRaw(
     };
     const timer = setTimeout(() => {
       socket.destroy();
-      reject(new Error(`no end of the answer: ${received}`));
+      reject(new Error(`incomplete answer: ${received}`));
     }, withinMs);
     socket.setEncoding('latin1');
     socket.on('data', (chunk: string) => {

@@ -1,4 +1,4 @@
-/** Requests that outlive Claude Code and the hub itself, with the real ones. */
+/** Requests that outlive Claude Code and the hub, with the real ones. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import { runCommandIn } from '../harness/run-command.ts';
 
-it('a request is answered after the hub was killed, and another after its process was given back', async () => {
+it('a request can be answered after the hub was killed, and another after its process was parked', async () => {
   const h = await startHarness({ hub: {} });
   const making = (file: string): Record<string, string> => ({ command: `touch ${file}`, description: 'make a file' });
   const made = (file: string): boolean => existsSync(join(h.project, file));
-  // When the hub is killed, Claude Code takes its closed input for a refusal until the watchdog ends it.
+  // When the hub is killed, Claude Code treats its closed input as a refusal until the watchdog ends it.
   h.model.on('make one').reply(tool('Bash', making('one')), text('nobody answered'));
   h.model.on('was allowed').reply(tool('Bash', making('one')), text('made it'));
   h.model.on('make two').reply(tool('Bash', making('two')), text('nobody answered'));
@@ -34,7 +34,7 @@ it('a request is answered after the hub was killed, and another after its proces
   await h.ok('claude_code_reply', { sessionId, prompt: 'make two' });
   const { requestId: second } = await h.waitForRequest(sessionId);
   await eventually(async () => (await h.processes()).every(({ command }) => !command.includes('claude-agent-sdk')), {
-    what: 'the process was given back',
+    what: 'the process is parked',
   });
   const { url } = readHubRecord(join(h.stateDir, 'claude-code-mcp'))!;
   const create = { args: ['token', 'create', 'ann', '--role', 'approver', '--json'] };

@@ -16,7 +16,7 @@ beforeEach(async () => {
   hub = await beginLife(store);
 });
 
-/** The next life of the hub, after its process was killed. */
+/** Kills the hub and starts its next incarnation. */
 async function restart(place: FleetPlace = {}): Promise<void> {
   await hub.journal.stored();
   hub.kill();
@@ -38,7 +38,7 @@ const PARKS_SOON = ['--park-after-ms', '60000', '--cleanup-interval-ms', '1000']
 const answered = (session: Session): Record<string, unknown> => checkView(session, viewOptions('poll', { cursor: 1 }));
 const requestIds = ({ requests }: Session): string[] => requests.map(({ id }) => id);
 
-test('a session at rest answers as before, also to an old cursor', async () => {
+test('a session at rest gives the same answers as before, even to an old cursor', async () => {
   const session = await start();
   (await hub.agent()).answer('It is fixed.');
   const before = answered(session);
@@ -49,7 +49,7 @@ test('a session at rest answers as before, also to an old cursor', async () => {
   expect(hub.agents).toEqual([]);
 });
 
-test('a session that was at work is at rest and says why, and a reply resumes it', async () => {
+test('a session that was running comes to rest with the reason, and a reply resumes it', async () => {
   const session = await start();
   await hub.agent();
   await restart();
@@ -62,11 +62,11 @@ test('a session that was at work is at rest and says why, and a reply resumes it
   expect(agent.prompts).toEqual(['go on']);
 });
 
-describe('what Claude Code accepted but did not write before it was killed', () => {
+describe('a prompt that Claude Code accepted but did not record before it was killed', () => {
   const reply = (sessionId: string, prompt: string): Promise<unknown> =>
     hub.engine.reply({ sessionId, prompt, disk: { kind: 'open', options: {} } });
 
-  test('is said again in a session that starts over, as there is nothing to resume', async () => {
+  test('is sent again in a new conversation if there is nothing to resume', async () => {
     const session = await start('fix the parser');
     await hub.agent();
     await restart({ isWritten: () => false });
@@ -76,7 +76,7 @@ describe('what Claude Code accepted but did not write before it was killed', () 
     expect(agent.prompts).toEqual(['fix the parser\n\ngo on']);
   });
 
-  test('is said again with what was decided in the meantime', async () => {
+  test('is sent again together with a decision made meanwhile', async () => {
     const session = await start('fix the parser');
     void (await hub.agent()).ask('r1', 'Bash', { command: 'make' });
     await restart({ isWritten: () => false });
@@ -86,7 +86,7 @@ describe('what Claude Code accepted but did not write before it was killed', () 
     expect(agent.prompts).toEqual([expect.stringMatching(/^fix the parser\n\nYour process .* was allowed/s)]);
   });
 
-  test('is said again in a later turn, and nothing else is', async () => {
+  test('is sent again in a later turn, without the prompts before it', async () => {
     const session = await start('fix the parser');
     const first = await hub.agent();
     first.answer('It is fixed.');
@@ -100,22 +100,22 @@ describe('what Claude Code accepted but did not write before it was killed', () 
   });
 });
 
-test('a session that has rested for long leaves the process, which says so, and comes back when somebody asks', async () => {
+test('a session at rest past its TTL is unloaded, with a notice, and loaded again on demand', async () => {
   hub = await beginLife(store, ['--session-ttl-ms', '60000', '--cleanup-interval-ms', '1000']);
   const session = await start('a task to remember');
   (await hub.agent()).answer('done');
   await hub.journal.stored();
-  const told: string[] = [];
+  const forgotten: string[] = [];
   hub.engine.stream.subscribe((notice) => {
-    if (notice.kind === 'forgotten') told.push(notice.session.id);
+    if (notice.kind === 'forgotten') forgotten.push(notice.session.id);
   });
   hub.clock.advance(62_000);
-  await eventually(() => hub.engine.find(session.id) === undefined, { what: 'it is forgotten' });
-  expect(told).toEqual([session.id]);
+  await eventually(() => hub.engine.find(session.id) === undefined, { what: 'the session is forgotten' });
+  expect(forgotten).toEqual([session.id]);
   expect(await recalled(session)).toMatchObject({ state: 'idle', topic: 'a task to remember' });
 });
 
-test('sessions are listed that only the store remembers', async () => {
+test('sessions that only the store remembers are listed', async () => {
   const session = await start('a task to remember');
   (await hub.agent()).answer('done');
   await restart();
@@ -124,10 +124,10 @@ test('sessions are listed that only the store remembers', async () => {
 });
 
 describe('an open request', () => {
-  test('is open after a restart, without a process, and keeps the session busy', async () => {
+  test('stays open after a restart, without a process, and keeps the session busy', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
     const after = await recalled(session);
     expect(after.state).toBe('waiting');
@@ -137,10 +137,10 @@ describe('an open request', () => {
     await expect(reply).rejects.toMatchObject({ code: 'SESSION_BUSY' });
   });
 
-  test('allowed after a restart: the process is told, and the same call runs once without a question', async () => {
+  test('allowed after a restart: the new process learns of it, and the same call runs once without asking', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     const agent = await hub.agent();
@@ -149,7 +149,7 @@ describe('an open request', () => {
     expect(await agent.ask('r2', 'Bash', { command: 'npm test' })).toEqual({ behavior: 'allow' });
     void agent.ask('r3', 'Bash', { command: 'npm test' });
     const after = await recalled(session);
-    await eventually(() => requestIds(after).includes('r3'), { what: 'the second call is asked about' });
+    await eventually(() => requestIds(after).includes('r3'), { what: 'the second call has a request' });
     expect(hub.audit.map(({ kind, what, outcome }) => `${kind} ${what} ${outcome ?? ''}`.trim())).toEqual([
       'decision Bash allow',
       'decision Bash repeated',
@@ -157,21 +157,21 @@ describe('an open request', () => {
     ]);
   });
 
-  test('denied after a restart: the words are handed over', async () => {
+  test('denied after a restart: the new process gets the message', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'rm -rf build' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
     hub.engine.respond(session.id, 'r1', { decision: 'deny', message: 'Not the build directory.' });
     expect((await hub.agent()).prompts[0]).toContain('Bash (rm -rf build) was refused: Not the build directory.');
   });
 
-  test('a message that was queued behind it goes along with the answer, or is named where it cannot', async () => {
+  test('a message queued behind it is sent along with the answer, or named if that is not possible', async () => {
     const queueBehind = async (): Promise<Session> => {
       const session = await start();
       const agent = hub.agents.at(-1)!;
       void agent.ask(`r-${session.id}`, 'Bash', { command: 'npm test' });
-      await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+      await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
       agent.send = (_text, messageId) => agent.say({ kind: 'delivery', messageId, state: 'queued' });
       const disk = { kind: 'open', options: {} } as const;
       await hub.engine.reply({ sessionId: session.id, prompt: 'and then that', disk, whenBusy: 'queue' });
@@ -195,19 +195,19 @@ describe('an open request', () => {
     await restart();
     (await recalled(stuck)).missing = ['API_TOKEN'];
     hub.engine.respond(stuck.id, `r-${stuck.id}`, { decision: 'allow' });
-    await eventually(async () => (await recalled(stuck)).state === 'error', { what: 'it could not be handed over' });
+    await eventually(async () => (await recalled(stuck)).state === 'error', { what: 'the session has failed' });
     expect((await recalled(stuck)).result?.text).toContain('send again: "and then that"');
     await hub.journal.stored();
     expect(await queued(stuck)).toEqual([]);
   });
 
-  test('that was decided survives a hub that is killed before anybody was told', async () => {
+  test('keeps its decision if the hub is killed before the process learns of it', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
     const [place] = [await recalled(session)];
-    // Killed in the instant after the decision: the process that was to be told never came up.
+    // Killed right after the decision: the process that should have got it never started.
     place.missing = ['API_TOKEN'];
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     await restart();
@@ -220,17 +220,17 @@ describe('an open request', () => {
     expect(await agent.ask('r2', 'Bash', { command: 'npm test' })).toEqual({ behavior: 'allow' });
   });
 
-  test('keeps nothing running: the process is given back, and answering starts it again', async () => {
+  test('keeps no process: it is parked, and answering starts a new one', async () => {
     hub = await beginLife(store, [...PARKS_SOON, '--permission-timeout-ms', '0']);
     const session = await start();
     const first = await hub.agent();
     void first.ask('r1', 'Edit', { file_path: '/project/a.ts', old_string: 'a', new_string: 'b' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     hub.clock.advance(62_000);
-    await eventually(() => !session.holdsPlace, { what: 'the process was given back' });
+    await eventually(() => !session.holdsPlace, { what: 'the process is parked' });
     expect({ state: session.state, requests: requestIds(session) }).toEqual({ state: 'waiting', requests: ['r1'] });
     expect(hub.audit.some(({ what }) => what === 'parked')).toBe(true);
-    // Waiting is neither work nor rest.
+    // Waiting counts neither as working nor as resting.
     hub.clock.advance(30 * 86_400_000);
     expect(hub.engine.find(session.id)?.state).toBe('waiting');
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
@@ -242,7 +242,7 @@ describe('an open request', () => {
   test.each<[string, EventBody]>([
     ['a background task', { kind: 'background_tasks', count: 1 }],
     [
-      'a sub-agent at work',
+      'a running sub-agent',
       {
         kind: 'message',
         role: 'assistant',
@@ -255,7 +255,7 @@ describe('an open request', () => {
     const agent = await hub.agent();
     agent.say(said);
     void agent.ask('r1', 'Bash', { command: 'ls' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     hub.clock.advance(120_000);
     expect(session.hasProcess).toBe(true);
   });
@@ -264,19 +264,19 @@ describe('an open request', () => {
     const session = await start();
     const agent = await hub.agent();
     void agent.ask('r1', 'Bash', { command: 'ls' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     agent.die();
     expect({ state: session.state, requests: requestIds(session) }).toEqual({ state: 'waiting', requests: ['r1'] });
     hub.engine.respond(session.id, 'r1', { decision: 'deny', message: 'no' });
     expect((await hub.agent()).prompts[0]).toContain('was refused: no');
   });
 
-  test('is settled by an interrupt and by a cancel, also without a process', async () => {
+  test('is settled by an interrupt and by a cancel, even without a process', async () => {
     for (const end of ['interrupt', 'cancel'] as const) {
       const session = await start();
       const agent = await hub.agent();
       void agent.ask(end, 'Bash', { command: 'ls' });
-      await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+      await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
       agent.die();
       expect(await (end === 'cancel' ? session.cancel('enough', 'caller') : session.interrupt())).toBe(true);
       expect({ state: session.state, requests: requestIds(session) }).toEqual({
@@ -289,11 +289,11 @@ describe('an open request', () => {
     expect(hub.agents.filter(({ alive }) => alive)).toEqual([]);
   });
 
-  test('expires while the hub is down, and Claude is told when it is up', async () => {
+  test('expires while the hub is down, and Claude learns of it afterwards', async () => {
     hub = await beginLife(store, ['--permission-timeout-ms', '60000']);
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'ls' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await hub.journal.stored();
     const until = hub.clock.wallTime() + 3_600_000;
     hub.kill();
@@ -303,20 +303,20 @@ describe('an open request', () => {
     expect((await hub.agent()).prompts[0]).toContain('Nobody answered this request');
   });
 
-  test('answered: a question is handed over in words', async () => {
+  test('with a question passes the answer on as text', async () => {
     const session = await start();
     const questions = [{ question: 'Which one?', header: 'Choice', options: [{ label: 'A' }, { label: 'B' }] }];
     void (await hub.agent()).ask('r1', 'AskUserQuestion', { questions });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
     hub.engine.respond(session.id, 'r1', { decision: 'allow', answers: { 'Which one?': 'B' } });
     expect((await hub.agent()).prompts[0]).toMatch(/was answered: .*"Which one\?":"B"/);
   });
 
-  test('for a plan is allowed after a restart, and the plan is not reviewed twice', async () => {
+  test('for a plan can be allowed after a restart, and the plan is not reviewed twice', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'ExitPlanMode', { plan: 'First this, then that.' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
     expect((await recalled(session)).requests).toMatchObject([{ kind: 'plan_review', plan: 'First this, then that.' }]);
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
@@ -325,19 +325,19 @@ describe('an open request', () => {
     expect(await agent.ask('r2', 'ExitPlanMode', { plan: 'First this, then that.' })).toEqual({ behavior: 'allow' });
   });
 
-  test('of a sub-agent that died is told to the main agent', async () => {
+  test('from a dead sub-agent is passed on to the main agent', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'ls' }, 'agent-1');
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     expect((await hub.agent()).prompts[0]).toContain('A sub-agent asked for it and ended with the process');
   });
 
-  test('allowed and not done again: the result says so, and the grant is gone', async () => {
+  test('allowed but not repeated: the result says so, and the grant is gone', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
-    await eventually(() => requestIds(session).length === 1, { what: 'the request' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     (await hub.agent()).answer('I did something else.');

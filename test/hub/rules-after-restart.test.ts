@@ -1,4 +1,4 @@
-/** What the operator allows may change between two lives of a hub, and differs between the connections of one. */
+/** The operator's rules may change between two incarnations of a hub, and differ between connections. */
 
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ async function atRest(options: StartRequest['options'] = {}): Promise<Session> {
 async function waiting(options: StartRequest['options'] = {}, by?: ConnectedClient): Promise<Session> {
   const session = await hub.engine.start({ prompt: 'fix it', options, ...(by && { by }) });
   void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
-  await eventually(() => session.requests.length === 1, { what: 'the request' });
+  await eventually(() => session.requests.length === 1, { what: 'the request is open' });
   return session;
 }
 
@@ -53,7 +53,7 @@ async function reply({ id }: Session, more: Partial<ReplyRequest> = {}): Promise
   return hub.engine.reply({ sessionId: id, prompt: 'go on', disk: { kind: 'open', options: {} }, ...more });
 }
 
-/** A connection of the user with rules and variables of its own. */
+/** A connection by the user with its own rules and variables. */
 function connection(
   settings: Partial<HubLife['engine']['settings']>,
   baseEnv: NodeJS.ProcessEnv = {},
@@ -64,19 +64,19 @@ function connection(
 
 const TOKEN = { API_TOKEN: 'secret' };
 
-/** A session that rests with a decision nobody could be told of, because it misses a variable. */
+/** A session at rest whose decision could not be passed on, because a variable is missing. */
 async function allowedWhileAway(answer: Answer): Promise<Session> {
   const session = await waiting({}, connection({}, TOKEN));
   await restart();
   const after = await recalled(session);
   hub.engine.respond(session.id, 'r1', answer);
-  await eventually(() => after.atRest, { what: 'nothing is started' });
+  await eventually(() => after.atRest, { what: 'the session is at rest' });
   expect(after.result?.text).toContain('API_TOKEN');
   expect(hub.agents).toEqual([]);
   return after;
 }
 
-test('the rules of a session are narrowed to those that the hub has now', async () => {
+test('a session’s rules are narrowed to the hub’s current ones', async () => {
   const session = await atRest({ maxTurns: 50 });
   await restart('--approvals', 'human', '--allowed-dirs', SRC, '--deny-options', 'env', '--max-turns', '5');
   const after = await recalled(session);
@@ -85,7 +85,7 @@ test('the rules of a session are narrowed to those that the hub has now', async 
   await expect(reply(session)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
 });
 
-test('a hub that allows more than before leaves a session the rules it was started under', async () => {
+test('a hub that now allows more leaves a session the rules it started with', async () => {
   await restart('--approvals', 'human', '--allowed-dirs', CWD, '--deny-options', 'env');
   const session = await atRest();
   await restart('--allow-bypass');
@@ -97,19 +97,19 @@ test('a hub that allows more than before leaves a session the rules it was start
   });
 });
 
-test('what was granted in advance does not come back where only a person may grant', async () => {
+test('pre-approved tools are not restored when only a person may approve', async () => {
   const session = await waiting({ allowedTools: ['Bash'] });
   await restart('--approvals', 'human');
   await expect(reply({ id: session.id } as Session, { whenBusy: 'queue' })).rejects.toThrow();
   hub.engine.respondAsPerson(session.id, 'r1', { decision: 'allow' }, LOCAL);
   const after = await recalled(session);
-  await eventually(() => after.atRest, { what: 'nothing is started' });
+  await eventually(() => after.atRest, { what: 'the session is at rest' });
   expect(after.result?.text).toContain('allowedTools');
   expect(hub.agents).toEqual([]);
   await expect(reply(session)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
 });
 
-test('what a session needs again is held to the rules, and nothing else comes in with it', async () => {
+test('options that a session needs again are checked against the rules, and no others are accepted', async () => {
   const options = { env: { API_TOKEN: 'secret' }, settings: { model: 'opus' } };
   const session = await atRest(options);
   await restart();
@@ -127,7 +127,7 @@ test('what a session needs again is held to the rules, and nothing else comes in
 test.each<[string, string[], Answer]>([
   ['callers no longer decide', ['--approvals', 'human'], { decision: 'allow' }],
   [
-    'callers may no longer allow tools in advance',
+    'callers may no longer pre-approve tools',
     ['--deny-options', 'allowedTools'],
     {
       decision: 'allow',
@@ -145,23 +145,23 @@ test.each<[string, string[], Answer]>([
     },
   ],
   [
-    'the place it was changed to is no longer allowed',
+    'the changed path is no longer allowed',
     ['--allowed-dirs', CWD],
     { decision: 'allow', updatedInput: { command: 'npm test', path: '/elsewhere' } },
   ],
-])('what was allowed before is asked for again where %s', async (_what, argv, answer) => {
+])('an earlier permission is requested again if %s', async (_what, argv, answer) => {
   const session = await allowedWhileAway(answer);
   await restart(...argv);
   const again = await reply(session, { by: connection({}, TOKEN) });
   const agent = await hub.agent();
   expect(agent.prompts[0]).toContain('was allowed');
   void agent.ask('r2', 'Bash', { command: 'npm test' });
-  await eventually(() => again.findRequest('r2'), { what: 'it is asked for again' });
+  await eventually(() => again.findRequest('r2'), { what: 'the permission is requested again' });
   await hub.engine.stored();
   expect(await store.grants(session.id)).toEqual([]);
 });
 
-test('what was allowed before is done after a restart with the same rules', async () => {
+test('an earlier permission still holds after a restart with the same rules', async () => {
   const session = await allowedWhileAway({ decision: 'allow' });
   await restart('--max-sessions', '3');
   await reply(session, { by: connection({}, TOKEN) });
@@ -169,7 +169,7 @@ test('what was allowed before is done after a restart with the same rules', asyn
   expect(decision).toEqual({ behavior: 'allow' });
 });
 
-test('a decision is handed over as soon as a connection of the owner brings what the session needs', async () => {
+test('a decision is passed on as soon as one of the owner’s connections brings the missing variable', async () => {
   const session = await allowedWhileAway({ decision: 'allow' });
   const stranger = { ...LOCAL, id: 'token:x', kind: 'token' as const };
   hub.engine.connected({ ...connection({}, TOKEN), principal: stranger });
@@ -186,7 +186,7 @@ test('a decision is handed over as soon as a connection of the owner brings what
   expect(session.result?.text).toBe('All done.');
 });
 
-test('that holds for a session that the hub has forgotten since, and after another restart', async () => {
+test('a decision is also passed on to a session that is no longer loaded, after another restart', async () => {
   const session = await allowedWhileAway({ decision: 'allow' });
   await restart();
   expect(hub.engine.find(session.id)).toBeUndefined();
@@ -194,7 +194,7 @@ test('that holds for a session that the hub has forgotten since, and after anoth
   expect((await hub.agent()).prompts[0]).toContain('was allowed');
 });
 
-test('a connection that is there already brings what a session needs when the decision comes', async () => {
+test('an existing connection provides the missing variable when the decision is made', async () => {
   const session = await waiting({}, connection({}, TOKEN));
   await restart();
   await recalled(session);
@@ -205,14 +205,14 @@ test('a connection that is there already brings what a session needs when the de
   expect((await hub.agent()).launch.env).toMatchObject(TOKEN);
 });
 
-test('a queued message starts no process for a session that waits without one', async () => {
+test('a queued message does not start a process for a session that waits without one', async () => {
   const session = await waiting();
   await restart();
   await expect(reply(session, { whenBusy: 'queue' })).rejects.toMatchObject({ code: 'SESSION_BUSY' });
   expect(hub.agents).toEqual([]);
 });
 
-test('a person who answers grants nothing that the operator has switched off', async () => {
+test('a person’s answer cannot grant what the operator has disabled', async () => {
   const session = await waiting();
   const bypass = { type: 'setMode', mode: 'bypassPermissions', destination: 'session' } as const;
   expect(() =>
@@ -222,9 +222,9 @@ test('a person who answers grants nothing that the operator has switched off', a
 
 test.each<[string, StartRequest['options'], Partial<HubLife['engine']['settings']>]>([
   ['works in more directories', {}, { allowedDirs: [CWD] }],
-  ['was allowed tools in advance', { allowedTools: ['Bash'] }, { approvals: 'human' }],
-  ['has servers of its own', { mcpServers: { x: { command: 'x' } } }, { denyOptions: ['mcpServers'] }],
-])('a connection with narrower rules does not drive a session that %s', async (_name, options, narrower) => {
+  ['has pre-approved tools', { allowedTools: ['Bash'] }, { approvals: 'human' }],
+  ['has its own MCP servers', { mcpServers: { x: { command: 'x' } } }, { denyOptions: ['mcpServers'] }],
+])('a connection with narrower rules cannot drive a session that %s', async (_name, options, narrower) => {
   const session = await atRest(options);
   const by = connection(narrower);
   await expect(reply(session, { by })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
@@ -232,7 +232,7 @@ test.each<[string, StartRequest['options'], Partial<HubLife['engine']['settings'
   expect(await reply(session, { by: connection({}) })).toBe(session);
 });
 
-test('a fork has the rules of the session and of whoever forks it', async () => {
+test('a fork has the rules of both the session and the connection that forks it', async () => {
   const session = await atRest();
   const fork = await reply(session, { by: connection({ approvals: 'human', denyOptions: ['env'] }), fork: true });
   expect(fork.rules.settings).toMatchObject({ approvals: 'human', denyOptions: ['env'] });

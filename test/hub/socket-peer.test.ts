@@ -1,4 +1,4 @@
-/** What an agent in a session gets that leaves the commands alone and speaks to the hub's socket itself. */
+/** An agent inside a session that bypasses the commands and talks to the hub's socket directly. */
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -36,7 +36,7 @@ socket.end();
 `;
 
 it.runIf(process.platform === 'linux')(
-  'neither signs in nor stops the hub, whatever it says about itself',
+  'can neither sign in nor stop the hub, whatever it claims to be',
   { timeout: 60_000 },
   async () => {
     const home = await createHome();
@@ -52,7 +52,7 @@ it.runIf(process.platform === 'linux')(
     const script = join(home.project, 'agent.mjs');
     writeFileSync(script, AGENT);
     const session = randomUUID();
-    /** Below a process with the mark of a session; its own environment is empty. */
+    /** Run by a process that carries a session's marker; its own environment is empty. */
     const asked = async (inside: boolean, kind: string, as: string): Promise<Record<string, unknown>> => {
       const env = { ...home.env(), ...(inside && { CLAUDE_CODE_MCP_PARENT: session }) };
       const words = ['-c', 'env -i "$@"; true', 'sh', process.execPath, script, stateDir, socket, kind, as];

@@ -1,4 +1,4 @@
-/** A hub whose process is stopped, with the real watchdog, the real Claude Code and Postgres. */
+/** A hub whose process is suspended, with the real watchdog, the real Claude Code and Postgres. */
 
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import { closedAfterwards, freshPostgres, withPostgres } from '../store/stores.ts';
 
-/** Its own database: a hub has no say in the name of its schema. */
+/** A separate database, because the name of a hub's schema is fixed. */
 async function freshDatabase(): Promise<string> {
   const { url } = await freshPostgres();
   const name = `hub_${randomUUID().replaceAll('-', '')}`;
@@ -22,7 +22,7 @@ async function freshDatabase(): Promise<string> {
   return Object.assign(new URL(url), { pathname: `/${name}` }).href;
 }
 
-test('a hub that hangs loses what can move, keeps the rest, and writes nothing more for what is gone', async () => {
+test('a hub that hangs loses its movable session, keeps the other, and no longer writes to the lost one', async () => {
   const shared = realpathSync(mkdtempSync(join(os.tmpdir(), 'claude-code-mcp-shared-')));
   onTestFinished(() => rmSync(shared, { recursive: true, force: true }));
   const url = await freshDatabase();
@@ -36,15 +36,18 @@ test('a hub that hangs loses what can move, keeps the rest, and writes nothing m
   expect([await store.session(moves), await store.session(stays)]).toMatchObject([{ movable: true }, {}]);
   const running = async (): Promise<number> =>
     (await h.processes()).filter(({ command }) => command.includes('claude-agent-sdk')).length;
-  await eventually(async () => (await running()) === 2, { what: 'both run' });
+  await eventually(async () => (await running()) === 2, { what: 'both sessions have a process' });
 
   const { pid } = JSON.parse(readFileSync(join(h.stateDir, 'claude-code-mcp', 'hub.json'), 'utf8'));
   process.kill(pid, 'SIGSTOP');
   try {
-    await eventually(async () => (await running()) === 1, { what: 'the watchdog ended one', within: 30_000 });
-    // Another hub takes it over; its lease is made to expire here, or the test would wait for it.
+    await eventually(async () => (await running()) === 1, {
+      what: 'the watchdog has ended one process',
+      within: 30_000,
+    });
+    // Another hub takes it over. Releasing the lease saves waiting until it expires.
     const known = await store.session(moves);
-    if (!known) throw new Error('it is not stored');
+    if (!known) throw new Error('the session is not stored');
     await store.releaseLease(known.runsOn);
     const { hub, fence } = await store.acquireLease('another', 60_000, { host: 'elsewhere' });
     expect(await store.claimSessions({ hub, fence }, [moves, stays])).toMatchObject([{ id: moves }]);
@@ -54,16 +57,16 @@ test('a hub that hangs loses what can move, keeps the rest, and writes nothing m
   const before = await store.events(moves, { limit: 1_000 });
   const taken = await store.session(moves);
   held.release();
-  // A call that waits for the store while the hub finds out is told to try again, whatever it was about.
+  // Calls that wait for the store while the hub notices the loss fail and have to be repeated.
   const rested = await eventually(
     async () => {
       const { isError, data } = await h.call('claude_code_check', { action: 'poll', sessionId: stays });
       return !isError && data.status === 'idle' ? data : undefined;
     },
-    { what: 'the other session goes on', within: 30_000 },
+    { what: 'the other session finishes', within: 30_000 },
   );
   expect(rested).toMatchObject({ result: { result: 'stayed' } });
-  // The hub knows by now: it has renewed its lease and stored the other session.
+  // By now the hub has noticed: it has renewed its lease and stored the other session.
   expect(await store.session(moves)).toEqual(taken);
   expect(await store.events(moves, { limit: 1_000 })).toEqual(before);
   expect(await running()).toBe(1);

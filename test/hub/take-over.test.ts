@@ -1,4 +1,4 @@
-/** Hubs on one store: who has a session, and what becomes of it when its hub is gone. */
+/** Hubs on one store: which hub owns a session, and what happens when that hub is gone. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Session } from '../../src/engine/session.ts';
@@ -40,11 +40,11 @@ describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
     store = await STORES[kind]({ now: clock.now });
   });
 
-  test('what was at work or waiting is taken over once the lease has expired, and what cannot move is not', async () => {
+  test('running and waiting sessions are taken over once the lease has expired, but not unmovable ones', async () => {
     const [a, b] = [await hubNamed('a'), await hubNamed('b')];
     const [atWork, waiting, stays] = [await startOn(a), await startOn(a), await startOn(a)];
     void a.agents[1]?.ask('r1', 'Bash', { command: 'npm test' });
-    await eventually(() => waiting.requests.length === 1, { what: 'the request' });
+    await eventually(() => waiting.requests.length === 1, { what: 'the request is open' });
     stays.stays('for this test');
     await a.engine.stored();
     a.kill();
@@ -61,12 +61,12 @@ describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
     expect(await store.session(stays.id)).toMatchObject({ runsOn: a.by, state: { tag: 'running' } });
     await reply(b, atWork);
     expect((await b.agent()).launch.history).toEqual({ kind: 'resume' });
-    // Its own hub has it back after a restart.
+    // Its own hub gets it back after a restart.
     const again = await hubNamed('a');
     expect(again.engine.sessions.map(({ id }) => id)).toEqual([stays.id]);
   });
 
-  test('a hub that wakes finds its session gone: it writes nothing more for it, and its others go on', async () => {
+  test('a hub that wakes up stops writing to the session it lost, and continues its others', async () => {
     const [a, b] = [await hubNamed('a'), await hubNamed('b')];
     const [moved, kept] = [await startOn(a), await startOn(a)];
     kept.stays('for this test');
@@ -93,21 +93,21 @@ describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
           () => true,
           () => false,
         ),
-      { what: 'the rest is stored' },
+      { what: 'all pending writes are stored' },
     );
     expect(await store.session(kept.id)).toMatchObject({ state: { tag: 'idle' }, runsOn: a.by });
     expect(await store.events(moved.id, { limit: 1_000 })).toEqual(before);
     expect(a.fenced).toBe(false);
-    // The woken hub does not get it back while the other is there.
+    // It does not get the session back while the other hub is alive.
     await expect(a.engine.recall(moved.id)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
-  test('of hubs that race for a session one gets it, and one process starts', async () => {
+  test('only one of several competing hubs gets a session, and one process starts', async () => {
     const hubs = await Promise.all(['b', 'c', 'd'].map((name) => hubNamed(name)));
     const a = await hubNamed('a');
     const session = await startOn(a);
     void a.agents[0]?.ask('r1', 'Bash', { command: 'npm test' });
-    await eventually(() => session.requests.length === 1, { what: 'the request' });
+    await eventually(() => session.requests.length === 1, { what: 'the request is open' });
     await a.engine.stored();
     a.kill();
     await store.releaseLease(a.by);
@@ -127,7 +127,7 @@ describe('memory only', () => {
     store = openMemoryStore({ now: clock.now });
   });
 
-  test('a session at rest goes to the hub that is asked for it; one that stays names its machine', async () => {
+  test('a session at rest moves to the hub that is asked for it; the error for an unmovable one names its machine', async () => {
     const [a, b] = [await hubNamed('a'), await hubNamed('b')];
     const [moves, stays] = [await startOn(a), await startOn(a, { env: { API_TOKEN: 'x' } })];
     for (const agent of a.agents) agent.answer('done');
@@ -144,7 +144,7 @@ describe('memory only', () => {
     });
   });
 
-  test('a hub claims nothing that it could not run, or may not by its own rules', async () => {
+  test('a hub does not claim sessions that it cannot run, or may not run under its rules', async () => {
     const a = await hubNamed('a');
     const session = await startOn(a, { systemPrompt: 'Be brief.' });
     a.kill();
@@ -161,13 +161,13 @@ describe('memory only', () => {
     expect(await store.session(session.id)).toMatchObject({ runsOn: a.by });
   });
 
-  test('out of touch, what can move rests and says why, its requests stay open, and it does not start until that is over', async () => {
+  test('a hub without its lease stops movable sessions, keeps their requests open, and starts none until it has the lease back', async () => {
     const lease = { held: true };
     const a = await hubNamed('a', { lease });
     const [atWork, waiting, stays] = [await startOn(a), await startOn(a), await startOn(a)];
     stays.stays('for this test');
     void a.agents[1]?.ask('r1', 'Bash', { command: 'npm test' });
-    await eventually(() => waiting.requests.length === 1, { what: 'the request' });
+    await eventually(() => waiting.requests.length === 1, { what: 'the request is open' });
     lease.held = false;
     await a.engine.fleet.loseContact();
     expect(a.agents.map((agent) => agent.alive)).toEqual([false, false, true]);

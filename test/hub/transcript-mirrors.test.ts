@@ -12,7 +12,7 @@ import { partFiles, writeParts } from '../../src/transcripts/transcript-parts.ts
 import { put, session } from '../store/rows.ts';
 import { temporaryDirectory } from '../store/stores.ts';
 
-const said = (uuid: string) => ({ type: 'user', uuid, message: uuid });
+const userMessage = (uuid: string) => ({ type: 'user', uuid, message: uuid });
 const title = (text: string) => ({ type: 'custom-title', text });
 const away = new DomainError('UNAVAILABLE', 'Postgres is unavailable');
 
@@ -24,7 +24,7 @@ let file: string;
 let id: string;
 let mirrors: StoredTranscripts;
 let mirror: TranscriptMirror;
-let told: string[];
+let events: string[];
 
 beforeEach(async () => {
   cwd = await realpath(await temporaryDirectory());
@@ -35,10 +35,10 @@ beforeEach(async () => {
   by = { hub, fence };
   await store.write([put(session(id, by))], by);
   mirrors = new StoredTranscripts({ store, by, configDir, stored: async () => undefined, log: () => undefined });
-  told = [];
+  events = [];
   mirror = mirrors.open(
     { id },
-    { onBroken: (reason) => told.push(`broken: ${reason}`), onWhole: () => told.push('whole') },
+    { onBroken: (reason) => events.push(`broken: ${reason}`), onWhole: () => events.push('whole') },
   );
   file = path.join(configDir, 'projects', cwd.replaceAll(/[^A-Za-z0-9]/g, '-'), `${id}.jsonl`);
   await mkdir(path.dirname(file), { recursive: true });
@@ -60,10 +60,10 @@ describe('while a process writes', () => {
     message: { content: [{ type: 'tool_use', id: toolUseId }] },
   });
 
-  test('a question about a tool call waits until the call is stored', async () => {
+  test('a request for a tool call waits until the call is stored', async () => {
     const steps: string[] = [];
     const held = mirror.holds('t1').then(() => steps.push('held'));
-    await mirror.append({ sessionId: id }, [said('u1')]);
+    await mirror.append({ sessionId: id }, [userMessage('u1')]);
     await mirror.append({ sessionId: id, subpath: 'subagents/agent-a1' }, [calls('a1', 't2')]);
     steps.push('others');
     await mirror.append({ sessionId: id }, [calls('u2', 't1')]);
@@ -72,8 +72,8 @@ describe('while a process writes', () => {
     await mirror.holds('t2');
   });
 
-  test('a question about a tool call that is never reported waits until the file is stored as it is', async () => {
-    await write(said('u1'), said('u2'));
+  test('a request for a tool call that is never reported waits until the current file is stored', async () => {
+    await write(userMessage('u1'), userMessage('u2'));
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const held = mirror.holds('t1');
@@ -82,67 +82,67 @@ describe('while a process writes', () => {
     expect(await uuids()).toEqual(['u1', 'u2']);
   });
 
-  test('what was appended is complete, whatever else Claude Code keeps for itself', async () => {
-    await write({ type: 'api-request' }, said('u1'), title('A'));
-    await mirror.append({ sessionId: id }, [said('u1'), title('A')]);
+  test('the mirror is complete without the entries Claude Code keeps to itself', async () => {
+    await write({ type: 'api-request' }, userMessage('u1'), title('A'));
+    await mirror.append({ sessionId: id }, [userMessage('u1'), title('A')]);
     await mirror.settled();
-    expect(told).toEqual(['whole']);
-    expect(await store.transcript({ sessionId: id })).toEqual([said('u1'), title('A')]);
+    expect(events).toEqual(['whole']);
+    expect(await store.transcript({ sessionId: id })).toEqual([userMessage('u1'), title('A')]);
   });
 
-  test('what the file has beyond it is stored, of a sub-agent too', async () => {
-    await write(said('u1'), said('u2'));
+  test('entries that only the file has are stored, including a sub-agent’s', async () => {
+    await write(userMessage('u1'), userMessage('u2'));
     const agent = path.join(file.slice(0, -'.jsonl'.length), 'subagents', 'agent-a1.jsonl');
     await mkdir(path.dirname(agent), { recursive: true });
-    await writeFile(agent, `${JSON.stringify(said('a1'))}\n{"type":"half`);
+    await writeFile(agent, `${JSON.stringify(userMessage('a1'))}\n{"type":"half`);
     await writeFile(agent.replace('.jsonl', '.meta.json'), '{"agentType":"Explore"}');
-    await mirror.append({ sessionId: id }, [said('u1')]);
+    await mirror.append({ sessionId: id }, [userMessage('u1')]);
     await mirror.settled();
     expect(await uuids()).toEqual(['u1', 'u2']);
     expect(await store.transcript({ sessionId: id, subpath: 'subagents/agent-a1' })).toEqual([
-      said('a1'),
+      userMessage('a1'),
       { type: 'agent_metadata', agentType: 'Explore' },
     ]);
-    expect(told).toEqual(['whole']);
+    expect(events).toEqual(['whole']);
   });
 
-  test('what the SDK gave up on is replaced from the file, with what has no uuid', async () => {
-    await write(said('u1'), title('A'), said('u2'));
-    await mirror.append({ sessionId: id }, [said('u1')]);
+  test('a mirror the SDK gave up on is rebuilt from the file, including entries without a uuid', async () => {
+    await write(userMessage('u1'), title('A'), userMessage('u2'));
+    await mirror.append({ sessionId: id }, [userMessage('u1')]);
     mirror.gaveUp(undefined, 'Postgres is unavailable');
-    expect(told).toEqual(['broken: its transcript is not in the store: Postgres is unavailable']);
-    await mirror.append({ sessionId: id }, [said('u2')]);
+    expect(events).toEqual(['broken: its transcript is not in the store: Postgres is unavailable']);
+    await mirror.append({ sessionId: id }, [userMessage('u2')]);
     await mirror.settled();
-    expect(told.at(-1)).toBe('whole');
-    expect(await store.transcript({ sessionId: id })).toEqual([said('u1'), title('A'), said('u2')]);
+    expect(events.at(-1)).toBe('whole');
+    expect(await store.transcript({ sessionId: id })).toEqual([userMessage('u1'), title('A'), userMessage('u2')]);
   });
 
-  test('a repair that fails is tried again until it is done', async () => {
-    await write(said('u1'));
+  test('a failed repair is retried until it succeeds', async () => {
+    await write(userMessage('u1'));
     const { replaceTranscript } = store;
     store.replaceTranscript = () => Promise.reject(away);
     await mirror.settled();
-    expect(told).toEqual(['broken: its transcript is not in the store: Postgres is unavailable']);
+    expect(events).toEqual(['broken: its transcript is not in the store: Postgres is unavailable']);
     store.replaceTranscript = replaceTranscript;
-    await expect.poll(() => told.at(-1), { timeout: 10_000 }).toBe('whole');
+    await expect.poll(() => events.at(-1), { timeout: 10_000 }).toBe('whole');
     expect(await uuids()).toEqual(['u1']);
   });
 
-  test('a hub that has lost the session writes nothing, and stops trying', async () => {
-    await write(said('u1'));
+  test('a hub that has lost the session writes nothing and stops retrying', async () => {
+    await write(userMessage('u1'));
     await store.acquireLease(by.hub, 15_000, {});
-    await expect(mirror.append({ sessionId: id }, [said('u1')])).rejects.toMatchObject({ conflict: 'fenced' });
+    await expect(mirror.append({ sessionId: id }, [userMessage('u1')])).rejects.toMatchObject({ conflict: 'fenced' });
     await mirror.settled();
-    expect(told).toEqual([expect.stringContaining('broken')]);
+    expect(events).toEqual([expect.stringContaining('broken')]);
     expect(await uuids()).toEqual([]);
   });
 
-  test('what comes before the row of its session waits for it', async () => {
+  test('entries that arrive before the session’s row wait for it', async () => {
     id = randomUUID();
     const stored = (): Promise<void> => store.write([put(session(id, by))], by);
     const early = new StoredTranscripts({ store, by, configDir, stored, log: () => undefined });
     const nothing = { onBroken: () => undefined, onWhole: () => undefined };
-    await early.open({ id }, nothing).append({ sessionId: id }, [said('u1')]);
+    await early.open({ id }, nothing).append({ sessionId: id }, [userMessage('u1')]);
     expect(await uuids()).toEqual(['u1']);
   });
 });
@@ -152,35 +152,35 @@ describe('before a session is resumed', () => {
   const mirrored = (...lines: { type: string }[]): Promise<void> =>
     store.appendTranscript(by, { sessionId: id }, lines);
 
-  test('one that was never mirrored is left alone', async () => {
-    await write(said('u1'));
+  test('a transcript that was never mirrored is left alone', async () => {
+    await write(userMessage('u1'));
     expect(await fetch()).toBe(false);
-    expect(await local()).toEqual([said('u1')]);
+    expect(await local()).toEqual([userMessage('u1')]);
   });
 
   test.each([
     ['missing', []],
-    ['older', [said('u1')]],
-    ['older, with an end that nobody else saw', [said('u1'), said('lost')]],
+    ['older', [userMessage('u1')]],
+    ['older, with an unmirrored end', [userMessage('u1'), userMessage('lost')]],
   ])('a file that is %s is replaced', async (_what, lines) => {
     if (lines.length > 0) await write(...lines);
-    await mirrored(title('A'), said('u1'), said('u2'));
+    await mirrored(title('A'), userMessage('u1'), userMessage('u2'));
     expect(await fetch()).toBe(true);
-    expect(await local()).toEqual([title('A'), said('u1'), said('u2')]);
+    expect(await local()).toEqual([title('A'), userMessage('u1'), userMessage('u2')]);
     expect(await fetch()).toBe(false);
   });
 
-  test('a file that has more is kept', async () => {
-    await write(said('u1'), { type: 'api-request' }, said('u2'));
-    await mirrored(said('u1'));
+  test('a file with more entries is kept', async () => {
+    await write(userMessage('u1'), { type: 'api-request' }, userMessage('u2'));
+    await mirrored(userMessage('u1'));
     expect(await fetch()).toBe(false);
     expect(await local()).toHaveLength(3);
   });
 
-  test('sub-agents come along, and none leads out of the session’s folder', async () => {
+  test('sub-agents are included, and none can write outside the session’s folder', async () => {
     const parts = new Map([
-      [undefined, [said('u1')]],
-      ['subagents/agent-a1', [said('a1'), { type: 'agent_metadata', agentType: 'Explore' }]],
+      [undefined, [userMessage('u1')]],
+      ['subagents/agent-a1', [userMessage('a1'), { type: 'agent_metadata', agentType: 'Explore' }]],
     ]);
     await writeParts(configDir, { sessionId: id, cwd }, parts);
     expect((await partFiles(configDir, id)).map(({ subpath }) => subpath)).toEqual([undefined, 'subagents/agent-a1']);
