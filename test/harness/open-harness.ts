@@ -214,7 +214,7 @@ export class Harness extends SessionSteps {
     // Looking at every process of the machine is dear: first what is known to be on its way.
     await Promise.race([Promise.all(processes.map(({ exited }) => exited)), sleep(graceMs, undefined, { ref: false })]);
     const left = await survivors(this.#marker, deadline - performance.now());
-    await killAll(this.#marker);
+    if (left.length > 0) await killAll(this.#marker);
     await Promise.all(processes.map(({ drained }) => drained));
     await this.#client?.close();
     await this.model.close();
