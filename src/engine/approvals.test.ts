@@ -176,7 +176,7 @@ describe('a form', () => {
     ['human', 'answered with an invalid answer', unfit, { outcomes: left('the answer does not fit'), holds: true }],
     ['human', 'closed', closed, { outcomes: left('it was closed'), holds: true }],
     ['human', 'lost', lost, { outcomes: left('it failed'), holds: true }],
-  ])('%s: that is %s', (mode, _, end, expected) => {
+  ])('%s: %s', (mode, _, end, expected) => {
     const client = clientOf(alice);
     const { approvals, ask, outcomes, session, changes, clock } = world(mode, client);
     approvals.connect(client);

@@ -45,7 +45,7 @@ function setUp() {
   return { clock, conversation, emitted, hear };
 }
 
-/** A conversation whose first turn is under way. */
+/** A conversation in its first turn. */
 function atWork() {
   const world = setUp();
   world.conversation.say(HELLO);
@@ -53,7 +53,7 @@ function atWork() {
   return world;
 }
 
-test('a turn goes from a message to an answer', () => {
+test('a turn runs from a message to its answer', () => {
   const { conversation, hear, emitted } = setUp();
   conversation.say(HELLO);
   expect(conversation.state).toBe('starting');

@@ -82,7 +82,7 @@ test('without a message there is no report, and the start ends with the launch',
   expect({ starting: holder.starting, pid: holder.pid }).toEqual({ starting: false, pid: 1 });
 });
 
-test('a second start while one is under way is refused before anything is launched', async () => {
+test('a second start during the first is refused before anything is launched', async () => {
   const { start, launched, processes } = setUp();
   const first = start();
   await expect(start()).rejects.toMatchObject({ code: 'INTERNAL' });

@@ -120,7 +120,7 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 
-test('of concurrent starts, as many run as there are slots', async () => {
+test('only as many concurrent starts run as there are slots', async () => {
   const bench = new Bench(1);
   const launches = [bench.launch(), bench.launch(), bench.launch()];
   launches[0]?.succeed();

@@ -86,7 +86,7 @@ test('under any concurrency each request has exactly one outcome, and it is the 
             book.settleAll(DENY, 'shutdown');
             break;
         }
-        // An open request has no outcome yet, a closed one has one.
+        // An open request has no outcome yet, a closed one exactly one.
         for (const id of bench.opened) {
           expect(bench.settled.get(id)?.length ?? 0).toBe(book.find(id) === undefined ? 1 : 0);
         }

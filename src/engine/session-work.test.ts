@@ -19,7 +19,7 @@ const markOf = (name: string): Mark => ({ head: name, tree: name, changed: [], l
 let clock: ManualClock;
 let evidence: Deferred<void>;
 let marks: (() => Promise<Mark>)[];
-/** What each report counted from. */
+/** The mark each report was counted from. */
 let since: (string | undefined)[];
 let work: SessionWork;
 let shared = false;
@@ -173,7 +173,7 @@ test('a turn without tools does not run git', async () => {
   expect(work.short([])).toMatchObject({ filesChanged: 0, commandsRun: 0 });
 });
 
-test('work beside another session is marked as shared', async () => {
+test('work in the same directory as another session is marked as shared', async () => {
   shared = true;
   await turn();
   expect(work.short([])).toMatchObject({ shared: true });

@@ -16,7 +16,7 @@ test.each([
     'a plan that is part of the input',
     openRequest('ExitPlanMode', { plan: 'p'.repeat(32_000) }, {}, 'p'.repeat(32_000)),
   ],
-])('%s are shown whole', (_what, request) => {
+])('shown in full: %s', (_what, request) => {
   expect(shownRequest(request)).toEqual({ input: request.ask.input, plan: request.plan, fullChars: undefined });
 });
 
@@ -62,7 +62,7 @@ test.each([
   expect(changedInput(write, { file_path: 'a.txt', content: text })).toEqual({ file_path: 'a.txt', content: text });
 });
 
-test('a mark that the tool was called with may stay in a changed input', () => {
+test('a mark from the original tool input may stay in a changed input', () => {
   const mark = shorteningMark(99, 'an answer that Claude writes down');
   const request = openRequest('Write', { file_path: 'log.txt', content: `it said ${mark}` });
   const changed = { file_path: 'other.txt', content: `it said ${mark}` };

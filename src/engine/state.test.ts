@@ -32,7 +32,7 @@ test.each(cells)('%s, %s → %s', (state, event, next) => {
   expect(transition(state, event) ?? '·').toBe(next);
 });
 
-test('nothing leads out of cancelled, and it is at rest', () => {
+test('cancelled is final and at rest', () => {
   expect(EVENTS.filter((event) => transition('cancelled', event) !== undefined)).toEqual([]);
   expect(STATES.filter(isAtRest)).toEqual(['idle', 'interrupted', 'error', 'cancelled']);
 });

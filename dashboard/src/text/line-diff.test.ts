@@ -17,7 +17,7 @@ test('lines are numbered on both sides', () => {
   ]);
 });
 
-test('the part of a line that differs is marked', () => {
+test('the differing part of a line is marked', () => {
   expect(lineDiff('const total = sum;', 'const total = round(sum);')).toMatchObject(
     [
       { kind: 'removed', changed: [14, 14] },
@@ -29,7 +29,7 @@ test('the part of a line that differs is marked', () => {
   expect(added?.text.slice(...(added.changed ?? [0, 0]))).toBe('size');
 });
 
-test('both texts can be read back from the difference', () => {
+test('both texts can be reconstructed from the diff', () => {
   const lines = fc.array(fc.constantFrom('a', 'b', 'c', ''), { maxLength: 30 }).map((all) => all.join('\n'));
   fc.assert(
     fc.property(lines, lines, (before, after) => {
@@ -40,7 +40,7 @@ test('both texts can be read back from the difference', () => {
   );
 });
 
-test('a large replacement does not take forever', () => {
+test('a large replacement is diffed quickly', () => {
   const before = Array.from({ length: 20_000 }, (_, index) => `a${index}`).join('\n');
   const after = Array.from({ length: 20_000 }, (_, index) => `b${index}`).join('\n');
   expect(lineDiff(before, after)).toHaveLength(40_000);

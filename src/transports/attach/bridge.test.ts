@@ -169,6 +169,6 @@ it('announces changed tools when the hub comes back with another version', async
   await seen(world.client, 'i');
   world.version = '2';
   await world.loseHub();
-  await eventually(() => world.client.length === 2, { what: 'the notification' });
+  await eventually(() => world.client.length === 2, { what: 'the client gets the notification' });
   expect(world.client[1]).toMatchObject({ method: 'notifications/tools/list_changed' });
 });
