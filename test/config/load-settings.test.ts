@@ -166,7 +166,7 @@ it.each(BAD)('%s refuses %j with a one-line error that names it', (key, text) =>
   }
 });
 
-describe('where a value comes from', () => {
+describe('sources of a value', () => {
   it('takes the flag, then the prefixed variable, then the bare one', () => {
     const env = { CLAUDE_CODE_MCP_MAX_SESSIONS: '2', MAX_SESSIONS: '1' };
     expect(load({ MAX_SESSIONS: '1' }).maxSessions).toBe(1);

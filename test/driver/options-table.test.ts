@@ -15,7 +15,7 @@ const table: [string, OptionClass][] = Object.entries(SDK_OPTIONS);
 /** Selects Claude Code's own system prompt; without it the SDK would send an empty one. */
 const own = { systemPrompt: { type: 'preset', preset: 'claude_code' } };
 
-describe('the table of options', () => {
+describe('the options table', () => {
   it('exposes what the schema describes, and nothing else', () => {
     const exposed = [...EXPOSED_OPTIONS, ...Object.keys(SERVER_OPTIONS)];
     expect(exposed.sort()).toEqual([...COMMON_OPTION_NAMES, ...ADVANCED_OPTION_NAMES].sort());

@@ -9,7 +9,7 @@ import { originalMessage, withoutTextsOf } from '../../src/driver/original.ts';
 import { bodyOf, translate } from '../../src/driver/translate.ts';
 import { EventBody, Original } from '../../src/schema/events.ts';
 
-/** One message of each shape that Claude Code 2.1.325 was seen to send. */
+/** One message of each shape observed from Claude Code 2.1.325. */
 const RECORDED = readFileSync(new URL('recorded-messages.jsonl', import.meta.url), 'utf8')
   .trimEnd()
   .split('\n')

@@ -83,7 +83,7 @@ describe('reading', () => {
     expect(await ids('owner=olga')).toEqual(['s3']);
   });
 
-  test('a list is read page by page', async () => {
+  test('a list can be read page by page', async () => {
     const world = await openWithSessions();
     const seen: string[] = [];
     let after: string | undefined;
@@ -245,7 +245,7 @@ describe('answering', () => {
 });
 
 describe('acting', () => {
-  test('a start needs a directory, and answers with the stored session', async () => {
+  test('a start needs a directory, and returns the stored session', async () => {
     const world = await openApi();
     world.engine['start'] = async () => {
       await world.write(put(session('new', world.hub, { principal: 'carl', state: { tag: 'running' } })));

@@ -148,7 +148,7 @@ const SMUGGLING: [string, (host: string) => string][] = [
   ['an endless header', (host) => request(['GET /healthz HTTP/1.1', `Host: ${host}`, `X-A: ${'a'.repeat(40_000)}`])],
 ];
 
-test.each(SMUGGLING)('%s is refused, and the connection closed', async (_, bytes) => {
+test.each(SMUGGLING)('%s is refused and the connection closed', async (_, bytes) => {
   const { url, lines } = await openHttpHub({
     limits: { requestTimeout: 2_000, headersTimeout: 1_000, connectionsCheckingInterval: 100 },
   });

@@ -13,11 +13,11 @@ test('clients of both eras are notified of changes to their subscriptions, and o
   const hub = await openEngineHub();
   hub.world.model.on('make it').reply(text('It is made.'));
   const token = await hub.token('caller', { name: 'owner' });
-  const told = new Map<string, string[]>();
+  const updatesOf = new Map<string, string[]>();
   const subscribed = async (who: string, era: Era, bearer: string): Promise<Client> => {
     const client = await hub.connect({ era, token: bearer });
     const updates: string[] = [];
-    told.set(who, updates);
+    updatesOf.set(who, updates);
     client.setNotificationHandler('notifications/resources/updated', ({ params }) => void updates.push(params.uri));
     if (era === 'legacy') await client.subscribeResource({ uri: LIST });
     else await client.listen({ resourceSubscriptions: [LIST] });
@@ -31,8 +31,9 @@ test('clients of both eras are notified of changes to their subscriptions, and o
     { timeout: 50_000 },
   );
   const { sessionId } = structuredContent as { sessionId: string };
-  for (const who of ['older', 'newer']) await expect.poll(() => told.get(who), { timeout: 10_000 }).toContain(LIST);
-  expect(told.get('stranger')).toEqual([]);
+  for (const who of ['older', 'newer'])
+    await expect.poll(() => updatesOf.get(who), { timeout: 10_000 }).toContain(LIST);
+  expect(updatesOf.get('stranger')).toEqual([]);
   for (const client of [older, newer]) {
     const { contents } = await client.readResource({ uri: sessionUri(sessionId, 'transcript') });
     expect(contents).toMatchObject([{ text: expect.stringContaining('It is made.') }]);

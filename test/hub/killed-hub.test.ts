@@ -11,7 +11,7 @@ const root = path.resolve(import.meta.dirname, '../..');
 let program = '';
 
 beforeAll(async () => {
-  // Inside the repository, where what is not bundled is found.
+  // Inside the repository, so that unbundled packages resolve.
   program = await bundle(path.join(import.meta.dirname, 'killed-hub.ts'), path.join(root, '.build', 'killed-hub'));
 }, 60_000);
 

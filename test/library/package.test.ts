@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 test('importing the package has no side effects: no output, file, handle or listener', async () => {
   const { place, env } = await createWorld();
   // The package imports itself by name, as a program that installed it would. Node opens the standard streams
-  // for whoever imports node:process, and closes the file of each module it has loaded.
+  // when node:process is imported, and closes the file of each module it has loaded.
   const script = `
     import 'node:process';
     const state = () => JSON.stringify({

@@ -112,6 +112,6 @@ test.each([
   ['claude-code://sessions/x/other', undefined],
   ['claude-code://sessions/', undefined],
   ['claude-code://sessions/%E0%A4', undefined],
-])('%s is parsed', (uri, address) => {
+])('parses %s', (uri, address) => {
   expect(parseUri(uri)).toEqual(address);
 });

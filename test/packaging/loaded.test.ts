@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => home.remove());
 
-/** Every module that a server loads to answer these messages. */
+/** Every module a server loads to answer these messages. */
 async function loadedFor(messages: readonly object[]): Promise<string[]> {
   const log = path.join(home.home, 'loaded.txt');
   const hooks = path.join(home.home, 'hooks.mjs');

@@ -16,7 +16,7 @@ const { version } = read('package.json');
 const bundle = read('packaging/mcpb-manifest.json');
 
 test.each(['server.json', 'packaging/mcpb-manifest.json', 'plugin/.claude-plugin/plugin.json'])(
-  '%s has the version of the package',
+  '%s has the package’s version',
   (file) => expect(read(file).version).toBe(version),
 );
 

@@ -13,7 +13,7 @@ test.each([
   ['429', [httpError(429, { retryAfter: 0 })], [429]],
   ['529', [httpError(529)], [529]],
   ['500, twice', [httpError(500).times(2)], [500, 500]],
-] as const)('HTTP %s is retried until the answer comes', async (what, faults, statuses) => {
+] as const)('HTTP %s is retried until there is an answer', async (what, faults, statuses) => {
   const { model, say } = conversation();
   const script = model.on(`despite ${what}`).reply(...faults, 'Through.');
 
@@ -44,7 +44,7 @@ describe('a permanent fault', () => {
     expect(messages.filter(isRetry)).toEqual([]);
   });
 
-  test('HTTP 401 is retried, which the caller sees', async () => {
+  test('HTTP 401 is retried, visibly to the caller', async () => {
     const { model, session, say } = conversation();
     const script = model.on('without a key').always(httpError(401));
 

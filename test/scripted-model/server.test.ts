@@ -57,7 +57,7 @@ describe('script selection', () => {
   });
 });
 
-describe('the queue of a script', () => {
+describe('a script’s queue', () => {
   test('is used up in order, then falls back to always()', async () => {
     const script = model.on('x').reply('one', text('two')).always('more');
     expect(script.remaining).toBe(2);

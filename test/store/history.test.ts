@@ -126,7 +126,7 @@ test('no command is taken twice, no outcome is changed, no event goes missing', 
 class Player {
   readonly taken: string[] = [];
   readonly #store: Store;
-  readonly #lives = new Map<string, HubRef>();
+  readonly #incarnations = new Map<string, HubRef>();
   readonly #sendTwice: boolean;
 
   constructor(store: Store, { sendTwice = false } = {}) {
@@ -147,12 +147,12 @@ class Player {
     if (one.do === 'pass') return undefined;
     if (one.do === 'forget') return this.#store.forget({ before: now - one.age, limit: 2 });
     const name = HUBS[one.hub]!;
-    const by = this.#lives.get(name) ?? { hub: name, fence: 1 };
+    const by = this.#incarnations.get(name) ?? { hub: name, fence: 1 };
     switch (one.do) {
       case 'acquire': {
         const lease = await this.#store.acquireLease(name, 15_000, {});
         // Sometimes an earlier incarnation carries on as if nothing had happened.
-        if (lease.fence % 4 !== 0) this.#lives.set(name, { hub: name, fence: lease.fence });
+        if (lease.fence % 4 !== 0) this.#incarnations.set(name, { hub: name, fence: lease.fence });
         return lease;
       }
       case 'renew':

@@ -61,7 +61,7 @@ describe('with the real Claude Code', () => {
     await vi.waitFor(async () => expect(await findHolder(configDir, sessionId, noneIsOurs)).toBeUndefined());
   });
 
-  test('a killed process stays registered, and holds nothing', async () => {
+  test('a killed process stays registered but holds no session', async () => {
     const { configDir, sessionId, start } = await openSession();
     await expect(async () => {
       for await (const message of start(new Prompts().say('hello'), { sessionId })) {
