@@ -37,7 +37,7 @@ async function outcomes(h: Harness): Promise<unknown[]> {
     .map(({ outcome }) => outcome as unknown);
 }
 
-test.each(TOOLSETS)('levels without end and __proto__ are refused and recorded: %s', async (toolset) => {
+test.each(TOOLSETS)('endless nesting and __proto__ are refused and recorded: %s', async (toolset) => {
   const h = await startHarness({ connect: false, toolset });
   const client = new RawClient(h.server);
   await client.initialize();
@@ -56,7 +56,7 @@ test.each(TOOLSETS)('levels without end and __proto__ are refused and recorded: 
   expect((await h.processes()).filter(({ command }) => command.includes('stream-json'))).toEqual([]);
 });
 
-test('more rules than can be held against every call are refused', async () => {
+test('more rules than can be checked on every call are refused', async () => {
   const h = shared();
   const disallowedTools = Array.from({ length: 5_000 }, (_, at) => `Bash(rule ${at})`);
   await h.fails('claude_code', { prompt: 'x', disallowedTools }, 'INVALID_ARGUMENT');
@@ -81,7 +81,7 @@ function computedMs(pid: number): number {
   return (Number(user) + Number(system)) * 10;
 }
 
-test('settings that are a pipe or have no end are refused, and hold up nobody', async () => {
+test('settings that are a pipe or endless are refused, and block nobody', async () => {
   const h = shared();
   const pipe = join(h.project, 'pipe');
   execFileSync('mkfifo', [pipe]);
@@ -91,13 +91,13 @@ test('settings that are a pipe or have no end are refused, and hold up nobody', 
   }
 });
 
-describe('in a fence', () => {
+describe('with ALLOWED_DIRS', () => {
   const fenced = shareHarness({ env: { CLAUDE_CODE_MCP_ALLOWED_DIRS: tmpdir() } });
 
   test.each([
     ['dots', '.'.repeat(200_000)],
     ['mentions', '@a '.repeat(100_000)],
-  ])('a prompt of very many %s holds up nobody', async (_, prompt) => {
+  ])('a prompt of very many %s blocks nobody', async (_, prompt) => {
     const h = fenced();
     h.model.on(prompt.slice(0, 100)).reply('read');
     const sessionId = await answersMeanwhile(h, h.converse(prompt));
@@ -108,13 +108,13 @@ describe('in a fence', () => {
 /** What Claude Code (2.1.325) takes hours to hold against a command of 80 letters. */
 const ENDLESS = `Bash(true ${'a*'.repeat(30)}b)`;
 
-test('a rule that Claude Code itself would not finish with is refused', async () => {
+test('a rule that Claude Code itself would never finish checking is refused', async () => {
   const h = shared();
   for (const name of ['disallowedTools', 'allowedTools'])
     expect(await h.fails('claude_code', { prompt: 'x', [name]: [ENDLESS] }, 'INVALID_ARGUMENT')).toContain('wildcards');
 });
 
-test('a Claude Code that hangs holds up nobody, and can be cancelled', async () => {
+test('a hanging Claude Code blocks nobody, and can be cancelled', async () => {
   const h = shared();
   const command = `true ${'a'.repeat(80)}`;
   h.model.on('hang').reply(tool('Bash', { command, description: 'x' }), text('never'));

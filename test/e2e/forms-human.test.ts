@@ -21,10 +21,10 @@ import {
 const touch = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
 const env = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
 
-describe.each(ERAS)('where only a person decides, a %s client', (era) => {
+describe.each(ERAS)('with APPROVALS=human, a %s client', (era) => {
   const { ask } = shareSession({ era, env });
 
-  it('asks its user, whose word counts', async () => {
+  it('asks its user and follows the answer', async () => {
     const { h, sessionId, file, outcomes } = await ask(() => allowOnce);
     await h.waitUntilRest(sessionId);
     expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
@@ -44,7 +44,7 @@ describe.each(ERAS)('where only a person decides, a %s client', (era) => {
     expect(forms()).toHaveLength(1);
   });
 
-  it('lets the caller neither allow nor deny, but wait for the person', async () => {
+  it('lets the caller wait for the person, but not allow or deny', async () => {
     const person = new SlowPerson();
     const { h, sessionId, outcomes } = await ask(person.form);
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
@@ -81,7 +81,7 @@ describe.each(ERAS)('where only a person decides, a %s client', (era) => {
   });
 });
 
-describe('where only a person decides, a caller', () => {
+describe('with APPROVALS=human, a caller', () => {
   const agent = { description: 'helps', prompt: 'Help.' };
   const sideDoors: Record<string, unknown>[] = [
     { allowedTools: ['Bash'] },

@@ -56,7 +56,7 @@ export function permissionForms({ harness, ask }: Asking): void {
 
 /** What the form says and offers: the same for every client that can show one. */
 export function permissionContents({ harness, ask }: Asking): void {
-  it('lets its user allow a tool for good, and grants the named rule alone', async () => {
+  it('lets its user always allow a tool, and adds only the rule that the form names', async () => {
     const { h, sessionId, forms } = await ask(
       (request) =>
         choicesOf(request).includes('Always allow') ? accept({ decision: 'Always allow' }) : { action: 'decline' },
@@ -87,7 +87,7 @@ export function permissionContents({ harness, ask }: Asking): void {
     expect(sessions).toMatchObject([{ permissionMode: 'default' }]);
   });
 
-  it('tells Claude what its user says with a refusal', async () => {
+  it('passes the reason for a refusal on to Claude', async () => {
     const refusal = accept({ decision: 'Deny', message: 'use the other directory' });
     const { h, sessionId, script, file, outcomes } = await ask(() => refusal);
     await h.waitUntilRest(sessionId);
@@ -98,7 +98,7 @@ export function permissionContents({ harness, ask }: Asking): void {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('shows a command of thousands of characters to its end', async () => {
+  it('shows a command of thousands of characters in full', async () => {
     const command = `touch ${Array.from({ length: 600 }, (_, index) => `file-${index}.txt`).join(' ')} tail.txt`;
     const replies = [tool('Bash', { command, description: 'make files' })];
     const { h, sessionId, forms } = await ask(() => decline, { replies });

@@ -33,7 +33,7 @@ export function planAndQuestionForms(session: Asking): void {
     expect(sessions).toMatchObject([{ permissionMode: 'default' }]);
   });
 
-  it('shows questions with their options, and takes one or several of them', async () => {
+  it('shows questions with their options, and accepts one or several', async () => {
     const { h, sessionId, forms, outcomes, told } = await ask(
       session,
       accept({ answer_1: 'Blue', answer_2: ['Wheels', 'Doors'] }),
@@ -57,7 +57,7 @@ export function planAndQuestionForms(session: Asking): void {
 
 /** What other answers mean: the same for every client that can show the form. */
 export function planAndQuestionAnswers(session: Asking): void {
-  it('takes a request for changes to a plan', async () => {
+  it('passes on a request to change the plan', async () => {
     const { outcomes, told } = await plan(
       session,
       accept({ decision: 'Ask for changes', changes: 'leap before you look' }),
@@ -66,13 +66,13 @@ export function planAndQuestionAnswers(session: Asking): void {
     expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
   });
 
-  it('takes a declined plan for a refusal', async () => {
+  it('treats a declined plan as refused', async () => {
     const { outcomes, told } = await plan(session, decline);
     expect(told).toContain('The user does not want this plan');
     expect(await outcomes()).toMatchObject([{ decision: 'deny', source: 'human' }]);
   });
 
-  it('takes an own answer to a question', async () => {
+  it('accepts a free-text answer to a question', async () => {
     const other = 'Something else (write it below)';
     const { h, sessionId, told } = await ask(
       session,
@@ -88,7 +88,7 @@ export function planAndQuestionAnswers(session: Asking): void {
     expect(told()).toContain('"Which extras?"="Roof, a horn"');
   });
 
-  it('takes a declined question for no answer', async () => {
+  it('treats a declined question as unanswered', async () => {
     const { h, sessionId, told } = await ask(session, decline);
     await h.waitUntilRest(sessionId);
     expect(told()).toContain('The user does not want to answer this');

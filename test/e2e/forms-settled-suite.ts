@@ -16,7 +16,7 @@ const expectOne = (settled: OutcomeEvent[], one: Partial<OutcomeEvent>): void =>
 
 /** What becomes of a form that is not simply answered. */
 export function settledForms(era: Era, { ask }: Asking): void {
-  it('that is cancelled leaves the request to the tool answer, and is not shown again', async () => {
+  it('that is cancelled leaves the request to the caller, and is not shown again', async () => {
     const { h, sessionId, forms, outcomes } = await ask(() => cancel);
     // A call that waits again and again does not ask again.
     for (let i = 0; i < 3; i++) expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
@@ -26,7 +26,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expectOne(await outcomes(), { decision: 'allow', source: 'caller' });
   });
 
-  it('that is accepted with what does not fit leaves the request to the tool answer', async () => {
+  it('that comes back with invalid content leaves the request to the caller', async () => {
     const { h, sessionId, file, forms, outcomes } = await ask(() => accept({ message: 'Allow once' }));
     await eventually(() => h.waitForRequest(sessionId).then(() => forms().length), { what: 'the form was shown' });
     await h.deny(sessionId, { message: 'no' });
@@ -36,7 +36,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('that is answered after the caller changes nothing', async () => {
+  it('that is answered after the caller has no effect', async () => {
     const person = new SlowPerson();
     const { h, sessionId, file, outcomes, auditedDecisions } = await ask(person.form);
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
@@ -51,7 +51,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expect(auditedDecisions()).toEqual([{ who: 'caller', what: 'Bash', outcome: 'deny' }]);
   });
 
-  it('that is answered before the caller makes the caller too late', async () => {
+  it('that is answered before the caller wins', async () => {
     const person = new SlowPerson();
     const { h, sessionId, outcomes } = await ask(person.form);
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
@@ -68,7 +68,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expectOne(await outcomes(), { decision: 'allow', source: 'human' });
   });
 
-  it('that fails in the client leaves the request to the tool answer', async () => {
+  it('that fails in the client leaves the request to the caller', async () => {
     const { h, sessionId, forms, outcomes } = await ask(() => {
       throw new Error('no screen');
     });
@@ -80,7 +80,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expectOne(await outcomes(), { decision: 'allow', source: 'caller' });
   });
 
-  it('that nobody answers ends with the time-out of the request', async () => {
+  it('that nobody answers ends when the request times out', async () => {
     const person = new SlowPerson();
     const { h, sessionId, script, file, outcomes } = await ask(person.form, {
       own: { permissionRequestTimeoutMs: 2_500 },
@@ -113,7 +113,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
 
 /** While the person has the form. */
 export function heldForms({ ask }: Asking): void {
-  it('a wait holds until they decide', async () => {
+  it('a wait continues until they decide', async () => {
     const person = new SlowPerson();
     const { h, sessionId } = await ask(person.form);
     const first = h.ok(...h.dialect.watch(sessionId, 45_000));
@@ -129,7 +129,7 @@ export function heldForms({ ask }: Asking): void {
     expect(person.shown).toHaveLength(1);
   });
 
-  it('a wait ends when they close it, and the caller answers', async () => {
+  it('a wait ends when they close it, and the caller can answer', async () => {
     const person = new SlowPerson();
     const { h, sessionId } = await ask(person.form);
     const wait = h.ok(...h.dialect.watch(sessionId, 45_000));
@@ -159,7 +159,7 @@ export function withdrawnForms({ harness, ask }: Asking): void {
     await h.waitUntilRest(sessionId);
   });
 
-  it('is withdrawn by interrupt', async () => {
+  it('is withdrawn on interrupt', async () => {
     const person = new SlowPerson();
     const { h, sessionId, outcomes } = await ask(person.form);
     const { withdrawn } = await person.nextForm();
@@ -169,7 +169,7 @@ export function withdrawnForms({ harness, ask }: Asking): void {
     await h.waitUntilRest(sessionId);
   });
 
-  it('stands beside the forms of other requests, and each is answered for itself', async () => {
+  it('stays open next to the forms of other requests, and each is answered separately', async () => {
     const person = new SlowPerson();
     const files = [`${harness().home}/one.txt`, `${harness().home}/two.txt`];
     for (const file of files) writeFileSync(file, 'a secret');
@@ -201,7 +201,7 @@ export function formsLeftOpen(era: Era, { ask }: Asking): void {
     expectOne(await outcomes(), { decision: 'deny', source: 'cancel' });
   });
 
-  it('that is open when the client goes away takes nothing down with it', async () => {
+  it('does no harm when the client disconnects', async () => {
     const person = new SlowPerson();
     const { h, sessionId, auditedDecisions } = await ask(person.form);
     void h.call('claude_code_check', { action: 'wait', sessionId }).catch(() => undefined);

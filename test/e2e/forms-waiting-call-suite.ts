@@ -17,7 +17,7 @@ export const sessionsOf = async (h: Harness): Promise<Json[]> =>
 
 /** A call of a 2026-07-28 client that waits brings the forms along. */
 export function waitingCalls({ harness, ask, meet }: Asking): void {
-  it('ends with the form and goes on with the same session, be it a start, a reply or a fork', async () => {
+  it('returns the form and then continues the same session, for a start, a reply and a fork', async () => {
     const h = harness();
     const before = (await sessionsOf(h)).length;
     const shown = h.forms.length;
@@ -54,7 +54,7 @@ export function waitingCalls({ harness, ask, meet }: Asking): void {
     expect(h.forms).toHaveLength(shown + 4);
   });
 
-  it('asks no more often than clients go along with; the next call asks on', async () => {
+  it('asks no more often than clients accept; the next call asks the rest', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `one-of-many-${index}.txt`);
     const { h, sessionId, forms } = await ask(() => allowOnce, { replies: names.map(touch) });
     const wait = { action: 'wait', sessionId, waitMs: 60_000 };
@@ -76,7 +76,7 @@ export function waitingCalls({ harness, ask, meet }: Asking): void {
     await h.waitUntilRest(sessionId);
   });
 
-  it('does not ask twice when two calls wait: the other holds too', async () => {
+  it('asks once when two calls wait, and both continue', async () => {
     const person = new SlowPerson();
     const { h, sessionId, outcomes } = await ask(person.form);
     const wait = { action: 'wait', sessionId };
@@ -88,7 +88,7 @@ export function waitingCalls({ harness, ask, meet }: Asking): void {
     expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
   });
 
-  it('that is cancelled takes no form with it: the next one asks', async () => {
+  it('that is cancelled leaves the form to the next call', async () => {
     const held = gate(touch('held.txt'));
     const { h, sessionId, forms, outcomes } = await ask(() => allowOnce, { replies: [held] });
     await held.arrived;

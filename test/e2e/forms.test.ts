@@ -37,7 +37,7 @@ describe.each(ERAS)('a %s client', (era) => {
 describe('a legacy client of the explicit tools, with a bare elicitation capability', () => {
   const session = shareSession({ era: 'legacy', toolset: 'explicit', capabilities: { elicitation: {} } });
 
-  it('asks its user when no call is under way', async () => {
+  it('asks its user when no call is in progress', async () => {
     const { h, sessionId, file, forms, auditedDecisions } = await session.ask(() => allowOnce);
     await eventually(() => existsSync(file), { what: 'the command ran, though nobody waited for it' });
     expect(forms()).toHaveLength(1);
@@ -80,7 +80,7 @@ function leg(h: Harness, params: Record<string, unknown>): Promise<Json> {
 
 const manual = { era: 'modern', form: () => cancel, clientOptions: { inputRequired: { autoFulfill: false } } } as const;
 
-it('what a call leaves with the client cannot be changed or used elsewhere, and answers only what was asked', async () => {
+it('the state that a call leaves with the client cannot be altered or used elsewhere, and answers only what was asked', async () => {
   const h = await startHarness(manual);
   const call = { name: 'claude_code', arguments: { prompt: 'go', waitMs: 60_000, ...standIn('asks') } };
   const asked = await leg(h, call);

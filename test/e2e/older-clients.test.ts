@@ -30,7 +30,7 @@ const STATUSES = {
 describe.each(TOOLSETS)('%s', (toolset) => {
   const harness = shareHarness({ toolset });
 
-  test('an error of a call about a known session carries its status', async () => {
+  test('an error about a known session carries its status', async () => {
     const h = harness();
     const held = gate(text('done'));
     h.model.on('work').reply(held);
@@ -50,7 +50,7 @@ describe.each(TOOLSETS)('%s', (toolset) => {
     await expectStatus(STATUSES[toolset].atRest);
   });
 
-  test('an empty reason is none', async () => {
+  test('an empty reason counts as none', async () => {
     const h = harness();
     const script = h.model.on('touch').reply(tool('Bash', { command: 'touch a', description: 'x' }), text('well'));
     const sessionId = await h.converse('touch');
@@ -100,7 +100,7 @@ describe.each(TOOLSETS)('%s', (toolset) => {
   });
 });
 
-test('a system prompt given when a session is resumed from disk replaces, is added, or is the recorded one', async () => {
+test('a system prompt given on a resume from disk replaces, extends or restores the recorded one', async () => {
   const h = await startHarness({ env: DISK_RESUME });
   h.model.on('hello').reply(text('hi'));
   const first = { prompt: 'hello', systemPrompt: presetWith({ append: 'A word of the first start.' }) };

@@ -21,9 +21,9 @@ async function transcriptOf(h: Harness, sessionId: string): Promise<string> {
   return join(projects, String(project), `${sessionId}.jsonl`);
 }
 
-describe('a state directory that cannot be written', () => {
+describe('with a state directory that cannot be written', () => {
   // Below a regular file no directory can be made, whoever asks.
-  test('sessions work, stderr says what is missing, nothing is left behind', async () => {
+  test('sessions work, stderr says what is missing, and nothing is left behind', async () => {
     const h = await startHarness({ env: { CLAUDE_CODE_MCP_STATE_DIR: '/etc/hostname/state' } });
     h.model.on('hello').reply(text('without a state directory'));
     h.model.on('run it').reply(endlessCommand('stateless'));
@@ -57,7 +57,7 @@ describe('a server with garbage in its state directory, a full disk under its au
     },
   });
 
-  test('a record of an owner that is garbage is reported and removed', async () => {
+  test('a garbled owner record is reported and removed', async () => {
     const h = harness();
     await eventually(() => h.server.stderr().includes('not an owner record'), { what: 'it is reported' });
     await eventually(async () => !(await readdir(owners(h))).some((name) => name.startsWith('00000000')), {
@@ -93,7 +93,7 @@ describe('a server with garbage in its state directory, a full disk under its au
   });
 
   // The last, for it ends the server.
-  test.runIf(isLinux)('a full disk under the audit log is said once, and fails no call', async () => {
+  test.runIf(isLinux)('a full disk under the audit log is reported once, and fails no call', async () => {
     const h = harness();
     for (let calls = 0; calls < 3; calls++) await h.ok('claude_code_session', { action: 'list' });
     const said = (): string[] => h.server.stderr().match(/^.*audit.*ENOSPC.*$/gim) ?? [];

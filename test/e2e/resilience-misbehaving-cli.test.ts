@@ -59,10 +59,10 @@ async function poll(h: Harness, sessionId: string, args: Record<string, unknown>
 const harness = shareHarness({ args: ['--max-sessions', '40'] });
 const { expectHealthy } = besides(harness);
 
-describe('a Claude Code that misbehaves takes nobody with it', () => {
+describe('a misbehaving Claude Code affects nobody else', () => {
   // Much of it is waiting for what does not come.
-  describe.concurrent('be it', () => {
-    test('the stand-in is a Claude Code at all', async () => {
+  describe.concurrent('when', () => {
+    test('it is the stand-in without a fault', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'ordinary'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -73,7 +73,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'answer to: again' } });
     });
 
-    test('another version that tells neither its state nor the fate of messages', async () => {
+    test('it is another version that reports neither its state nor what became of messages', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'other-version'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -88,7 +88,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       );
     });
 
-    test('100,000 events', async () => {
+    test('it sends 100,000 events', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'flood'));
       // The server answers while it is flooded.
@@ -104,7 +104,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       expect(nextCursor).toBeGreaterThan(100_000);
     });
 
-    test('one event of 20 MB', async () => {
+    test('it sends one event of 20 MB', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'huge'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -116,7 +116,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       await poll(h, sessionId, { responseMode: 'full' });
     });
 
-    test('garbage among its messages', async () => {
+    test('it mixes garbage into its messages', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'garbage'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -126,20 +126,20 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       for (const responseMode of ['minimal', 'full']) await poll(h, sessionId, { responseMode });
     });
 
-    test('a result without what a result has', async () => {
+    test('its result lacks what a result has', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'garbage-result'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error', result: { isError: true } });
     });
 
-    test('nothing but garbage', async () => {
+    test('it sends nothing but garbage', async () => {
       const h = harness();
       const message = await h.fails('claude_code', fake(h, 'garbage-only', { sessionInitTimeoutMs: 1_500 }), 'TIMEOUT');
       expect(message).toContain('1500 ms');
       await expectGone(h, 'garbage-only');
     });
 
-    test('it hangs at its start', async () => {
+    test('it hangs on start', async () => {
       const h = harness();
       const args = fake(h, 'hangs-at-start', { sessionInitTimeoutMs: 1_000 });
       expect(await h.fails('claude_code', args, 'TIMEOUT')).toContain('1000 ms');
@@ -161,7 +161,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       }
     });
 
-    test('it hears nothing: interrupt and cancel end it all the same', async () => {
+    test('it ignores everything: interrupt and cancel still end it', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'deaf'));
       const { sessions } = await h.ok('claude_code_session', { action: 'interrupt', sessionId });
@@ -172,7 +172,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       await expectGone(h, 'deaf');
     });
 
-    test('it hears nothing: a switch of model is an error, not a wait without end', async () => {
+    test('it ignores everything: switching the model is an error, not an endless wait', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'hangs-at-end'));
       await h.waitUntilRest(sessionId);
@@ -180,14 +180,14 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       expect(await h.fails('claude_code_reply', args, 'TIMEOUT')).toContain('did not respond');
     });
 
-    test('its output ends before it does', async () => {
+    test('it closes its output before it exits', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'closes-its-output'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error' });
       await expectGone(h, 'closes-its-output');
     });
 
-    test('it dies of itself at rest: nothing happened, and the next reply starts another', async () => {
+    test('it dies while idle: nothing is lost, and the next reply starts another', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'answers-and-dies'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -202,7 +202,7 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
       });
     });
 
-    test('it dies with an open request: settled once, and the late answer is told so', async () => {
+    test('it dies with an open request, which is settled', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'asks-and-dies'));
       const rest = await h.waitUntilRest(sessionId);
@@ -212,12 +212,12 @@ describe('a Claude Code that misbehaves takes nobody with it', () => {
     });
   });
 
-  test('a session beside them all works as ever', () => expectHealthy());
+  test('a session next to them all keeps working', () => expectHealthy());
 });
 
 describe('open requests when a session ends', () => {
   // Of the real one: `cancel`.
-  test('cancel with open requests', async () => {
+  test('cancel at the same time as an answer settles a request once', async () => {
     const h = harness();
     const { sessionId } = await h.ok('claude_code', fake(h, 'asks'));
     const { requestId } = await h.waitForRequest(sessionId);
@@ -236,7 +236,7 @@ describe('open requests when a session ends', () => {
     await expectHealthy();
   });
 
-  test('shut-down with open requests is quiet, and takes one along that does not go when it is asked', async () => {
+  test('shutdown with open requests is quiet, and also ends a process that ignores it', async () => {
     const h = await startHarness({ args: ['--log-level', 'warn'] });
     h.model.on('ask me').reply(tool('Bash', { command: 'touch a.txt', description: 'a' }));
     const { sessionId } = await h.ok('claude_code', { prompt: 'ask me', cwd: h.project });
@@ -263,7 +263,7 @@ async function startStandIn(h: Harness): Promise<{ sessionId: string; pid: numbe
 }
 
 describe('control messages to a process that is dead or dying', () => {
-  test.for(['interrupt', 'cancel'])('%s right after the crash', async (action) => {
+  test.for(['interrupt', 'cancel'])('%s right after a crash', async (action) => {
     const h = harness();
     const { sessionId, pid } = action === 'interrupt' ? await startAtWork(h) : await startStandIn(h);
     process.kill(pid, 'SIGKILL');

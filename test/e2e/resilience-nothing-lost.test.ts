@@ -17,8 +17,8 @@ async function ask(h: Harness, sessionId: string, prompt: string, more: object =
 
 const shared = shareHarness();
 
-describe('what finished is there', () => {
-  test('a result that nobody waited for, as often as it is asked for', async () => {
+describe('what has finished is kept', () => {
+  test('a result that nobody waited for can be read any number of times', async () => {
     const h = shared();
     h.model.on('in your own time').reply(text('finished long ago'));
     const sessionId = await h.converse('in your own time');
@@ -35,7 +35,7 @@ describe('what finished is there', () => {
     }
   });
 
-  test('a wait that was given up loses nothing: result, events and open requests are found again', async () => {
+  test('an abandoned wait loses nothing: result, events and open requests are still there', async () => {
     const h = shared();
     h.model.on('ask, then answer').reply(tool('Bash', { command: 'touch x', description: 'x' }), text('all done'));
     const sessionId = await h.converse('ask, then answer');
@@ -52,7 +52,7 @@ describe('what finished is there', () => {
   });
 
   // One that ended in order: `disk-resume`.
-  test('a server that ended by SIGKILL: the next finds the session on disk', async () => {
+  test('after SIGKILL of the server, the next one finds the session on disk', async () => {
     const h = await startHarness({ env: DISK_RESUME });
     h.model.on('remember the word tulip').reply(text('I will'));
     const first = await h.ok('claude_code', { prompt: 'remember the word tulip', cwd: h.project });
@@ -78,7 +78,7 @@ describe('messages in flight are delivered or reported', () => {
     env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
   });
 
-  test('after each park a reply is answered, and one whose start failed is an error of the call that holds nothing up', async () => {
+  test('a reply after a park is answered, and one whose process fails to start is an error that blocks nothing', async () => {
     const h = parking();
     const parked = (): Promise<unknown> =>
       eventually(async () => (await h.processes()).length === 1, { what: 'it is parked' });
@@ -98,7 +98,7 @@ describe('messages in flight are delivered or reported', () => {
     });
   });
 
-  test('a queued message when the turn is interrupted is answered or reported, when Claude Code is killed it is reported', async () => {
+  test('a queued message is answered or reported when the turn is interrupted, and reported when Claude Code is killed', async () => {
     const h = shared();
     const { sessionId } = await startRunningCommand(h);
     const next = h.model.on('do not lose me').always(text('not lost'));
@@ -122,7 +122,7 @@ describe('messages in flight are delivered or reported', () => {
     expect(result.result).toContain('Not delivered, send again: "nor me"');
   });
 
-  test('several queued at once are all answered before the session rests', async () => {
+  test('several messages queued at once are all answered before the session is idle', async () => {
     const h = shared();
     const held = gate(text('the first answer'));
     const script = h.model.on('begin').reply(held);
@@ -161,7 +161,7 @@ test('a session killed at its very first request takes a reply, whether or not a
   await expectReplyTaken(h, sessionId);
 });
 
-test('a session killed while its transcript was begun takes a reply', async () => {
+test('a session killed while it began its transcript takes a reply', async () => {
   const h = shared();
   const sessionId = await killedAtFirstRequest(h);
   // As far as Claude Code may have come: no message is whole, and the file is there.

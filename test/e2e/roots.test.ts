@@ -45,7 +45,7 @@ describe.each(ERAS)('%s', (era) => {
     expect(await whereItWorks(h)).toBe(first);
   });
 
-  test('a caller that names a directory is heard, and the client is not asked', async () => {
+  test('a caller can name a directory, and then the client is not asked', async () => {
     const h = harness();
     const seen = await offer(h, await folder(h, 'open'));
     expect(await whereItWorks(h, h.project)).toBe(h.project);
@@ -70,7 +70,7 @@ describe.each(ERAS)('%s', (era) => {
     expect(await whereItWorks(h)).toBe(first);
   });
 
-  test.runIf(era === 'modern')('the operator’s directories bind it', async () => {
+  test.runIf(era === 'modern')('ALLOWED_DIRS applies to it', async () => {
     const h = await startHarness({ era, ...OFFERS_ROOTS, args: ['--allowed-dirs', '.'] });
     const open = await folder(h, 'open');
     await offer(h, open);
@@ -78,7 +78,7 @@ describe.each(ERAS)('%s', (era) => {
   });
 
   // The other era asks within the call.
-  test.runIf(era === 'legacy')('a client that never lists its roots does not hold up a start', async () => {
+  test.runIf(era === 'legacy')('a client that never lists its roots does not delay a start', async () => {
     const h = harness();
     h.client.setRequestHandler('roots/list', () => new Promise<never>(() => undefined));
     await h.client.notification({ method: 'notifications/roots/list_changed' });

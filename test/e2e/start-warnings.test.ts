@@ -60,7 +60,7 @@ describe('compact', () => {
     expectWarning(h, project, warnings);
   });
 
-  test('a trusted directory above it does not count', async () => {
+  test('trusting a parent directory does not count', async () => {
     const h = harness();
     const sub = await folder(h, 'trusted', 'sub');
     await writeRules(sub, 'settings.json');
@@ -75,7 +75,7 @@ describe('compact', () => {
     expect(await touch(h, project)).toEqual({ warnings: [], asked: false });
   });
 
-  test('in a repository its root is what is trusted', async () => {
+  test('in a repository, the root is what is trusted', async () => {
     const h = harness();
     const sub = await folder(h, 'repository', 'sub');
     execFileSync('git', ['init', '--quiet', dirname(sub)]);

@@ -50,7 +50,21 @@ verifies('work.report', { eras: ['modern'] }, async (variant) => {
   expect(readdirSync(snapshotsOf(h))).toEqual([sessionId]);
 });
 
-it('counts for each call what this call changed, and lists everything when asked', async () => {
+it('says when another session worked in the same checkout', async () => {
+  const h = await shared();
+  mkdirSync(join(h.project, 'sub'));
+  const held = gate(text('slow is done'));
+  h.model.on('slow').reply(bash('echo slow > slow.txt'), held);
+  h.model.on('quick').reply(bash('echo quick > quick.txt'), text('quick is done'));
+  const slow = await h.converse('slow');
+  await held.arrived;
+  const quick = await h.ok('claude_code', { prompt: 'quick', cwd: join(h.project, 'sub'), waitMs: 40_000 });
+  expect(quick.result.work).toMatchObject({ filesChanged: 1, shared: true });
+  held.release();
+  expect((await h.waitUntilRest(slow)).result.work).toMatchObject({ filesChanged: 2, shared: true });
+});
+
+it('counts what each call changed, and lists everything on request', async () => {
   const h = await shared();
   const names = Array.from({ length: 30 }, (_, index) => `file-with-a-long-name-${String(index)}.txt`);
   h.model.on('many').reply(bash(`for f in ${names.join(' ')}; do echo x > $f; done`), text('made'));
@@ -66,6 +80,7 @@ it('counts for each call what this call changed, and lists everything when asked
 
   const second = await h.ok('claude_code_reply', { sessionId, prompt: 'one more', waitMs: 40_000 });
   expect(second.result.work).toMatchObject({ filesChanged: 2, insertions: 1, deletions: 1, commandsRun: 1 });
+  // No later turn of this session looks at files: one whose first tool is fast may count this as its own.
   writeFileSync(join(h.project, 'by-hand.txt'), 'x');
   const third = await h.ok('claude_code_reply', { sessionId, prompt: 'only talk', waitMs: 40_000 });
   expect(third.result.work).toEqual({
@@ -77,21 +92,7 @@ it('counts for each call what this call changed, and lists everything when asked
   });
 });
 
-it('says that another session worked in the checkout meanwhile', async () => {
-  const h = await shared();
-  mkdirSync(join(h.project, 'sub'));
-  const held = gate(text('slow is done'));
-  h.model.on('slow').reply(bash('echo slow > slow.txt'), held);
-  h.model.on('quick').reply(bash('echo quick > quick.txt'), text('quick is done'));
-  const slow = await h.converse('slow');
-  await held.arrived;
-  const quick = await h.ok('claude_code', { prompt: 'quick', cwd: join(h.project, 'sub'), waitMs: 40_000 });
-  expect(quick.result.work).toMatchObject({ filesChanged: 1, shared: true });
-  held.release();
-  expect((await h.waitUntilRest(slow)).result.work).toMatchObject({ filesChanged: 2, shared: true });
-});
-
-it('reports what the file tools say where there is no git', async () => {
+it('reports what the file tools did where there is no git', async () => {
   const h = await shared();
   const cwd = join(h.home, 'no-repository');
   mkdirSync(cwd);
@@ -107,7 +108,7 @@ it('reports what the file tools say where there is no git', async () => {
 });
 
 // The last, for the sessions before it are forgotten.
-it('keeps nothing of sessions that no server has any more', async () => {
+it('removes the snapshots of sessions that no longer have a server', async () => {
   const h = await shared();
   h.model.on('only talk').reply(text('talked'));
   const sessionId = await h.converse('only talk');

@@ -43,7 +43,7 @@ const shared = shareHarness({
   args: ['--allowed-dirs', '.'],
 });
 
-it('sessions side by side touch neither each other nor the checkout, and one is applied, one discarded', async () => {
+it('parallel sessions touch neither each other nor the checkout; one is applied, one discarded', async () => {
   const h = shared();
   const git = gitIn(h);
   writeFileSync(join(h.project, 'a.txt'), 'one\nwhat the user is writing\n');
@@ -98,7 +98,7 @@ it('sessions side by side touch neither each other nor the checkout, and one is 
   expect(await h.fails('claude_code_reply', reply, 'INVALID_ARGUMENT')).toContain('worktree of this session is gone');
 });
 
-it('a start that cannot have its worktree leaves nothing behind', async () => {
+it('a start that fails to get its worktree leaves nothing behind', async () => {
   const h = shared();
   const git = gitIn(h);
   const [worktrees, branches] = [git('worktree', 'list'), git('branch', '--list', 'claude/*')];
@@ -185,8 +185,8 @@ async function startWork(h: Harness) {
   return { sessionId, workspace, rewind, file, content: () => readFileSync(file, 'utf8') };
 }
 
-describe.each(ERAS)('under human, asked by a %s client', (era) => {
-  it('the person rewinds, discards and takes the work', async () => {
+describe.each(ERAS)('with APPROVALS=human, asked by a %s client', (era) => {
+  it('the person decides on rewind, discard and apply', async () => {
     const person = new SlowPerson();
     const h = await startHarness({ ...UNDER_HUMAN, era, form: person.form });
     const { sessionId, workspace, rewind, file, content } = await startWork(h);
@@ -236,7 +236,7 @@ describe.each(ERAS)('under human, asked by a %s client', (era) => {
   });
 });
 
-it('under human nobody rewinds or takes the work where nobody can be asked', async () => {
+it('with APPROVALS=human, nothing is rewound, applied or discarded when nobody can be asked', async () => {
   const h = await startHarness(UNDER_HUMAN);
   const { sessionId, rewind, content } = await startWork(h);
   expect(await h.fails('claude_code_session', rewind, 'PERMISSION_DENIED')).toContain('cannot show a form');
