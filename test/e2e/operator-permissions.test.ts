@@ -1,4 +1,4 @@
-/** Who may give rights: the gate of bypassPermissions, options that are denied, and what only a person may grant. */
+/** Who may give rights: the gate of bypassPermissions, denied options, a caller's answers, and what only a person grants. */
 
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -54,6 +54,20 @@ describe('without ALLOW_BYPASS', () => {
   });
 });
 
+const makes = (name: string) => tool('Bash', { command: `touch ${name}`, description: 'make a file' });
+const RULE = { toolName: 'Bash', ruleContent: 'touch second.txt' };
+
+/** Makes two files; asked about the first by the time this returns. */
+async function asking(
+  h: Harness,
+  begin: (prompt: string) => Promise<string>,
+): Promise<{ sessionId: string; answer: Record<string, unknown> }> {
+  h.model.on('make both').reply(makes('first.txt'), makes('second.txt'), text('made'));
+  const sessionId = await begin('make both');
+  const { requestId } = await h.waitForRequest(sessionId);
+  return { sessionId, answer: { action: 'respond_permission', sessionId, requestId, decision: 'allow' } };
+}
+
 // What it allows, to a start and to a reply: `start`.
 describe('DENY_OPTIONS', () => {
   async function expectDenied(h: Harness): Promise<void> {
@@ -69,12 +83,13 @@ describe('DENY_OPTIONS', () => {
     }
   }
 
-  it('are refused nested and flat, to a start, a reply and a resume from disk, whose own directory is no wish of the caller', async () => {
+  it('are refused nested and flat, to a start, a reply and a resume from disk, whose own directory is no wish of the caller; rights in an answer are refused where the option for them is', async () => {
     const env = {
       CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1',
       CLAUDE_CODE_MCP_RESUME_SECRET: 'the secret of the test',
     };
-    const h = await startHarness({ env, args: ['--deny-options', 'advanced.env,model,permissionMode,cwd'] });
+    const deny = 'advanced.env,model,permissionMode,cwd,allowedTools,additionalDirectories,disallowedTools';
+    const h = await startHarness({ env, args: ['--deny-options', deny] });
     await expectDenied(h);
     // The defaults of what is denied still hold.
     const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
@@ -86,6 +101,24 @@ describe('DENY_OPTIONS', () => {
     ]) {
       await h.fails('claude_code_reply', { sessionId, prompt: 'never', ...options }, DENIED);
     }
+
+    const { answer } = await asking(h, async (prompt) => (await h.say(sessionId, prompt)).sessionId);
+    const destination = 'session';
+    for (const update of [
+      { type: 'setMode', mode: 'acceptEdits', destination },
+      { type: 'addRules', rules: [RULE], behavior: 'allow', destination },
+      { type: 'replaceRules', rules: [RULE], behavior: 'allow', destination },
+      { type: 'addRules', rules: [RULE], behavior: 'deny', destination },
+      { type: 'addDirectories', directories: ['/tmp'], destination },
+    ]) {
+      const args = { ...answer, updatedPermissions: [update] };
+      expect(await h.fails('claude_code_check', args, DENIED)).toContain('CLAUDE_CODE_MCP_DENY_OPTIONS');
+    }
+    await h.fails('claude_code_check', { ...answer, always: true }, DENIED);
+    await h.ok('claude_code_check', { ...answer, decision: 'deny' });
+    await h.deny(sessionId);
+    await h.waitUntilRest(sessionId);
+
     const denied = 'env, model,permissionMode,cwd,extraArgs';
     await h.restartServer({ args: [], env: { CLAUDE_CODE_MCP_DENY_OPTIONS: denied } });
     await expectDenied(h);
@@ -94,6 +127,55 @@ describe('DENY_OPTIONS', () => {
     await h.fails('claude_code_reply', { ...reply, cwd: h.project }, DENIED);
     expect(await h.ok('claude_code_reply', reply)).toMatchObject({ sessionId, status: 'idle' });
   });
+});
+
+// For the session only.
+it('rights in an answer hold for the session, whatever destination it names, and it is said', async () => {
+  const h = plain();
+  const { answer, sessionId } = await asking(h, (prompt) => h.converse(prompt));
+  const updatedPermissions = ['userSettings', 'projectSettings', 'localSettings'].map((destination) => ({
+    type: 'addRules',
+    rules: [RULE],
+    behavior: 'allow',
+    destination,
+  }));
+  const { warnings } = await h.ok('claude_code_check', { ...answer, updatedPermissions });
+  expect(warnings).toHaveLength(3);
+  expect(warnings[0]).toContain('this session only');
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'made' } });
+  expect(existsSync(join(h.project, 'second.txt'))).toBe(true);
+  expect(existsSync(join(h.configDir, 'settings.json'))).toBe(false);
+  expect(existsSync(join(h.project, '.claude'))).toBe(false);
+});
+
+it('always allows the rules that Claude Code suggests, for this session, and no mode', async () => {
+  const h = plain();
+  const make = (name: string) => tool('Bash', { command: `npm pack ${name}`, description: 'pack' });
+  h.model.on('pack twice').reply(make('--dry-run'), make('--dry-run'), text('packed'));
+  const sessionId = await h.converse('pack twice');
+  const { requestId, suggestions } = await h.waitForRequest(sessionId);
+  expect(suggestions).toMatchObject([{ type: 'addRules', destination: 'localSettings' }]);
+  const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow' };
+  await h.fails('claude_code_check', { ...answer, decision: 'deny', always: true }, 'INVALID_ARGUMENT');
+  expect(await h.ok('claude_code_check', { ...answer, permissionOptions: { always: true } })).not.toHaveProperty(
+    'warnings',
+  );
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'packed' } });
+  expect(existsSync(join(h.project, '.claude'))).toBe(false);
+});
+
+it('always with a request for which only a mode is suggested allows once, and says so', async () => {
+  const h = plain();
+  const write = (name: string) => tool('Write', { file_path: join(h.project, name), content: 'x' });
+  h.model.on('write two').reply(write('third.txt'), write('fourth.txt'), text('written'));
+  const sessionId = await h.converse('write two');
+  const { requestId, suggestions } = await h.waitForRequest(sessionId);
+  expect(suggestions).toMatchObject([{ type: 'setMode' }]);
+  const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow', always: true };
+  expect(await h.ok('claude_code_check', answer)).toMatchObject({ warnings: [expect.stringContaining('once')] });
+  await h.deny(sessionId);
+  await h.waitUntilRest(sessionId);
+  expect(existsSync(join(h.project, 'fourth.txt'))).toBe(false);
 });
 
 /** A value of each granting option that would give a caller rights, or run something for it. */
