@@ -32,8 +32,10 @@ export interface Bench {
 
 export interface Conversation {
   readonly session: Query;
+  /** For a prompt in the middle of a turn. */
+  readonly prompts: Prompts;
   /** Runs one turn to its result. */
-  say(prompt: string): Promise<Transcript>;
+  say(prompt: string, onMessage?: (message: SDKMessage) => void): Promise<Transcript>;
 }
 
 export interface Transcript {
@@ -95,11 +97,11 @@ async function makeBench(modelOptions: ScriptedModelOptions): Promise<Bench> {
     converse(options) {
       const prompts = new Prompts();
       const session = start(prompts, options);
-      const say = (prompt: string): Promise<Transcript> => {
+      const say: Conversation['say'] = (prompt, onMessage) => {
         prompts.say(prompt);
-        return turnOf(session);
+        return turnOf(session, onMessage);
       };
-      return { session, say };
+      return { session, prompts, say };
     },
     async close() {
       for (const session of sessions) session.close();

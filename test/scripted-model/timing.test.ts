@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { gate, hang, stall } from '../../src/scripted-model/reply.ts';
-import { openBench, shareConversation } from './cli-session.ts';
+import { shareConversation } from './cli-session.ts';
 
 const conversation = shareConversation();
 
@@ -38,12 +38,12 @@ test.each([
 });
 
 test('concurrent sessions get their own answers, in whatever order they are released', async () => {
-  const { model, run } = await openBench();
+  const { model, run, say } = conversation();
   const [one, two] = [gate('One.'), gate('Two.')];
   model.on('prompt one').reply(one);
   model.on('prompt two').reply(two);
 
-  const running = Promise.all([run('prompt one'), run('prompt two')]);
+  const running = Promise.all([say('prompt one'), run('prompt two')]);
   const requests = await Promise.all([one.arrived, two.arrived]);
   two.release();
   one.release();
