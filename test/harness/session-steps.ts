@@ -29,6 +29,8 @@ type Ok = (tool: string, args: Record<string, unknown>) => Promise<Json>;
 const WITHIN_MS = 45_000;
 /** A `wait` ends early only for a request or at rest: any other condition is polled this often. */
 const WATCH_MS = 200;
+/** For those two. Each call costs as much as a hundredth of a start of Claude Code. */
+const LONG_WATCH_MS = 2_000;
 /** While a request is open every `wait` answers at once. */
 const PAUSE_MS = 20;
 
@@ -104,14 +106,19 @@ export class SessionSteps {
     return this.dialect.view(await this.waitFor(sessionId, (state) => holds(this.dialect.view(state)), wait));
   }
 
-  async waitFor(
+  waitFor(sessionId: string, holds: (state: Json) => unknown, wait?: Wait): Promise<Json> {
+    return this.#waitFor(sessionId, holds, WATCH_MS, wait);
+  }
+
+  async #waitFor(
     sessionId: string,
     holds: (state: Json) => unknown,
+    watchMs: number,
     { within = WITHIN_MS, what = 'the condition' }: Wait = {},
   ): Promise<Json> {
     const deadline = performance.now() + within;
     for (;;) {
-      const state = await this.#ok(...this.dialect.watch(sessionId, WATCH_MS));
+      const state = await this.#ok(...this.dialect.watch(sessionId, Math.min(watchMs, within)));
       if (holds(state)) return state;
       if (performance.now() >= deadline) {
         throw new Error(`Not within ${within} ms: ${what}. Last seen: ${inspect(state, { depth: 6 })}`);
@@ -122,12 +129,12 @@ export class SessionSteps {
 
   waitUntilRest(sessionId: string, wait: Wait = {}): Promise<Json> {
     const isAtRest = (state: Json): boolean => ['rest', 'error'].includes(this.dialect.view(state).status);
-    return this.waitFor(sessionId, isAtRest, { what: 'the session is at rest', ...wait });
+    return this.#waitFor(sessionId, isAtRest, LONG_WATCH_MS, { what: 'the session is at rest', ...wait });
   }
 
   async waitForRequest(sessionId: string, wait: Wait = {}): Promise<Json> {
     const isOpen = (state: Json): boolean => this.dialect.openRequests(state).length > 0;
-    const state = await this.waitFor(sessionId, isOpen, { what: 'a request is open', ...wait });
+    const state = await this.#waitFor(sessionId, isOpen, LONG_WATCH_MS, { what: 'a request is open', ...wait });
     return this.dialect.openRequests(state)[0];
   }
 
