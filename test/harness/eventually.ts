@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 export interface Patience {
   /** Milliseconds. */
   readonly within?: number;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two looks. By default more and more, as a look may be expensive. */
   readonly every?: number;
   /** What is being waited for, for the failure message. */
   readonly what: string;
@@ -17,21 +17,31 @@ type Falsy = false | 0 | '' | null | undefined;
 /** Looks until it sees something truthy, and returns it. A look that throws (an assertion) counts as "not yet". */
 export async function eventually<T>(
   look: () => T | Promise<T>,
-  { within = 40_000, every = 20, what }: Patience,
+  { within = 40_000, every, what }: Patience,
 ): Promise<Exclude<T, Falsy>> {
-  const deadline = performance.now() + within;
+  const begun = performance.now();
   // A look that hangs must not outlive the deadline.
   const timeUp = sleep(within, undefined, { ref: false });
-  let seen = 'nothing: the first look did not end';
+  let last: Outcome<T> | undefined;
   for (;;) {
     const outcome = await Promise.race([attempt(look), timeUp]);
     if (outcome === undefined) break;
     if ('value' in outcome && isTruthy(outcome.value)) return outcome.value;
-    seen = 'value' in outcome ? describe(outcome.value) : `it threw ${messageOf(outcome.error)}`;
-    if (performance.now() >= deadline) break;
-    await sleep(every);
+    last = outcome;
+    const elapsedMs = performance.now() - begun;
+    if (elapsedMs >= within) break;
+    await sleep(every ?? gapAfter(elapsedMs));
   }
-  throw new Error(`Not within ${within} ms: ${what}. Last seen: ${seen}`);
+  throw new Error(`Not within ${within} ms: ${what}. Last seen: ${tell(last)}`);
+}
+
+function gapAfter(elapsedMs: number): number {
+  return Math.min(10 + elapsedMs / 20, 50);
+}
+
+function tell(outcome: Outcome<unknown> | undefined): string {
+  if (outcome === undefined) return 'nothing: the first look did not end';
+  return 'value' in outcome ? describe(outcome.value) : `it threw ${messageOf(outcome.error)}`;
 }
 
 type Outcome<T> = { readonly value: T } | { readonly error: unknown };
