@@ -48,14 +48,14 @@ export async function outcomes(h: Harness, sessionId: string, cursor?: number): 
   return events.filter(({ type }: Json) => type === 'permission_result').map(({ data }: Json) => data);
 }
 
-/** The decisions in the audit log. */
-export function auditedDecisions(h: Harness): { who: string; what: string; outcome: string }[] {
+/** The decisions in the audit log that were made since then. */
+export function auditedDecisions(h: Harness, since = 0): { who: string; what: string; outcome: string }[] {
   const lines = readFileSync(join(h.stateDir, 'claude-code-mcp', 'audit.jsonl'), 'utf8')
     .trimEnd()
     .split('\n');
   return lines
     .map((line) => JSON.parse(line))
-    .filter(({ kind }) => kind === 'decision')
+    .filter(({ kind, time }) => kind === 'decision' && Date.parse(time) >= since)
     .map(({ who, what, outcome }) => ({ who, what, outcome }));
 }
 
@@ -127,7 +127,8 @@ export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
     person = whom;
     count += 1;
     const name = `made-${count}.txt`;
-    const [formsBefore, decisionsBefore] = [h.forms.length, count === 1 ? 0 : auditedDecisions(h).length];
+    // The log is written behind: decisions of the test before this one may still come.
+    const [formsBefore, askedAt] = [h.forms.length, Date.now()];
     const touch = tool('Bash', { command: `touch ${name}`, description: 'make a file' });
     const script = h.model.on(`make ${name}`).reply(...(replies ?? [touch]), text('done'));
     const before = shared;
@@ -141,7 +142,7 @@ export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
       file: join(h.project, name),
       forms: () => h.forms.slice(formsBefore),
       outcomes: () => outcomes(h, id, cursor),
-      auditedDecisions: () => auditedDecisions(h).slice(decisionsBefore),
+      auditedDecisions: () => auditedDecisions(h, askedAt),
     };
   }
 
