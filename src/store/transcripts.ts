@@ -22,10 +22,7 @@ export function storeTranscripts(backend: Backend): StoreTranscripts {
       if (entries.length === 0) return;
       await changed(by, part, async ({ transcripts }) => {
         const uuids = entries.flatMap(({ uuid }) => uuid ?? []);
-        const [known, last] = await Promise.all([
-          transcripts.knownUuids(part, uuids),
-          transcripts.lastPosition(part),
-        ]);
+        const [known, last] = await Promise.all([transcripts.knownUuids(part, uuids), transcripts.lastPosition(part)]);
         await transcripts.add(part, rowsOf(withoutRepeats(entries, known), last));
       });
     },
