@@ -98,7 +98,7 @@ export const StoredCommand = z.object({
   id: StoreId,
   /** The session it is for; commands of one session are taken one at a time, in order. */
   sessionId: StoreId,
-  /** Who takes it while there is no such session yet: the hub that a start was placed on. */
+  /** The hub it is meant for, which takes it if there is no such session yet. */
   placedOn: StoreId.optional(),
   principal: Text,
   /** A repeat by the same principal with the same key is the same command. */

@@ -67,6 +67,8 @@ export interface StoreNews {
   /** A command was carried out, failed or withdrawn: the next one of its session can be taken. */
   readonly ended: boolean;
   readonly others: boolean;
+  /** The only hub that the commands were meant for, where that is known. */
+  readonly hub?: string;
 }
 
 export interface StoreReads {

@@ -218,6 +218,16 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
       .slice(0, limit);
   }
 
+  async saveTaken(commands: readonly StoredCommand[]): Promise<void> {
+    for (const command of commands) {
+      const seq = this.#commands.get(command.id)?.seq ?? 0;
+      this.#commands.prepare(command.id, command, seq)();
+      const row = this.#commands.get(command.id)?.row;
+      // In its place in the feed.
+      if (row) this.#feed.set(seq, { kind: 'command', seq, row });
+    }
+  }
+
   async commandsTakenBy(hub: string): Promise<StoredCommand[]> {
     return this.#commands.select(({ progress }) => progress.status === 'taken' && progress.by.hub === hub);
   }

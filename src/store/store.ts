@@ -51,7 +51,7 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
       // For people to read, as everywhere in a command's progress: not worth a round trip to the store's clock.
       const at = Date.now();
       const taken = next.map((row): StoredCommand => ({ ...row, progress: { status: 'taken', by, at } }));
-      await save(tables, taken.map(commandWrite));
+      await tables.saveTaken(taken);
       return [...missed, ...taken];
     });
 

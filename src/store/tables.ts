@@ -54,6 +54,8 @@ export interface Tables {
   sessionsToClaim(ids: readonly string[]): Promise<StoredSession[]>;
   /** The oldest queued command of each session of this hub, in any of its incarnations, that has none in progress. */
   nextCommands(by: HubRef, limit: number): Promise<StoredCommand[]>;
+  /** Their positions stay as they are: no one waits for a command to be taken. */
+  saveTaken(commands: readonly StoredCommand[]): Promise<void>;
   commandsTakenBy(hub: string): Promise<StoredCommand[]>;
   commandsTakenFor(sessionIds: readonly string[]): Promise<StoredCommand[]>;
 

@@ -37,13 +37,17 @@ export class OrderRunner {
   readonly #timer: NodeJS.Timeout;
   #taking: Promise<void> | undefined;
   #isWoken = false;
+  /** One was queued for this hub, so that looking for one first would only take time. */
+  #isExpected = false;
   /** A response from the store was lost: some may have been taken without this hub knowing. */
   #isUnsure = false;
   #closed = false;
 
   constructor(options: OrderRunnerOptions) {
     this.#options = options;
-    this.#unsubscribe = options.store.subscribe(({ queued, ended }) => {
+    this.#unsubscribe = options.store.subscribe(({ queued, ended, hub }) => {
+      if (hub !== undefined && hub !== options.by.hub) return;
+      this.#isExpected ||= queued && hub !== undefined;
       if (queued || ended) this.#wake();
     });
     this.#timer = setInterval(() => this.#wake(), LOOK_EVERY_MS).unref();
@@ -75,8 +79,9 @@ export class OrderRunner {
   async #takeAll(): Promise<void> {
     const { store, by } = this.#options;
     while (this.#isWoken && !this.#closed) {
-      this.#isWoken = false;
-      if (!this.#isUnsure && !(await store.hasCommands(by))) continue;
+      const mayTake = this.#isExpected || this.#isUnsure;
+      this.#isWoken = this.#isExpected = false;
+      if (!mayTake && !(await store.hasCommands(by))) continue;
       const has = this.#isUnsure ? this.#begun : undefined;
       this.#isUnsure = true;
       const taken = await store.takeCommands(by, AT_ONCE, has);
@@ -112,6 +117,8 @@ export class OrderRunner {
     }
     await this.#options.journal.finished({ type: 'command.finish', sessionId, commandId: id, progress });
     this.#begun.delete(id);
+    // Those queued for the hub that had the session before wake nobody here.
+    if (command.placedOn !== this.#options.by.hub) this.#wake();
     if (sequel) await this.#storeSequel(command, sequel);
   }
 

@@ -123,7 +123,7 @@ export class StoreFleet implements OtherHubs {
       if (hub.id === this.#by.hub) return undefined;
       const order: Order = { kind: 'start', request };
       try {
-        const place = { sessionId: randomUUID(), order, by, hub, placedOn: hub.id, patienceMs: START_PATIENCE_MS };
+        const place = { sessionId: randomUUID(), order, by, hub, patienceMs: START_PATIENCE_MS };
         return (await this.#send(place)) as DrivenSession;
       } catch (error) {
         // What was not started there can be started elsewhere.
@@ -137,12 +137,12 @@ export class StoreFleet implements OtherHubs {
     );
   }
 
-  async #send({ sessionId, order, by, hub, placedOn, giveUp, patienceMs }: Sending): Promise<unknown> {
+  async #send({ sessionId, order, by, hub, giveUp, patienceMs }: Sending): Promise<unknown> {
     const id = newCommandId(this.#by);
     const command = {
       id,
       sessionId,
-      ...(placedOn !== undefined && { placedOn }),
+      placedOn: hub.id,
       principal: by.principal.id,
       body: orderBody(order, by),
       createdAt: Date.now(),
@@ -174,7 +174,6 @@ interface Sending {
   readonly order: Order;
   readonly by: OrderedBy;
   readonly hub: Hub;
-  readonly placedOn?: string;
   readonly patienceMs: number;
   /** Before that: why waiting is pointless. */
   readonly giveUp?: () => Promise<NotBegun | undefined>;

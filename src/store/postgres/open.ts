@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { DomainError } from '../../errors/errors.ts';
@@ -116,7 +117,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     let failure: Error | undefined;
     // What nobody needs a response to is sent ahead: others wait for this transaction, and each round trip prolongs it.
     const ahead: Promise<unknown>[] = [];
+    const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
     const send = (text: string, parameters: readonly SqlValue[] = []): Promise<unknown> => {
+      sendTogether(stream);
       const response = client.query(text, [...parameters]);
       response.catch(() => {});
       return response;
@@ -204,6 +207,13 @@ async function prepareSchema(pool: pg.Pool, schema: string, migrations: readonly
   } finally {
     client.release(failure);
   }
+}
+
+/** What is written until the end of this tick goes out as one packet: Postgres is woken once, and so are we. */
+function sendTogether(stream: Socket): void {
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }
 
 async function connected(pool: pg.Pool): Promise<pg.PoolClient> {

@@ -55,6 +55,8 @@ export class SqlTables implements Tables {
   readonly #sql: SqlConnection;
   readonly transcripts: SqlTranscripts;
   #news: StoreNews | undefined;
+  /** Whom the commands among it are for, as far as that is known. */
+  readonly #hubs = new Set<string | undefined>();
 
   constructor(sql: SqlConnection) {
     this.#sql = sql;
@@ -63,7 +65,8 @@ export class SqlTables implements Tables {
 
   /** What was written so far that anybody could want to know of. */
   get news(): StoreNews | undefined {
-    return this.#news;
+    const [hub, ...others] = this.#hubs;
+    return this.#news && hub !== undefined && others.length === 0 ? { ...this.#news, hub } : this.#news;
   }
 
   now(): Promise<number> {
@@ -119,9 +122,10 @@ export class SqlTables implements Tables {
     const sql = this.#sql;
     for (const { write } of writes) {
       if (write.table !== 'commands') this.#wrote('others');
-      // Nobody waits for a command to be taken.
-      else if (write.row.progress.status !== 'taken')
+      else {
         this.#wrote(finishedAt(write.row) === undefined ? 'queued' : 'ended');
+        this.#hubs.add(write.row.placedOn);
+      }
     }
     const rowsOf = collect(writes);
     const sessionKey = { columns: ['id'] };
@@ -184,6 +188,11 @@ export class SqlTables implements Tables {
     return (await this.#sql.query(text, [hub, hub, limit])).map(toCommand);
   }
 
+  async saveTaken(commands: readonly StoredCommand[]): Promise<void> {
+    const text = `UPDATE commands SET status = 'taken', taken_by = ?, data = ? WHERE id = ?`;
+    for (const command of commands) await this.#sql.run(text, [takerOf(command), toJson(command), command.id]);
+  }
+
   async commandsTakenBy(hub: string): Promise<StoredCommand[]> {
     const text = `SELECT data FROM commands WHERE status = 'taken' AND taken_by = ?${this.#sql.dialect.lock.update}`;
     return (await this.#sql.query(text, [hub])).map(toCommand);
@@ -217,7 +226,7 @@ export class SqlTables implements Tables {
     return gone;
   }
 
-  #wrote(what: keyof StoreNews): void {
+  #wrote(what: 'queued' | 'ended' | 'others'): void {
     this.#news = { queued: false, ended: false, others: false, ...this.#news, [what]: true };
   }
 
@@ -293,9 +302,8 @@ function collect(
       }
       case 'commands': {
         const { id, sessionId, principal, key = null, placedOn = null, progress } = write.row;
-        const takenBy = progress.status === 'taken' ? progress.by.hub : null;
         rows.commands.push([
-          ...[id, sessionId, seq, seq, principal, key, placedOn, progress.status, takenBy],
+          ...[id, sessionId, seq, seq, principal, key, placedOn, progress.status, takerOf(write.row)],
           ...[finishedAt(write.row) ?? null, toJson(write.row)],
         ]);
         break;
@@ -320,6 +328,10 @@ function collect(
     }
   }
   return rows;
+}
+
+function takerOf({ progress }: StoredCommand): string | null {
+  return progress.status === 'taken' ? progress.by.hub : null;
 }
 
 function byId<Row extends { id: string }>(rows: readonly Row[]): Map<string, Row> {
