@@ -156,7 +156,9 @@ export function requests(world: JourneyWorld): void {
     for (const outcome of outcomes) expect(outcome).toMatch(decided);
     expect(outcomes.filter((outcome) => outcome.includes('by you'))).toHaveLength(1);
     const route = `audit?kind=decision&session=${session.sessionId}`;
-    const { entries } = await hub.api<AuditPage>('GET', route, undefined, hub.admin);
-    expect(entries).toHaveLength(1);
+    const audited = async () => (await hub.api<AuditPage>('GET', route, undefined, hub.admin)).entries;
+    // The log is written after the answer.
+    await eventually(async () => (await audited()).length, { what: 'the decision is audited' });
+    expect(await audited()).toHaveLength(1);
   });
 }
