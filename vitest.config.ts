@@ -5,8 +5,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const globalSetup = ['test/harness/global-setup.ts', 'test/harness/shared-postgres.ts'];
 
 /**
- * Which files come first. To start a process takes the longer the more memory the worker has by then, and the tests of
- * worktrees start thousands; a long file that began last would run on alone.
+ * Which files come first. Starting a process gets slower as the worker's memory grows, and the tests of worktrees start
+ * thousands; a long file that began last would run on alone.
  */
 const FIRST = [
   /[/\\]workspace[/\\]/,

@@ -127,7 +127,7 @@ async function detourRows([owner, other]: readonly BenchHub[]): Promise<Row[]> {
   const measure = async (kind: 'poll' | 'reply', rounds: number): Promise<{ here: number; there: number }> => {
     const here: number[] = [];
     const there: number[] = [];
-    // For longer than Postgres takes to tidy up after what was measured before.
+    // Long enough for Postgres to finish cleaning up after the rows before.
     for (let n = 0; n < 15; n++) {
       here.push(...(await owner.does({ kind, id, rounds })).ms);
       there.push(...(await other.does({ kind, id, rounds })).ms);

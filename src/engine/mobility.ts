@@ -39,7 +39,7 @@ export function canMove(
 export class Mobility {
   readonly #sharedWorkspace: string | undefined;
   #movable: boolean;
-  /** That it stays here is not stored yet. */
+  /** It stays here, but that is not stored yet. */
   #isUntold = false;
   /** Another hub has it; this is only a copy. */
   hasLeft = false;
@@ -66,7 +66,7 @@ export class Mobility {
     return changes;
   }
 
-  /** Others know as much about it as this hub. */
+  /** The store now says that it stays. */
   told(): void {
     this.#isUntold = false;
   }

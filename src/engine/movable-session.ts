@@ -43,8 +43,8 @@ export abstract class MovableSession extends SessionFacts {
       this.services.debug(`session ${this.id} stays on this machine: ${reason}`);
       this.notices.tell({ kind: 'changed' });
     } else if (!this.lent) return;
-    // Until others can see that it stays, they may take it over. If they cannot be told now, the next repair that fails
-    // tries again.
+    // Until the store says that it stays, others may take it over. If the store is unavailable, this is retried with the
+    // next failed repair.
     this.services.stored?.().then(
       () => {
         this.mobility.told();

@@ -48,13 +48,12 @@ export class Outbox {
 
   /** It could not be delivered, and the caller gets the error. */
   takeBack(id: string): void {
-    const message = this.#messages.get(id);
-    if (!message) return;
+    if (!this.#messages.has(id)) return;
     this.#unsay(id);
     this.#remove(id);
   }
 
-  /** From what is left of a process that is gone. */
+  /** From the events that an earlier process left. */
   restore(events: readonly SessionEvent[]): void {
     const answeredAt = events.findLastIndex(({ body }) => body.kind === 'result');
     this.#unanswered = events

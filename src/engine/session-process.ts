@@ -153,7 +153,7 @@ export class SessionProcess {
     return { process: await this.#services.launch({ sessionId: this.#id, history, options }, listener), first: whole };
   }
 
-  /** A process that was killed may not have written what it was told: it is said again, before what is said now. */
+  /** A killed process may not have written down its last prompts: they are repeated before the new one. */
   async #withUnwritten(first: Message): Promise<Message> {
     const texts: string[] = [];
     for (const { id, text } of this.#conversation.outbox.accepted)

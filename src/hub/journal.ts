@@ -404,10 +404,10 @@ function notBegun(why: string): DomainError {
   return new DomainError('UNAVAILABLE', `The store cannot be reached (${why}). Nothing was done; try again.`);
 }
 
-/** What a call has begun by then goes on: a caller that simply tried again could have it done twice. */
+/** The call may already have started something: a caller that simply retried could have it done twice. */
 function notStored(why: string): DomainError {
   return new DomainError(
     'UNAVAILABLE',
-    `The store cannot be reached (${why}). What was begun goes on and will be stored later: check the session before you send the call again.`,
+    `The store cannot be reached (${why}). Anything already started continues and will be stored later: check the session before you send the call again.`,
   );
 }

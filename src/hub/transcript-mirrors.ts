@@ -1,4 +1,5 @@
 import type { MirroredEntry, MirroredPart, TranscriptMirror } from '../driver/transcript-mirror.ts';
+import { deferred, type Deferred } from '../engine/deferred.ts';
 import type { MirroredSession, MirrorListener, TranscriptMirrors } from '../engine/services.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { HubRef } from '../schema/store.ts';
@@ -79,9 +80,10 @@ class StoreMirror implements TranscriptMirror {
   #settling: Promise<void> | undefined;
   #isWhole = false;
   #retry: NodeJS.Timeout | undefined;
-  /** Tool calls whose entries are stored, and who waits for those that are not. */
+  /** Tool calls whose entries are stored. */
   readonly #calls = new Set<string>();
-  readonly #awaited = new Map<string, () => void>();
+  /** By tool call: resolved when its entry is stored. */
+  readonly #awaited = new Map<string, Deferred<boolean>>();
 
   constructor(sessionId: string, progress: Progress, listener: MirrorListener, options: MirrorsOptions) {
     this.#sessionId = sessionId;
@@ -107,21 +109,19 @@ class StoreMirror implements TranscriptMirror {
     this.#progress.fresh.set(part.subpath, fresh);
     for (const id of entries.flatMap(toolCallsIn)) {
       this.#calls.add(id);
-      this.#awaited.get(id)?.();
+      this.#awaited.get(id)?.resolve(true);
     }
   }
 
   async holds(toolUseId: string): Promise<void> {
     if (this.#calls.has(toolUseId)) return;
-    const came = await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), MAX_LAG_MS).unref();
-      this.#awaited.set(toolUseId, () => {
-        clearTimeout(timer);
-        resolve(true);
-      });
-    });
+    const entry = this.#awaited.get(toolUseId) ?? deferred<boolean>();
+    this.#awaited.set(toolUseId, entry);
+    const timer = setTimeout(() => entry.resolve(false), MAX_LAG_MS).unref();
+    const isStored = await entry.promise;
+    clearTimeout(timer);
     this.#awaited.delete(toolUseId);
-    if (!came) await this.settled();
+    if (!isStored) await this.settled();
   }
 
   async #repair(subpath: string | undefined): Promise<void> {

@@ -57,7 +57,7 @@ export const sessionState = z.object({
   handover: z.array(z.string()),
   /** Claude Code has answered, so there is a transcript to resume. */
   hasAnswered: z.boolean(),
-  /** What it starts over from if there is no transcript yet. */
+  /** Where it starts over from if no transcript was written. */
   origin: sessionOrigin.optional(),
   /** The first event since it came from another machine: earlier changes have no checkpoints here. */
   arrivedAt: z.int().positive().optional(),

@@ -223,7 +223,7 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
       const seq = this.#commands.get(command.id)?.seq ?? 0;
       this.#commands.prepare(command.id, command, seq)();
       const row = this.#commands.get(command.id)?.row;
-      // In its place in the feed.
+      // Its place in the feed stays the same.
       if (row) this.#feed.set(seq, { kind: 'command', seq, row });
     }
   }

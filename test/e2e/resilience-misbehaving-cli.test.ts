@@ -1,6 +1,5 @@
 import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -9,8 +8,7 @@ import type { Json } from '../harness/json.ts';
 import type { MarkedProcess } from '../harness/marked-processes.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { startRunningCommand } from '../harness/running-command.ts';
-
-const FAKE_CLAUDE = fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url));
+import { FAKE_CLAUDE } from './stand-in.ts';
 
 const programOf = (behaviour: string): string => `claude-that-is-${behaviour}.mjs`;
 

@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from 'node:url';
 
-const FAKE_CLAUDE = fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url));
+export const FAKE_CLAUDE = fileURLToPath(new URL('../harness/fixtures/fake-claude.mjs', import.meta.url));
 
 interface StandIn {
   readonly pathToClaudeCodeExecutable: string;

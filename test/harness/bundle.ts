@@ -12,8 +12,8 @@ const BUILD = `
   await build({ ...JSON.parse(process.argv[1]), ...fixed });`;
 
 /**
- * Returns the program. Bundled by another process: the bundler leaves 80 MB behind, and starting a process takes the
- * longer the more memory the worker has.
+ * Returns the program. Bundled by another process: the bundler leaves 80 MB behind, and starting a process gets slower as
+ * the worker's memory grows.
  */
 export async function bundle(entry: string, outDir: string): Promise<string> {
   const name = path.basename(entry, '.ts');

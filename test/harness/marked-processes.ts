@@ -49,7 +49,7 @@ function kill(pid: number): void {
   }
 }
 
-/** Kept cheap, because tests look often, and every process of the machine is looked at. */
+/** Must be cheap: tests call it often, and it looks at every process of the machine. */
 function fromProc(variable: string): MarkedProcess[] {
   const wanted = Buffer.from(`${variable}\0`);
   forgetKernelThreads();

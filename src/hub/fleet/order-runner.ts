@@ -37,7 +37,7 @@ export class OrderRunner {
   readonly #timer: NodeJS.Timeout;
   #taking: Promise<void> | undefined;
   #isWoken = false;
-  /** One was queued for this hub, so that looking for one first would only take time. */
+  /** A command was queued for this hub by name: no need to check for one first. */
   #isExpected = false;
   /** A response from the store was lost: some may have been taken without this hub knowing. */
   #isUnsure = false;
@@ -117,7 +117,7 @@ export class OrderRunner {
     }
     await this.#options.journal.finished({ type: 'command.finish', sessionId, commandId: id, progress });
     this.#begun.delete(id);
-    // Those queued for the hub that had the session before wake nobody here.
+    // Commands queued for the session's previous hub do not wake this one.
     if (command.placedOn !== this.#options.by.hub) this.#wake();
     if (sequel) await this.#storeSequel(command, sequel);
   }

@@ -115,7 +115,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   ): Promise<{ result: T; news: StoreNews | undefined }> => {
     const client = await connected(pool);
     let failure: Error | undefined;
-    // What nobody needs a response to is sent ahead: others wait for this transaction, and each round trip prolongs it.
+    // Statements without a result are not awaited one by one: others wait for this transaction's locks.
     const ahead: Promise<unknown>[] = [];
     const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
     const send = (text: string, parameters: readonly SqlValue[] = []): Promise<unknown> => {
@@ -209,7 +209,7 @@ async function prepareSchema(pool: pg.Pool, schema: string, migrations: readonly
   }
 }
 
-/** What is written until the end of this tick goes out as one packet: Postgres is woken once, and so are we. */
+/** Everything written in this tick goes out as one packet, so that Postgres and this process each wake up once. */
 function sendTogether(stream: Socket): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
@@ -237,7 +237,7 @@ function newsIn(payload = ''): StoreNews {
   }
 }
 
-/** Before the commit, but sent together with it: what Postgres refused is rolled back, anything else may be stored. */
+/** For statements sent along with the commit: one that Postgres refused was rolled back, any other may be stored. */
 function refusedOrUncertain(error: unknown): never {
   if (isResponse(error)) throw toDomainError(error);
   uncertain(toDomainError(error));

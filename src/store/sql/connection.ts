@@ -7,7 +7,7 @@ export interface SqlConnection {
   readonly dialect: Dialect;
   /** Parameters are `?`, in order. */
   readonly query: (text: string, parameters?: readonly SqlValue[]) => Promise<SqlRow[]>;
-  /** For a change whose rows no one needs. Postgres gets it together with what follows; if it fails, so does the commit. */
+  /** For a change without a result. It may be sent together with the next statements; if it fails, so does the commit. */
   readonly run: (text: string, parameters?: readonly SqlValue[]) => Promise<void>;
   /** The database's clock, in milliseconds since 1970. */
   now(): Promise<number>;

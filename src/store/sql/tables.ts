@@ -55,7 +55,7 @@ export class SqlTables implements Tables {
   readonly #sql: SqlConnection;
   readonly transcripts: SqlTranscripts;
   #news: StoreNews | undefined;
-  /** Whom the commands among it are for, as far as that is known. */
+  /** The hubs that the commands in it are meant for; undefined if unknown. */
   readonly #hubs = new Set<string | undefined>();
 
   constructor(sql: SqlConnection) {
