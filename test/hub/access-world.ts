@@ -20,7 +20,7 @@ import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { connectClient } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
-import { beginLife, type HubLife } from './hub-life.ts';
+import { startTestHub, type TestHub } from './test-hub.ts';
 
 /** `owner` and `other` are callers; the sessions in question are the owner's. */
 export const PEOPLE = ['owner', 'other', 'viewer', 'approver', 'admin'] as const;
@@ -38,7 +38,7 @@ export interface Made {
 export interface AccessWorld {
   readonly url: string;
   readonly routes: readonly Route[];
-  readonly life: HubLife;
+  readonly hub: TestHub;
   readonly store: Store;
   token(person: Person): Headers;
   /** The same person in a browser, with a fresh sign-in. */
@@ -68,15 +68,13 @@ export async function openAccessWorld(): Promise<AccessWorld> {
   const store = openMemoryStore();
   const auditLog = path.join(tmpdir(), `ccm-no-audit-${randomBytes(4).toString('hex')}.jsonl`);
   const argv = ['--max-sessions', '1000', '--audit-log', auditLog];
-  const life = await beginLife(store, argv, undefined, undefined, { workspaces: workspacesWithoutGit });
-  const { engine } = life;
-  const [lease] = await store.leases();
-  const hub = { hub: lease?.hub ?? '', fence: lease?.fence ?? 0 };
+  const hub = await startTestHub(store, { argv, workspaces: workspacesWithoutGit });
+  const { engine, by } = hub;
   const server = await serveHubHttp({
     engine,
     store,
-    hub,
-    once: new Once({ store, hub, now: Date.now }),
+    hub: by,
+    once: new Once({ store, hub: by, now: Date.now }),
     settings: { ...engine.settings, listen: { host: '127.0.0.1', port: 0 } },
     identity: { name: 'claude-code-mcp', version: '0.0.0-test' },
     codes: new SignInCodes(),
@@ -128,7 +126,7 @@ export async function openAccessWorld(): Promise<AccessWorld> {
     const body = { prompt: name, cwd: process.cwd() };
     const started = await call('POST', '/api/v1/sessions', bearer(secrets.owner), body);
     const { sessionId } = (JSON.parse(started.text) as TurnAnswer).session;
-    const agent = life.agents.find(({ launch }) => launch.sessionId === sessionId)!;
+    const agent = hub.agents.find(({ launch }) => launch.sessionId === sessionId)!;
     if (state === 'rests') agent.answer('done');
     else void agent.ask(name, 'Bash', { command: 'ls' });
     await eventually(
@@ -142,7 +140,7 @@ export async function openAccessWorld(): Promise<AccessWorld> {
   return {
     url,
     routes: server.routes,
-    life,
+    hub,
     store,
     token: (person) => bearer(secrets[person]),
     browser: async (person) => ({ ...(await signIn(secrets[person])) }),

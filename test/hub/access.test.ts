@@ -108,7 +108,7 @@ test('every route: each role gets what it may, by token and in a browser, and no
 test('every route and tool refuses missing, wrong, expired and revoked credentials', async () => {
   const world = await openAccessWorld();
   const made = await world.make('asks');
-  const done = () => [world.life.audit.filter(({ kind }) => kind !== 'server').length, world.life.agents.length];
+  const done = () => [world.hub.audit.filter(({ kind }) => kind !== 'server').length, world.hub.agents.length];
   const before = done();
   const calls = [
     ...Object.entries(ROUTES)
@@ -131,7 +131,7 @@ test('every route and tool refuses missing, wrong, expired and revoked credentia
   // A browser sign-in is valid for the API only; an MCP client needs a token.
   expect((await world.call('POST', '/mcp', await world.browser('admin'), {})).status).toBe(401);
   expect(done()).toEqual(before);
-  expect(world.life.engine.session(made.sessionId).requests).toHaveLength(1);
+  expect(world.hub.engine.session(made.sessionId).requests).toHaveLength(1);
 });
 
 test('only a valid token or the code from a link can sign in', async () => {

@@ -15,7 +15,7 @@ import type { Change, HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { append, event, T0 } from '../store/rows.ts';
-import type { HubLife } from './hub-life.ts';
+import type { TestHub } from './test-hub.ts';
 
 export function principalNamed(id: string, role: Role, more: Partial<Principal> = {}): Principal {
   return { id, name: id, kind: 'token', role, attended: false, ...more };
@@ -73,18 +73,17 @@ export interface WorldOptions {
   readonly settings?: Partial<ApiContext['settings']>;
   readonly hubName?: string;
   /** A real engine instead of the scripted one. */
-  readonly life?: HubLife;
+  readonly hub?: TestHub;
 }
 
 export async function openApi({
   store = openMemoryStore(),
   settings,
   hubName = 'hub-1',
-  life,
+  hub,
 }: WorldOptions = {}): Promise<ApiWorld> {
-  const held = life ? (await store.leases())[0] : undefined;
-  const { hub, fence } = held ?? (await store.acquireLease(hubName, 60_000, {}));
-  const by: HubRef = { hub, fence };
+  const { hub: id, fence } = hub?.by ?? (await store.acquireLease(hubName, 60_000, {}));
+  const by: HubRef = { hub: id, fence };
   const reached: Reached[] = [];
   const engine: ApiWorld['engine'] = {};
   const context: ApiContext = {
@@ -95,11 +94,11 @@ export async function openApi({
     settings: { approvals: 'auto', auditLog: 'off', allowSensitiveSessionDetails: true, ...settings },
     tokens: new Tokens(store, () => T0),
     clientFor: (principal) => {
-      if (!life) return scriptedClient(principal, reached, engine);
-      const rules = life.engine.rulesFor({ settings: life.engine.settings, cwd: undefined });
-      return new EngineClient(life.engine, { principal, rules, showsForms: false });
+      if (!hub) return scriptedClient(principal, reached, engine);
+      const rules = hub.engine.rulesFor({ settings: hub.engine.settings, cwd: undefined });
+      return new EngineClient(hub.engine, { principal, rules, showsForms: false });
     },
-    stored: async () => life?.engine.stored(),
+    stored: async () => hub?.engine.stored(),
     now: () => T0 + 1000,
     report: (error) => {
       throw error;

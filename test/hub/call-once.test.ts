@@ -12,13 +12,13 @@ test('a tool call with an idempotency key in its _meta is carried out once', asy
   const [first, second] = await Promise.all([start('k1'), start('k1')]);
   expect(second).toEqual(first);
   expect(await start('k1')).toEqual(first);
-  expect(world.life.agents).toHaveLength(1);
+  expect(world.hub.agents).toHaveLength(1);
   for (const wrong of [await start('k1', 'something else'), await start(7), await start('two words')])
     expect(wrong).toMatchObject({
       isError: true,
       structuredContent: { error: expect.stringContaining('INVALID_ARGUMENT') as string },
     });
-  expect(world.life.agents).toHaveLength(1);
+  expect(world.hub.agents).toHaveLength(1);
   expect(await start('k2')).not.toEqual(first);
-  expect(world.life.agents).toHaveLength(2);
+  expect(world.hub.agents).toHaveLength(2);
 });

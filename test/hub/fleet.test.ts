@@ -6,7 +6,7 @@ import { DomainError, messageOf } from '../../src/errors/errors.ts';
 import { StoreUncertain, type Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';
-import { beginLife, type FleetPlace, type HubLife } from './hub-life.ts';
+import { startTestHub, type FleetPlace, type TestHub } from './test-hub.ts';
 
 const CWD = process.cwd();
 const ANN: Principal = { id: 'token:ann', name: 'ann', kind: 'token', role: 'caller', attended: false };
@@ -14,10 +14,10 @@ const BEN: Principal = { id: 'token:ben', name: 'ben', kind: 'token', role: 'cal
 const EVE: Principal = { id: 'person:eve', name: 'eve', kind: 'person', role: 'approver', attended: true };
 const DISK = { kind: 'token', token: undefined, options: {} } as const;
 
-const hubOn = (store: Store, hub: string, place: FleetPlace = {}): Promise<HubLife> =>
-  beginLife(store, [], undefined, () => undefined, { hub, isFleet: true, ...place });
+const hubOn = (store: Store, hub: string, place: FleetPlace = {}): Promise<TestHub> =>
+  startTestHub(store, { warn: () => undefined, hub, isFleet: true, ...place });
 
-const clientOf = ({ engine }: HubLife, principal = ANN): EngineClient =>
+const clientOf = ({ engine }: TestHub, principal = ANN): EngineClient =>
   new EngineClient(engine, {
     principal,
     rules: engine.rulesFor({ settings: engine.settings, cwd: undefined }),
@@ -130,13 +130,16 @@ test('a movable session starts on the hub with the most free slots, any other on
 
 test('a hub that refuses or does not answer is skipped; if all are full, the error says how full', async () => {
   const store = await STORES.memory();
-  const deaf = await beginLife(store, [], undefined, () => undefined, {
+  const deaf = await startTestHub(store, {
+    warn: () => undefined,
     hub: 'deaf',
     ...shared,
     places: { free: 9, max: 9 },
   });
   expect(deaf.agents).toEqual([]);
-  const full = await beginLife(store, ['--max-sessions', '1'], undefined, () => undefined, {
+  const full = await startTestHub(store, {
+    argv: ['--max-sessions', '1'],
+    warn: () => undefined,
     hub: 'full',
     isFleet: true,
     ...shared,
@@ -245,9 +248,15 @@ test('an order that may have been queued is never reported as not done: it is se
 test('a session that this hub may not continue can be read here while its own hub is away', async () => {
   let now = Date.now();
   const store = await STORES.memory({ now: () => now });
-  const strict = (hub: string): Promise<HubLife> =>
-    beginLife(store, ['--deny-options', 'systemPrompt'], undefined, () => undefined, { hub, isFleet: true, ...shared });
-  const a = await beginLife(store, [], undefined, () => undefined, { hub: 'a', ...shared });
+  const strict = (hub: string): Promise<TestHub> =>
+    startTestHub(store, {
+      argv: ['--deny-options', 'systemPrompt'],
+      warn: () => undefined,
+      hub,
+      isFleet: true,
+      ...shared,
+    });
+  const a = await startTestHub(store, { warn: () => undefined, hub: 'a', ...shared });
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD, systemPrompt: 'Be brief.' } });
   (await a.agent()).answer('done');
   await a.engine.stored();
@@ -273,7 +282,7 @@ test('a queued order is withdrawn when its hub turns out to be away, and the err
   let now = Date.now();
   const store = await STORES.memory({ now: () => now });
   // This hub takes no orders.
-  const a = await beginLife(store, [], undefined, () => undefined, { hub: 'a', ...shared });
+  const a = await startTestHub(store, { warn: () => undefined, hub: 'a', ...shared });
   const b = await hubOn(store, 'b', shared);
   const ids: string[] = [];
   for (const env of [undefined, { TOKEN: 'x' }]) {

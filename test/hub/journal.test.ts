@@ -4,7 +4,7 @@ import { openMemoryStore } from '../../src/store/memory.ts';
 import { StoreConflict, type Store } from '../../src/store/contract.ts';
 import { textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
-import { beginLife } from './hub-life.ts';
+import { startTestHub } from './test-hub.ts';
 
 /** A store whose writes fail while `away.now` is set. */
 function interruptible(): { store: Store; away: { now: boolean } } {
@@ -21,7 +21,7 @@ function interruptible(): { store: Store; away: { now: boolean } } {
 test('while the store is away, calls fail with UNAVAILABLE, sessions keep running, and everything is stored afterwards', async () => {
   const { store, away } = interruptible();
   const warned: string[] = [];
-  const hub = await beginLife(store, [], undefined, (line) => void warned.push(line));
+  const hub = await startTestHub(store, { warn: (line) => void warned.push(line) });
   const session = await hub.engine.start({ prompt: 'go', options: {} });
   await hub.engine.stored();
   away.now = true;
@@ -47,7 +47,7 @@ test('while the store is away, calls fail with UNAVAILABLE, sessions keep runnin
 
 test('during a long store outage the backlog is bounded, and nothing new is started', async () => {
   const { store, away } = interruptible();
-  const hub = await beginLife(store, ['--event-buffer-size', '50'], undefined, () => undefined);
+  const hub = await startTestHub(store, { argv: ['--event-buffer-size', '50'], warn: () => undefined });
   const session = await hub.engine.start({ prompt: 'go', options: {} });
   const agent = await hub.agent();
   await hub.engine.stored();
@@ -96,7 +96,7 @@ test('only the event that the store refuses is missing from the log', async () =
     await write(changes, by);
   };
   const warned: string[] = [];
-  const hub = await beginLife(store, [], undefined, (line) => void warned.push(line));
+  const hub = await startTestHub(store, { warn: (line) => void warned.push(line) });
   const session = await hub.engine.start({ prompt: 'go', options: {} });
   const agent = await hub.agent();
   agent.say(textEvent('refuse me'), textEvent('keep me'));
@@ -113,10 +113,10 @@ test('only the event that the store refuses is missing from the log', async () =
 test('a hub stops writing once a new incarnation has started', async () => {
   const store = openMemoryStore();
   const warned: string[] = [];
-  const first = await beginLife(store, [], undefined, (line) => void warned.push(line));
+  const first = await startTestHub(store, { warn: (line) => void warned.push(line) });
   const session = await first.engine.start({ prompt: 'go', options: {} });
   await first.engine.stored();
-  const second = await beginLife(store);
+  const second = await startTestHub(store);
   await second.engine.recall(session.id);
   await second.engine.stored();
   (await first.agent()).answer('too late');
@@ -128,7 +128,7 @@ test('a hub stops writing once a new incarnation has started', async () => {
 
 test('secrets are not stored, and a session that needs them again names them', async () => {
   const store = openMemoryStore();
-  const hub = await beginLife(store);
+  const hub = await startTestHub(store);
   const options = { env: { API_TOKEN: 'hunter2' }, settings: { model: 'x' } };
   const session = await hub.engine.start({ prompt: 'go', options });
   (await hub.agent()).answer('done');
@@ -138,11 +138,11 @@ test('secrets are not stored, and a session that needs them again names them', a
   expect(row?.secretNames).toEqual(['env.API_TOKEN', 'settings']);
   hub.kill();
   // The incarnation in between never gets them.
-  const between = await beginLife(store);
+  const between = await startTestHub(store);
   await between.engine.recall(session.id);
   await between.engine.stored();
   between.kill();
-  const next = await beginLife(store);
+  const next = await startTestHub(store);
   const reply = (more: object): Promise<unknown> =>
     next.engine.reply({ sessionId: session.id, prompt: 'go on', disk: { kind: 'open', options: more } });
   await next.engine.recall(session.id);

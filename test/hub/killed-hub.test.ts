@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { bundle } from '../harness/bundle.ts';
 import { temporaryDirectory } from '../store/stores.ts';
-import { beginLife } from './hub-life.ts';
+import { startTestHub } from './test-hub.ts';
 import type { Report } from './killed-hub.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -44,7 +44,7 @@ async function checkNothingLost({ file, reports }: Run): Promise<void> {
     },
   });
   try {
-    const hub = await beginLife(store);
+    const hub = await startTestHub(store);
     for (const one of reports) {
       switch (one.kind) {
         case 'session': {

@@ -7,7 +7,7 @@ import type { SessionOptions } from '../../src/schema/session-options.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
-import { beginLife, type HubLife } from './hub-life.ts';
+import { startTestHub, type TestHub } from './test-hub.ts';
 
 let root: string;
 
@@ -21,10 +21,10 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, { recursive: true }));
 
-const life = (store: Store): Promise<HubLife> =>
-  beginLife(store, [], undefined, undefined, { sharedWorkspace: path.join(root, 'shared') });
+const startHere = (store: Store): Promise<TestHub> =>
+  startTestHub(store, { sharedWorkspace: path.join(root, 'shared') });
 
-async function isStoredAsMovable(store: Store, { engine }: HubLife, id: string): Promise<boolean> {
+async function isStoredAsMovable(store: Store, { engine }: TestHub, id: string): Promise<boolean> {
   await engine.stored();
   return (await store.session(id))?.movable === true;
 }
@@ -43,7 +43,7 @@ const CASES: [what: string, movable: boolean, cwd: string, options: SessionOptio
 
 test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, options) => {
   const store = openMemoryStore();
-  const hub = await life(store);
+  const hub = await startHere(store);
   const session = await hub.engine.start({ prompt: 'go', options: { ...options, cwd: path.join(root, cwd) } });
   expect(session.movable).toBe(movable);
   expect(await isStoredAsMovable(store, hub, session.id)).toBe(movable);
@@ -51,13 +51,13 @@ test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, opti
 
 test('a session that has to stay still does after a restart, until its transcript is repaired', async () => {
   const store = openMemoryStore();
-  const hub = await life(store);
+  const hub = await startHere(store);
   const { id } = await hub.engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } });
   expect(await isStoredAsMovable(store, hub, id)).toBe(true);
   hub.engine.session(id).stays('its transcript is not where others could read it');
   expect(await isStoredAsMovable(store, hub, id)).toBe(false);
   hub.kill();
-  const next = await life(store);
+  const next = await startHere(store);
   await next.engine.recall(id);
   expect(await isStoredAsMovable(store, next, id)).toBe(false);
   next.engine.session(id).mayMoveAgain();
@@ -71,7 +71,7 @@ test('a session that has to stay counts as movable until the store has recorded 
     if (isAway) throw new DomainError('UNAVAILABLE', 'the store is away');
   };
   const place = { sharedWorkspace: path.join(root, 'shared') };
-  const hub = await beginLife(store, [], watch, () => undefined, place);
+  const hub = await startTestHub(store, { watch, warn: () => undefined, ...place });
   const options = { cwd: path.join(root, 'shared') };
   const [kept, lost] = [
     await hub.engine.start({ prompt: 'go', options }),
@@ -98,6 +98,6 @@ test('a session that has to stay counts as movable until the store has recorded 
 
 test('no session is movable without a shared directory', async () => {
   const store = openMemoryStore();
-  const { engine } = await beginLife(store);
+  const { engine } = await startTestHub(store);
   expect((await engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } })).movable).toBe(false);
 });

@@ -6,21 +6,21 @@ import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
-import { beginLife, type FleetPlace, type HubLife } from './hub-life.ts';
+import { startTestHub, type FleetPlace, type TestHub } from './test-hub.ts';
 
 let store: Store;
-let hub: HubLife;
+let hub: TestHub;
 
 beforeEach(async () => {
   store = openMemoryStore();
-  hub = await beginLife(store);
+  hub = await startTestHub(store);
 });
 
 /** Kills the hub and starts its next incarnation. */
 async function restart(place: FleetPlace = {}): Promise<void> {
   await hub.journal.stored();
   hub.kill();
-  hub = await beginLife(store, [], undefined, undefined, place);
+  hub = await startTestHub(store, { ...place });
 }
 
 async function start(prompt = 'fix it'): Promise<Session> {
@@ -101,7 +101,7 @@ describe('a prompt that Claude Code accepted but did not record before it was ki
 });
 
 test('a session at rest past its TTL is unloaded, with a notice, and loaded again on demand', async () => {
-  hub = await beginLife(store, ['--session-ttl-ms', '60000', '--cleanup-interval-ms', '1000']);
+  hub = await startTestHub(store, { argv: ['--session-ttl-ms', '60000', '--cleanup-interval-ms', '1000'] });
   const session = await start('a task to remember');
   (await hub.agent()).answer('done');
   await hub.journal.stored();
@@ -221,7 +221,7 @@ describe('an open request', () => {
   });
 
   test('keeps no process: it is parked, and answering starts a new one', async () => {
-    hub = await beginLife(store, [...PARKS_SOON, '--permission-timeout-ms', '0']);
+    hub = await startTestHub(store, { argv: [...PARKS_SOON, '--permission-timeout-ms', '0'] });
     const session = await start();
     const first = await hub.agent();
     void first.ask('r1', 'Edit', { file_path: '/project/a.ts', old_string: 'a', new_string: 'b' });
@@ -250,7 +250,7 @@ describe('an open request', () => {
       },
     ],
   ])('keeps the process while there is %s', async (_name, said) => {
-    hub = await beginLife(store, PARKS_SOON);
+    hub = await startTestHub(store, { argv: PARKS_SOON });
     const session = await start();
     const agent = await hub.agent();
     agent.say(said);
@@ -290,14 +290,14 @@ describe('an open request', () => {
   });
 
   test('expires while the hub is down, and Claude learns of it afterwards', async () => {
-    hub = await beginLife(store, ['--permission-timeout-ms', '60000']);
+    hub = await startTestHub(store, { argv: ['--permission-timeout-ms', '60000'] });
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'ls' });
     await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await hub.journal.stored();
     const until = hub.clock.wallTime() + 3_600_000;
     hub.kill();
-    hub = await beginLife(store);
+    hub = await startTestHub(store);
     hub.clock.setWallTime(until);
     hub.clock.advance(60_000);
     expect((await hub.agent()).prompts[0]).toContain('Nobody answered this request');

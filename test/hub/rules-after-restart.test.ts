@@ -10,23 +10,23 @@ import type { ReplyRequest, StartRequest } from '../../src/engine/start-request.
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
-import { beginLife, type HubLife } from './hub-life.ts';
+import { startTestHub, type TestHub } from './test-hub.ts';
 
 const CWD = process.cwd();
 const SRC = path.join(CWD, 'src');
 
 let store: Store;
-let hub: HubLife;
+let hub: TestHub;
 
 beforeEach(async () => {
   store = openMemoryStore();
-  hub = await beginLife(store);
+  hub = await startTestHub(store);
 });
 
 async function restart(...argv: string[]): Promise<void> {
   await hub.journal.stored();
   hub.kill();
-  hub = await beginLife(store, argv);
+  hub = await startTestHub(store, { argv });
 }
 
 async function atRest(options: StartRequest['options'] = {}): Promise<Session> {
@@ -55,7 +55,7 @@ async function reply({ id }: Session, more: Partial<ReplyRequest> = {}): Promise
 
 /** A connection by the user with its own rules and variables. */
 function connection(
-  settings: Partial<HubLife['engine']['settings']>,
+  settings: Partial<TestHub['engine']['settings']>,
   baseEnv: NodeJS.ProcessEnv = {},
 ): ConnectedClient {
   const rules = hub.engine.rulesFor({ settings: { ...hub.engine.settings, ...settings }, cwd: CWD, baseEnv });
@@ -220,7 +220,7 @@ test('a person’s answer cannot grant what the operator has disabled', async ()
   ).toThrow(/ALLOW_BYPASS/);
 });
 
-test.each<[string, StartRequest['options'], Partial<HubLife['engine']['settings']>]>([
+test.each<[string, StartRequest['options'], Partial<TestHub['engine']['settings']>]>([
   ['works in more directories', {}, { allowedDirs: [CWD] }],
   ['has pre-approved tools', { allowedTools: ['Bash'] }, { approvals: 'human' }],
   ['has its own MCP servers', { mcpServers: { x: { command: 'x' } } }, { denyOptions: ['mcpServers'] }],

@@ -8,31 +8,31 @@ import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
 import { manualNow } from '../store/manual-now.ts';
 import { STORES } from '../store/stores.ts';
-import { beginLife, type FleetPlace, type HubLife } from './hub-life.ts';
+import { startTestHub, type FleetPlace, type TestHub } from './test-hub.ts';
 
 const CWD = process.cwd();
 
 let store: Store;
 let clock: ReturnType<typeof manualNow>;
 
-async function hubNamed(hub: string, more: FleetPlace & { argv?: string[] } = {}): Promise<HubLife> {
+async function hubNamed(hub: string, more: FleetPlace & { argv?: string[] } = {}): Promise<TestHub> {
   const { argv = [], ...place } = more;
-  return beginLife(store, argv, undefined, () => undefined, { hub, sharedWorkspace: CWD, ...place });
+  return startTestHub(store, { argv, warn: () => undefined, hub, sharedWorkspace: CWD, ...place });
 }
 
-const takeOver = ({ engine, by }: HubLife): Promise<void> =>
+const takeOver = ({ engine, by }: TestHub): Promise<void> =>
   new TakeOver({ store, by, engine, log: () => undefined }).look();
 
-const reply = ({ engine }: HubLife, { id }: Pick<Session, 'id'>): Promise<Session> =>
+const reply = ({ engine }: TestHub, { id }: Pick<Session, 'id'>): Promise<Session> =>
   engine.reply({ sessionId: id, prompt: 'go on', disk: { kind: 'open', options: {} } });
 
-async function startOn(hub: HubLife, options = {}): Promise<Session> {
+async function startOn(hub: TestHub, options = {}): Promise<Session> {
   const session = await hub.engine.start({ prompt: 'go', options });
   await hub.engine.stored();
   return session;
 }
 
-const alive = (...hubs: HubLife[]): number => hubs.flatMap(({ agents }) => agents).filter((one) => one.alive).length;
+const alive = (...hubs: TestHub[]): number => hubs.flatMap(({ agents }) => agents).filter((one) => one.alive).length;
 
 describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
   beforeEach(async () => {
@@ -152,7 +152,7 @@ describe('memory only', () => {
     const others = [
       await hubNamed('elsewhere', { argv: ['--allowed-dirs', '/usr'] }),
       await hubNamed('strict', { argv: ['--deny-options', 'systemPrompt'] }),
-      await beginLife(store, [], undefined, undefined, { hub: 'alone' }),
+      await startTestHub(store, { hub: 'alone' }),
     ];
     for (const hub of others) {
       await takeOver(hub);

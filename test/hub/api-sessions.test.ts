@@ -12,18 +12,18 @@ import {
 } from '../../src/schema/api.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { ADMIN, APPROVER, CALLER, openApi, OTHER, type ApiWorld } from './api-world.ts';
-import { beginLife, type HubLife } from './hub-life.ts';
+import { startTestHub, type TestHub } from './test-hub.ts';
 
-async function open(argv: readonly string[] = []): Promise<{ world: ApiWorld; life: HubLife }> {
+async function open(argv: readonly string[] = []): Promise<{ world: ApiWorld; hub: TestHub }> {
   const store = openMemoryStore();
-  const life = await beginLife(store, argv);
-  const { approvals } = life.engine.settings;
-  return { life, world: await openApi({ store, life, settings: { approvals } }) };
+  const hub = await startTestHub(store, { argv });
+  const { approvals } = hub.engine.settings;
+  return { hub, world: await openApi({ store, hub, settings: { approvals } }) };
 }
 
-async function started({ world, life }: { world: ApiWorld; life: HubLife }, prompt = 'fix it') {
+async function started({ world, hub }: { world: ApiWorld; hub: TestHub }, prompt = 'fix it') {
   const starting = world.call(CALLER, 'POST', '/api/v1/sessions', { body: { prompt, cwd: process.cwd() } });
-  const agent = await life.agent();
+  const agent = await hub.agent();
   const { status, json } = await starting;
   expect(status).toBe(201);
   return { agent, id: (json as TurnAnswer).session.sessionId };
@@ -37,7 +37,7 @@ const inbox = async (world: ApiWorld, principal = APPROVER) =>
 
 test('a session runs from start to result, with its request answered by an approver', async () => {
   const here = await open();
-  const { world, life } = here;
+  const { world, hub } = here;
   const reader = await world.stream(APPROVER, '/api/v1/events');
   const { agent, id } = await started(here);
   expect(await detail(world, id)).toMatchObject({ status: 'running', title: 'fix it', owner: { name: 'carl' } });
@@ -70,10 +70,10 @@ test('a session runs from start to result, with its request answered by an appro
   await expect
     .poll(() => reader.events.map(({ event }) => event))
     .toEqual(expect.arrayContaining(['live', 'session', 'event', 'request']));
-  expect(life.audit).toContainEqual(
+  expect(hub.audit).toContainEqual(
     expect.objectContaining({ kind: 'decision', session: id, details: { request: 'r1', by: 'paul' } }),
   );
-  const calls = life.audit.filter(({ kind }) => kind === 'tool_call');
+  const calls = hub.audit.filter(({ kind }) => kind === 'tool_call');
   expect(calls).toMatchObject([
     { principal: 'carl', what: 'api startSession', outcome: 'ok', session: id },
     { principal: 'paul', what: 'api answerRequest', outcome: 'ok', session: id },

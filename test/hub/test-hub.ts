@@ -63,7 +63,7 @@ export class FakeAgent {
   }
 }
 
-export interface HubLife {
+export interface TestHub {
   readonly engine: Engine;
   readonly journal: Journal;
   readonly by: HubRef;
@@ -99,15 +99,20 @@ export interface FleetPlace {
   readonly isWritten?: (messageId: string) => boolean;
 }
 
-/** Called before and after every journal write. */
-export type WriteWatcher = (phase: 'before' | 'after') => void;
+export interface TestHubOptions extends FleetPlace {
+  readonly argv?: readonly string[];
+  /** Called before and after every journal write. */
+  readonly watch?: (phase: 'before' | 'after') => void;
+  /** Gets the lines that the hub would log; without it, there must be none. */
+  readonly warn?: (line: string) => void;
+}
 
-export async function beginLife(
+export async function startTestHub(
   store: Store,
-  argv: readonly string[] = [],
-  watch: WriteWatcher = () => undefined,
-  warn: (line: string) => void = unexpected,
   {
+    argv = [],
+    watch = () => undefined,
+    warn = unexpected,
     hub: name = 'hub',
     sharedWorkspace,
     places = { free: 10, max: 10 },
@@ -115,11 +120,12 @@ export async function beginLife(
     lease,
     workspaces,
     isWritten = () => true,
-  }: FleetPlace = {},
-): Promise<HubLife> {
+  }: TestHubOptions = {},
+): Promise<TestHub> {
   const clock = new ManualClock();
   clock.setWallTime(Date.now());
   const { hub, fence } = await store.acquireLease(name, 15_000, { host: name, places, sharedWorkspace });
+  const by = { hub, fence };
   let dead = false;
   const writes: Store = Object.create(store) as Store;
   writes.write = async (changes, by) => {
@@ -130,14 +136,14 @@ export async function beginLife(
   };
   const journal = new Journal({
     store: writes,
-    by: { hub, fence },
+    by,
     now: () => clock.wallTime(),
     log: (_level, line) => warn(line),
     onFenced: () => {
-      life.fenced = true;
+      self.fenced = true;
     },
   });
-  const fleet = isFleet ? joinFleet({ store: writes, by: { hub, fence }, journal }) : undefined;
+  const fleet = isFleet ? joinFleet({ store: writes, by, journal }) : undefined;
   const agents: FakeAgent[] = [];
   const audit: AuditRecord[] = [];
   const host = { env: {}, cwd: CWD, homedir: CWD, platform: process.platform };
@@ -170,11 +176,11 @@ export async function beginLife(
     baseEnv: {},
     log: () => undefined,
   });
-  const life: HubLife = {
+  const self: TestHub = {
     fenced: false,
     engine,
     journal,
-    by: { hub, fence },
+    by,
     clock,
     agents,
     audit,
@@ -192,5 +198,5 @@ export async function beginLife(
     const runner = fleet.runOrders(engine, (_level, line) => warn(line));
     onTestFinished(() => runner.close(0));
   }
-  return life;
+  return self;
 }
