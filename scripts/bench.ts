@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: measures what the product promises, everything it is compared with in the same run, and writes
- * bench/results.json. Options: --peers (other servers too), --rounds <n>, --only <words of a part, comma between>,
+ * bench/results.json. Options: --peers (other servers too), --rounds <n>, --only <parts, separated by commas>,
  * --check (measures nothing and writes nothing; prints the table of the last results), --against <directory of another
  * build> (measures both in turn and prints what each row costs compared with it; writes nothing).
  */
@@ -165,4 +165,9 @@ async function reportAgainst(theirs: string): Promise<void> {
 }
 
 const wanted = options.only?.split(',').map((word) => word.trim());
+const unknown = wanted?.filter((name) => !Object.hasOwn(parts, name)) ?? [];
+if (unknown.length > 0) {
+  console.error(`--only ${unknown.join(',')}: no such part; there are ${Object.keys(parts).join(', ')}.`);
+  process.exit(2);
+}
 await (options.against === undefined ? report() : reportAgainst(options.against));
