@@ -31,9 +31,9 @@ export default defineConfig({
     pool: 'forks',
     // To load everything anew for each file costs more than a third of a second; no test keeps state in a module.
     isolate: false,
-    // Each worker starts real Claude Code processes of about 200 MB. Much of a test is waiting, so that four workers
+    // Each worker starts real Claude Code processes of about 200 MB. Much of a test is waiting, so that five workers
     // keep two cores busy; more would starve each other.
-    maxWorkers: 4,
+    maxWorkers: 5,
     sequence: { sequencer: SlowFirst },
     // For what hangs. On a busy machine a start of Claude Code alone may take half a minute.
     testTimeout: 120_000,

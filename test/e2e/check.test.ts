@@ -179,13 +179,14 @@ verifies(['check.partial-merged', 'wait.session-cancelled'], async (variant) => 
 
 verifies('check.cursor-reset', async (variant) => {
   const h = await variant.start({ env: { CLAUDE_CODE_MCP_EVENT_BUFFER_SIZE: '10' } });
-  h.model
-    .on('work')
-    .reply(
-      tool('Bash', { command: 'touch a.txt' }),
-      ...Array.from({ length: 15 }, (_, index) => tool('Glob', { pattern: `*.${String(index)}` })),
-      text('done'),
-    );
+  h.model.on('work').reply(
+    tool('Bash', { command: 'touch a.txt' }),
+    ...['a', 'b', 'c'].map((name) => {
+      const search = (extension: string) => ({ pattern: `${name}.${extension}` });
+      return tool('Glob', search('js')).tool('Glob', search('ts')).tool('Glob', search('md'));
+    }),
+    text('done'),
+  );
   const sessionId = await start(h, { prompt: 'work' });
   const before = await h.waitForRequest(sessionId).then(() => check(h, { action: 'poll', sessionId, cursor: 1 }));
   expect(before).not.toHaveProperty('cursorResetTo');
@@ -338,10 +339,13 @@ verifies('wait.cheap', async (variant) => {
     file,
     Array.from({ length: 60 }, (_, line) => `export const value${String(line)} = ${String(line)};`).join('\n'),
   );
-  const steps = Array.from({ length: 40 }, (_, index) =>
-    index % 2 === 0
-      ? tool('Read', { file_path: file })
-      : tool('Bash', { command: `echo step ${String(index)}`, description: `Print step ${String(index)}` }),
+  const read = { file_path: file };
+  const print = (step: number) => ({ command: `echo step ${String(step)}`, description: `Print step ${String(step)}` });
+  const steps = Array.from({ length: 10 }, (_, index) =>
+    tool('Read', read)
+      .tool('Bash', print(2 * index))
+      .tool('Read', read)
+      .tool('Bash', print(2 * index + 1)),
   );
   const answer = 'All forty steps are done. The tests pass.';
   h.model.on('a long task').reply(...steps, text(answer));

@@ -99,8 +99,10 @@ export function permissionContents({ harness, ask }: Asking): void {
   });
 
   it('shows a command of thousands of characters in full', async () => {
-    const command = `touch ${Array.from({ length: 600 }, (_, index) => `file-${index}.txt`).join(' ')} tail.txt`;
-    const replies = [tool('Bash', { command, description: 'make files' })];
+    // One long word: Claude Code takes seconds to look into hundreds of arguments.
+    const words = Array.from({ length: 1_000 }, (_, index) => `word ${index}`).join(' ');
+    const command = `printf %s '${words}' > tail.txt`;
+    const replies = [tool('Bash', { command, description: 'make a file' })];
     const { h, sessionId, forms } = await ask(() => decline, { replies });
     await h.waitUntilRest(sessionId);
     expect(forms()[0]!.message).toContain(`command: ${command}\n`);

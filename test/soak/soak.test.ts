@@ -3,7 +3,7 @@ import { startHarness } from '../harness/harness.ts';
 import { soak, soakHarness } from './soak.ts';
 
 const SESSIONS = 3;
-const TURNS = 8;
+const TURNS = 6;
 const MEGABYTE = 1024 * 1024;
 
 /** For a long soak, use `npm run soak`. */

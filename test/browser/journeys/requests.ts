@@ -87,7 +87,10 @@ export function requests(world: JourneyWorld): void {
   test('a plan is read as formatted text and allowed, a long task watched, its files restored', async () => {
     const { hub } = world;
     const made = world.file('made.txt');
-    const steps = Array.from({ length: 40 }, (_, index) => tool('Bash', { command: `echo step ${index + 1}` }));
+    const step = (count: number) => ({ command: `echo step ${count}` });
+    const steps = Array.from({ length: 10 }, (_, index) =>
+      [2, 3, 4].reduce((all, count) => all.tool('Bash', step(4 * index + count)), tool('Bash', step(4 * index + 1))),
+    );
     hub.model.on('Plan it').reply(text('## Plan\n\n1. Write **one** file').tool('ExitPlanMode', {}), text('Planned.'));
     hub.model
       .on('Do all of it')
