@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { ERAS } from './connect-client.ts';
 import { shareHarness, startHarness } from './harness.ts';
+import { SHORT_LIFE } from './isolated-home.ts';
 import { openHarness, type Harness, type HarnessOptions } from './open-harness.ts';
 
 const program = fileURLToPath(new URL('fixtures/stand-in-server.mjs', import.meta.url));
@@ -63,10 +64,9 @@ describe('the world of the server', () => {
         'CLAUDE_CONFIG_DIR',
         'CLAUDE_CODE_MCP_TEST',
         'CLAUDE_CODE_MCP_START_TIMEOUT_MS',
-        'BUN_JSC_useDFGJIT',
         'GIVEN',
       ]
-        .concat(Object.keys(h.model.env()))
+        .concat(Object.keys(SHORT_LIFE), Object.keys(h.model.env()))
         .sort(),
     );
   });
