@@ -24,8 +24,7 @@ export async function checkedTls({
       `--listen ${listen.host} is not loopback: give --tls-cert and --tls-key, or --behind-proxy with the public URL.`,
     );
   }
-  const [cert, key] = await Promise.all([read('--tls-cert', tlsCert), read('--tls-key', tlsKey)]);
-  return { cert, key };
+  return { cert: await read('--tls-cert', tlsCert), key: await read('--tls-key', tlsKey) };
 }
 
 async function read(flag: string, file: string): Promise<string> {

@@ -39,8 +39,16 @@ export function connection(world: JourneyWorld): void {
     await held.arrived;
     await state(page, 'Working');
     await context.setOffline(true);
-    await page.clock.fastForward('01:00:00');
-    await offline.waitFor();
+    // A piece of the stream that comes through late is a sign of life: then the page needs another silence to notice.
+    await expect
+      .poll(
+        async () => {
+          await page.clock.fastForward('01:00:00');
+          return (await page.getByRole('status').allInnerTexts()).join();
+        },
+        { timeout: 30_000, interval: 1_000 },
+      )
+      .toContain('Offline since');
     held.release();
     await expect
       .poll(async () => (await hub.api<{ state: string }>('GET', `sessions/${session.sessionId}`)).state, {
