@@ -6,8 +6,11 @@ import {
   type ClientOptions,
   type ElicitRequestFormParams,
   type ElicitResult,
+  type JsonSchemaType,
+  type JsonSchemaValidator,
   type Transport,
 } from '@modelcontextprotocol/client';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 
 export type Era = 'legacy' | 'modern';
 
@@ -32,11 +35,26 @@ const NEGOTIATION: Readonly<Record<Era, ClientOptions>> = {
   modern: { versionNegotiation: { mode: { pin: '2026-07-28' } } },
 };
 
+/** Every server has the same schemas, and compiling them takes longer than all the calls of a short test. */
+class CompiledOnce extends AjvJsonSchemaValidator {
+  readonly #compiled = new Map<string, JsonSchemaValidator<unknown>>();
+
+  override getValidator<T>(schema: JsonSchemaType): JsonSchemaValidator<T> {
+    const key = JSON.stringify(schema);
+    const compiled = this.#compiled.get(key) ?? super.getValidator<unknown>(schema);
+    this.#compiled.set(key, compiled);
+    return compiled as JsonSchemaValidator<T>;
+  }
+}
+
+const jsonSchemaValidator = new CompiledOnce();
+
 export async function connectClient(transport: Transport, setup: ClientSetup): Promise<Client> {
   const { era, form, capabilities, clientOptions } = setup;
   const client = new Client(
     { name: 'claude-code-mcp-test', version: '1.0.0' },
     {
+      jsonSchemaValidator,
       ...clientOptions,
       ...NEGOTIATION[era],
       capabilities: { ...(form === undefined ? {} : { elicitation: { form: {} } }), ...capabilities },
