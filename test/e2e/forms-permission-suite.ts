@@ -99,7 +99,7 @@ export function permissionContents({ harness, ask }: Asking): void {
   });
 
   it('shows a command of thousands of characters in full', async () => {
-    // One long word: Claude Code takes seconds to look into hundreds of arguments.
+    // One long argument: Claude Code takes seconds to examine hundreds of them.
     const words = Array.from({ length: 1_000 }, (_, index) => `word ${index}`).join(' ');
     const command = `printf %s '${words}' > tail.txt`;
     const replies = [tool('Bash', { command, description: 'make a file' })];

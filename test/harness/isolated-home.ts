@@ -24,8 +24,8 @@ export interface HomeOptions {
 }
 
 /**
- * Claude Code's engine optimises what runs often, and collects garbage whenever it has nothing else to do. In a process of
- * a few turns each costs a sixth of all it computes.
+ * Claude Code's engine optimises what runs often, and collects garbage whenever it has nothing else to do. In a process
+ * that lives for a few turns, each takes about a seventh of its CPU time.
  */
 export const SHORT_LIFE = { BUN_JSC_useDFGJIT: '0', BUN_GC_TIMER_DISABLE: '1' };
 

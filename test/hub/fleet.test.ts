@@ -6,7 +6,7 @@ import { DomainError, messageOf } from '../../src/errors/errors.ts';
 import { StoreUncertain, type Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';
-import { startTestHub, type FleetPlace, type TestHub } from './test-hub.ts';
+import { startTestHub, type TestHub, type TestHubOptions } from './test-hub.ts';
 
 const CWD = process.cwd();
 const ANN: Principal = { id: 'token:ann', name: 'ann', kind: 'token', role: 'caller', attended: false };
@@ -14,8 +14,8 @@ const BEN: Principal = { id: 'token:ben', name: 'ben', kind: 'token', role: 'cal
 const EVE: Principal = { id: 'person:eve', name: 'eve', kind: 'person', role: 'approver', attended: true };
 const DISK = { kind: 'token', token: undefined, options: {} } as const;
 
-const hubOn = (store: Store, hub: string, place: FleetPlace = {}): Promise<TestHub> =>
-  startTestHub(store, { warn: () => undefined, hub, isFleet: true, ...place });
+const hubOn = (store: Store, hub: string, options: TestHubOptions = {}): Promise<TestHub> =>
+  startTestHub(store, { warn: () => undefined, hub, isFleet: true, ...options });
 
 const clientOf = ({ engine }: TestHub, principal = ANN): EngineClient =>
   new EngineClient(engine, {

@@ -6,7 +6,7 @@ import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startTestHub, type FleetPlace, type TestHub } from './test-hub.ts';
+import { startTestHub, type TestHub, type TestHubOptions } from './test-hub.ts';
 
 let store: Store;
 let hub: TestHub;
@@ -17,10 +17,10 @@ beforeEach(async () => {
 });
 
 /** Kills the hub and starts its next incarnation. */
-async function restart(place: FleetPlace = {}): Promise<void> {
+async function restart(options: TestHubOptions = {}): Promise<void> {
   await hub.journal.stored();
   hub.kill();
-  hub = await startTestHub(store, { ...place });
+  hub = await startTestHub(store, options);
 }
 
 async function start(prompt = 'fix it'): Promise<Session> {

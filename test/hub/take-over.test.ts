@@ -8,17 +8,15 @@ import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
 import { manualNow } from '../store/manual-now.ts';
 import { STORES } from '../store/stores.ts';
-import { startTestHub, type FleetPlace, type TestHub } from './test-hub.ts';
+import { startTestHub, type TestHub, type TestHubOptions } from './test-hub.ts';
 
 const CWD = process.cwd();
 
 let store: Store;
 let clock: ReturnType<typeof manualNow>;
 
-async function hubNamed(hub: string, more: FleetPlace & { argv?: string[] } = {}): Promise<TestHub> {
-  const { argv = [], ...place } = more;
-  return startTestHub(store, { argv, warn: () => undefined, hub, sharedWorkspace: CWD, ...place });
-}
+const hubNamed = (hub: string, options: TestHubOptions = {}): Promise<TestHub> =>
+  startTestHub(store, { warn: () => undefined, hub, sharedWorkspace: CWD, ...options });
 
 const takeOver = ({ engine, by }: TestHub): Promise<void> =>
   new TakeOver({ store, by, engine, log: () => undefined }).look();

@@ -84,8 +84,13 @@ function unexpected(line: string): never {
   throw new Error(line);
 }
 
-/** The hub's identity among several on one store, and what they share. */
-export interface FleetPlace {
+export interface TestHubOptions {
+  readonly argv?: readonly string[];
+  /** Called before and after every journal write. */
+  readonly watch?: (phase: 'before' | 'after') => void;
+  /** Gets the lines that the hub would log; without it, there must be none. */
+  readonly warn?: (line: string) => void;
+  /** Its name among the hubs on one store. */
   readonly hub?: string;
   readonly sharedWorkspace?: string;
   /** The slots it announces to the others. */
@@ -97,14 +102,6 @@ export interface FleetPlace {
   readonly workspaces?: EngineServices['workspaces'];
   /** Whether a message is in its session's transcript; without an id, whether anything is. */
   readonly isWritten?: (messageId: string) => boolean;
-}
-
-export interface TestHubOptions extends FleetPlace {
-  readonly argv?: readonly string[];
-  /** Called before and after every journal write. */
-  readonly watch?: (phase: 'before' | 'after') => void;
-  /** Gets the lines that the hub would log; without it, there must be none. */
-  readonly warn?: (line: string) => void;
 }
 
 export async function startTestHub(

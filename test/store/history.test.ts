@@ -50,7 +50,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 const history = fc.array(step, { minLength: 5, maxLength: 40 });
 
-// When a command was taken is told by the hub's own clock, which must not go on from one store to the next.
+// The time a command was taken comes from the hub's own clock, which must not tick between two stores.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] });
   return () => void vi.useRealTimers();

@@ -117,6 +117,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     let failure: Error | undefined;
     // Statements without a result are not awaited one by one: others wait for this transaction's locks.
     const ahead: Promise<unknown>[] = [];
+    // Not among the types of `pg`, which has no other way to hold statements back.
     const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
     const send = (text: string, parameters: readonly SqlValue[] = []): Promise<unknown> => {
       sendTogether(stream);

@@ -39,7 +39,7 @@ export function connection(world: JourneyWorld): void {
     await held.arrived;
     await state(page, 'Working');
     await context.setOffline(true);
-    // A piece of the stream that comes through late is a sign of life: then the page needs another silence to notice.
+    // Data that still arrives counts as a sign of life: the page then needs another period of silence to notice.
     await expect
       .poll(
         async () => {

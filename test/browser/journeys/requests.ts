@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { AuditPage } from '../../../src/schema/api-admin.ts';
-import { gate, text, tool } from '../../../src/scripted-model/reply.ts';
+import { gate, reply, text, tool } from '../../../src/scripted-model/reply.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { seriousFindings } from '../axe.ts';
 import { PHONE } from '../browser.ts';
@@ -87,9 +87,8 @@ export function requests(world: JourneyWorld): void {
   test('a plan is read as formatted text and allowed, a long task watched, its files restored', async () => {
     const { hub } = world;
     const made = world.file('made.txt');
-    const step = (count: number) => ({ command: `echo step ${count}` });
     const steps = Array.from({ length: 10 }, (_, index) =>
-      [2, 3, 4].reduce((all, count) => all.tool('Bash', step(4 * index + count)), tool('Bash', step(4 * index + 1))),
+      [1, 2, 3, 4].reduce((four, step) => four.tool('Bash', { command: `echo step ${4 * index + step}` }), reply()),
     );
     hub.model.on('Plan it').reply(text('## Plan\n\n1. Write **one** file').tool('ExitPlanMode', {}), text('Planned.'));
     hub.model

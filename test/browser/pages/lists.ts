@@ -85,8 +85,13 @@ export function lists(): void {
     const place = page.getByText('Line number 2702', { exact: true });
     const top = async (): Promise<number | undefined> => (await place.boundingBox())?.y;
     let before: number | undefined;
-    // Rows are measured as they appear, and some are replaced until then.
-    await expect.poll(async () => before === (before = await top()) && before !== undefined).toBe(true);
+    const isAtRest = async (): Promise<boolean> => {
+      const last = before;
+      before = await top();
+      return before !== undefined && before === last;
+    };
+    // It moves as long as earlier rows are being measured.
+    await expect.poll(isAtRest).toBe(true);
     hub.tell('event', { sessionId: id, ...says(3002, 'Line number 3002') });
     await page.getByRole('button', { name: 'Latest' }).waitFor();
     expect(await top()).toBe(before);
