@@ -82,7 +82,7 @@ export class ProcessOwner {
 
   /** The root process of a run. */
   spawned(runId: string, pid: number): void {
-    this.#groups.enter(runId, pid);
+    void this.#groups.enter(runId, pid);
     if (this.#system.platform !== 'win32') return;
     const identity = startTimeOf(pid, this.#system).then(
       (startTime) => (startTime === undefined ? undefined : { pid, startTime }),

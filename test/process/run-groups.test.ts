@@ -14,7 +14,7 @@ async function leaveOrphan(groups: RunGroups, run: string): Promise<number> {
   const shell = spawn('/bin/sh', ['-c', 'read go; (env -i setsid sh -c "echo \\$\\$; exec sleep 600" &)'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  groups.enter(run, Number(shell.pid));
+  await groups.enter(run, Number(shell.pid));
   let output = '';
   shell.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   shell.stdin.end('go\n');
@@ -44,7 +44,7 @@ describe('groups of runs', () => {
     const [mine, theirs] = [new RunGroups(owner, thisSystem), new RunGroups(other, thisSystem)];
     const theirOrphan = await leaveOrphan(theirs, randomUUID());
     const [run, inner] = [randomUUID(), randomUUID()];
-    mine.enter(run, Number(startInnocent().pid));
+    await mine.enter(run, Number(startInnocent().pid));
     const inside = new RunGroups(owner, { ...thisSystem, ownGroup: () => join(parent, groupName(owner, run)) });
     const orphan = await leaveOrphan(inside, inner);
     await endGroups(parent, owner);
@@ -54,10 +54,25 @@ describe('groups of runs', () => {
     await theirs.endAll();
   });
 
-  it('leave no group behind for a process that is already gone', (context) => {
+  it('that are still being entered when their run or the server ends are ended too', async (context) => {
     groupsDirectory(context);
     const owner = newOwner();
-    new RunGroups(owner, thisSystem).enter(randomUUID(), 2 ** 22 + 1);
+    const groups = new RunGroups(owner, thisSystem);
+    const [first, second] = [start('/bin/sleep', ['600']), start('/bin/sleep', ['600'])];
+    const run = randomUUID();
+    void groups.enter(run, Number(first.pid));
+    await groups.end(run);
+    expect(await alive(first.pid)).toBe(false);
+    void groups.enter(randomUUID(), Number(second.pid));
+    await groups.endAll();
+    expect(await alive(second.pid)).toBe(false);
+    expect(groupsOf(owner)).toEqual([]);
+  });
+
+  it('leave no group behind for a process that is already gone', async (context) => {
+    groupsDirectory(context);
+    const owner = newOwner();
+    await new RunGroups(owner, thisSystem).enter(randomUUID(), 2 ** 22 + 1);
     expect(groupsOf(owner)).toEqual([]);
   });
 
@@ -67,7 +82,7 @@ describe('groups of runs', () => {
     const child = start('/bin/sleep', ['600']);
     for (const place of [parent, join(parent, 'missing'), join(parent, 'file'), undefined]) {
       const groups = new RunGroups(newOwner(), fakeSystem({ ownGroup: () => place }));
-      groups.enter(run, Number(child.pid));
+      void groups.enter(run, Number(child.pid));
       await groups.end(run);
       await groups.endAll();
     }

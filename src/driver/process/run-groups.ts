@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isPlainId } from './markers.ts';
@@ -23,40 +24,53 @@ export class RunGroups {
   /** The directory that contains the groups; undefined if there are none. */
   readonly parent: string | undefined;
   readonly #ownerId: string;
-  readonly #entered = new Set<string>();
+  /** By run: settles once the process is in its group, with undefined if it has none. */
+  readonly #groups = new Map<string, Promise<string | undefined>>();
 
   constructor(ownerId: string, system: System) {
     this.#ownerId = ownerId;
     this.parent = system.platform === 'linux' ? system.ownGroup() : undefined;
   }
 
-  /** Synchronous, right after the start of the process: it has not run anything yet that could escape. */
-  enter(runId: string, pid: number): void {
+  /**
+   * Call right after the start of the process: Claude Code takes ten times longer to start anything that could escape.
+   * Never rejects.
+   */
+  async enter(runId: string, pid: number): Promise<void> {
     if (this.parent === undefined) return;
-    const group = join(this.parent, groupName(this.#ownerId, runId));
-    try {
-      mkdirSync(group);
-    } catch {
-      // Read-only, or not ours.
-      return;
-    }
-    try {
-      if (!existsSync(join(group, 'cgroup.kill'))) throw new Error('Linux before 5.14');
-      writeFileSync(join(group, 'cgroup.procs'), String(pid));
-      this.#entered.add(group);
-    } catch {
-      removeGroup(group);
-    }
+    const entered = createGroup(join(this.parent, groupName(this.#ownerId, runId)), pid);
+    this.#groups.set(runId, entered);
+    await entered;
   }
 
   /** Kills what is left in the group of a run, and removes it. Never rejects. */
   async end(runId: string): Promise<void> {
-    const group = join(this.parent ?? '', groupName(this.#ownerId, runId));
-    if (this.#entered.delete(group)) await endGroup(group);
+    const group = await this.#groups.get(runId);
+    this.#groups.delete(runId);
+    if (group !== undefined) await endGroup(group);
   }
 
   async endAll(): Promise<void> {
+    await Promise.all(this.#groups.values());
     await endGroups(this.parent, this.#ownerId);
+  }
+}
+
+async function createGroup(group: string, pid: number): Promise<string | undefined> {
+  try {
+    await mkdir(group);
+  } catch {
+    // Read-only, or not ours.
+    return undefined;
+  }
+  try {
+    if (!existsSync(join(group, 'cgroup.kill'))) throw new Error('Linux before 5.14');
+    // The kernel may take 30 ms to move a process, too long to hold up everything else.
+    await writeFile(join(group, 'cgroup.procs'), String(pid));
+    return group;
+  } catch {
+    removeGroup(group);
+    return undefined;
   }
 }
 
