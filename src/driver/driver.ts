@@ -10,6 +10,9 @@ import { SpareKeeper } from './spare-keeper.ts';
 const NO_CLAUDE_CODE =
   'Claude Code is not installed: this server was installed without the optional package that contains it. Install Claude Code and set its path where the server is configured (CLAUDE_CODE_MCP_EXECUTABLE), or reinstall the server with optional dependencies; then restart it.';
 
+/** A client that only wants to know the tools has left by then, and a model takes longer to begin a session. */
+const PRELOAD_AFTER_MS = 1_000;
+
 /** No executable was configured, and the bundled one is missing. */
 function withoutProgram({ options }: AgentLaunch): boolean {
   return (
@@ -23,14 +26,17 @@ export class Driver {
   readonly #owner: ProcessOwner;
   #sdk: Promise<typeof import('@anthropic-ai/claude-agent-sdk')> | undefined;
   #keeper: SpareKeeper | undefined;
+  #preloading: NodeJS.Timeout | undefined;
 
   constructor(owner: ProcessOwner) {
     this.#owner = owner;
   }
 
-  async preload(): Promise<void> {
-    await this.#load();
-    onlyBundledProgram();
+  /** A little later, unless a session needs it first. */
+  preload(debug: (line: string) => void): void {
+    this.#preloading ??= setTimeout(() => {
+      this.#load().then(onlyBundledProgram, (error: unknown) => debug(`preload: ${String(error)}`));
+    }, PRELOAD_AFTER_MS).unref();
   }
 
   /** From now on one process is kept ready for a session of this kind. */
@@ -60,6 +66,7 @@ export class Driver {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#preloading);
     await this.#keeper?.close();
   }
 

@@ -40,7 +40,7 @@ export interface HostedEngine {
    * Processes of sessions that others could take over may run for this much longer; called repeatedly while they may.
    */
   extendLease(ms: number): void;
-  /** Loads the Agent SDK, and warms a spare if configured, before the first session needs it. */
+  /** Soon loads the Agent SDK, and warms a spare if configured, before the first session needs it. */
   preload(): void;
 }
 
@@ -102,7 +102,7 @@ export function hostEngine(
     },
     extendLease: (ms) => owner.extend(ms),
     preload() {
-      driver.preload().catch((error: unknown) => log('debug', `preload: ${String(error)}`));
+      driver.preload((line) => log('debug', line));
       if (settings.prewarm) {
         const keepSpare = async (): Promise<void> =>
           driver.keepSpare(await engine.plainLaunch(), (line) => log('debug', line));
