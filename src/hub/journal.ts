@@ -10,9 +10,8 @@ import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
 import type { Change, HubRef, StoredEvent, StoredSession } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
+import { isSameLife, recall } from './recall.ts';
 import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
-import { storedEvents } from './stored-events.ts';
-import { knownOf } from './hub-info.ts';
 import { unfinishedOn } from './take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
@@ -98,42 +97,13 @@ export class Journal implements SessionArchive {
   }
 
   async recall(sessionId: string): Promise<RecalledSession | undefined> {
-    const { store, by } = this.#options;
-    const known = await store.session(sessionId);
-    if (!known) return undefined;
-    const row = isSameLife(known.runsOn, by) ? known : await this.#claim(known);
-    const requests = await store.inbox({ sessionId, limit: 1_000 });
-    const messages = await store.messages(sessionId);
-    const { events, lastId, droppedThrough } = await storedEvents(store, sessionId);
-    for (const { id } of requests.items) this.#openRequests.add(id);
-    for (const { id } of messages) this.#messages.add(id);
-    return {
-      row,
-      events,
-      lastEventId: lastId,
-      droppedThrough,
-      requests: requests.items,
-      messages: messages.map(({ id, content }) => ({ id, text: String(content) })),
-      grants: await store.grants(sessionId),
-    };
-  }
-
-  /** From an earlier incarnation of this hub, or from a hub that is gone; throws if this hub may not have it. */
-  async #claim(known: StoredSession): Promise<StoredSession> {
-    const { store, by } = this.#options;
-    const { id, runsOn, movable } = known;
-    if (runsOn.hub !== by.hub) {
-      const lease = (await store.leases()).find(({ hub }) => hub === runsOn.hub);
-      const { host } = knownOf(runsOn.hub, lease?.info);
-      if (lease?.expired === false)
-        throw new DomainError('UNAVAILABLE', `Session ${id} runs on another hub (${host}); send the call there.`);
-      if (movable !== true)
-        throw new DomainError('UNAVAILABLE', `Session ${id} stays on the machine ${host}, which is unavailable.`);
-      await this.#engine?.fleet.checkCanRun(known);
-    }
-    const [row] = await store.claimSessions(by, [id]);
-    if (row) return row;
-    throw new DomainError('UNAVAILABLE', `Session ${id} is being taken over by another hub. Try again.`);
+    const recalled = await recall(sessionId, {
+      ...this.#options,
+      checkCanRun: async (row) => this.#engine?.fleet.checkCanRun(row),
+    });
+    for (const { id } of recalled?.requests ?? []) this.#openRequests.add(id);
+    for (const { id } of recalled?.messages ?? []) this.#messages.add(id);
+    return recalled;
   }
 
   async ownerOf(sessionId: string): Promise<string | undefined> {
@@ -383,10 +353,6 @@ export class Journal implements SessionArchive {
 
 function isConflict(error: unknown, conflict: StoreConflict['conflict']): boolean {
   return error instanceof StoreConflict && error.conflict === conflict;
-}
-
-function isSameLife(a: HubRef, b: HubRef): boolean {
-  return a.hub === b.hub && a.fence === b.fence;
 }
 
 function eventRow(sessionId: string, { id, type, at, body, original }: SessionEvent): StoredEvent {
