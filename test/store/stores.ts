@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
+import type { HubRef, StoredLease } from '../../src/schema/store.ts';
 import type { EventBounds, Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
@@ -36,6 +37,23 @@ export const STORES: Readonly<Record<Store['kind'], (options?: OpenOptions) => P
   },
   postgres: async (options) => closedAfterwards(await openPostgresStore({ ...(await freshPostgres()), ...options })),
 };
+
+export const KINDS = Object.keys(STORES) as Store['kind'][];
+
+export interface OpenedStore {
+  readonly store: Store;
+  readonly hub: HubRef;
+}
+
+/** An empty store with the lease of one hub. */
+export async function openStore(kind: Store['kind'], options?: OpenOptions): Promise<OpenedStore> {
+  const store = await STORES[kind](options);
+  return { store, hub: ref(await store.acquireLease('hub-a', 15_000, {})) };
+}
+
+export function ref({ hub, fence }: StoredLease): HubRef {
+  return { hub, fence };
+}
 
 /** The Postgres server of this test run, with a schema for this test alone. */
 export async function freshPostgres(): Promise<{ url: string; schema: string }> {

@@ -2,28 +2,32 @@
 
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { HubRef, TranscriptEntry } from '../../src/schema/store.ts';
-import type { Store } from '../../src/store/contract.ts';
+import type { TranscriptEntry } from '../../src/schema/store.ts';
 import { MIGRATIONS } from '../../src/store/sql/migrate.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { manualNow } from './manual-now.ts';
 import { put, session, T0 } from './rows.ts';
-import { closedAfterwards, STORES, temporaryDirectory, unexpectedWarning, type OpenOptions } from './stores.ts';
+import {
+  closedAfterwards,
+  KINDS,
+  openStore,
+  temporaryDirectory,
+  unexpectedWarning,
+  type OpenedStore,
+  type OpenOptions,
+} from './stores.ts';
 
-const kinds = Object.keys(STORES) as Store['kind'][];
 const main = { sessionId: 's1' };
 const agent = { sessionId: 's1', subpath: 'subagents/agent-a1' };
 
 const said = (uuid: string, text = uuid): TranscriptEntry => ({ type: 'user', uuid, message: { content: text } });
 const title = (text: string): TranscriptEntry => ({ type: 'custom-title', text });
 
-describe.each(kinds)('%s', (kind) => {
-  const opened = async (options?: OpenOptions): Promise<{ store: Store; hub: HubRef }> => {
-    const store = await STORES[kind](options);
-    const { hub, fence } = await store.acquireLease('hub-a', 15_000, {});
-    const by = { hub, fence };
-    await store.write([put(session('s1', by, { movable: true })), put(session('s2', by))], by);
-    return { store, hub: by };
+describe.each(KINDS)('%s', (kind) => {
+  const opened = async (options?: OpenOptions): Promise<OpenedStore> => {
+    const { store, hub } = await openStore(kind, options);
+    await store.write([put(session('s1', hub, { movable: true })), put(session('s2', hub))], hub);
+    return { store, hub };
   };
 
   test('are read back in order: entries with a uuid once, those without as often as appended', async () => {
