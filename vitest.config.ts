@@ -5,11 +5,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const globalSetup = ['test/harness/global-setup.ts', 'test/harness/shared-postgres.ts'];
 
 /**
- * Which files come first. Starting a process gets slower as the worker's memory grows, and the tests of worktrees start
- * thousands; a long file that began last would run on alone.
+ * Which files come first. Starting a process gets slower as the worker's memory grows, and the tests of worktrees and
+ * processes start thousands; a long file that began last would run on alone.
  */
 const FIRST = [
-  /[/\\]workspace[/\\]/,
+  /[/\\](?:workspace|process)[/\\]/,
   /[/\\](?:fleet|browser)[/\\]|[/\\](?:demo|scripts|soak)\./,
   /[/\\]e2e[/\\]/,
   /[/\\]hub[/\\]/,
