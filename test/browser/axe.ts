@@ -11,8 +11,8 @@ interface Finding {
 }
 
 /**
- * What axe-core finds that keeps somebody from using the page; `rules` looks for nothing else. Evaluated by the debugger, which
- * no content policy binds.
+ * Serious and critical axe-core violations; with `rules`, of those rules only. The script is injected through the
+ * debugger, to which the content security policy does not apply.
  */
 export async function seriousFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(await source);

@@ -6,7 +6,7 @@ export async function openBrowser(): Promise<Browser> {
   const { default: packaged } = await import('@sparticuz/chromium');
   return chromium.launch({
     executablePath: await packaged.executablePath(),
-    // Not the package's own arguments: they switch off the web security that is tested here.
+    // Not the package's own arguments: they disable the web security under test.
     args: ['--no-sandbox', '--no-zygote', '--disable-gpu', '--headless=new', '--font-render-hinting=none'],
   });
 }
@@ -17,10 +17,10 @@ export const DESKTOP = { width: 1280, height: 860 };
 export interface OpenPage {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Hosts that anything was asked of. */
+  /** Every host the page sent a request to. */
   readonly hosts: Set<string>;
-  /** Errors and refusals that the browser reported. */
-  readonly complaints: string[];
+  /** Uncaught exceptions and console errors. */
+  readonly errors: string[];
 }
 
 export async function openPage(
@@ -39,13 +39,13 @@ export async function openPage(
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const hosts = new Set<string>();
-  const complaints: string[] = [];
+  const errors: string[] = [];
   page.on('request', (request) => hosts.add(new URL(request.url()).host));
-  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {
-    // Chromium itself reports every refused or failed request.
+    // Chromium logs every failed request itself.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-      complaints.push(message.text());
+      errors.push(message.text());
   });
-  return { page, context, hosts, complaints };
+  return { page, context, hosts, errors };
 }

@@ -24,7 +24,7 @@ const TYPES: Record<string, string> = {
 export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
-/** What the page is shown. Tests change it and say so with `tell`. */
+/** What the API returns. Tests change it and notify the page with `publish`. */
 export interface FixtureData {
   me: ApiMe;
   sessions: ApiSession[];
@@ -43,11 +43,11 @@ export interface Call {
   readonly body: unknown;
 }
 
-/** Speaks the hub's API from memory, so that pages can be looked at without Claude Code. */
+/** Serves the hub's API from memory, so that pages can be tested without Claude Code. */
 export class FixtureHub {
   readonly data: FixtureData;
   readonly calls: Call[] = [];
-  /** Answers in place of the usual ones: by method and path. */
+  /** Responses that replace the usual ones, by method and path. */
   readonly overrides = new Map<string, (call: Call) => { status: number; json: unknown } | undefined>();
   readonly #server: Server;
   readonly #streams = new Set<ServerResponse>();
@@ -72,7 +72,7 @@ export class FixtureHub {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  tell<Name extends keyof StreamMessages>(name: Name, data: StreamMessages[Name]): void {
+  publish<Name extends keyof StreamMessages>(name: Name, data: StreamMessages[Name]): void {
     this.#position++;
     for (const stream of this.#streams) this.#send(stream, name, data);
   }
@@ -154,19 +154,19 @@ export class FixtureHub {
         at: new Date().toISOString(),
         ...(message !== undefined && { message }),
       };
-      this.tell('request', request);
+      this.publish('request', request);
       return ok({ request });
     }
     if (root === 'sessions' && id === undefined) {
-      const words = query.get('search') ?? '';
+      const search = query.get('search') ?? '';
       const status = query.get('status')?.split(',');
-      const from = Number(query.get('after') ?? 0);
+      const offset = Number(query.get('after') ?? 0);
       const limit = Number(query.get('limit') ?? 50);
       const found = data.sessions.filter(
-        (one) => `${one.title ?? ''} ${one.cwd}`.includes(words) && (status?.includes(one.status) ?? true),
+        (one) => `${one.title ?? ''} ${one.cwd}`.includes(search) && (status?.includes(one.status) ?? true),
       );
-      const more = found.length > from + limit;
-      return ok({ sessions: found.slice(from, from + limit), ...(more && { next: String(from + limit) }) });
+      const more = found.length > offset + limit;
+      return ok({ sessions: found.slice(offset, offset + limit), ...(more && { next: String(offset + limit) }) });
     }
     const session = data.sessions.find(({ sessionId }) => sessionId === id);
     if (!session) return { status: 404, json: { error: { code: 'SESSION_NOT_FOUND', message: 'No such session.' } } };

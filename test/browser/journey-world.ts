@@ -4,14 +4,14 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { openBrowser, openPage, type OpenPage } from './browser.ts';
 import { RealHub } from './real-hub.ts';
 
-/** The real hub and a browser, opened once for all journeys; the pages of each journey are closed after it. */
+/** The real hub and one browser for all journeys. A journey's pages are closed after it. */
 export class JourneyWorld {
   #hub: RealHub | undefined;
   #browser: Browser | undefined;
   readonly #pages: OpenPage[] = [];
 
   get hub(): RealHub {
-    if (!this.#hub) throw new Error('The hub is opened before the first journey');
+    if (!this.#hub) throw new Error('The hub is only open while tests run');
     return this.#hub;
   }
 
@@ -26,20 +26,20 @@ export class JourneyWorld {
     afterEach(async () => {
       const opened = this.#pages.splice(0);
       for (const { context } of opened) await context.close();
-      expect(opened.flatMap(({ complaints }) => complaints)).toEqual([]);
+      expect(opened.flatMap(({ errors }) => errors)).toEqual([]);
       for (const { hosts } of opened) expect(hosts.size, [...hosts].join()).toBeLessThanOrEqual(1);
     });
     return this;
   }
 
   async open(options: Parameters<typeof openPage>[1] = {}): Promise<OpenPage> {
-    if (!this.#browser) throw new Error('The browser is opened before the first journey');
+    if (!this.#browser) throw new Error('The browser is only open while tests run');
     const opened = await openPage(this.#browser, options);
     this.#pages.push(opened);
     return opened;
   }
 
-  /** As admin, unless another token is given. */
+  /** Signs in as admin unless another token is given. */
   async openSignedIn({
     token = this.hub.admin,
     ...options
@@ -50,7 +50,7 @@ export class JourneyWorld {
     return page;
   }
 
-  /** In the project of the hub's home. */
+  /** The path of a file in the hub's project directory. */
   file(name: string): string {
     return path.join(this.hub.home.project, name);
   }
@@ -59,28 +59,28 @@ export class JourneyWorld {
 export async function signInWith(page: Page, token: string): Promise<void> {
   await page.getByLabel('Token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await connected(page);
+  await waitUntilConnected(page);
 }
 
-export async function connected(page: Page): Promise<void> {
+export async function waitUntilConnected(page: Page): Promise<void> {
   await page.getByRole('status').getByText('Connected').waitFor();
 }
 
-/** The card of a session's request. */
+/** The request card of the session with this title. */
 export function cardOf(page: Page, title: string): Locator {
   return page.locator('article.request', { hasText: title });
 }
 
-export async function press(page: Page, title: string, name: string): Promise<void> {
+export async function clickButton(page: Page, title: string, name: string): Promise<void> {
   await cardOf(page, title).getByRole('button', { name, exact: true }).click();
 }
 
-/** The state that the session's own page shows. */
-export async function state(page: Page, word: string): Promise<void> {
-  await page.locator('.session-title').getByText(word, { exact: true }).waitFor();
+/** Waits until the session page shows this state. */
+export async function waitForState(page: Page, state: string): Promise<void> {
+  await page.locator('.session-title').getByText(state, { exact: true }).waitFor();
 }
 
-export async function send(page: Page, message: string): Promise<void> {
+export async function sendMessage(page: Page, message: string): Promise<void> {
   await page.getByLabel('Message', { exact: true }).fill(message);
   await page.getByRole('button', { name: 'Send', exact: true }).click();
 }

@@ -5,7 +5,7 @@ import { requests } from './journeys/requests.ts';
 import { sessions } from './journeys/sessions.ts';
 import { signIn } from './journeys/sign-in.ts';
 
-/** Whole journeys: the built page, the real hub, the real Claude Code, a scripted model. */
+/** User journeys end to end: the built dashboard, the real hub, the real Claude Code, a scripted model. */
 
 const world = new JourneyWorld().register();
 

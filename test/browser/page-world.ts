@@ -4,7 +4,7 @@ import { openBrowser, openPage, type OpenPage } from './browser.ts';
 import { fixtureData } from './fixture-data.ts';
 import { FixtureHub, type FixtureData } from './fixture-hub.ts';
 
-/** The built page in a real browser, over a hub that answers from memory. One browser for all tests of a file. */
+/** The built dashboard in a real browser, over a hub that answers from memory. Tests in a file share one browser. */
 
 let browser: Browser | undefined;
 const open: { hub?: FixtureHub; page?: OpenPage } = {};
@@ -20,13 +20,13 @@ export function usePages(): void {
   });
 }
 
-/** Signed in, at the page that the fragment names. */
+/** Opens the dashboard, signed in, at the page named by the fragment. */
 export async function show(
   change: (data: FixtureData) => void = () => undefined,
   options: Parameters<typeof openPage>[1] = {},
   fragment = '#/',
 ): Promise<OpenPage & { hub: FixtureHub }> {
-  if (!browser) throw new Error('usePages() opens the browser');
+  if (!browser) throw new Error('Call usePages() first: it opens the browser');
   const data = fixtureData();
   change(data);
   const hub = await FixtureHub.open(data);

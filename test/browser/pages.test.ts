@@ -11,7 +11,7 @@ import { answers } from './pages/answers.ts';
 import { content } from './pages/content.ts';
 import { lists } from './pages/lists.ts';
 
-/** The journeys with the real hub are in journeys.test.ts. */
+/** The dashboard over a fixture hub. Tests with the real hub are in journeys.test.ts. */
 
 usePages();
 
@@ -29,15 +29,15 @@ describe('every page', () => {
     ['#/nowhere', 'text=There is no such page'],
   ];
 
-  test('light and dark, on a desktop and a phone: nothing keeps anybody from using it, nothing sticks out, nothing leaves for another host', async () => {
-    const { page, hub, hosts, complaints } = await show();
-    const look = async (name: string) => {
+  test('is accessible, fits the screen and contacts no other host, on desktop and phone, in light and dark mode', async () => {
+    const { page, hub, hosts, errors } = await show();
+    const inspect = async (name: string) => {
       for (const [device, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
         await page.setViewportSize(viewport);
         await page.emulateMedia({ colorScheme: 'light' });
         expect(await seriousFindings(page), `${name}, ${device}`).toEqual([]);
-        expect(await overflows(page), `${name} is wider than the screen of a ${device}`).toBe(false);
-        // Between light and dark nothing but colours changes.
+        expect(await overflows(page), `${name} overflows the ${device} screen`).toBe(false);
+        // Dark mode changes nothing but colours.
         await page.emulateMedia({ colorScheme: 'dark' });
         expect(await seriousFindings(page, ['color-contrast']), `${name}, ${device}, dark`).toEqual([]);
       }
@@ -45,17 +45,17 @@ describe('every page', () => {
     for (const [fragment, ready] of PAGES) {
       await page.goto(hub.url + fragment);
       await page.locator(ready).first().waitFor();
-      await look(fragment);
+      await inspect(fragment);
     }
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token').waitFor();
-    await look('sign-in');
-    expect(complaints).toEqual([]);
+    await inspect('sign-in');
+    expect(errors).toEqual([]);
     expect([...hosts]).toEqual([new URL(hub.url).host]);
   }, 120_000);
 
-  test('everything that the page can load is at most 120 kB, compressed', async () => {
-    // Files of earlier builds may lie beside them: what counts is what the page refers to.
+  test('everything the dashboard can load adds up to at most 120 kB compressed', async () => {
+    // Earlier builds may have left files behind, so only files that the page refers to are counted.
     const sizes = new Map<string, number>();
     const load = async (name: string): Promise<void> => {
       if (sizes.has(name)) return;
@@ -69,7 +69,7 @@ describe('every page', () => {
     expect([...sizes.values()].reduce((sum, size) => sum + size, 0)).toBeLessThan(120_000);
   });
 
-  test('what a role may not do is not shown', async () => {
+  test('shows a viewer no controls it may not use', async () => {
     const { page, hub } = await show((data) => {
       data.me.principal.role = 'viewer';
       data.me.may = { start: false, answer: 'none', readAll: true, readAudit: false, manageTokens: false };
@@ -88,7 +88,7 @@ describe('every page', () => {
   });
 });
 
-test('after a lost connection the page says so, reads on, and misses nothing', async () => {
+test('the page shows that the connection is lost, reconnects, and catches up', async () => {
   const { page, hub } = await show(() => undefined, {}, SESSION);
   await page.getByText('Only the invoice rounds.').waitFor();
   hub.overrides.set('GET events', () => ({ status: 503, json: {} }));
@@ -103,7 +103,7 @@ test('after a lost connection the page says so, reads on, and misses nothing', a
   await page.getByText('Said while nobody listened.').waitFor();
 });
 
-test('a sign-in that has ended leads back to the sign-in page, with words', async () => {
+test('a sign-in that has ended leads back to the sign-in page, with an explanation', async () => {
   const { page, hub } = await show();
   hub.overrides.set('GET sessions', () => ({
     status: 401,

@@ -13,7 +13,7 @@ import { runCommandIn } from '../harness/run-command.ts';
 
 const START_MS = 30_000;
 
-/** The built hub with the real Claude Code and a scripted model, in a home of its own. */
+/** The built hub with the real Claude Code and a scripted model, in its own home. */
 export class RealHub {
   readonly home: IsolatedHome;
   readonly model: ScriptedModel;
@@ -21,7 +21,7 @@ export class RealHub {
   #process: ChildProcess | undefined;
   #listen = '127.0.0.1:0';
   admin = '';
-  /** The token that sessions are begun with. */
+  /** The token that starts sessions. */
   caller = '';
   url = '';
 
@@ -51,18 +51,18 @@ export class RealHub {
     this.#process = child;
     const record = await eventually(
       async () => {
-        if (child.exitCode !== null) throw new Error(`the hub ended with ${child.exitCode}`);
-        const told = JSON.parse(await readFile(path.join(this.#stateDir, 'hub.json'), 'utf8')) as {
+        if (child.exitCode !== null) throw new Error(`the hub exited with code ${child.exitCode}`);
+        const parsed = JSON.parse(await readFile(path.join(this.#stateDir, 'hub.json'), 'utf8')) as {
           pid: number;
           url: string;
         };
-        if (told.pid !== child.pid) throw new Error('the record is of an earlier hub');
-        return told;
+        if (parsed.pid !== child.pid) throw new Error('hub.json is from an earlier process');
+        return parsed;
       },
-      { within: START_MS, what: 'the hub runs' },
+      { within: START_MS, what: 'the hub is running' },
     );
     this.url = record.url.endsWith('/') ? record.url : `${record.url}/`;
-    // A page that is open finds the hub again where it was.
+    // The same port after a restart, so that open pages can reconnect.
     this.#listen = new URL(this.url).host;
   }
 
@@ -103,11 +103,11 @@ export class RealHub {
 
   async command(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await runCommandIn(this.home, { args: [...args, '--state-dir', this.#stateDir] });
-    if (code !== 0) throw new Error(`${args.join(' ')} ended with ${String(code)}: ${stderr}`);
+    if (code !== 0) throw new Error(`${args.join(' ')} exited with code ${String(code)}: ${stderr}`);
     return stdout;
   }
 
-  async begin(body: Partial<StartBody> & { prompt: string }): Promise<ApiSession> {
+  async startSession(body: Partial<StartBody> & { prompt: string }): Promise<ApiSession> {
     const { session } = await this.api<{ session: ApiSession }>('POST', 'sessions', {
       cwd: this.home.project,
       ...body,

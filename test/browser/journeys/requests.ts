@@ -6,10 +6,10 @@ import { gate, reply, text, tool } from '../../../src/scripted-model/reply.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { seriousFindings } from '../axe.ts';
 import { PHONE } from '../browser.ts';
-import { cardOf, press, send, state, type JourneyWorld } from '../journey-world.ts';
+import { cardOf, clickButton, sendMessage, waitForState, type JourneyWorld } from '../journey-world.ts';
 
 export function requests(world: JourneyWorld): void {
-  test('an edit is approved from the inbox of a phone, by touch, and happens', async () => {
+  test('an edit is approved by touch in the inbox on a phone, and is then made', async () => {
     const { hub } = world;
     const price = world.file('price.txt');
     await writeFile(price, 'one\ntwo\nthree\n');
@@ -22,7 +22,7 @@ export function requests(world: JourneyWorld): void {
       );
     const page = await world.openSignedIn({ viewport: PHONE, touch: true });
     await page.getByText('Nothing is waiting for you').waitFor();
-    const session = await hub.begin({ prompt: 'Change the second line', title: 'Phone edit' });
+    const session = await hub.startSession({ prompt: 'Change the second line', title: 'Phone edit' });
     const card = cardOf(page, 'Phone edit');
     await card.getByText('zwei').waitFor();
     expect(await card.locator('.line.removed').innerText()).toContain('two');
@@ -37,7 +37,7 @@ export function requests(world: JourneyWorld): void {
     expect(await seriousFindings(page)).toEqual([]);
   });
 
-  test('a command is denied with words that reach Claude, a question answered, and a message queued until its turn comes', async () => {
+  test('a command is denied with a message that reaches Claude, a question is answered, and a message sent meanwhile is queued', async () => {
     const { hub } = world;
     const held = gate(text('Thank you.'));
     hub.model.on('Clean up').reply(
@@ -59,32 +59,34 @@ export function requests(world: JourneyWorld): void {
     );
     hub.model.on('And then this').reply(text('The second is done.'));
     const page = await world.openSignedIn();
-    const session = await hub.begin({ prompt: 'Clean up', title: 'Tidy' });
+    const session = await hub.startSession({ prompt: 'Clean up', title: 'Tidy' });
     await cardOf(page, 'Tidy').getByText('touch cleaned').first().waitFor();
     await cardOf(page, 'Tidy').getByLabel('Message to Claude').fill('Ask me for the folder first');
-    await press(page, 'Tidy', 'Deny');
+    await clickButton(page, 'Tidy', 'Deny');
     await cardOf(page, 'Tidy').getByText('Ask me for the folder first').waitFor();
     await page.getByLabel('cache').check();
     await page.getByRole('button', { name: 'Answer', exact: true }).click();
-    const told = () => JSON.stringify(hub.model.requests);
-    await eventually(() => told().includes('Ask me for the folder first'), { what: 'the words reach Claude' });
-    await eventually(() => told().includes('cache'), { what: 'the answer reaches Claude' });
+    const sentToModel = () => JSON.stringify(hub.model.requests);
+    await eventually(() => sentToModel().includes('Ask me for the folder first'), {
+      what: 'the message reaches Claude',
+    });
+    await eventually(() => sentToModel().includes('cache'), { what: 'the answer reaches Claude' });
 
     await held.arrived;
     await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
-    await state(page, 'Working');
-    await send(page, 'And then this');
+    await waitForState(page, 'Working');
+    await sendMessage(page, 'And then this');
     const queued = page.getByRole('list', { name: 'Queued messages' });
     await queued.getByText('And then this').waitFor();
     expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('');
     held.release();
     await page.getByText('The second is done.').waitFor();
-    await state(page, 'Idle');
+    await waitForState(page, 'Idle');
     await queued.waitFor({ state: 'detached' });
     expect(await page.getByText('Thank you.').count()).toBe(1);
   });
 
-  test('a plan is read as formatted text and allowed, a long task watched, its files restored', async () => {
+  test('a plan is rendered and allowed, a long task is followed to its end, and its files are restored', async () => {
     const { hub } = world;
     const made = world.file('made.txt');
     const steps = Array.from({ length: 10 }, (_, index) =>
@@ -95,7 +97,7 @@ export function requests(world: JourneyWorld): void {
       .on('Do all of it')
       .reply(tool('Write', { file_path: made, content: 'made\n' }), ...steps, text('All forty done.'));
     const page = await world.openSignedIn();
-    const session = await hub.begin({
+    const session = await hub.startSession({
       prompt: 'Plan it',
       title: 'Planned',
       permissionMode: 'plan',
@@ -104,15 +106,15 @@ export function requests(world: JourneyWorld): void {
     const card = cardOf(page, 'Planned');
     await card.getByRole('heading', { name: 'Plan', exact: true }).waitFor();
     expect(await card.locator('.plan strong').innerText()).toBe('one');
-    await press(page, 'Planned', 'Allow');
+    await clickButton(page, 'Planned', 'Allow');
     await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
     await page.getByText('Planned.').waitFor();
-    await state(page, 'Idle');
+    await waitForState(page, 'Idle');
     await page.locator('.turn-options summary').click();
     await page.getByLabel('Permission mode').selectOption('acceptEdits');
-    await send(page, 'Do all of it');
+    await sendMessage(page, 'Do all of it');
     await page.getByText('All forty done.').waitFor({ timeout: 60_000 });
-    await state(page, 'Idle');
+    await waitForState(page, 'Idle');
     expect(await page.locator('.tool-done').count()).toBeGreaterThan(5);
     await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 0 })`);
     await page.getByText('Do all of it').waitFor();
@@ -124,7 +126,7 @@ export function requests(world: JourneyWorld): void {
     await expect(readFile(made, 'utf8')).rejects.toThrow('ENOENT');
   }, 120_000);
 
-  test('two people, one of them with two tabs and a nervous finger, answer one request: it is decided once, and all are told by whom', async () => {
+  test('when two people answer the same request in three tabs, it is decided once and every tab shows by whom', async () => {
     const { hub } = world;
     hub.model
       .on('Write a note')
@@ -133,33 +135,33 @@ export function requests(world: JourneyWorld): void {
     const ben = await world.openSignedIn({ token: await hub.token('Ben', 'approver') });
     const tab = await anna.context().newPage();
     await tab.goto(hub.url);
-    const session = await hub.begin({ prompt: 'Write a note', title: 'Shared' });
+    const session = await hub.startSession({ prompt: 'Write a note', title: 'Shared' });
     const pages = [anna, ben, tab];
     for (const page of pages) await cardOf(page, 'Shared').getByText('hello').waitFor();
     const allow = (page: Page) => cardOf(page, 'Shared').getByRole('button', { name: 'Allow', exact: true });
-    // Whoever is told before the click finds no button any more.
+    // A tab that learns of the decision before its click no longer has the button.
     await Promise.all([
       allow(anna).dblclick(),
-      press(ben, 'Shared', 'Deny').catch(() => undefined),
+      clickButton(ben, 'Shared', 'Deny').catch(() => undefined),
       allow(tab)
         .click({ timeout: 2_000 })
         .catch(() => undefined),
     ]);
     const shown = () => Promise.all(pages.map((page) => cardOf(page, 'Shared').locator('.outcome').innerText()));
-    // A page may hear of the decision before it has the answer to its own.
+    // A tab may learn of the decision before it gets the response to its own answer.
     const outcomes = await eventually(
       async () => {
         const all = await shown();
         return all.some((outcome) => outcome.includes('by you')) ? all : undefined;
       },
-      { what: 'the one who decided is told so' },
+      { what: 'the tab that decided shows "by you"' },
     );
     const decided = outcomes[0]?.includes('Allowed') === true ? /Allowed by .*Anna/ : /Denied by .*Ben/;
     for (const outcome of outcomes) expect(outcome).toMatch(decided);
     expect(outcomes.filter((outcome) => outcome.includes('by you'))).toHaveLength(1);
     const route = `audit?kind=decision&session=${session.sessionId}`;
     const audited = async () => (await hub.api<AuditPage>('GET', route, undefined, hub.admin)).entries;
-    // The log is written after the answer.
+    // The audit log is written after the response.
     await eventually(async () => (await audited()).length, { what: 'the decision is audited' });
     expect(await audited()).toHaveLength(1);
   });

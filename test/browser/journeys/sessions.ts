@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { hang, text, tool } from '../../../src/scripted-model/reply.ts';
-import { send, state, type JourneyWorld } from '../journey-world.ts';
+import { sendMessage, waitForState, type JourneyWorld } from '../journey-world.ts';
 
 export function sessions(world: JourneyWorld): void {
   test('a session is started, interrupted, sent a message, forked and cancelled from its page', async () => {
@@ -17,12 +17,12 @@ export function sessions(world: JourneyWorld): void {
     await page.getByLabel('Prompt').fill('Count slowly');
     await page.getByLabel('Directory').fill(hub.home.project);
     await page.getByRole('button', { name: 'Start session' }).click();
-    await state(page, 'Working');
+    await waitForState(page, 'Working');
     await page.getByRole('button', { name: 'Interrupt' }).click();
-    await state(page, 'Interrupted');
-    await send(page, 'Say hello');
+    await waitForState(page, 'Interrupted');
+    await sendMessage(page, 'Say hello');
     await page.getByText('Hello there.').waitFor();
-    await state(page, 'Idle');
+    await waitForState(page, 'Idle');
     const first = page.url();
     await page.getByLabel('Message', { exact: true }).fill('Take another way');
     await page.getByRole('button', { name: 'Fork' }).click();
@@ -30,10 +30,10 @@ export function sessions(world: JourneyWorld): void {
     expect(page.url()).not.toBe(first);
     await page.getByRole('button', { name: 'Cancel session' }).click();
     await page.getByRole('button', { name: 'Yes, cancel it' }).click();
-    await state(page, 'Cancelled');
+    await waitForState(page, 'Cancelled');
   });
 
-  test('the work in a worktree is reviewed and applied; what comes after is discarded, and kept on its branch', async () => {
+  test('work in a worktree is reviewed and applied; later work is discarded but stays on its branch', async () => {
     const { hub } = world;
     hub.model
       .on('Add a readme')
@@ -42,7 +42,7 @@ export function sessions(world: JourneyWorld): void {
       .on('Add a licence')
       .reply(tool('Write', { file_path: 'LICENCE', content: 'Do what you like\n' }), text('Free now.'));
     const page = await world.openSignedIn();
-    const { workspace, sessionId } = await hub.begin({
+    const { workspace, sessionId } = await hub.startSession({
       prompt: 'Add a readme',
       title: 'Tree',
       permissionMode: 'acceptEdits',
@@ -50,7 +50,7 @@ export function sessions(world: JourneyWorld): void {
     });
     await page.goto(`${hub.url}#/sessions/${sessionId}`);
     await page.getByText('There it is.').waitFor();
-    await state(page, 'Idle');
+    await waitForState(page, 'Idle');
     await page.getByRole('link', { name: 'Work' }).click();
     await page.locator('.file', { hasText: 'README.md' }).waitFor();
     expect(await page.locator('.line.added').first().innerText()).toContain('# Shop');
@@ -59,9 +59,9 @@ export function sessions(world: JourneyWorld): void {
     expect(await readFile(world.file('README.md'), 'utf8')).toBe('# Shop\n');
 
     await page.goto(`${hub.url}#/sessions/${sessionId}`);
-    await send(page, 'Add a licence');
+    await sendMessage(page, 'Add a licence');
     await page.getByText('Free now.').waitFor();
-    await state(page, 'Idle');
+    await waitForState(page, 'Idle');
     await page.getByRole('link', { name: 'Work' }).click();
     await page.locator('.file', { hasText: 'LICENCE' }).waitFor();
     await page.getByRole('button', { name: 'Discard', exact: true }).click();
@@ -79,7 +79,7 @@ export function sessions(world: JourneyWorld): void {
   });
 }
 
-/** What the contract calls its controls, as far as the page shows them. */
+/** Which of the role-dependent controls the page shows. */
 export async function controls(page: Page): Promise<string[]> {
   const names = ['New session', 'Send', 'Interrupt', 'Cancel session', 'Fork', 'Apply', 'Discard'];
   const shown = await Promise.all(

@@ -3,7 +3,7 @@ import { ago, calls, event, request } from '../fixture-data.ts';
 import { button, card, SESSION, SESSION_ID, show } from '../page-world.ts';
 
 export function answers(): void {
-  test('two clicks are one answer, shown as confirmed with who gave it', async () => {
+  test('are sent once on a double click, and shown as confirmed with the name of whoever gave them', async () => {
     const { page, hub } = await show();
     await button(page, 'req-bash', 'Allow').dblclick();
     await card(page, 'req-bash').getByText('Allowed by you (Anna)').waitFor();
@@ -11,7 +11,7 @@ export function answers(): void {
     expect(await button(page, 'req-bash', 'Allow').count()).toBe(0);
   });
 
-  test('an answer that got lost on the way is sent again with the same key', async () => {
+  test('are retried with the same key while the hub is unavailable', async () => {
     const { page, hub } = await show();
     let lost = 2;
     hub.overrides.set('POST requests/req-bash/answer', () =>
@@ -27,7 +27,7 @@ export function answers(): void {
     expect(sent[0]?.body).toEqual({ decision: 'deny', message: 'Not on a Friday' });
   });
 
-  test('who comes too late is told who decided what', async () => {
+  test('that come too late show who decided, and what', async () => {
     const { page, hub } = await show();
     const outcome = {
       decision: 'deny' as const,
@@ -41,13 +41,13 @@ export function answers(): void {
       json: { error: { code: 'PERMISSION_REQUEST_NOT_FOUND', message: 'Settled.' }, outcome },
     }));
     await button(page, 'req-bash', 'Allow').click();
-    const told = card(page, 'req-bash').locator('.outcome');
-    await told.getByText('Too late.').waitFor();
-    expect(await told.innerText()).toContain('Denied by Ben');
-    expect(await told.innerText()).toContain('Use the other script');
+    const outcomeShown = card(page, 'req-bash').locator('.outcome');
+    await outcomeShown.getByText('Too late.').waitFor();
+    expect(await outcomeShown.innerText()).toContain('Denied by Ben');
+    expect(await outcomeShown.innerText()).toContain('Use the other script');
   });
 
-  test('on the page of the session too, where the decision stays with the call it was about', async () => {
+  test('can be given on the session page, where each decision is shown at its tool call', async () => {
     const { page, hub } = await show(undefined, {}, SESSION);
     const settled = (id: number, requestId: string, toolUseId: string, decision: 'allow' | 'deny') =>
       event(id, 'permission_result', {
@@ -63,31 +63,31 @@ export function answers(): void {
       json: { error: { code: 'PERMISSION_REQUEST_NOT_FOUND', message: 'Settled.' }, outcome },
     }));
     await button(page, 'req-edit', 'Allow').click();
-    hub.tell('request', { ...asked, status: 'settled', mayAnswer: false, outcome });
+    hub.publish('request', { ...asked, status: 'settled', mayAnswer: false, outcome });
     await expect.poll(() => card(page, 'req-edit').count()).toBe(0);
     for (const one of [
       settled(15, 'req-edit', 'tool4', 'deny'),
       calls(16, 'tool5', 'Bash', { command: 'npm test' }),
       settled(17, 'req-bash', 'tool5', 'allow'),
     ])
-      hub.tell('event', { sessionId: SESSION_ID, ...one });
+      hub.publish('event', { sessionId: SESSION_ID, ...one });
     await page.locator('.decided').getByText('Too late. Denied by Ben').waitFor();
     await page.locator('.decided').getByText('Allowed by you (Anna)').waitFor();
   });
 
-  test('a request that somebody else settles stays in its place, and a new one comes below', async () => {
+  test('given by someone else stay on the request until it is cleared, while new requests arrive', async () => {
     const { page, hub } = await show();
     await button(page, 'req-bash', 'Allow').waitFor();
     const before = await card(page, 'req-bash').boundingBox();
     const first = hub.data.requests[0]!;
-    hub.tell('request', {
+    hub.publish('request', {
       ...first,
       status: 'settled',
       mayAnswer: false,
       outcome: { decision: 'allow', by: 'Ben', source: 'human', at: ago(0) },
     });
     await card(page, 'req-edit').getByText('Allowed by Ben').waitFor();
-    hub.tell('request', request('req-new', first.sessionId, { createdAt: ago(0), input: { command: 'date' } }));
+    hub.publish('request', request('req-new', first.sessionId, { createdAt: ago(0), input: { command: 'date' } }));
     await page.getByText('4 requests waiting').waitFor();
     const after = await card(page, 'req-bash').boundingBox();
     expect(after?.x).toBe(before?.x);
@@ -95,7 +95,7 @@ export function answers(): void {
     expect(await card(page, 'req-edit').count()).toBe(0);
   });
 
-  test('questions are answered by choice or in own words, plans and changed input go along', async () => {
+  test('can choose an option of a question, allow a plan, or change the input of a command', async () => {
     const { page, hub } = await show();
     const bodyOf = (id: string) => hub.calls.find(({ path }) => path === `requests/${id}/answer`)?.body;
     await card(page, 'req-question').getByLabel('fr-CA').check();
@@ -114,7 +114,7 @@ export function answers(): void {
     });
   });
 
-  test('keys decide on the request in focus, and never while somebody writes', async () => {
+  test('can be given by keyboard to the focused request, but not while typing', async () => {
     const { page, hub } = await show();
     await button(page, 'req-edit', 'Allow').waitFor();
     await page.keyboard.press('a');

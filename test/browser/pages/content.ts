@@ -15,9 +15,9 @@ export function content(): void {
     '\u202Etxt.exe',
   ].join('\n\n');
 
-  test('of sessions, files, tools and people is shown as text, never run or fetched', async () => {
+  test('from sessions, files, tools and people is shown as text, never run or fetched', async () => {
     const id = SESSION_ID;
-    const { page, hub, hosts, complaints } = await show((data) => {
+    const { page, hub, hosts, errors } = await show((data) => {
       const first = data.sessions[0]!;
       first.title = HOSTILE;
       first.activity = HOSTILE;
@@ -82,6 +82,6 @@ export function content(): void {
     expect(await card(page, 'r1').locator('.code-command').innerText()).toContain('␛');
     expect(await card(page, 'r1').locator('.code-command').innerText()).toContain('U+202E');
     expect([...hosts]).toEqual([new URL(hub.url).host]);
-    expect(complaints).toEqual([]);
+    expect(errors).toEqual([]);
   });
 }

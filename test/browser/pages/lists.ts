@@ -4,25 +4,25 @@ import { ago, request, says, session } from '../fixture-data.ts';
 import { card, SESSION, SESSION_ID, show } from '../page-world.ts';
 
 export function lists(): void {
-  test('hear of sessions that begin, begin to match and are forgotten', async () => {
+  test('follow sessions as they are added, start to match the filter and are removed', async () => {
     const { page, hub } = await show(undefined, {}, '#/sessions');
     const titles = () => page.locator('.session-row .row-title').allInnerTexts();
     await page.getByText('Upgrade the build').waitFor();
-    hub.tell('session', session('fresh', { title: 'Just begun', status: 'running', state: 'running' }));
+    hub.publish('session', session('fresh', { title: 'Just begun', status: 'running', state: 'running' }));
     await expect.poll(async () => (await titles())[0]).toBe('Just begun');
     await page.getByRole('button', { name: 'Waiting', exact: true }).click();
     await expect.poll(titles).not.toContain('Just begun');
-    hub.tell('session', session('fresh', { title: 'Just begun', status: 'waiting_permission', state: 'waiting' }));
+    hub.publish('session', session('fresh', { title: 'Just begun', status: 'waiting_permission', state: 'waiting' }));
     await expect.poll(titles).toContain('Just begun');
-    hub.tell('removed', { sessionId: 'fresh' });
+    hub.publish('removed', { sessionId: 'fresh' });
     await expect.poll(titles).not.toContain('Just begun');
     await page.goto(hub.url + SESSION);
     await page.getByText('Only the invoice rounds.').waitFor();
-    hub.tell('removed', { sessionId: SESSION_ID });
+    hub.publish('removed', { sessionId: SESSION_ID });
     await page.getByText('There is no such session').waitFor();
   });
 
-  test('keep what somebody began to write in them, wherever they are scrolled', async () => {
+  test('keep unsent text when its field is scrolled away or another tab is opened', async () => {
     const { page, hub } = await show((data) => {
       const id = data.sessions[0]!.sessionId;
       data.requests = Array.from({ length: 100 }, (_, index) =>
@@ -41,7 +41,7 @@ export function lists(): void {
     expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('And then');
   });
 
-  test('of a thousand sessions and requests only what is near the screen exists', async () => {
+  test('of a thousand sessions or requests render only the rows near the viewport', async () => {
     const { page, hub } = await show((data) => {
       const id = data.sessions[0]!.sessionId;
       data.sessions = Array.from({ length: 1000 }, (_, index) =>
@@ -64,7 +64,7 @@ export function lists(): void {
     expect(await page.locator('.session-row').count()).toBeLessThan(60);
   });
 
-  test('a timeline is shown from its end, and read backwards without moving what is looked at', async () => {
+  test('a timeline opens at its end, loads earlier events on demand, and does not jump when a new event arrives', async () => {
     const id = SESSION_ID;
     const { page, hub } = await show(
       (data) => {
@@ -77,7 +77,7 @@ export function lists(): void {
     await page.getByText('Line number 3000').waitFor();
     expect(await page.locator('.timeline [role=listitem]').count()).toBeLessThan(120);
     hub.data.events[id]!.push(says(3001, 'Line number 3001'));
-    hub.tell('event', { sessionId: id, ...hub.data.events[id]!.at(-1)! });
+    hub.publish('event', { sessionId: id, ...hub.data.events[id]!.at(-1)! });
     await page.getByText('Line number 3001').waitFor();
     await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 0 })`);
     await expect.poll(() => hub.calls.filter(({ path }) => path.endsWith('/events')).length).toBeGreaterThan(2);
@@ -85,14 +85,14 @@ export function lists(): void {
     const place = page.getByText('Line number 2702', { exact: true });
     const top = async (): Promise<number | undefined> => (await place.boundingBox())?.y;
     let before: number | undefined;
-    const isAtRest = async (): Promise<boolean> => {
+    const hasSettled = async (): Promise<boolean> => {
       const last = before;
       before = await top();
       return before !== undefined && before === last;
     };
-    // It moves as long as earlier rows are being measured.
-    await expect.poll(isAtRest).toBe(true);
-    hub.tell('event', { sessionId: id, ...says(3002, 'Line number 3002') });
+    // Rows move until the earlier ones have been measured.
+    await expect.poll(hasSettled).toBe(true);
+    hub.publish('event', { sessionId: id, ...says(3002, 'Line number 3002') });
     await page.getByRole('button', { name: 'Latest' }).waitFor();
     expect(await top()).toBe(before);
   });
@@ -103,5 +103,5 @@ function lastRow(page: Page): Promise<number> {
     .locator('.session-row .row-title')
     .last()
     .innerText()
-    .then((words) => Number(/\d+$/.exec(words)?.[0]));
+    .then((title) => Number(/\d+$/.exec(title)?.[0]));
 }
