@@ -39,7 +39,7 @@ test.each([
   expect(admit(request, settings, place, false)).toEqual({ why });
 });
 
-test('a client is identified by its process, not by its own claim', () => {
+test('a client inside a session is identified by its process, whatever it claims', () => {
   const settings = loadSettings({ argv: [], env: {}, cwd: '/', homedir: '/', platform: process.platform }, {}, 'hub');
   const request = (inside?: string): AttachRequest => ({
     ...{ kind: 'attach', version: '1', toolset: 'compact', cwd: '/', given: {}, env: {}, inside },

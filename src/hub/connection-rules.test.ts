@@ -79,19 +79,19 @@ it.each([
   [{ approvals: 'human' }, { approvals: 'caller' }, /APPROVALS/],
   [{ allowedDirs: ['/a'] }, { allowedDirs: ['/b'] }, /ALLOWED_DIRS/],
   [{ allowedDirs: ['/a'] }, { allowedDirs: ['/ab', '/b'] }, /ALLOWED_DIRS/],
-] as const)('refuses %j with %j', (hub, client, why) => {
+] as const)('%j on the hub and %j on the client are refused', (hub, client, why) => {
   expect(intersectRules({ ...DEFAULTS, ...hub }, { ...DEFAULTS, ...client })).toEqual({
     refusal: expect.stringMatching(why),
   });
 });
 
-it('says whose value applies for every setting', () => {
+it('every setting has a rule for whose value applies', () => {
   expect(Object.keys(WHOSE_SETTING).sort()).toEqual([...SETTING_KEYS].sort());
   const both = SETTING_KEYS.filter((key) => WHOSE_SETTING[key] === 'both');
   expect(new Set([...TABLE.map(([rule]) => rule), 'sandboxNetwork'])).toEqual(new Set([...both, 'depth']));
 });
 
-it('lists the ignored client settings in one line', () => {
+it('ignored client settings are listed in one line', () => {
   expect(ignoredSettings(DEFAULTS, { toolset: 'explicit', maxTurns: '3' })).toEqual([]);
   expect(ignoredSettings(DEFAULTS, { maxSessions: '10' })).toEqual([]);
   expect(ignoredSettings(DEFAULTS, { maxSessions: '3', auditLog: 'off', resumeSecret: '' })).toEqual([

@@ -46,14 +46,14 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-test('is renewed every 2 s, and tells listeners how long it is held', async () => {
+test('the lease is renewed every 2 s, and tells listeners how long it is held', async () => {
   open();
   await pass(4_000);
   expect(renewed).toEqual(Array(3).fill({ ttlMs: 15_000, host: 'here' }));
   expect(events).toEqual(Array(3).fill('renewed for 6000'));
 });
 
-test('is lost 6 s after the last renewal began, and held again only after onRegained has finished', async () => {
+test('the lease is lost 6 s after the last renewal began, and held again only after onRegained has finished', async () => {
   open();
   await pass(0);
   renewals = Array<() => Promise<never>>(10).fill(away);
@@ -66,7 +66,7 @@ test('is lost 6 s after the last renewal began, and held again only after onRega
   expect(lease.held).toBe(true);
 });
 
-test('survives a store outage of five seconds', async () => {
+test('the lease survives a store outage of five seconds', async () => {
   open();
   await pass(0);
   const backAt = Date.now() + 5_000;
@@ -75,7 +75,7 @@ test('survives a store outage of five seconds', async () => {
   expect({ held: lease.held, events: events.includes('lost') }).toEqual({ held: true, events: false });
 });
 
-test('counts a renewal from when it was requested', async () => {
+test('the time a lease is held counts from when its renewal was requested', async () => {
   open();
   await pass(0);
   renewals = [() => new Promise((resolve) => setTimeout(() => resolve(LEASE), 1_500))];
@@ -83,7 +83,7 @@ test('counts a renewal from when it was requested', async () => {
   expect(events.at(-1)).toBe('renewed for 4500');
 });
 
-test('is lost as soon as a suspended process resumes, whichever timer fires first', async () => {
+test('the lease is lost as soon as a suspended process resumes, whichever timer fires first', async () => {
   open();
   await pass(0);
   vi.setSystemTime(Date.now() + 60_000);
@@ -92,14 +92,14 @@ test('is lost as soon as a suspended process resumes, whichever timer fires firs
   expect(events.slice(1)).toEqual(['lost', 'regained, held: false', 'renewed for 6000']);
 });
 
-test('ends when the store fences its hub', async () => {
+test('the lease ends when the store fences its hub', async () => {
   open();
   renewals = [() => Promise.reject(new StoreConflict('fenced', 'started again'))];
   await pass(30_000);
   expect({ events, renewals: renewed.length }).toEqual({ events: ['fenced'], renewals: 1 });
 });
 
-test('cannot be lost when the store is not shared', async () => {
+test('the lease cannot be lost when the store is not shared', async () => {
   open(false);
   renewals = Array<() => Promise<never>>(50).fill(away);
   await pass(15_000);

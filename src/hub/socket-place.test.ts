@@ -6,11 +6,11 @@ import { makePrivateDirectory, socketPath, type SocketHost } from './socket-plac
 
 const host: SocketHost = { stateDir: '/home/me/state', temporaryDir: '/tmp', platform: 'linux', uid: 1000 };
 
-it('is next to the hub’s other files', () => {
+it('the socket is next to the hub’s other files', () => {
   expect(socketPath(host)).toBe('/home/me/state/hub/hub.sock');
 });
 
-it('is short enough for every system, wherever the state directory is', () => {
+it('the socket path is short enough for every system, wherever the state directory is', () => {
   const deep = `/home/me/${'deep/'.repeat(30)}`;
   const elsewhere = socketPath({ ...host, stateDir: deep });
   expect(elsewhere).toMatch(/^\/tmp\/claude-code-mcp-1000-[0-9a-f]{16}\/hub\.sock$/);
@@ -18,11 +18,11 @@ it('is short enough for every system, wherever the state directory is', () => {
   expect(socketPath({ ...host, stateDir: `${deep}x` })).not.toBe(elsewhere);
 });
 
-it('is a pipe on Windows', () => {
+it('the socket is a pipe on Windows', () => {
   expect(socketPath({ ...host, platform: 'win32' })).toMatch(/^\\\\\.\\pipe\\claude-code-mcp-[0-9a-f]{16}$/);
 });
 
-it.skipIf(process.platform === 'win32')('is in a directory only its user can enter', async () => {
+it.skipIf(process.platform === 'win32')('the socket is in a directory only its user can enter', async () => {
   const root = mkdtempSync(path.join(tmpdir(), 'socket-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
   const own = { ...host, stateDir: root, uid: process.getuid!() };

@@ -40,13 +40,13 @@ async function openWorld({ secret = SECRET } = {}): Promise<World> {
   return { stateDir, record: { pid: 1, url: '', socket, version: '1' }, requests };
 }
 
-it('answers a client that knows the secret', async () => {
+it('the hub answers a client that knows the secret', async () => {
   const { record, stateDir, requests } = await openWorld();
   expect(await askHub(record, stateDir, 'status')).toEqual({ ok: true, version: '1' });
   expect(requests).toEqual([{ kind: 'status' }]);
 });
 
-it('reveals nothing to a client that does not', async () => {
+it('a client sends no request to a hub that does not know the secret', async () => {
   const { record, stateDir, requests } = await openWorld({ secret: 'b'.repeat(64) });
   await expect(askHub(record, stateDir, 'stop')).rejects.toThrow('does not know the secret');
   expect(requests).toEqual([]);
@@ -56,7 +56,7 @@ it.each([
   ['a wrong proof', (): object => ({ proof: proofOf('b'.repeat(64), 'client', { client: 'x', hub: 'y' }) })],
   ['no proof', (): object => ({ kind: 'stop' })],
   ['the hub’s own proof', ({ proof }: Record<string, unknown>): object => ({ proof })],
-])('hangs up on %s', async (_what, reply) => {
+])('the hub hangs up on %s', async (_what, reply) => {
   const { record, requests } = await openWorld();
   const channel = new LineChannel(connect(record.socket));
   channel.write({ protocol: 1, nonce: newNonce() });
@@ -66,7 +66,7 @@ it.each([
   expect(requests).toEqual([]);
 });
 
-it.each(['', 'null\n', '[]\n', '{"nonce":1}\n', `${'x'.repeat(100_000)}\n`])('hangs up on %j', async (text) => {
+it.each(['', 'null\n', '[]\n', '{"nonce":1}\n', `${'x'.repeat(100_000)}\n`])('the hub hangs up on %j', async (text) => {
   const { record } = await openWorld();
   const socket = connect(record.socket);
   socket.on('error', () => undefined);
@@ -76,7 +76,7 @@ it.each(['', 'null\n', '[]\n', '{"nonce":1}\n', `${'x'.repeat(100_000)}\n`])('ha
   await ended;
 });
 
-it('sends only a nonce before the client has proved itself', async () => {
+it('a client sends only a nonce until the hub has proved itself', async () => {
   const stateDir = mkdtempSync(path.join(tmpdir(), 'hub-'));
   writeFileSync(path.join(stateDir, 'hub.secret'), `${SECRET}\n`, { mode: 0o600 });
   const socket = process.platform === 'win32' ? `\\\\.\\pipe\\${path.basename(stateDir)}` : path.join(stateDir, 's');

@@ -71,7 +71,7 @@ test('a decision is shown on its call, with the input that ran instead', () => {
   ]);
 });
 
-test('Claude Code repeats its init event every turn; it is shown only when it changes', () => {
+test('an init event, which Claude Code repeats every turn, is shown only when it changes', () => {
   const init: EventBody = {
     kind: 'init',
     tools: [],
