@@ -45,7 +45,7 @@ export interface AccessWorld {
   browser(person: Person): Promise<Headers>;
   /** Invalid credentials, by name. */
   readonly refused: Readonly<Record<string, Headers>>;
-  make(state: 'rests' | 'asks'): Promise<Made>;
+  make(state: 'idle' | 'waiting'): Promise<Made>;
   connect(person: Person, toolset: 'compact' | 'explicit'): Promise<Client>;
   call(method: string, where: string, headers: Headers, body?: object): Promise<{ status: number; text: string }>;
 }
@@ -127,14 +127,13 @@ export async function openAccessWorld(): Promise<AccessWorld> {
     const started = await call('POST', '/api/v1/sessions', bearer(secrets.owner), body);
     const { sessionId } = (JSON.parse(started.text) as TurnAnswer).session;
     const agent = hub.agents.find(({ launch }) => launch.sessionId === sessionId)!;
-    if (state === 'rests') agent.answer('done');
+    if (state === 'idle') agent.answer('done');
     else void agent.ask(name, 'Bash', { command: 'ls' });
-    await eventually(
-      async () => (await store.session(sessionId))?.state.tag === (state === 'rests' ? 'idle' : 'waiting'),
-      { what: state },
-    );
+    await eventually(async () => (await store.session(sessionId))?.state.tag === state, {
+      what: `session ${name} is ${state}`,
+    });
     const { row } = await tokens.create({ name, role: 'viewer', attended: false });
-    return { sessionId, requestId: state === 'asks' ? name : 'none', tokenId: row.id };
+    return { sessionId, requestId: state === 'waiting' ? name : 'none', tokenId: row.id };
   };
 
   return {
@@ -151,7 +150,7 @@ export async function openAccessWorld(): Promise<AccessWorld> {
         new StreamableHTTPClientTransport(new URL(`/mcp?toolset=${toolset}`, url), {
           requestInit: { headers: bearer(secrets[person]) },
         }),
-        // Roles mean the same in both eras, so each toolset is tested in one.
+        // Roles mean the same in both eras, so each toolset is tested in only one.
         { era: toolset === 'compact' ? 'modern' : 'legacy' },
       ),
     call,
@@ -169,8 +168,8 @@ async function refusedCredentials(
   signIn: (token: string) => Promise<{ cookie: string; 'x-claude-code-key': string }>,
 ): Promise<Record<string, Headers>> {
   const anHourAgo = Date.now() - 3_600_000;
-  const yesterday = new Tokens(store, () => anHourAgo);
-  const expired = await yesterday.create({
+  const tokensThen = new Tokens(store, () => anHourAgo);
+  const expired = await tokensThen.create({
     name: 'expired',
     role: 'admin',
     attended: false,

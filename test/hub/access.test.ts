@@ -5,38 +5,38 @@ import { expect, test } from 'vitest';
 import { TOOL_LISTING } from '../../src/mcp/tool-listing.ts';
 import { openAccessWorld, PEOPLE, type AccessWorld, type Headers, type Made, type Person } from './access-world.ts';
 
-/** Allowed, forbidden by role, or as if it did not exist. */
-type Verdict = 'may' | 'role' | 'unseen';
+/** Allowed, forbidden by role, or answered as if it did not exist. */
+type Verdict = 'allowed' | 'forbidden' | 'hidden';
 type Verdicts = Readonly<Record<Person, Verdict>>;
 
 const verdicts = (owner: Verdict, other: Verdict, viewer: Verdict, approver: Verdict, admin: Verdict): Verdicts => ({
   ...{ owner, other, viewer, approver, admin },
 });
 
-const ALL = verdicts('may', 'may', 'may', 'may', 'may');
-const NONE = verdicts('role', 'role', 'role', 'role', 'role');
-const READS = verdicts('may', 'unseen', 'may', 'may', 'may');
-const READS_ALL = verdicts('role', 'role', 'may', 'may', 'may');
-const STARTS = verdicts('may', 'may', 'role', 'role', 'may');
-const DRIVES = verdicts('may', 'unseen', 'role', 'role', 'may');
-const STOPS = verdicts('may', 'unseen', 'role', 'may', 'may');
+const ALL = verdicts('allowed', 'allowed', 'allowed', 'allowed', 'allowed');
+const NONE = verdicts('forbidden', 'forbidden', 'forbidden', 'forbidden', 'forbidden');
+const READS = verdicts('allowed', 'hidden', 'allowed', 'allowed', 'allowed');
+const READS_ALL = verdicts('forbidden', 'forbidden', 'allowed', 'allowed', 'allowed');
+const STARTS = verdicts('allowed', 'allowed', 'forbidden', 'forbidden', 'allowed');
+const DRIVES = verdicts('allowed', 'hidden', 'forbidden', 'forbidden', 'allowed');
+const STOPS = verdicts('allowed', 'hidden', 'forbidden', 'allowed', 'allowed');
 const ANSWERS = STOPS;
-const ADMINISTERS = verdicts('role', 'role', 'role', 'role', 'may');
+const ADMINISTERS = verdicts('forbidden', 'forbidden', 'forbidden', 'forbidden', 'allowed');
 
 // ── routes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface RouteRow {
   readonly who: Verdicts;
-  /** The status if allowed; of a pair, the second is for browsers. */
+  /** The status if allowed; browsers may get a different one. */
   readonly status: number | readonly [token: number, browser: number];
-  readonly state?: 'rests' | 'asks';
+  readonly state?: 'idle' | 'waiting';
   readonly body?: object;
 }
 
 const cwd = process.cwd();
 const prompt = 'more';
 
-/** This hub has no worktrees and its sessions no checkpoints: routes that need them return 400, but only if allowed. */
+/** This hub's sessions have neither worktrees nor checkpoints: routes that need them return 400 to those allowed. */
 const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   'POST /api/v1/sign-in': 'anyone',
   'DELETE /api/v1/sign-in': { who: ALL, status: [400, 204] },
@@ -53,9 +53,14 @@ const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   'POST /api/v1/sessions/{id}/rewind': { who: DRIVES, status: 400, body: { toUserMessage: 'u1' } },
   'POST /api/v1/sessions/{id}/apply': { who: DRIVES, status: 400, body: {} },
   'POST /api/v1/sessions/{id}/discard': { who: DRIVES, status: 400, body: {} },
-  'GET /api/v1/requests': { who: ALL, status: 200, state: 'asks' },
-  'GET /api/v1/requests/{requestId}': { who: READS, status: 200, state: 'asks' },
-  'POST /api/v1/requests/{requestId}/answer': { who: ANSWERS, status: 200, state: 'asks', body: { decision: 'deny' } },
+  'GET /api/v1/requests': { who: ALL, status: 200, state: 'waiting' },
+  'GET /api/v1/requests/{requestId}': { who: READS, status: 200, state: 'waiting' },
+  'POST /api/v1/requests/{requestId}/answer': {
+    who: ANSWERS,
+    status: 200,
+    state: 'waiting',
+    body: { decision: 'deny' },
+  },
   'GET /api/v1/events': { who: ALL, status: 200 },
   'GET /api/v1/me': { who: ALL, status: 200 },
   'GET /api/v1/audit': { who: READS_ALL, status: 200 },
@@ -65,22 +70,22 @@ const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   'GET /api/v1/openapi.json': { who: ALL, status: 200 },
 };
 
-function placeOf(route: string, { sessionId, requestId, tokenId }: Made): [method: string, path: string] {
+function targetOf(route: string, { sessionId, requestId, tokenId }: Made): [method: string, path: string] {
   const [method = '', template = ''] = route.split(' ');
   const id = template.includes('/tokens/') ? tokenId : sessionId;
   return [method, template.replace('{id}', id).replace('{requestId}', requestId)];
 }
 
 const statusFor = ({ who, status }: RouteRow, person: Person, browser: boolean): number => {
-  if (who[person] === 'role') return 403;
-  if (who[person] === 'unseen') return 404;
+  if (who[person] === 'forbidden') return 403;
+  if (who[person] === 'hidden') return 404;
   return typeof status === 'number' ? status : status[browser ? 1 : 0];
 };
 
-test('every route: each role gets what it may, by token and in a browser, and nothing of another principal’s', async () => {
+test('every route enforces roles and ownership, by token and in a browser', async () => {
   const world = await openAccessWorld();
   expect(world.routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(ROUTES).sort());
-  const lasting = { rests: await world.make('rests'), asks: await world.make('asks') };
+  const unchanged = { idle: await world.make('idle'), waiting: await world.make('waiting') };
   const browsers = {} as Record<Person, Headers>;
   for (const person of PEOPLE) browsers[person] = await world.browser(person);
   const got: Record<string, number> = {};
@@ -90,11 +95,11 @@ test('every route: each role gets what it may, by token and in a browser, and no
     const endsSignIn = route === 'DELETE /api/v1/sign-in';
     for (const browser of [false, true]) {
       for (const person of PEOPLE) {
-        const changes = !route.startsWith('GET') && row.who[person] === 'may';
-        const made = changes ? await world.make(row.state ?? 'rests') : lasting[row.state ?? 'rests'];
+        const changes = !route.startsWith('GET') && row.who[person] === 'allowed';
+        const made = changes ? await world.make(row.state ?? 'idle') : unchanged[row.state ?? 'idle'];
         const signIn = endsSignIn ? await world.browser(person) : browsers[person];
         const headers = browser ? signIn : world.token(person);
-        const { status, text } = await world.call(...placeOf(route, made), headers, row.body);
+        const { status, text } = await world.call(...targetOf(route, made), headers, row.body);
         const key = `${route}: ${person}${browser ? ', browser' : ''}`;
         got[key] = status;
         expected[key] = statusFor(row, person, browser);
@@ -107,13 +112,13 @@ test('every route: each role gets what it may, by token and in a browser, and no
 
 test('every route and tool refuses missing, wrong, expired and revoked credentials', async () => {
   const world = await openAccessWorld();
-  const made = await world.make('asks');
-  const done = () => [world.hub.audit.filter(({ kind }) => kind !== 'server').length, world.hub.agents.length];
-  const before = done();
+  const made = await world.make('waiting');
+  const effects = () => [world.hub.audit.filter(({ kind }) => kind !== 'server').length, world.hub.agents.length];
+  const before = effects();
   const calls = [
     ...Object.entries(ROUTES)
       .filter(([, row]) => row !== 'anyone')
-      .map(([route, row]) => [...placeOf(route, made), (row as RouteRow).body] as const),
+      .map(([route, row]) => [...targetOf(route, made), (row as RouteRow).body] as const),
     ...TOOL_ROWS.map(({ toolset, tool, args }) => {
       const params = { name: tool, arguments: args(made) };
       return ['POST', `/mcp?toolset=${toolset}`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params }] as const;
@@ -130,7 +135,7 @@ test('every route and tool refuses missing, wrong, expired and revoked credentia
   }
   // A browser sign-in is valid for the API only; an MCP client needs a token.
   expect((await world.call('POST', '/mcp', await world.browser('admin'), {})).status).toBe(401);
-  expect(done()).toEqual(before);
+  expect(effects()).toEqual(before);
   expect(world.hub.engine.session(made.sessionId).requests).toHaveLength(1);
 });
 
@@ -153,10 +158,10 @@ interface ToolRow {
   readonly tool: string;
   readonly action?: string;
   readonly who: Verdicts;
-  readonly state?: 'rests' | 'asks';
+  readonly state?: 'idle' | 'waiting';
   readonly args: (made: Made) => Record<string, unknown>;
-  /** The error if allowed, due to the state of the session. */
-  readonly then?: string;
+  /** The error if allowed, due to the session's state. */
+  readonly error?: string;
 }
 
 const ofSession = ({ sessionId }: Made): { sessionId: string } => ({ sessionId });
@@ -167,10 +172,10 @@ const check = (action: string, who: Verdicts, more: Partial<ToolRow> & { extra?:
   ...(more.state && { state: more.state }),
 });
 
-const manage = (action: string, who: Verdicts, then?: string, extra: object = {}): ToolRow => ({
+const manage = (action: string, who: Verdicts, error?: string, extra: object = {}): ToolRow => ({
   ...{ toolset: 'compact', tool: 'claude_code_session', action, who },
   args: (made) => ({ action, ...(action === 'list' ? {} : ofSession(made)), ...extra }),
-  ...(then !== undefined && { then }),
+  ...(error !== undefined && { error }),
 });
 
 const TOOL_ROWS: readonly ToolRow[] = [
@@ -179,7 +184,7 @@ const TOOL_ROWS: readonly ToolRow[] = [
   check('poll', READS),
   check('wait', READS),
   check('respond_permission', ANSWERS, {
-    state: 'asks',
+    state: 'waiting',
     extra: ({ requestId }) => ({ requestId, decision: 'deny' }),
   }),
   manage('list', ALL),
@@ -201,7 +206,7 @@ const TOOL_ROWS: readonly ToolRow[] = [
   },
   { toolset: 'explicit', tool: 'claude_get_status', who: READS, args: ofSession },
   {
-    ...{ toolset: 'explicit', tool: 'claude_respond', who: ANSWERS, state: 'asks' },
+    ...{ toolset: 'explicit', tool: 'claude_respond', who: ANSWERS, state: 'waiting' },
     args: (made) => ({ ...ofSession(made), inputId: made.requestId, decision: 'deny' }),
   },
   { toolset: 'explicit', tool: 'claude_interrupt', who: STOPS, args: ofSession },
@@ -221,14 +226,14 @@ function listedTools(): string[] {
 const nameOf = ({ toolset, tool, action }: ToolRow): string =>
   [toolset, tool, ...(action === undefined ? [] : [action])].join(' ');
 
-const ERROR: Readonly<Record<Exclude<Verdict, 'may'>, string>> = {
-  role: 'PERMISSION_DENIED',
-  unseen: 'SESSION_NOT_FOUND',
+const ERROR: Readonly<Record<Exclude<Verdict, 'allowed'>, string>> = {
+  forbidden: 'PERMISSION_DENIED',
+  hidden: 'SESSION_NOT_FOUND',
 };
 
-const outcomeFor = ({ who, then = 'ok' }: ToolRow, person: Person): string => {
+const outcomeFor = ({ who, error = 'ok' }: ToolRow, person: Person): string => {
   const verdict = who[person];
-  return verdict === 'may' ? then : ERROR[verdict];
+  return verdict === 'allowed' ? error : ERROR[verdict];
 };
 
 async function callTool(client: Client, name: string, args: Record<string, unknown>): Promise<[string, string]> {
@@ -245,17 +250,17 @@ async function connectAll(world: AccessWorld): Promise<(row: ToolRow, person: Pe
   return ({ toolset }, person) => clients.get(`${toolset} ${person}`)!;
 }
 
-test('every tool of both toolsets: each role gets what it may, and nothing of another principal’s', async () => {
+test('every tool of both toolsets enforces roles and ownership', async () => {
   expect([...new Set(TOOL_ROWS.map(nameOf))].sort()).toEqual(listedTools().sort());
   const world = await openAccessWorld();
   const clientOf = await connectAll(world);
-  const lasting = { rests: await world.make('rests'), asks: await world.make('asks') };
+  const unchanged = { idle: await world.make('idle'), waiting: await world.make('waiting') };
   const got: Record<string, string> = {};
   const expected: Record<string, string> = {};
   for (const row of TOOL_ROWS) {
     for (const person of PEOPLE) {
-      const changes = row.who !== READS && row.who !== ALL && row.who[person] === 'may';
-      const made = changes ? await world.make(row.state ?? 'rests') : lasting[row.state ?? 'rests'];
+      const changes = row.who !== READS && row.who !== ALL && row.who[person] === 'allowed';
+      const made = changes ? await world.make(row.state ?? 'idle') : unchanged[row.state ?? 'idle'];
       const key = `${nameOf(row)}: ${person}`;
       const [outcome, text] = await callTool(clientOf(row, person), row.tool, row.args(made));
       got[key] = outcome;
@@ -266,9 +271,9 @@ test('every tool of both toolsets: each role gets what it may, and nothing of an
   expect(got).toEqual(expected);
 });
 
-test('every resource: each role reads what it may, and nothing of another principal’s', async () => {
+test('every resource enforces roles and ownership', async () => {
   const world = await openAccessWorld();
-  const made = await world.make('rests');
+  const made = await world.make('idle');
   const who: Readonly<Record<string, Verdicts>> = {
     '': ALL,
     '/{id}': READS,
@@ -291,7 +296,7 @@ test('every resource: each role reads what it may, and nothing of another princi
         ({ contents }) => JSON.stringify(contents),
         () => undefined,
       );
-      expect([person, suffix, read === undefined ? 'unseen' : 'may']).toEqual([person, suffix, row[person]]);
+      expect([person, suffix, read === undefined ? 'hidden' : 'allowed']).toEqual([person, suffix, row[person]]);
       if (person === 'other' && read !== undefined) expect(read).not.toContain(made.sessionId);
     }
     const { resources } = await client.listResources();

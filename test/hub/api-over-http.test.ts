@@ -13,13 +13,13 @@ import { text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 import { runCommandIn } from '../harness/run-command.ts';
 
-async function receiver(): Promise<{ url: string; taken: { body: string; signature: unknown; note: Note }[] }> {
-  const taken: { body: string; signature: unknown; note: Note }[] = [];
+async function receiver(): Promise<{ url: string; deliveries: { body: string; signature: unknown; note: Note }[] }> {
+  const deliveries: { body: string; signature: unknown; note: Note }[] = [];
   const server = createServer((request, response) => {
     let body = '';
     request.on('data', (piece: Buffer) => (body += piece.toString()));
     request.on('end', () => {
-      taken.push({ body, signature: request.headers['x-hub-signature-256'], note: note.parse(JSON.parse(body)) });
+      deliveries.push({ body, signature: request.headers['x-hub-signature-256'], note: note.parse(JSON.parse(body)) });
       response.end();
     });
   });
@@ -28,11 +28,11 @@ async function receiver(): Promise<{ url: string; taken: { body: string; signatu
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, taken };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, deliveries };
 }
 
 test('a script starts a session, answers its request and is notified', { timeout: 60_000 }, async () => {
-  const { url: target, taken } = await receiver();
+  const { url: target, deliveries } = await receiver();
   const secret = 'a secret of at least sixteen characters';
   const h = await startHarness({
     hub: { args: ['--notify', target], env: { CLAUDE_CODE_MCP_NOTIFY_SECRET: secret } },
@@ -68,13 +68,13 @@ test('a script starts a session, answers its request and is notified', { timeout
   const inbox = async () => requestsPage.parse(await (await call(approver, 'GET', '/api/v1/requests')).json()).requests;
   await expect.poll(inbox, { timeout: 20_000 }).toMatchObject([{ sessionId, input: { command: 'touch made.txt' } }]);
   const [asked] = await inbox();
-  await expect.poll(() => taken.length).toBe(1);
-  expect(taken[0]?.note).toMatchObject({
+  await expect.poll(() => deliveries.length).toBe(1);
+  expect(deliveries[0]?.note).toMatchObject({
     type: 'request.opened',
     session: { id: sessionId },
     request: { toolName: 'Bash' },
   });
-  expect(taken[0]?.body).not.toContain('touch');
+  expect(deliveries[0]?.body).not.toContain('touch');
 
   const answer = (token: string) =>
     call(token, 'POST', `/api/v1/requests/${asked?.requestId ?? ''}/answer`, { decision: 'allow' });
@@ -86,8 +86,8 @@ test('a script starts a session, answers its request and is notified', { timeout
   const detail = async () =>
     apiSessionDetail.parse(await (await call(caller, 'GET', `/api/v1/sessions/${sessionId}`)).json());
   await expect.poll(detail, { timeout: 20_000 }).toMatchObject({ status: 'idle', result: { result: 'made it' } });
-  await expect.poll(() => taken.map(({ note: { type } }) => type)).toEqual(['request.opened', 'session.rested']);
-  for (const { body, signature } of taken)
+  await expect.poll(() => deliveries.map(({ note: { type } }) => type)).toEqual(['request.opened', 'session.rested']);
+  for (const { body, signature } of deliveries)
     expect(signature).toBe(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`);
   await expect.poll(() => received).toContain('"status":"idle"');
 

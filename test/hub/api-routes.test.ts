@@ -97,7 +97,7 @@ describe('reading', () => {
     expect(seen.sort()).toEqual(['s1', 's2', 's3']);
   });
 
-  test('a session has everything the page shows, with only the controls of the role', async () => {
+  test('a session has everything its page shows, and lists only the actions of the role', async () => {
     const world = await openWithSessions();
     const { json } = await world.call(CALLER, 'GET', '/api/v1/sessions/s1');
     expect(apiSessionDetail.parse(json)).toMatchObject({
@@ -177,7 +177,7 @@ describe('reading', () => {
     ['GET', '/api/v1/requests?after=nonsense'],
     ['GET', '/api/v1/sessions/s1/events?after=-1'],
     ['POST', '/api/v1/sessions'],
-  ])('%s %s is refused with an explanation', async (method, path) => {
+  ])('%s %s is refused as an invalid argument', async (method, path) => {
     const world = await openWithSessions();
     const { status, json } = await world.call(ADMIN, method, path, method === 'POST' ? { body: { promt: 'x' } } : {});
     expect(status).toBe(400);

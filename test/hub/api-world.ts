@@ -41,7 +41,6 @@ export interface ApiAnswer {
   readonly json: never;
 }
 
-/** An assistant message. */
 export function assistantMessage(sessionId: string, id: number): Change {
   const body: EventBody = { kind: 'message', role: 'assistant', blocks: [{ kind: 'text', text: `word ${id}` }] };
   return append(event(sessionId, id, { data: { body, original: { message: 'as it came' } } }));
@@ -172,9 +171,9 @@ function scriptedClient(principal: Principal, reached: Reached[], engine: ApiWor
         : (...args: unknown[]) => {
             if (name === 'record') return undefined;
             reached.push([principal.id, String(name), ...args]);
-            const does = engine[String(name)];
-            if (!does) throw new DomainError('INTERNAL', `the test did not expect ${String(name)}`);
-            return does(principal, ...args);
+            const react = engine[String(name)];
+            if (!react) throw new DomainError('INTERNAL', `the test did not expect ${String(name)}`);
+            return react(principal, ...args);
           },
   });
 }

@@ -16,8 +16,8 @@ import { expectError } from '../harness/tool-call.ts';
 import { AttachedClient } from './attached-client.ts';
 
 // One hub for all tests: clients come and go.
-const TALKATIVE = { CLAUDE_CODE_MCP_LOG_LEVEL: 'info' };
-const shared = shareHarness({ hub: {}, env: TALKATIVE });
+const VERBOSE = { CLAUDE_CODE_MCP_LOG_LEVEL: 'info' };
+const shared = shareHarness({ hub: {}, env: VERBOSE });
 
 const state = (h: Harness, file: string): string => join(h.stateDir, 'claude-code-mcp', file);
 const hubPid = (h: Harness): number => JSON.parse(readFileSync(state(h, 'hub.json'), 'utf8')).pid;
@@ -73,24 +73,24 @@ describe('a client', () => {
   });
 
   // All reasons are tested in `src/hub/admission.test.ts` and `src/hub/socket-server.test.ts`.
-  it('with another configuration, or without the secret, is served without the hub', async () => {
+  it('with another configuration or the wrong secret is served without the hub', async () => {
     const h = shared();
     const secret = readFileSync(state(h, 'hub.secret'), 'utf8');
-    const isServed = async (env: Record<string, string>): Promise<AttachedClient> => {
+    const openServedClient = async (env: Record<string, string>): Promise<AttachedClient> => {
       const client = await AttachedClient.open(h, { env });
       expect(await client.ok('claude_code_session', { action: 'list' })).toEqual({ sessions: [] });
       return client;
     };
-    const alone = await isServed({ CLAUDE_CODE_MCP_HUB: 'off' });
+    const alone = await openServedClient({ CLAUDE_CODE_MCP_HUB: 'off' });
     expect(alone.server.stderr()).toBe('');
-    const stranger = await isServed({ CLAUDE_CONFIG_DIR: h.project });
+    const stranger = await openServedClient({ CLAUDE_CONFIG_DIR: h.project });
     await eventually(() => stranger.server.stderr().includes('not attached to the hub'), {
       what: 'the client reports that it is not attached',
     });
     expect(stranger.server.stderr()).toContain('CLAUDE_CONFIG_DIR is');
     try {
       writeFileSync(state(h, 'hub.secret'), 'f'.repeat(64));
-      const unproven = await isServed({});
+      const unproven = await openServedClient({});
       expect(unproven.server.stderr()).toContain('does not know the secret of the hub');
     } finally {
       writeFileSync(state(h, 'hub.secret'), secret);
@@ -116,17 +116,17 @@ describe('a hub', () => {
   it('that is killed leaves no process; its clients say how to find the session, and attach to the next hub', async () => {
     const h = shared();
     h.model.on('hello').reply(text('hello again'));
-    const older = await AttachedClient.open(h, { era: 'legacy', env: TALKATIVE });
+    const older = await AttachedClient.open(h, { era: 'legacy', env: VERBOSE });
     const clients = [h, older];
     const sessionId = await startEndless(h);
     let heard = 0;
-    const underWay = clients.map((client) => {
+    const inFlight = clients.map((client) => {
       const onProgress = (): number => heard++;
       return client.call('claude_code_check', { action: 'wait', sessionId, waitMs: 60_000 }, { onProgress });
     });
     await eventually(() => heard >= 2, { what: 'both calls have reached the hub' });
     await h.stopHub('SIGKILL');
-    for (const call of underWay)
+    for (const call of inFlight)
       expect(expectError('claude_code_check', await call, 'UNAVAILABLE')).toContain('claude_code_session');
     if (process.platform === 'linux')
       await eventually(

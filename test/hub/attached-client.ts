@@ -18,7 +18,7 @@ export interface AttachedSetup extends Partial<ClientSetup>, Pick<ServerStart, '
 
 export class AttachedClient extends SessionSteps {
   readonly server: ServerProcess;
-  /** Every form shown to its person, oldest first. */
+  /** Every form shown to its user, oldest first. */
   readonly forms: FormRequest[];
   readonly #client: Client;
 

@@ -14,10 +14,10 @@ const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { comman
 // A hub that allows more than its clients do.
 const shared = shareHarness({ hub: { env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1', CLAUDE_CODE_MCP_MAX_TURNS: '7' } } });
 
-it('a connection brings its directory and environment, and narrows the rules for its own calls on any session', async () => {
+it('a connection provides its directory and environment, and narrows the rules for its own calls on any session', async () => {
   const h = shared();
-  const brought = { BROUGHT_ALONG: 'by the client', MAX_SESSIONS: '3' };
-  const owner = await AttachedClient.open(h, { env: brought });
+  const clientEnv = { BROUGHT_ALONG: 'by the client', MAX_SESSIONS: '3' };
+  const owner = await AttachedClient.open(h, { env: clientEnv });
   h.model.on('go').reply(bash('printf "%s" "$BROUGHT_ALONG" > seen.txt'), text('done'));
   const started = await owner.ok('claude_code', { prompt: 'go' });
   expect(started.warnings).toEqual([
@@ -50,7 +50,7 @@ function toolAnswers(h: Harness, script: Parameters<Harness['model']['requestsFo
   return h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults.map((result) => result.text));
 }
 
-it('an agent in a hub session sees only sessions it started, and cannot answer, sign in or stop the hub', async () => {
+it('an agent in a hub session sees only sessions it started, and cannot exceed the limits, sign in, create a token or stop the hub', async () => {
   const h = shared();
   const command = `${process.execPath} ${builtServer()}`;
   h.model.on('other task').reply(text('the other one'));
@@ -77,13 +77,13 @@ it('an agent in a hub session sees only sessions it started, and cannot answer, 
     result: { result: 'tried everything' },
   });
 
-  const [started, tooMuch, listed, looked, commands] = toolAnswers(h, outer);
+  const [started, overLimit, listed, polled, commands] = toolAnswers(h, outer);
   expect(started).toContain('done inside');
-  expect(tooMuch).toMatch(/PERMISSION_DENIED.*limit of 7/);
+  expect(overLimit).toMatch(/PERMISSION_DENIED.*limit of 7/);
   const inner = (JSON.parse(listed!) as { sessions: { sessionId: string }[] }).sessions.map((one) => one.sessionId);
   expect(inner).toHaveLength(1);
   expect(inner).not.toContain(sessionId);
-  expect(looked).toContain('SESSION_NOT_FOUND');
+  expect(polled).toContain('SESSION_NOT_FOUND');
   expect(commands).toMatch(/hub open does not run inside a session[^]*hub stop does not[^]*token does not/);
   // The inner session belongs to the agent: the user's own clients do not see it.
   const { sessions } = (await h.ok('claude_code_session', { action: 'list' })) as {

@@ -71,13 +71,13 @@ test('a caller receives only its own sessions, but its position still advances',
   const many = Array.from({ length: 1500 }, (_, index) => assistantMessage('theirs', index + 1));
   await world.write(...many, ask(request('theirs', 'r1')));
   await expect.poll(() => names(olga).filter((name) => name === 'request')).toHaveLength(1);
-  // Only a new position.
+  // No content, only a new position.
   await expect.poll(() => names(carl)).toEqual(['live', 'live']);
   expect(Number(lastId(carl))).toBeGreaterThan(1000);
   expect(JSON.stringify(carl.events)).not.toContain('theirs');
 });
 
-test('readers that could see a session are received that it was removed, even after being away', async () => {
+test('readers that could see a session are told of its removal, even if they were away', async () => {
   const world = await openApi();
   await world.write(
     put(session('mine', world.hub, { principal: 'carl' })),

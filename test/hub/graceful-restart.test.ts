@@ -1,4 +1,4 @@
-/** `hub restart` as a user types it, while clients of every kind wait for an answer. */
+/** `hub restart`, as a user types it, while clients of every kind wait for a response. */
 
 import type { Client } from '@modelcontextprotocol/client';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';

@@ -75,7 +75,7 @@ test('the link from hub open signs in once, as the person at this machine', asyn
   expect(await statusOf(hub, ROUTES[0]!, headers)).toBe(401);
 });
 
-test('a sign-in with a token acts as that token, and ends when either is revoked or signed out', async () => {
+test('a sign-in with a token acts as that token, and ends at sign-out or when either is revoked', async () => {
   const hub = await openHttpHub({ routes: ROUTES });
   const { token, row } = await hub.tokens.create({ name: 'mine', role: 'approver', attended: false });
   const [one, two, three] = [await signIn(hub, { token }), await signIn(hub, { token }), await signIn(hub, { token })];

@@ -25,7 +25,7 @@ test('only the hub’s own host names are answered, which defeats DNS rebinding'
     expect([host, await status(host)]).toEqual([host, 421]);
 });
 
-test('behind a proxy or with a certificate, the hub knows its public names', () => {
+test('behind a proxy, the hub answers only under its public name and on loopback', () => {
   const proxied = ownNames({
     host: '127.0.0.1',
     port: 7433,

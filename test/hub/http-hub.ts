@@ -85,7 +85,7 @@ export async function openHttpHub({ settings, mcp, ...setup }: HubSetup = {}): P
     async restart() {
       await server.close();
       server = await serve(Number(new URL(url).port));
-      // This process's own connections notice the first server's end a moment later.
+      // Pooled connections of this process notice only a moment later that the first server has closed.
       await expect
         .poll(() =>
           fetch(`${url}/healthz`).then(

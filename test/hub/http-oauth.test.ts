@@ -38,7 +38,7 @@ async function me(hub: HttpHub, token: string): Promise<[number, unknown, string
   return [response.status, await response.json(), response.headers.get('www-authenticate')];
 }
 
-test('an access token’s highest role scope counts', async () => {
+test('an access token has the role of its highest scope', async () => {
   const { issuer, hub } = await open();
   for (const [scope, role] of [
     ['viewer', 'viewer'],
@@ -104,7 +104,7 @@ test('an access token for another audience, without a role, expired, forged or u
   expect((await me(hub, good))[0]).toBe(200);
 });
 
-test('a client without a credential learns where to get one', async () => {
+test('a client without a credential is told where to get one', async () => {
   const { issuer, hub } = await open();
   const challenged = await fetch(`${hub.url}/mcp`, { method: 'POST' });
   expect(challenged.status).toBe(401);
@@ -124,19 +124,19 @@ test('access recovers soon after an issuer outage, and rotated keys are found', 
   let now = Date.now();
   const { issuer, hub } = await open(() => now);
   const token = await issuer.token(AUDIENCE, 'caller');
-  issuer.setAway(true);
+  issuer.setDown(true);
   expect((await me(hub, token))[0]).toBe(503);
   const asked = issuer.requests.length;
   expect((await me(hub, token))[0]).toBe(503);
   expect(issuer.requests.length).toBe(asked);
   // The hub's own tokens need no issuer.
   expect((await me(hub, await hub.token('viewer')))[0]).toBe(200);
-  issuer.setAway(false);
+  issuer.setDown(false);
   now += 6_000;
   expect((await me(hub, token))[0]).toBe(200);
   issuer.rotateKeys();
-  const signedAnew = await issuer.token(AUDIENCE, 'caller');
-  await expect.poll(async () => (await me(hub, signedAnew))[0], { timeout: 15_000, interval: 500 }).toBe(200);
+  const signedWithNewKey = await issuer.token(AUDIENCE, 'caller');
+  await expect.poll(async () => (await me(hub, signedWithNewKey))[0], { timeout: 15_000, interval: 500 }).toBe(200);
 }, 30_000);
 
 test('a stream ends when its access token expires', async () => {

@@ -9,7 +9,7 @@ import { openEngineHub } from './http-hub.ts';
 
 const LIST = 'claude-code://sessions';
 
-test('clients of both eras are notified of changes to their subscriptions, and of nothing that is not theirs', async () => {
+test('clients of both eras are notified of changes to their own sessions, and not of anyone else’s', async () => {
   const hub = await openEngineHub();
   hub.world.model.on('make it').reply(text('It is made.'));
   const token = await hub.token('caller', { name: 'owner' });

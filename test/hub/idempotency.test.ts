@@ -3,7 +3,7 @@ import { put, session } from '../store/rows.ts';
 import { STORES } from '../store/stores.ts';
 import { ADMIN, CALLER, openApi, OTHER, type ApiWorld } from './api-world.ts';
 
-/** Every start that is really carried out creates a session with the next number. */
+/** Each start that reaches the engine creates a session with the next number. */
 async function openCounting(store = STORES.memory()): Promise<ApiWorld & { started: () => number }> {
   const world = await openApi({ store: await store });
   let count = 0;

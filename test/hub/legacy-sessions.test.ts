@@ -7,7 +7,7 @@ import { keptParams, newSessionKey, SessionIds } from '../../src/hub/http/mcp/se
 import { ModernClient } from '../../src/mcp/forms/call-forms.ts';
 import { openHttpHub, type HttpHub } from './http-hub.ts';
 
-/** MCP servers whose one tool shows a form or waits. */
+/** MCP servers whose tools show a form, except for `wait`, which never returns. */
 class Servers implements McpServers {
   readonly opened: McpServer[] = [];
   /** The subscriptions of each server. */
@@ -240,7 +240,7 @@ test('a late answer to a form from before the restart does not answer a new one'
 
 test('a session cannot be continued by the same subject with another role', async () => {
   const servers = new Servers();
-  // Here the access token is the role, where real ones use scopes.
+  // The access token itself names the role here; real ones use scopes.
   const accessTokens: AccessTokens = {
     verify: async (token) => ({
       principal: { id: 'oauth:robot', name: 'robot', kind: 'oauth', role: token as Role, attended: false },

@@ -37,14 +37,14 @@ describe.each(ERAS)('a %s client over HTTP', (era) => {
 
     const other = await hub.connect({ era, token: await hub.token('caller', { name: 'two' }) });
     await hub.restart();
-    const look = { action: 'poll', sessionId: done.sessionId };
+    const poll = { action: 'poll', sessionId: done.sessionId };
     const [polled, listed] = await Promise.all([
-      call(client, 'claude_code_check', look),
+      call(client, 'claude_code_check', poll),
       call(client, 'claude_code_session', { action: 'list' }),
     ]);
     expect(polled).toMatchObject({ status: 'idle', isError: false });
     expect(listed).toMatchObject({ isError: false, sessions: [{ sessionId: done.sessionId }] });
-    expect(await call(other, 'claude_code_check', look)).toMatchObject({
+    expect(await call(other, 'claude_code_check', poll)).toMatchObject({
       isError: true,
       error: expect.stringContaining('SESSION_NOT_FOUND'),
     });
@@ -52,7 +52,7 @@ describe.each(ERAS)('a %s client over HTTP', (era) => {
     await other.close();
   });
 
-  test('has to name a directory, and gets the toolset in its URL', async () => {
+  test('must name a directory, and gets the toolset named in its URL', async () => {
     const hub = await openEngineHub();
     const token = await hub.token();
     const client = await hub.connect({ era, token });

@@ -79,7 +79,7 @@ test('sessions, open requests and notifications are counted on each scrape', asy
   expect(Number(value('process_resident_memory_bytes'))).toBeGreaterThan(1e6);
 });
 
-test('cost and decisions add up, without the cost a session had before', async () => {
+test('cost, turns and decisions are counted, without what a session already had when it was added', async () => {
   const { stream, families } = await open();
   const one = { id: 's1', totals: { session: { turns: 3, costUsd: 1 } } };
   const tell = (notice: object): void => stream.tell(notice as EngineNotice);
@@ -98,7 +98,7 @@ test('cost and decisions add up, without the cost a session had before', async (
   ]);
 });
 
-test('odd label values do not break the format, and their number is bounded', async () => {
+test('odd label values do not break the format, and the number of series is bounded', async () => {
   const { metrics, series } = await open();
   const observe = metrics.observer('pipe');
   const odd = 'a "quoted"\nback\\slash';

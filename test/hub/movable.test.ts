@@ -31,10 +31,10 @@ async function isStoredAsMovable(store: Store, { engine }: TestHub, id: string):
 
 const CASES: [what: string, movable: boolean, cwd: string, options: SessionOptions][] = [
   ['in the shared directory', true, 'shared/project', {}],
-  ['behind a link into it', true, 'own/into-shared', {}],
+  ['behind a symlink into it', true, 'own/into-shared', {}],
   ['in another directory', false, 'own', {}],
   ['in a directory that only shares its prefix', false, 'shared-not', {}],
-  ['behind a link out of it', false, 'shared/out-of-shared', {}],
+  ['behind a symlink out of it', false, 'shared/out-of-shared', {}],
   ['without a transcript', false, 'shared/project', { persistSession: false }],
   ['with its own variable', false, 'shared/project', { env: { API_TOKEN: 'hunter2' } }],
   ['with its own settings', false, 'shared/project', { settings: { model: 'x' } }],
@@ -49,7 +49,7 @@ test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, opti
   expect(await isStoredAsMovable(store, hub, session.id)).toBe(movable);
 });
 
-test('a session that has to stay still does after a restart, until its transcript is repaired', async () => {
+test('an unmovable session remains so after a restart, until its transcript is repaired', async () => {
   const store = openMemoryStore();
   const hub = await startHere(store);
   const { id } = await hub.engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } });
@@ -64,7 +64,7 @@ test('a session that has to stay still does after a restart, until its transcrip
   expect(await isStoredAsMovable(store, next, id)).toBe(true);
 });
 
-test('a session that has to stay counts as movable until the store has recorded that', async () => {
+test('a session that becomes unmovable counts as movable until the store has recorded the change', async () => {
   const store = openMemoryStore();
   let isAway = false;
   const watch = (): void => {

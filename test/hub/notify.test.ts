@@ -25,14 +25,14 @@ interface Received {
 /** A local webhook receiver with scripted responses. */
 async function openReceiver(answer: (response: ServerResponse, count: number) => void = ok) {
   const received: Received[] = [];
-  let behave = answer;
+  let respond = answer;
   const server = createServer((incoming, response) => {
     const pieces: Buffer[] = [];
     incoming.on('data', (piece: Buffer) => pieces.push(piece));
     incoming.on('end', () => {
       const body = Buffer.concat(pieces).toString();
       received.push({ body, headers: incoming.headers, note: note.parse(JSON.parse(body)) });
-      behave(response, received.length);
+      respond(response, received.length);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -46,7 +46,7 @@ async function openReceiver(answer: (response: ServerResponse, count: number) =>
     url,
     received,
     notes: () => received.map((one) => one.note),
-    behave: (to: typeof answer) => (behave = to),
+    respondWith: (responder: typeof answer) => (respond = responder),
     close,
   };
 }
@@ -119,7 +119,7 @@ test('an open request and the end of a turn are sent as short, signed notes', as
   }
 });
 
-test('each rest is sent once, even if the row is stored again', async () => {
+test('a note is sent each time a session comes to rest, but not when its row is only stored again', async () => {
   const receiver = await openReceiver();
   const world = await openNotifier(notifyTarget(receiver.url, undefined));
   const rests = () => receiver.notes().filter(({ type }) => type === 'session.rested').length;
@@ -127,7 +127,7 @@ test('each rest is sent once, even if the row is stored again', async () => {
   await world.write(at(world, 's1', 'idle'));
   await expect.poll(rests).toBe(1);
   await world.write(at(world, 's1', 'idle'));
-  // A turn that started and ended between two polls is a separate rest.
+  // A turn that starts and ends between two polls counts too.
   await world.write(at(world, 's1', 'idle', 2));
   await expect.poll(rests).toBe(2);
   await world.write(at(world, 's1', 'running', 2));
@@ -153,7 +153,7 @@ test('notes of a session keep their order while the first is retried; other sess
   const clock = new ManualClock();
   let isDown = true;
   const receiver = await openReceiver();
-  receiver.behave((response) => {
+  receiver.respondWith((response) => {
     const { session: of } = receiver.received.at(-1)?.note ?? { session: undefined };
     if (isDown && of?.id === 's1') fail(response);
     else ok(response);
@@ -220,7 +220,7 @@ test('undelivered notes are sent after a restart, in order, and nothing is sent 
   // Written while no notifier is running.
   await before.write(ask(request('s1', 'r3')), at(before, 's0', 'idle', 2));
   receiver.received.length = 0;
-  receiver.behave(ok);
+  receiver.respondWith(ok);
   const after = await openNotifier(notifyTarget(receiver.url, undefined), { store });
   await store.claimSessions(after.hub, ['s0', 's1']);
   await expect.poll(() => receiver.received.length).toBe(4);

@@ -10,9 +10,9 @@ export interface Issuer {
   readonly url: string;
   /** An access token with these scopes, from the client credentials grant. */
   token(audience: string, scope: string, ttlSeconds?: number): Promise<string>;
-  /** From now on, signs with a new key. */
+  /** Signs with a new key from now on. */
   rotateKeys(): void;
-  setAway(away: boolean): void;
+  setDown(down: boolean): void;
   readonly requests: string[];
 }
 
@@ -21,11 +21,11 @@ const SECRET = 'a-secret-of-the-test-client';
 export async function startIssuer(): Promise<Issuer> {
   const requests: string[] = [];
   let listener: RequestListener | undefined;
-  let away = false;
+  let down = false;
   let ttl = 600;
   const server = createServer((request, response) => {
     requests.push(request.url ?? '');
-    if (away || !listener) response.writeHead(503).end();
+    if (down || !listener) response.writeHead(503).end();
     else listener(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -81,7 +81,7 @@ export async function startIssuer(): Promise<Issuer> {
       return answer.access_token;
     },
     rotateKeys: () => start(newKey()),
-    setAway: (value) => (away = value),
+    setDown: (value) => (down = value),
   };
 }
 

@@ -137,7 +137,7 @@ describe('an open request', () => {
     await expect(reply).rejects.toMatchObject({ code: 'SESSION_BUSY' });
   });
 
-  test('allowed after a restart: the new process learns of it, and the same call runs once without asking', async () => {
+  test('allowed after a restart: the new process is told, and the same call runs once without asking', async () => {
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
     await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
@@ -206,9 +206,9 @@ describe('an open request', () => {
     void (await hub.agent()).ask('r1', 'Bash', { command: 'npm test' });
     await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart();
-    const [place] = [await recalled(session)];
-    // Killed right after the decision: the process that should have got it never started.
-    place.missing = ['API_TOKEN'];
+    const between = await recalled(session);
+    // Killed right after the decision: the process that should have received it never started.
+    between.missing = ['API_TOKEN'];
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     await restart();
     const after = await recalled(session);
@@ -220,7 +220,7 @@ describe('an open request', () => {
     expect(await agent.ask('r2', 'Bash', { command: 'npm test' })).toEqual({ behavior: 'allow' });
   });
 
-  test('keeps no process: it is parked, and answering starts a new one', async () => {
+  test('does not keep its process: that is parked, and an answer starts a new one', async () => {
     hub = await startTestHub(store, { argv: [...PARKS_SOON, '--permission-timeout-ms', '0'] });
     const session = await start();
     const first = await hub.agent();
@@ -289,7 +289,7 @@ describe('an open request', () => {
     expect(hub.agents.filter(({ alive }) => alive)).toEqual([]);
   });
 
-  test('expires while the hub is down, and Claude learns of it afterwards', async () => {
+  test('expires while the hub is down, and Claude is told afterwards', async () => {
     hub = await startTestHub(store, { argv: ['--permission-timeout-ms', '60000'] });
     const session = await start();
     void (await hub.agent()).ask('r1', 'Bash', { command: 'ls' });

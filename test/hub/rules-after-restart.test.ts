@@ -85,7 +85,7 @@ test('a session’s rules are narrowed to the hub’s current ones', async () =>
   await expect(reply(session)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
 });
 
-test('a hub that now allows more leaves a session the rules it started with', async () => {
+test('a session keeps the rules it started with if the hub allows more later', async () => {
   await restart('--approvals', 'human', '--allowed-dirs', CWD, '--deny-options', 'env');
   const session = await atRest();
   await restart('--allow-bypass');
@@ -198,8 +198,8 @@ test('an existing connection provides the missing variable when the decision is 
   const session = await waiting({}, connection({}, TOKEN));
   await restart();
   await recalled(session);
-  const left = hub.engine.connected(connection({}, { API_TOKEN: 'of one that has gone' }));
-  left();
+  const disconnect = hub.engine.connected(connection({}, { API_TOKEN: 'of one that has gone' }));
+  disconnect();
   hub.engine.connected(connection({}, TOKEN));
   hub.engine.respond(session.id, 'r1', { decision: 'allow' });
   expect((await hub.agent()).launch.env).toMatchObject(TOKEN);

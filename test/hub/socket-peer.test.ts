@@ -36,7 +36,7 @@ socket.end();
 `;
 
 it.runIf(process.platform === 'linux')(
-  'can neither sign in nor stop the hub, whatever it claims to be',
+  'an agent that talks to the hub’s socket can neither sign in nor stop the hub, whichever pid it claims',
   { timeout: 60_000 },
   async () => {
     const home = await createHome();
@@ -52,21 +52,21 @@ it.runIf(process.platform === 'linux')(
     const script = join(home.project, 'agent.mjs');
     writeFileSync(script, AGENT);
     const session = randomUUID();
-    /** Run by a process that carries a session's marker; its own environment is empty. */
-    const asked = async (inside: boolean, kind: string, as: string): Promise<Record<string, unknown>> => {
+    /** Runs the agent with an empty environment; if inside, below a process that carries a session's marker. */
+    const askHub = async (inside: boolean, kind: string, as: string): Promise<Record<string, unknown>> => {
       const env = { ...home.env(), ...(inside && { CLAUDE_CODE_MCP_PARENT: session }) };
-      const words = ['-c', 'env -i "$@"; true', 'sh', process.execPath, script, stateDir, socket, kind, as];
-      return JSON.parse((await run('sh', words, { env })).stdout) as Record<string, unknown>;
+      const args = ['-c', 'env -i "$@"; true', 'sh', process.execPath, script, stateDir, socket, kind, as];
+      return JSON.parse((await run('sh', args, { env })).stdout) as Record<string, unknown>;
     };
     for (const kind of ['sign-in', 'stop', 'restart']) {
-      expect(await asked(true, kind, 'own')).toEqual({
+      expect(await askHub(true, kind, 'own')).toEqual({
         ok: false,
         why: expect.stringMatching(/does not run inside a session/),
       });
       for (const as of ['none', String(process.pid)])
-        expect(await asked(true, kind, as)).toEqual({ ok: false, why: expect.stringMatching(/cannot identify/) });
+        expect(await askHub(true, kind, as)).toEqual({ ok: false, why: expect.stringMatching(/cannot identify/) });
     }
-    expect(await asked(false, 'sign-in', 'own')).toMatchObject({ ok: true, code: expect.any(String) });
+    expect(await askHub(false, 'sign-in', 'own')).toMatchObject({ ok: true, code: expect.any(String) });
     expect((await hub('status')).stdout).toContain('127.0.0.1');
     expect(readFileSync(join(stateDir, 'audit.jsonl'), 'utf8')).toContain(`"principal":"nested:${session}"`);
     expect(readdirSync(stateDir).filter((name) => name.startsWith('hub-claim'))).toEqual([]);

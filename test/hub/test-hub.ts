@@ -88,9 +88,9 @@ export interface TestHubOptions {
   readonly argv?: readonly string[];
   /** Called before and after every journal write. */
   readonly watch?: (phase: 'before' | 'after') => void;
-  /** Gets the lines that the hub would log; without it, there must be none. */
+  /** Receives the lines that the hub would log; if omitted, any line fails the test. */
   readonly warn?: (line: string) => void;
-  /** Its name among the hubs on one store. */
+  /** The hub's name in the store. */
   readonly hub?: string;
   readonly sharedWorkspace?: string;
   /** The slots it announces to the others. */
@@ -100,7 +100,7 @@ export interface TestHubOptions {
   readonly lease?: FleetLease;
   /** If omitted, sessions have no workspace to report changes in. */
   readonly workspaces?: EngineServices['workspaces'];
-  /** Whether a message is in its session's transcript; without an id, whether anything is. */
+  /** Whether a message is in its session's transcript; for an empty id, whether anything is. */
   readonly isWritten?: (messageId: string) => boolean;
 }
 

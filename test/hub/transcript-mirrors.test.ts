@@ -82,7 +82,7 @@ describe('while a process writes', () => {
     expect(await uuids()).toEqual(['u1', 'u2']);
   });
 
-  test('the mirror is complete without the entries Claude Code keeps to itself', async () => {
+  test('the mirror is complete without the entries that Claude Code does not report', async () => {
     await write({ type: 'api-request' }, userMessage('u1'), title('A'));
     await mirror.append({ sessionId: id }, [userMessage('u1'), title('A')]);
     await mirror.settled();
