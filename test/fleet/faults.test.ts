@@ -16,7 +16,7 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   postgres = await startPostgres(['-c', 'fsync=off']);
-  // All started at once on an empty store, with clocks ten minutes apart. New sessions go to the first.
+  // All start at once on an empty store, with clocks up to ten minutes apart. New sessions go to the first hub.
   const clocks = [0, 300_000, -300_000];
   fleet = await Fleet.open({ postgresUrl: postgres.url, hubs: 3, clocks, places: [40, 10, 10] });
 });
@@ -36,22 +36,22 @@ test('a hub is killed: other hubs take over its sessions and continue them with 
   model.on('was allowed').reply(tool('Bash', COMMAND), text('made it'));
   const [owner, next, last] = fleet.hubs as [FleetHub, FleetHub, FleetHub];
   const resting = await fleet.start(next, 'remember the word heron', cwd);
-  await fleet.reaches(last, resting, 'idle');
+  await fleet.waitForStatus(last, resting, 'idle');
   const working = await fleet.start(next, 'work for long', cwd);
   const waiting = await fleet.start(last, 'make a file', cwd);
   for (const id of [resting, working, waiting]) expect(await fleet.ownerOf(id)).toBe(owner);
-  const { requests } = await fleet.reaches(next, waiting, 'waiting_permission');
+  const { requests } = await fleet.waitForStatus(next, waiting, 'waiting_permission');
   const requestId = requests[0]?.requestId ?? '';
 
   await owner.stop('SIGKILL');
-  const stopped = await fleet.reaches(next, working, 'error', 60_000);
+  const stopped = await fleet.waitForStatus(next, working, 'error', 60_000);
   expect(stopped.result?.result).toContain('reply to continue');
   expect((await fleet.session(last, waiting)).requests.map((one) => one.requestId)).toEqual([requestId]);
 
   model.on('which word').reply(text('heron'));
   const sent = await fleet.api(last, 'POST', `/sessions/${resting}/messages`, { body: { prompt: 'which word?' } });
   expect(sent.status).toBe(200);
-  expect((await fleet.reaches(next, resting, 'idle')).result?.result).toBe('heron');
+  expect((await fleet.waitForStatus(next, resting, 'idle')).result?.result).toBe('heron');
   expect(JSON.stringify(model.requests.at(-1)?.body)).toContain('remember the word heron');
 
   const answered = await fleet.api(last, 'POST', `/requests/${requestId}/answer`, {
@@ -59,7 +59,7 @@ test('a hub is killed: other hubs take over its sessions and continue them with 
     role: 'approver',
   });
   expect(answered.status).toBe(200);
-  expect((await fleet.reaches(next, waiting, 'idle')).result?.result).toBe('made it');
+  expect((await fleet.waitForStatus(next, waiting, 'idle')).result?.result).toBe('made it');
   expect(existsSync(path.join(cwd, 'made.txt'))).toBe(true);
   for (const id of [resting, working, waiting]) expect((await fleet.claudesOf(id)).length).toBeLessThan(2);
   await owner.start();
@@ -72,7 +72,7 @@ test('one hub loses Postgres: it reports UNAVAILABLE, the others keep working, a
   model.on('stay where you are').reply(text('done'));
   const [alone, other] = fleet.hubs as [FleetHub, FleetHub];
   const staying = await fleet.start(alone, 'stay where you are', cwd, { advanced: { env: { TOKEN: 'x' } } });
-  await fleet.reaches(other, staying, 'idle');
+  await fleet.waitForStatus(other, staying, 'idle');
   alone.proxy.set('refused');
   const [answer] = await Promise.all([
     fleet.api(alone, 'POST', `/sessions/${staying}/messages`, { body: { prompt: 'lost?' } }),
@@ -87,7 +87,7 @@ test('one hub loses Postgres: it reports UNAVAILABLE, the others keep working, a
       200,
     { what: 'the hub carries out commands again', within: 30_000, every: 500 },
   );
-  expect((await fleet.reaches(other, staying, 'idle')).result?.result).toBe('here I am');
+  expect((await fleet.waitForStatus(other, staying, 'idle')).result?.result).toBe('here I am');
   expect(model.requests.filter(({ body }) => JSON.stringify(body).includes('lost?'))).toEqual([]);
 });
 
@@ -97,19 +97,19 @@ test('Postgres is restarted: calls fail meanwhile, and nothing reported is lost'
   model.on('before').reply(text('told'));
   const [hub, other] = fleet.hubs as [FleetHub, FleetHub];
   const id = await fleet.start(hub, 'before', cwd);
-  await fleet.reaches(other, id, 'idle');
+  await fleet.waitForStatus(other, id, 'idle');
   await postgres.stop();
   const meanwhile = await fleet.api(hub, 'POST', '/sessions', { body: { prompt: 'x', cwd } });
   expect(meanwhile.status).toBe(503);
   await postgres.start();
-  expect((await fleet.reaches(other, id, 'idle')).result?.result).toBe('told');
+  expect((await fleet.waitForStatus(other, id, 'idle')).result?.result).toBe('told');
   model.on('after').reply(text('still here'));
   await eventually(
     async () =>
       (await fleet.api(other, 'POST', `/sessions/${id}/messages`, { body: { prompt: 'after' } })).status === 200,
     { what: 'messages are accepted again', within: 30_000, every: 500 },
   );
-  expect((await fleet.reaches(hub, id, 'idle')).result?.result).toBe('still here');
+  expect((await fleet.waitForStatus(hub, id, 'idle')).result?.result).toBe('still here');
 });
 
 test('every hub is restarted in turn while a session is in use', async () => {
@@ -117,7 +117,7 @@ test('every hub is restarted in turn while a session is in use', async () => {
   const cwd = await fleet.directory('rolling');
   model.on('round').reply(text('0'), text('1'), text('2'), text('3'));
   const id = await fleet.start(fleet.hubs[0]!, 'round', cwd);
-  await fleet.reaches(fleet.hubs[1]!, id, 'idle');
+  await fleet.waitForStatus(fleet.hubs[1]!, id, 'idle');
   for (const [index, hub] of fleet.hubs.entries()) {
     await hub.stop();
     const front = fleet.hubs.find((one) => one !== hub)!;
@@ -126,7 +126,7 @@ test('every hub is restarted in turn while a session is in use', async () => {
         (await fleet.api(front, 'POST', `/sessions/${id}/messages`, { body: { prompt: 'round' } })).status === 200,
       { what: `a message is accepted while ${hub.name} is down`, within: 30_000, every: 250 },
     );
-    const { result } = await fleet.reaches(front, id, 'idle');
+    const { result } = await fleet.waitForStatus(front, id, 'idle');
     expect(result?.result).toBe(String(index + 1));
     await hub.start();
   }
@@ -167,20 +167,20 @@ test('a hub hangs: its movable session continues elsewhere, the other one finish
     });
     expect((await fleet.session(next, moves)).status).toBe('running');
     expect(await fleet.claudesOf(stays)).toHaveLength(1);
-    await fleet.reaches(next, moves, 'error', 60_000);
+    await fleet.waitForStatus(next, moves, 'error', 60_000);
     expect(await fleet.ownerOf(moves)).not.toBe(owner);
     const away = await fleet.api(next, 'POST', `/sessions/${stays}/messages`, { body: { prompt: 'are you there?' } });
     expect(away).toMatchObject({ status: 503, json: { error: { code: 'UNAVAILABLE' } } });
     await call('claude_code_reply', { sessionId: moves, prompt: 'go on elsewhere' });
-    await fleet.reaches(next, moves, 'idle');
+    await fleet.waitForStatus(next, moves, 'idle');
     expect((await call('claude_code_check', { action: 'poll', sessionId: moves })).result.result).toBe('moved');
     known = { session: await store.session(moves), events: await store.events(moves, { limit: 1_000 }) };
   } finally {
     owner.process.kill('SIGCONT');
   }
   held.release();
-  expect((await fleet.reaches(next, stays, 'idle')).result?.result).toBe('stayed');
-  expect((await fleet.reaches(owner, moves, 'idle')).result?.result).toBe('moved');
+  expect((await fleet.waitForStatus(next, stays, 'idle')).result?.result).toBe('stayed');
+  expect((await fleet.waitForStatus(owner, moves, 'idle')).result?.result).toBe('moved');
   expect({ session: await store.session(moves), events: await store.events(moves, { limit: 1_000 }) }).toEqual(known);
   expect([watched.most.get(moves)?.length, watched.most.get(stays)?.length]).toEqual([1, 1]);
 });
@@ -191,7 +191,7 @@ test('one hub’s connection to Postgres goes silent: no call hangs there, and o
   model.on('before the silence').reply(text('heard'));
   const [silent, other] = fleet.hubs as [FleetHub, FleetHub];
   const id = await fleet.start(silent, 'before the silence', cwd);
-  await fleet.reaches(other, id, 'idle');
+  await fleet.waitForStatus(other, id, 'idle');
   expect(await fleet.ownerOf(id)).toBe(silent);
   silent.proxy.set('silent');
   try {
@@ -218,7 +218,7 @@ test('one hub’s connection to Postgres goes silent: no call hangs there, and o
       async () => (await fleet.api(other, 'POST', `/sessions/${id}/messages`, { body })).status === 200,
       { what: 'another hub continues the session', every: 500 },
     );
-    expect((await fleet.reaches(other, id, 'idle')).result?.result).toBe('elsewhere');
+    expect((await fleet.waitForStatus(other, id, 'idle')).result?.result).toBe('elsewhere');
   } finally {
     silent.proxy.set('open');
   }

@@ -22,7 +22,7 @@ import { killAll, markedProcesses, survivors, TEST_MARKER, type MarkedProcess } 
 import { ServerProcess } from '../harness/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
 
-/** Every call is answered by then. It may wait for a command, more than once for the store, and for CPU time. */
+/** No call may take longer. Allows for waiting on a command, on the store several times, and for CPU time. */
 export const MAX_CALL_MS = 90_000;
 
 export interface ApiReply {
@@ -44,7 +44,7 @@ export class FleetHub {
   readonly #place: IsolatedHome;
   readonly #start: () => Promise<ServerProcess>;
   #process: ServerProcess | undefined;
-  #before = '';
+  #earlierStderr = '';
 
   constructor(name: string, proxy: TcpProxy, place: IsolatedHome, start: () => Promise<ServerProcess>) {
     this.name = name;
@@ -62,13 +62,13 @@ export class FleetHub {
     return readHubRecord(path.join(this.#place.stateDir, 'claude-code-mcp'))?.url ?? 'http://127.0.0.1:1';
   }
 
-  /** Since its first start, across restarts. */
+  /** All stderr output since the first start, across restarts. */
   get stderr(): string {
-    return this.#before + (this.#process?.stderr() ?? '');
+    return this.#earlierStderr + (this.#process?.stderr() ?? '');
   }
 
   async start(): Promise<void> {
-    this.#before = this.stderr;
+    this.#earlierStderr = this.stderr;
     const hub = await this.#start();
     this.#process = hub;
     const isUp = (): boolean => readHubRecord(path.join(this.#place.stateDir, 'claude-code-mcp'))?.pid === hub.pid;
@@ -129,7 +129,7 @@ export class Fleet {
     await mkdir(shared);
     const model = await startScriptedModel();
     undo.push(() => model.close());
-    const places: FleetHub[] = [];
+    const members: FleetHub[] = [];
     for (let index = 0; index < hubs; index++) {
       const name = `hub-${String(index)}`;
       const place = await createHome();
@@ -159,18 +159,18 @@ export class Fleet {
           cwd: place.home,
           env,
         });
-      places.push(new FleetHub(name, proxy, place, start));
+      members.push(new FleetHub(name, proxy, place, start));
     }
-    const killed = async (): Promise<void> => {
+    const killProcesses = async (): Promise<void> => {
       await killAll(marker);
     };
-    undo.push(killed);
+    undo.push(killProcesses);
     try {
-      await Promise.all(places.map((hub) => hub.start()));
+      await Promise.all(members.map((hub) => hub.start()));
       const store = await openPostgresStore({ url: postgresUrl });
       undo.push(() => store.close());
       const fleet = new Fleet(model, shared, store, marker, undo);
-      fleet.hubs.push(...places);
+      fleet.hubs.push(...members);
       return fleet;
     } catch (error) {
       for (const step of undo.reverse()) await step();
@@ -235,8 +235,8 @@ export class Fleet {
     return json;
   }
 
-  /** Waits until a hub shows the session in one of these states. */
-  async reaches(hub: FleetHub, id: string, statuses: string, withinMs = 45_000): Promise<ApiSessionDetail> {
+  /** Waits until a hub shows the session with one of these statuses, separated by `|`. */
+  async waitForStatus(hub: FleetHub, id: string, statuses: string, withinMs = 45_000): Promise<ApiSessionDetail> {
     return eventually(
       async () => {
         const session = await this.session(hub, id);
@@ -288,7 +288,7 @@ export class Fleet {
     for (const { pid, command } of await markedProcesses(this.#marker)) {
       const [, sessionId] =
         / --session-id[ =]([0-9a-f-]{36})/.exec(command) ?? / --resume[ =]([0-9a-f-]{36})/.exec(command) ?? [];
-      const startedAt = ownStart(pid);
+      const startedAt = startTime(pid);
       if (sessionId === undefined || startedAt === undefined || !command.includes('claude-agent-sdk')) continue;
       found.set(sessionId, [...(found.get(sessionId) ?? []), { pid, startedAt, command: command.slice(0, 200) }]);
     }
@@ -302,7 +302,7 @@ export class Fleet {
       for (const [id, claudes] of await this.claudes())
         if (claudes.length > (most.get(id)?.length ?? 0)) most.set(id, claudes);
     };
-    // Not more often: a scan blocks this process, and with it the proxies. Claude Code lives longer than 500 ms.
+    // Scanning more often would block this process, and with it the proxies. Claude Code lives longer than 500 ms.
     const timer = setInterval(() => void scan(), 500);
     return { most, stop: () => clearInterval(timer) };
   }
@@ -323,7 +323,7 @@ export class Fleet {
 const PF_FORKNOEXEC = 0x40;
 
 /** A process's start time; undefined before it runs its own program, after it has exited, and outside Linux. */
-function ownStart(pid: number): string | undefined {
+function startTime(pid: number): string | undefined {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');

@@ -1,4 +1,4 @@
-/** One session in the soak of several hubs, as its client knows it: what one hub reported must hold at every hub. */
+/** One session of a fleet soak, as its client knows it: what one hub reported must hold at every hub. */
 
 import { randomUUID } from 'node:crypto';
 import type { ApiSessionDetail } from '../../src/schema/api.ts';
@@ -6,7 +6,7 @@ import type { ModelRequest } from '../../src/scripted-model/scripted-model.ts';
 import type { ApiReply } from '../fleet/fleet.ts';
 import { Violation, type FleetFront } from './fleet-front.ts';
 
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 interface OpenRequest {
   readonly id: string;
@@ -72,7 +72,7 @@ export class FleetSession {
     const body = { decision };
     let key = randomUUID();
     const where = `/requests/${request.id}/answer`;
-    await this.#front.insist(`an answer to ${request.id}`, PATIENCE_MS, async () => {
+    await this.#front.insist(`an answer to ${request.id}`, TIMEOUT_MS, async () => {
       const reply = await this.#front.call({ method: 'POST', where, body, role: 'approver', key });
       if (reply?.status === 200) return true;
       if (reply?.status === 409) {
@@ -111,13 +111,13 @@ export class FleetSession {
   }
 
   /** Checks that the model got each message at most once, both as a new prompt and in the history. */
-  checkAsked(asked: readonly ModelRequest[]): void {
-    const own = asked.filter(({ sessionId, auxiliary }) => sessionId === this.#id && !auxiliary);
+  checkModelRequests(requests: readonly ModelRequest[]): void {
+    const own = requests.filter(({ sessionId, auxiliary }) => sessionId === this.#id && !auxiliary);
     for (const prompt of this.#sent) {
       const first = own.filter(({ lastUserText, toolResults }) => lastUserText === prompt && toolResults.length === 0);
       if (first.length > 1) throw new Violation(`"${prompt}" was sent to the model ${first.length} times`);
       if (own.some(({ userTexts }) => userTexts.filter((text) => text === prompt).length > 1))
-        throw new Violation(`"${prompt}" is twice in one conversation`);
+        throw new Violation(`"${prompt}" is in one conversation twice`);
     }
   }
 
@@ -130,7 +130,7 @@ export class FleetSession {
   /** The accepted message; undefined if the outcome is unknown. */
   #say(kind: string): Promise<string | undefined> {
     return this.#front
-      .insist(`a message to ${this.#id}`, PATIENCE_MS, async () => {
+      .insist(`a message to ${this.#id}`, TIMEOUT_MS, async () => {
         const prompt = this.#nextPrompt(kind);
         const outcome = await this.#send(prompt);
         this.#front.count(`messages ${outcome}`);
@@ -149,7 +149,7 @@ export class FleetSession {
     const where = `/sessions/${this.#id}/messages`;
     const call = { method: 'POST', where, body: { prompt }, key: randomUUID() } as const;
     const attempts = random.chance(0.3) ? [1, 2] : [1];
-    return this.#front.insist(`an answer to ${where}`, PATIENCE_MS, async () => {
+    return this.#front.insist(`an answer to ${where}`, TIMEOUT_MS, async () => {
       const replies = await Promise.all(attempts.map(() => this.#front.call(call)));
       if (replies.some((reply) => reply?.status === 200)) return 'taken';
       // An attempt whose reply was lost was carried out after all, and now waits for a permission.
@@ -167,7 +167,7 @@ export class FleetSession {
 
   /** Waits until one of the messages is answered, asks for a permission, or was stopped with its hub. */
   async #rest(prompts: readonly string[]): Promise<void> {
-    // A note may follow on the outcome of a call that was allowed while no process was running.
+    // The answer may be followed by a note about a call that was allowed while no process was running.
     const answerIn = (text: string | undefined): string | undefined =>
       prompts.map(answerTo).find((answer) => text?.split('\n\n')[0] === answer);
     const { status, requests, result } = await this.#front.read<ApiSessionDetail>(`/sessions/${this.#id}`, (json) => {

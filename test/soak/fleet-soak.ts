@@ -27,7 +27,7 @@ export interface FleetSoakReport {
 
 const LOG_LINES = 100;
 
-/** Ten minutes apart. */
+/** Up to ten minutes apart. */
 const CLOCKS = [0, 300_000, -300_000];
 
 interface Target {
@@ -42,7 +42,7 @@ type Fault = (target: Target) => Promise<void>;
 
 /** Longer than a lease, so that other hubs take over. */
 const long = (random: Random): number => 16_000 + random.below(4_000);
-/** From a moment to almost long enough to lose a lease. */
+/** From half a second to almost long enough to lose a lease. */
 const short = (random: Random): number => 500 + random.below(5_000);
 
 const killed =
@@ -113,34 +113,34 @@ function* faultNames(random: Random): Generator<string, never> {
 }
 
 export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
-  const { sessions: many, steps, seed, hubs = 3, tell = () => undefined } = plan;
+  const { sessions: sessionCount, steps, seed, hubs = 3, tell = () => undefined } = plan;
   // Calls run concurrently, so faults have their own random source: the same seed gives the same faults.
-  const [random, ofCalls] = [randomFrom(seed), randomFrom(seed + 1)];
+  const [random, callRandom] = [randomFrom(seed), randomFrom(seed + 1)];
   const postgres = await startPostgres(['-c', 'fsync=off']);
-  const own = await mkdtemp(path.join(tmpdir(), 'ccm-soak-'));
+  const unsharedRoot = await mkdtemp(path.join(tmpdir(), 'ccm-soak-'));
   let fleet: Fleet | undefined;
   try {
     fleet = await Fleet.open({
       postgresUrl: postgres.url,
       hubs,
       clocks: CLOCKS,
-      places: Array.from({ length: hubs }, () => many * 2),
+      places: Array.from({ length: hubs }, () => sessionCount * 2),
     });
-    const front = new FleetFront(fleet, ofCalls);
+    const front = new FleetFront(fleet, callRandom);
     fleet.model.on(/^fleet /).always(modelAnswer);
     const sessions: FleetSession[] = [];
     const watched = fleet.watchClaudes();
     try {
-      for (let index = 0; index < many; index++) {
+      for (let index = 0; index < sessionCount; index++) {
         // One in five cannot move from the machine it was started on.
-        const cwd = index % 5 === 4 ? path.join(own, String(index)) : await fleet.directory(String(index));
+        const cwd = index % 5 === 4 ? path.join(unsharedRoot, String(index)) : await fleet.directory(String(index));
         await mkdir(cwd, { recursive: true });
         sessions.push(await FleetSession.start(front, String(index), cwd));
       }
       const check = async (): Promise<void> => {
         for (const session of sessions) {
           await session.check();
-          session.checkAsked(fleet!.model.requests);
+          session.checkModelRequests(fleet!.model.requests);
         }
         const doubled = [...watched.most].filter(([, claudes]) => claudes.length > 1);
         if (doubled.length > 0) throw new Violation(`Sessions with two processes: ${JSON.stringify(doubled)}`);
@@ -150,21 +150,21 @@ export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
         const name = names.next().value;
         const hub = random.pick(fleet.hubs);
         const begun = performance.now();
-        const late = random.below(2_500);
+        const delayMs = random.below(2_500);
         const fault = async (): Promise<void> => {
-          await sleep(late);
+          await sleep(delayMs);
           await FAULTS[name]!({ front, fleet: fleet!, postgres, hub, random });
         };
-        await settled([fault(), ...sessions.map((session) => session.act())]);
+        await waitForAll([fault(), ...sessions.map((session) => session.act())]);
         await check();
         front.count(name);
         const waiting = sessions.filter(({ isWaiting }) => isWaiting).length;
         const seconds = ((performance.now() - begun) / 1000).toFixed(0);
         tell(`step ${step}: ${name} (${hub.name}), ${seconds} s, ${waiting} waiting, ${JSON.stringify(front.counts)}`);
       }
-      await settled(sessions.map((session) => session.answer()));
+      await waitForAll(sessions.map((session) => session.answer()));
       await check();
-      if (watched.most.size < many) throw new Violation('Not every session was seen running.');
+      if (watched.most.size < sessionCount) throw new Violation('Not every session was seen running.');
     } catch (error) {
       for (const hub of fleet.hubs) tell(`${hub.name}:\n${hub.stderr.split('\n').slice(-LOG_LINES).join('\n')}`);
       throw error;
@@ -176,12 +176,12 @@ export async function fleetSoak(plan: FleetSoakPlan): Promise<FleetSoakReport> {
     // Throws if any process is left running.
     await fleet?.close();
     await postgres.remove();
-    await rm(own, { recursive: true, force: true });
+    await rm(unsharedRoot, { recursive: true, force: true });
   }
 }
 
-/** Waits for everything, the fault's undoing included, before it reports a failure. */
-async function settled(work: Promise<void>[]): Promise<void> {
+/** Waits for everything, including until the fault has undone itself, before it reports a failure. */
+async function waitForAll(work: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(work)).filter((one) => one.status === 'rejected');
   if (failed.length > 0)
     throw new AggregateError(
@@ -196,8 +196,8 @@ function modelAnswer({ userTexts, lastUserText, toolResults }: ModelRequest): Re
   const prompt = prompts.at(-1) ?? '';
   const isAsked = prompt.endsWith(' asks') && lastUserText.endsWith(prompt);
   // The call was allowed while no process was running.
-  const isToBeRepeated = lastUserText.includes('Make exactly the same call again');
-  if ((isAsked || isToBeRepeated) && toolResults.length === 0)
+  const mustBeRepeated = lastUserText.includes('Make exactly the same call again');
+  if ((isAsked || mustBeRepeated) && toolResults.length === 0)
     return tool('Bash', { command: 'touch soaked.txt', description: 'touch' });
   return text(answerTo(prompt)).delay(prompt.endsWith(' slow') ? 4_000 : 0);
 }

@@ -1,4 +1,4 @@
-/** Many concurrent sessions with everything that can happen to them; each is checked against its invariants. */
+/** Many concurrent sessions under interrupts, crashes and the like; each is checked against its invariants. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { text, tool, type ReplyLike } from '../../src/scripted-model/reply.ts';
@@ -71,7 +71,7 @@ export async function soak(
   return { counts, heapBefore, heapAfter: await heapSize(h) };
 }
 
-/** Runs one session; if it is cancelled on the way, another takes its place. */
+/** Runs one session; if it is cancelled partway, another takes its place. */
 async function oneSession(
   h: Harness,
   name: string,

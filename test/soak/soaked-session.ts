@@ -8,8 +8,8 @@ import type { Harness } from '../harness/open-harness.ts';
 import type { Random } from './random.ts';
 
 const REST_MS = 60_000;
-/** Every reply rounds dollars to millionths. */
-const DUST = 0.000_01;
+/** Tolerance per reply: each rounds dollars to millionths. */
+const ROUNDING_USD = 0.000_01;
 
 export class SoakedSession {
   cancelled = false;
@@ -97,7 +97,7 @@ export class SoakedSession {
     if (status === 'idle') this.#expectText(result, prompt);
     else strictEqual(result.errorSubtype, 'process_exited', JSON.stringify(result));
     const next = await this.#say('plain');
-    // A prompt that Claude Code had not written down before the crash is repeated with the next one.
+    // A prompt that Claude Code had not recorded before the crash is sent again with the next one.
     const repeated = status === 'idle' ? [] : [`${prompt}\n\n${next}`];
     this.#expectAnswer(await this.#rest(), next, ...repeated);
   }
@@ -150,11 +150,14 @@ export class SoakedSession {
     this.#turns += Number(result.numTurns);
     this.#costUsd += Number(result.totalCostUsd);
     strictEqual(result.sessionTotalTurns, this.#turns, 'total turns');
-    ok(Math.abs(result.sessionTotalCostUsd - this.#costUsd) < DUST * this.#prompts + DUST, 'total cost');
+    ok(
+      Math.abs(result.sessionTotalCostUsd - this.#costUsd) < ROUNDING_USD * this.#prompts + ROUNDING_USD,
+      'total cost',
+    );
     return state;
   }
 
-  /** To any of the prompts. */
+  /** The answer may be to any of the prompts. */
   #expectAnswer({ status, result }: Json, ...prompts: string[]): void {
     strictEqual(status, 'idle', JSON.stringify(result));
     this.#expectText(result, ...prompts);
@@ -163,7 +166,7 @@ export class SoakedSession {
   #expectText({ result }: Json, ...prompts: string[]): void {
     ok(
       prompts.some((prompt) => result === `answer to ${prompt}`),
-      `${JSON.stringify(result)} is no answer to ${JSON.stringify(prompts)}`,
+      `${JSON.stringify(result)} does not answer ${JSON.stringify(prompts)}`,
     );
   }
 

@@ -88,9 +88,9 @@ describe.each(KINDS)('%s', (kind) => {
       const later = { ...append(event('s1', 7)), afterDropped: true } as Change;
       await store.write([later, append(event('s1', 8))], hub);
       await store.write([later], hub);
-      const { events, ...book } = await store.events('s1', { limit: 10 });
+      const { events, ...bounds } = await store.events('s1', { limit: 10 });
       expect(events.map(({ id }) => id)).toEqual([1, 2, 3, 7, 8]);
-      expect(book).toEqual({ lastId: 8, droppedThrough: 6 });
+      expect(bounds).toEqual({ lastId: 8, droppedThrough: 6 });
     });
 
     test('are bounded per session; those marked `keep` are dropped last, and the reader learns what is missing', async () => {
@@ -182,7 +182,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect((await store.inbox({ limit: 10 })).items).toEqual([young]);
     });
 
-    test('a second decision is refused with the first one, and nothing in its batch is stored', async () => {
+    test('a second decision is refused with an error that carries the first, and nothing in its batch is stored', async () => {
       const { store, hub } = await opened();
       const row = request('s1', 'r1');
       await store.write([put(session('s1', hub)), ask(row), settle(row, allow('anna'))], hub);

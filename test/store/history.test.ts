@@ -1,4 +1,4 @@
-/** Random histories: every store behaves like the one in memory, which is simple enough to check by reading. */
+/** Random histories: every store must behave like the memory store, which is simple enough to verify by reading. */
 
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test, vi } from 'vitest';

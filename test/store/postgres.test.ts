@@ -1,4 +1,4 @@
-/** What only happens with a server: other hubs, dropped connections, restarts. */
+/** What applies only to a database server: other hubs, dropped connections, restarts. */
 
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
@@ -135,7 +135,7 @@ test('a lease can be renewed while a blocked write uses up the pool, and after i
         );
         return rowCount;
       },
-      { what: 'the write waits' },
+      { what: 'the write is waiting for the lock' },
     );
     const { expiresAt } = await store.renewLease(hub, 15_000, {});
     expect({ isStored, expiresAt: expiresAt > 0 }).toEqual({ isStored: false, expiresAt: true });
@@ -189,10 +189,10 @@ test('a hub whose connection dies in the middle of a write blocks the others for
     await eventually(
       async () =>
         (await client.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`)).rowCount,
-      { what: 'the write waits' },
+      { what: 'the write is waiting for the lock' },
     );
     proxy.set('silent');
-    // Now it holds the lock that every write needs, and goes silent.
+    // The write now gets the lock that every write needs, over a connection that is dead.
     await client.query('ROLLBACK');
     await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
@@ -320,7 +320,7 @@ test('while the server is down, calls fail without hanging; once it is back, eve
   }
   let wakeUps = 0;
   other.subscribe(() => wakeUps++);
-  // It wakes once when it listens again, in case it missed something.
+  // Subscribers are woken once after a reconnect, in case a notification was missed.
   await expect.poll(() => wakeUps, { timeout: 10_000 }).toBe(1);
   await store.write([put(session('s1', hub))], hub);
   expect(await other.session('s1')).toBeDefined();

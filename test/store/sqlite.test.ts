@@ -1,4 +1,4 @@
-/** What only happens with a file: modes, damage, locks, a full disk, a year of use. */
+/** What applies only to a database in a file: modes, damage, locks, a full disk, a year of use. */
 
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Claude Code's transcripts, in every store. */
+/** Claude Code's transcripts in every store. */
 
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const agent = { sessionId: 's1', subpath: 'subagents/agent-a1' };
 const said = (uuid: string, text = uuid): TranscriptEntry => ({ type: 'user', uuid, message: { content: text } });
 const title = (text: string): TranscriptEntry => ({ type: 'custom-title', text });
 
-describe.each(KINDS)('%s', (kind) => {
+describe.each(KINDS)('%s transcripts', (kind) => {
   const opened = async (options?: OpenOptions): Promise<OpenedStore> => {
     const { store, hub } = await openStore(kind, options);
     await store.write([put(session('s1', hub, { movable: true })), put(session('s2', hub))], hub);
@@ -40,7 +40,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await store.transcript(main)).toEqual([title('A'), said('u1'), odd, title('B'), title('A')]);
   });
 
-  test('a session has its own and one per sub-agent, each with separate uuids', async () => {
+  test('are separate for a session and each of its sub-agents, uuids included', async () => {
     const { store, hub } = await opened();
     await store.appendTranscript(hub, main, [said('u1')]);
     await store.appendTranscript(hub, agent, [said('u1', 'of the agent')]);
@@ -60,7 +60,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await store.transcript(main)).toBeUndefined();
   });
 
-  test('more entries than fit into one statement are stored in one call', async () => {
+  test('accept more entries in one call than fit into one statement', async () => {
     const { store, hub } = await opened();
     const many = Array.from({ length: 1_200 }, (_none, index) => said(`u${index}`));
     await store.appendTranscript(hub, main, many.slice(0, 700));
@@ -68,7 +68,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await store.transcript(main)).toEqual(many);
   });
 
-  test('only the current incarnation of the session’s hub may write', async () => {
+  test('accept writes only from the current incarnation of the session’s hub', async () => {
     const clock = manualNow(T0);
     const { store, hub } = await opened({ now: clock.now });
     await expect(store.appendTranscript(hub, { sessionId: 'nobody' }, [said('u1')])).rejects.toMatchObject({
