@@ -1,4 +1,4 @@
-/** A budget is the session's, however many processes it takes. */
+/** A budget belongs to the session, however many processes it takes. */
 
 import { expect, test } from 'vitest';
 import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
@@ -21,7 +21,7 @@ function budgetsOf(claude: RecordingClaude): number[] {
   });
 }
 
-test('a process that resumes and a fork get what is left, and nothing starts when it is spent', async () => {
+test('a resumed process and a fork get the remaining budget, and nothing starts once it is spent', async () => {
   const h = await startHarness({
     env: {
       CLAUDE_CODE_PATH: './recording-claude.mjs',
@@ -32,7 +32,7 @@ test('a process that resumes and a fork get what is left, and nothing starts whe
   });
   const claude = await recordingClaude(h.project);
   const budgets = (): number[] => budgetsOf(claude);
-  const parked = async (): Promise<void> => {
+  const waitUntilParked = async (): Promise<void> => {
     await eventually(async () => !(await h.processes()).some(({ command }) => command.includes('stream-json')), {
       what: 'the process is parked',
     });
@@ -45,19 +45,19 @@ test('a process that resumes and a fork get what is left, and nothing starts whe
   await h.waitUntilRest(sessionId);
   const afterFirst = h.model.chargedUsd();
   expect(afterFirst).toBeGreaterThan(0);
-  await parked();
+  await waitUntilParked();
   const fork = await h.ok('claude_code_reply', { sessionId, prompt: 'in a copy', forkSession: true });
   await h.waitUntilRest(fork.sessionId);
   await h.ok('claude_code_reply', { sessionId, prompt: 'second' });
   await h.waitUntilRest(sessionId);
   expect(budgets()).toEqual([1, expect.closeTo(1 - afterFirst, 5), expect.closeTo(1 - afterFirst, 5)]);
-  await parked();
+  await waitUntilParked();
   const message = await h.fails('claude_code_reply', { sessionId, prompt: 'third' }, 'PERMISSION_DENIED');
   expect(message).toContain('budget of $1');
   await h.fails('claude_code_reply', { sessionId, prompt: 'third', forkSession: true }, 'PERMISSION_DENIED');
 });
 
-test('after a crash the budget goes on, and what a killed turn cost is said to be unknown', async () => {
+test('the budget continues after a crash, and the cost of a killed turn is reported as unknown', async () => {
   const h = await startHarness({
     env: { ...DISK_RESUME, CLAUDE_CODE_PATH: './recording-claude.mjs', CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1' },
   });
@@ -85,7 +85,7 @@ test('after a crash the budget goes on, and what a killed turn cost is said to b
   expect(await session(h, sessionId)).toMatchObject({ costUnknown: true });
   expect(budgetsOf(claude)).toEqual([1, expect.closeTo(1 - known, 5)]);
 
-  // Its cost is written when it leaves the session; killed, it takes that with it.
+  // Claude Code writes the cost when it exits, so a killed process never does.
   await killClaude(h, sessionId);
   await h.restartServer();
   await h.resume(sessionId, 'from disk');

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { ENDLESS, hasBegun, runningCommands } from './endless-command.ts';
+import { ENDLESS, waitUntilBegun, runningCommands } from './endless-command.ts';
 import { verifies } from './requirements.ts';
 import { check, start } from './steps.ts';
 
@@ -20,10 +20,10 @@ verifies(['session.cancel', 'session.cancel-final'], async (variant) => {
     .on('serve')
     .reply(tool('Bash', { command: ENDLESS, description: 'serve', run_in_background: true }), text('it serves'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'serve', allowedTools: ['Bash'], waitMs: 40_000 });
-  await hasBegun(h);
+  await waitUntilBegun(h);
   h.model.on('run forever').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
   await h.say(sessionId, 'run forever');
-  await hasBegun(h);
+  await waitUntilBegun(h);
   expect((await runningCommands(h)).length).toBeGreaterThanOrEqual(2);
   const answer = await h.ok('claude_code_session', { action: 'cancel', sessionId });
   expect(answer.sessions).toMatchObject([{ sessionId, status: 'cancelled', cancelledSource: 'caller' }]);

@@ -1,4 +1,4 @@
-/** What a person sees of a permission, and what becomes of their answer. */
+/** What a person sees of a permission request, and the effect of their answer. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -10,7 +10,7 @@ import { accept, allowOnce, choicesOf, decline, type Asking } from './forms-supp
 const touch = (name: string): ReturnType<typeof tool> =>
   tool('Bash', { command: `touch ${name}`, description: 'make a file' });
 
-/** How it reaches the person, and their answer the session. */
+/** Requests reach the person, and their answers reach the session. */
 export function permissionForms({ harness, ask }: Asking): void {
   it('lets its user allow a tool once', async () => {
     const { h, sessionId, file, forms, outcomes, auditedDecisions } = await ask(() => allowOnce);
@@ -65,7 +65,7 @@ export function permissionContents({ harness, ask }: Asking): void {
           touch('made.txt'),
           // The rule covers it.
           touch('made.txt'),
-          // `touch` brought the suggestion to accept all edits: it must not have been granted along.
+          // `touch` also came with the suggestion to accept all edits, which must not have been granted.
           tool('Write', { file_path: `${harness().project}/written.txt`, content: 'one\n' }),
         ],
       },

@@ -1,4 +1,4 @@
-/** Forms as a person at either client sees and answers them. One session serves nearly all tests of a client. */
+/** Forms as a person sees and answers them, in either era. Nearly all tests of a client share one session. */
 
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -25,28 +25,28 @@ describe.each(ERAS)('a %s client', (era) => {
     planAndQuestionForms(session);
     if (era === 'modern') planAndQuestionAnswers(session);
   });
-  describe('with a form', () => settledForms(era, session));
-  describe('while the person has the form', () => heldForms(session));
-  if (era === 'legacy') describe('whose open form', () => withdrawnForms(session));
-  else describe('whose waiting call', () => waitingCalls(session));
-  // The last, for they take the session and the server down.
-  describe('with a form left open', () => formsLeftOpen(era, session));
+  describe('a form', () => settledForms(era, session));
+  describe('while a form is open', () => heldForms(session));
+  if (era === 'legacy') describe('an open form', () => withdrawnForms(session));
+  else describe('a call', () => waitingCalls(session));
+  // Last, because these end the session's process and the server.
+  describe('a form that is still open', () => formsLeftOpen(era, session));
 });
 
-// The toolset can matter once: what a wait does is the same for both, how it is told is not.
+// Waits behave the same in both toolsets, but their answers differ.
 describe('a legacy client of the explicit tools, with a bare elicitation capability', () => {
   const session = shareSession({ era: 'legacy', toolset: 'explicit', capabilities: { elicitation: {} } });
 
   it('asks its user when no call is in progress', async () => {
     const { h, sessionId, file, forms, auditedDecisions } = await session.ask(() => allowOnce);
-    await eventually(() => existsSync(file), { what: 'the command ran, though nobody waited for it' });
+    await eventually(() => existsSync(file), { what: 'the command ran although no call was waiting' });
     expect(forms()).toHaveLength(1);
     await eventually(() => auditedDecisions().length, { what: 'the decision is audited' });
     expect(auditedDecisions()).toEqual([{ who: 'human', what: 'Bash', outcome: 'allow' }]);
     await h.waitUntilRest(sessionId);
   });
 
-  describe('while the person has the form', () => heldForms(session));
+  describe('while a form is open', () => heldForms(session));
 });
 
 it('asks the user of a modern client through the explicit tools too', async () => {
@@ -60,8 +60,8 @@ it('asks the user of a modern client through the explicit tools too', async () =
   expect(existsSync(`${h.project}/made.txt`)).toBe(true);
 });
 
-// A legacy client could be shown one at any time.
-it('shows no form where only the caller answers', async () => {
+// A legacy client, because it could be shown a form at any time.
+it('shows no form with APPROVALS=caller', async () => {
   const h = await startHarness({
     era: 'legacy',
     form: () => allowOnce,
@@ -73,41 +73,41 @@ it('shows no form where only the caller answers', async () => {
   expect(await outcomes(h, sessionId)).toMatchObject([{ decision: 'deny', source: 'caller' }]);
 });
 
-/** One leg of a call, as it goes over the wire: the client fulfils nothing by itself. */
+/** One leg of a call as it goes over the wire: the client answers no forms by itself. */
 function leg(h: Harness, params: Record<string, unknown>): Promise<Json> {
   return h.client.request({ method: 'tools/call', params }, { allowInputRequired: true, timeout: 60_000 } as never);
 }
 
 const manual = { era: 'modern', form: () => cancel, clientOptions: { inputRequired: { autoFulfill: false } } } as const;
 
-it('the state that a call leaves with the client cannot be altered or used elsewhere, and answers only what was asked', async () => {
+it('requestState cannot be altered or used with another tool, and an answer without it is ignored', async () => {
   const h = await startHarness(manual);
   const call = { name: 'claude_code', arguments: { prompt: 'go', waitMs: 60_000, ...standIn('asks') } };
   const asked = await leg(h, call);
   expect(asked).toMatchObject({ requestState: expect.any(String) });
   const [{ sessionId }] = await sessionsOf(h);
 
-  // Changed.
+  // Altered.
   const [version, body, mac] = asked.requestState.split('.');
   const state = JSON.parse(Buffer.from(body, 'base64url').toString());
   const changed = Buffer.from(JSON.stringify({ ...state, p: { ...state.p, sessionId: 'another' } }));
   const forged = [version, changed.toString('base64url'), mac].join('.');
   await expect(leg(h, { ...call, requestState: forged })).rejects.toThrow('requestState');
 
-  // Brought to another tool.
+  // Used with another tool.
   const reply = { name: 'claude_code_reply', arguments: { sessionId, prompt: 'on' } };
   const elsewhere = await leg(h, { ...reply, requestState: asked.requestState });
   expect(elsewhere).toMatchObject({ isError: true });
   expect(elsewhere.content[0].text).toContain('INVALID_ARGUMENT');
 
-  // An answer without the state of the call that asked.
+  // An answer without it.
   const [id] = Object.keys(asked.inputRequests);
   const answer = { action: 'accept', content: { decision: 'Allow once' } };
-  const unasked = { name: 'claude_code_check', arguments: { action: 'wait', sessionId, waitMs: 200 } };
-  await leg(h, { ...unasked, inputResponses: { [id!]: answer } });
+  const statelessCall = { name: 'claude_code_check', arguments: { action: 'wait', sessionId, waitMs: 200 } };
+  await leg(h, { ...statelessCall, inputResponses: { [id!]: answer } });
   expect(await outcomes(h, sessionId)).toEqual([]);
 
-  // Back without an answer, it counts as a failed form.
+  // Without an answer, it counts as a failed form.
   const again = await leg(h, { ...call, requestState: asked.requestState });
   expect(again.structuredContent).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
   expect(await sessionsOf(h)).toHaveLength(1);

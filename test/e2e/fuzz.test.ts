@@ -9,15 +9,15 @@ import type { Harness } from '../harness/open-harness.ts';
 import { RawClient } from '../harness/raw-client.ts';
 import { DIALECTS, TOOLSETS, type ToolCall, type Toolset } from '../harness/toolsets.ts';
 
-/** In all 10,000 cases. */
-const A_RUN = { minLength: 25, maxLength: 25 };
+/** 10,000 cases in all. */
+const BATCH = { minLength: 25, maxLength: 25 };
 const TOOL_RUNS: Readonly<Record<Toolset, number>> = { compact: 170, explicit: 90 };
 const FRAME_RUNS = 80;
-const LOOK_RUNS = 30;
+const STATUS_RUNS = 30;
 
-const LOOKS: Readonly<Record<Toolset, string>> = { compact: 'claude_code_check', explicit: 'claude_get_status' };
+const STATUS_TOOL: Readonly<Record<Toolset, string>> = { compact: 'claude_code_check', explicit: 'claude_get_status' };
 
-/** What would start a session if the rest happened to fit: there is no such directory. */
+/** Set to a directory that does not exist, so that arguments that happen to be valid start no session. */
 const DIRECTORY_OF: Readonly<Record<string, string>> = {
   claude_code: 'cwd',
   claude_create_session: 'workingDirectory',
@@ -28,7 +28,7 @@ const names = fc.constantFrom('__proto__', 'constructor', 'prototype', 'toString
 const deep = fc.constantFrom(2, 100, 5_000, 100_000).map((depth) => nested(depth));
 const long = fc.constantFrom(1_000, 100_000).map((length) => 'm'.repeat(length));
 
-/** Anything that JSON can say. */
+/** Any JSON value. */
 const json: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 24, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
   {
@@ -44,7 +44,7 @@ function nested(depth: number): Raw {
   return new Raw(`${'['.repeat(depth)}${']'.repeat(depth)}`);
 }
 
-/** JSON as it is written on the wire: what is nested too deeply for JSON.stringify, or has the same name twice. */
+/** JSON as it is written on the wire, for what is nested too deeply for JSON.stringify. */
 class Raw {
   readonly json: string;
 
@@ -67,7 +67,7 @@ interface ToolSchema {
   readonly inputSchema: Json;
 }
 
-/** Values that nearly fit what the schema says of a parameter, and values that do not at all. */
+/** Values that more or less fit a parameter's schema, and values that do not at all. */
 function valueFor(schema: Json): fc.Arbitrary<unknown> {
   const fitting: fc.Arbitrary<unknown>[] = [];
   if (Array.isArray(schema.enum)) fitting.push(fc.constantFrom(...schema.enum));
@@ -83,21 +83,21 @@ function valueFor(schema: Json): fc.Arbitrary<unknown> {
     : fc.oneof({ weight: 3, arbitrary: fc.oneof(...fitting) }, { weight: 1, arbitrary: json });
 }
 
-/** What is required most of the time, a few of the other parameters, and now and then strange names. */
+/** Usually the required parameters, a few of the others, and now and then strange names. */
 function objectFor(schema: Json): fc.Arbitrary<unknown> {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, Json>);
   const required = properties.filter(([name]) => (schema.required ?? []).includes(name));
   const some = fc.array(fc.oneof(fc.tuple(names, json), ...properties.map(parameter)), { maxLength: 5 });
   return fc
     .tuple(fc.tuple(...required.map(parameter)), fc.integer({ min: 0, max: 9 }), some)
-    .map(([needed, luck, others]) => Object.fromEntries([...(luck > 0 ? needed : []), ...others]) as unknown);
+    .map(([needed, dice, others]) => Object.fromEntries([...(dice > 0 ? needed : []), ...others]) as unknown);
 }
 
 function parameter([name, schema]: [string, Json]): fc.Arbitrary<[string, unknown]> {
   return valueFor(schema).map((value) => [name, value]);
 }
 
-/** Arguments that can be anything, except a fit way to start, change or end a session. */
+/** Arbitrary arguments, except that they cannot start a session. */
 function argumentsFor({ name, inputSchema }: ToolSchema): fc.Arbitrary<unknown> {
   const directory = DIRECTORY_OF[name];
   const harmless = (args: unknown): unknown =>
@@ -114,15 +114,15 @@ const LIST: Readonly<Record<Toolset, ToolCall>> = {
   explicit: ['claude_list_sessions', {}],
 };
 
-interface Fuzzed {
+interface Target {
   readonly client: RawClient;
   readonly sessionId: string;
   readonly tools: readonly ToolSchema[];
-  /** The server is as it was: the same session in the same state, the same processes. */
+  /** Expects the same sessions in the same state, and the same processes, as before. */
   expectUnchanged(): Promise<void>;
 }
 
-async function fuzzed(h: Harness): Promise<Fuzzed> {
+async function openTarget(h: Harness): Promise<Target> {
   const { toolset } = h;
   const client = new RawClient(h.server);
   await client.initialize();
@@ -133,7 +133,7 @@ async function fuzzed(h: Harness): Promise<Fuzzed> {
   };
   const { start, look, view } = DIALECTS[toolset];
   const { sessionId } = await call(start('be there', { cwd: h.project }));
-  await eventually(async () => view(await call(look(sessionId))).status === 'rest', { what: 'it is at rest' });
+  await eventually(async () => view(await call(look(sessionId))).status === 'rest', { what: 'the session is at rest' });
   const stateNow = async (): Promise<unknown> => ({
     sessions: (await call(LIST[toolset])).sessions,
     session: await call(look(sessionId)),
@@ -162,18 +162,18 @@ function expectAnswer(answer: Json, frame: string): void {
   if (isError !== true) return;
   const [, code] = /^Error \[([A-Z_]+)\]: ./s.exec(said.error) ?? [];
   expect(Object.keys(ERRORS), shown).toContain(code);
-  // What a caller got wrong is no defect of the server.
+  // A mistake of the caller is not an internal error.
   expect(code, `${shown} was answered by ${said.error}`).not.toBe('INTERNAL');
 }
 
 describe.each(TOOLSETS)('bad input to the %s tools is answered, and changes nothing', (toolset) => {
   const harness = shareHarness({ connect: false, toolset });
-  let server: Fuzzed;
+  let server: Target;
   beforeAll(async () => {
-    server = await fuzzed(harness());
+    server = await openTarget(harness());
   }, 60_000);
 
-  test('the arguments of every tool', { timeout: 240_000 }, async () => {
+  test('arguments of every tool', { timeout: 240_000 }, async () => {
     const { client, sessionId, tools, expectUnchanged } = server;
     const expectAnswers = async (calls: readonly string[]): Promise<void> => {
       const answers = await Promise.all(calls.map((params) => client.requestRaw('tools/call', params)));
@@ -182,26 +182,26 @@ describe.each(TOOLSETS)('bad input to the %s tools is answered, and changes noth
     const call = fc.oneof(
       ...tools.map((tool) => argumentsFor(tool).map((args) => `{"name":"${tool.name}","arguments":${write(args)}}`)),
     );
-    await fc.assert(fc.asyncProperty(fc.array(call, A_RUN), expectAnswers), { numRuns: TOOL_RUNS[toolset] });
+    await fc.assert(fc.asyncProperty(fc.array(call, BATCH), expectAnswers), { numRuns: TOOL_RUNS[toolset] });
     await expectUnchanged();
 
-    // A session that exists, asked with anything that may only look.
-    const name = LOOKS[toolset];
+    // Arbitrary status calls about a session that exists.
+    const name = STATUS_TOOL[toolset];
     const look = argumentsFor(tools.find((tool) => tool.name === name)!).map((given) => {
       const args = { ...(typeof given === 'object' && !(given instanceof Raw) && given), sessionId };
       return `{"name":"${name}","arguments":${write(args)}}`;
     });
-    await fc.assert(fc.asyncProperty(fc.array(look, A_RUN), expectAnswers), { numRuns: LOOK_RUNS });
+    await fc.assert(fc.asyncProperty(fc.array(look, BATCH), expectAnswers), { numRuns: STATUS_RUNS });
     await expectUnchanged();
   });
 
-  // Frames are looked at before it matters which tools there are.
+  // Frames are parsed before the toolset matters.
   if (toolset === 'explicit') return;
 
-  test('frames that are no requests, or strange ones', { timeout: 240_000 }, async () => {
+  test('malformed and strange frames', { timeout: 240_000 }, async () => {
     const { client, expectUnchanged } = server;
     await fc.assert(
-      fc.asyncProperty(fc.array(frame, A_RUN), async (frames) => {
+      fc.asyncProperty(fc.array(frame, BATCH), async (frames) => {
         for (const sent of frames) await client.send(sent);
         expect((await client.request('ping', {})).result).toEqual({});
       }),
@@ -210,24 +210,26 @@ describe.each(TOOLSETS)('bad input to the %s tools is answered, and changes noth
     await expectUnchanged();
   });
 
-  test('no JSON-RPC, one frame of twenty megabytes, and two requests of the same id', async () => {
+  test('frames that are not JSON-RPC, huge frames, and two requests with the same id', async () => {
     const { client, expectUnchanged } = server;
     const before = client.refusals.length;
-    // Refused, under its id where it has one.
+    // Refused, under its id if it has one.
     expect((await client.requestRaw('tools/call', '7')).error).toMatchObject({ code: expect.any(Number) });
     expect((await client.requestRaw('tools/call', '{},"jsonrpc":"1.0"')).error).toMatchObject({ code: -32600 });
     await client.send('{"jsonrpc":');
     await client.send('[1,2]');
     const refusals = (): Json[] => client.refusals.slice(before);
-    await eventually(() => refusals().length >= 2, { what: 'both are refused' });
+    await eventually(() => refusals().length >= 2, { what: 'both frames are refused' });
     expect(refusals().map(({ error }) => error.code)).toEqual([-32700, -32600]);
 
     const prompt = 'm'.repeat(20_000_000);
     const answer = await client.request('tools/call', { name: 'claude_code', arguments: { prompt, cwd: NOWHERE } });
     expect(answer.result.structuredContent.error).toMatch(/^Error \[INVALID_ARGUMENT\]: .*cwd/);
-    // Beyond all reason: passed over, and said so.
+    // Over the limit: skipped with an error.
     await client.send(Buffer.alloc(65 * 1024 * 1024, 'm'));
-    await eventually(() => refusals().some(({ error }) => /bytes/.test(error.message)), { what: 'it is refused' });
+    await eventually(() => refusals().some(({ error }) => /bytes/.test(error.message)), {
+      what: 'the oversized frame is refused',
+    });
     const twice = { jsonrpc: '2.0', id: 'same', method: 'tools/list' };
     await client.send(`${JSON.stringify(twice)}\n${JSON.stringify(twice)}`);
     await expectUnchanged();
@@ -241,7 +243,7 @@ describe.each(TOOLSETS)('bad input to the %s tools is answered, and changes noth
   });
 });
 
-/** Without a newline: that would be two frames. */
+/** Without newlines, which would split the frame. */
 const bytes = fc
   .uint8Array({ minLength: 0, maxLength: 200 })
   .map((values) => values.map((value) => (value === 0x0a ? 0x0b : value)));

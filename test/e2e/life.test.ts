@@ -15,29 +15,29 @@ import { check, pollAll } from './steps.ts';
 
 const soon = { CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
 
-/** Also of a stand-in, which registers nothing. */
+/** Also works for a stand-in, which does not register itself as Claude Code does. */
 const hasProcess = async (h: Harness, sessionId: string): Promise<boolean> =>
   (await h.processes()).some(({ command }) => command.includes(sessionId));
 
-const isGone = (h: Harness, sessionId: string): Promise<unknown> =>
+const waitUntilGone = (h: Harness, sessionId: string): Promise<unknown> =>
   eventually(async () => !(await hasProcess(h, sessionId)), { what: 'its process is gone' });
 
-const parked = (h: Harness, sessionId: string): Promise<unknown> =>
+const waitUntilParked = (h: Harness, sessionId: string): Promise<unknown> =>
   eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
 
 verifies(
   ['life.park-background', 'life.background-wakes', 'check.background-tasks', 'life.not-persistent'],
   async (variant) => {
-    // Long enough for Claude Code to wake when its background command has ended.
+    // Long enough for Claude Code to wake up after its background command has ended.
     const h = await variant.start({ env: { ...soon, CLAUDE_CODE_MCP_PARK_AFTER_MS: '1500' } });
     const wake = gate(text('It ended.'));
     const { sessionId, end } = await startBackground(h, wake);
     const advanced = { ...standIn('ordinary').advanced, persistSession: false };
-    const unkept = await h.ok('claude_code', { prompt: 'keep nothing', waitMs: 40_000, advanced });
-    // A third session shows that parking goes on meanwhile.
+    const unpersisted = await h.ok('claude_code', { prompt: 'keep nothing', waitMs: 40_000, advanced });
+    // That a third session is parked shows that parking is on.
     const other = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000, ...standIn('ordinary') });
-    await isGone(h, other.sessionId);
-    for (const kept of [sessionId, unkept.sessionId]) expect(await hasProcess(h, kept)).toBe(true);
+    await waitUntilGone(h, other.sessionId);
+    for (const kept of [sessionId, unpersisted.sessionId]) expect(await hasProcess(h, kept)).toBe(true);
     expect(await check(h, { action: 'poll', sessionId })).toMatchObject({
       status: 'idle',
       backgroundTasks: 1,
@@ -56,7 +56,7 @@ verifies(
     });
     expect(done).not.toHaveProperty('backgroundTasks');
 
-    const reply = { sessionId: unkept.sessionId, prompt: 'still there' };
+    const reply = { sessionId: unpersisted.sessionId, prompt: 'still there' };
     expect(await h.ok('claude_code_reply', { ...reply, waitMs: 40_000 })).toMatchObject({
       result: { result: 'answer to: still there' },
     });
@@ -64,7 +64,7 @@ verifies(
   },
 );
 
-/** A session at rest whose background command runs until it is ended; then Claude says what is given. */
+/** A session at rest whose background command runs until `end` is called; then Claude replies `afterwards`. */
 async function startBackground(h: Harness, afterwards: ReplyLike): Promise<{ sessionId: string; end: () => void }> {
   const command = 'until [ -f go ]; do sleep 0.1; done; echo woken';
   h.model
@@ -76,14 +76,14 @@ async function startBackground(h: Harness, afterwards: ReplyLike): Promise<{ ses
   return { sessionId, end: () => writeFileSync(join(h.project, 'go'), '') };
 }
 
-/** Whether Claude Code has said a result, be it the last or not. */
+/** Whether Claude Code has sent a result, final or not. */
 const hasResult = async (h: Harness, sessionId: string): Promise<boolean> =>
   (await pollAll(h, sessionId, { includeTerminalEvents: true })).some(({ type }) => type === 'result');
 
 verifies('life.background-agent', async (variant) => {
   const h = await variant.share();
   const before = h.model.chargedUsd();
-  const agentMayGo = gate(tool('Bash', { command: 'touch by-agent.txt' }));
+  const agentTool = gate(tool('Bash', { command: 'touch by-agent.txt' }));
   h.model
     .on('delegate this')
     .reply(
@@ -91,13 +91,13 @@ verifies('life.background-agent', async (variant) => {
       text('The agent works.'),
       text('The agent is back.'),
     );
-  h.model.on(/^run the errand/).reply(agentMayGo, text('errand run'));
+  h.model.on(/^run the errand/).reply(agentTool, text('errand run'));
   const sessionId = await h.begin('delegate this');
-  await agentMayGo.arrived;
+  await agentTool.arrived;
   await eventually(() => hasResult(h, sessionId), { what: 'the first result' });
   expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined });
 
-  agentMayGo.release();
+  agentTool.release();
   expect(await h.nextRequest(sessionId)).toMatchObject({ input: { command: 'touch by-agent.txt' } });
   await h.allow(sessionId);
   const done = await h.finish(sessionId);
@@ -107,7 +107,7 @@ verifies('life.background-agent', async (variant) => {
   expect(done.turns).toBeGreaterThanOrEqual(3);
 });
 
-/** How it is told that the server stopped the work of a session. */
+/** How each toolset reports that the server stopped a session. */
 const STOPPED: Readonly<Record<Toolset, object>> = {
   compact: {
     status: 'idle',
@@ -124,27 +124,27 @@ const runningAtMost = (ms: number): Record<string, string> => ({
   CLAUDE_CODE_MCP_SESSION_TTL_MS: '60000',
 });
 
-// That the real one is stopped, with all it runs: below.
+// For the real Claude Code and its commands, see below.
 verifies('life.running-max', { toolsets: ['explicit'] }, async (variant) => {
   const h = await variant.start({ env: { ...runningAtMost(1000), ...standInEnv('deaf') } });
   const sessionId = await h.begin('work forever');
   expect(await h.waitUntilRest(sessionId)).toMatchObject(STOPPED.explicit);
-  await isGone(h, sessionId);
+  await waitUntilGone(h, sessionId);
 
-  // Its own start may take longer than it may work here: what counts is that it is taken.
+  // A restart may take longer than the limit set here: it is enough that the message is accepted.
   expect(await h.say(sessionId, 'go on')).toMatchObject({ sessionId, status: 'running' });
 });
 
-verifies('life.running-max', { toolsets: ['compact'], when: 'with all it runs' }, async (variant) => {
+verifies('life.running-max', { toolsets: ['compact'], when: 'and its commands are ended' }, async (variant) => {
   const h = await variant.start({ env: runningAtMost(6000) });
   const sessionId = await startEndless(h);
   expect(await runningCommands(h)).not.toEqual([]);
   expect(await h.waitUntilRest(sessionId)).toMatchObject(STOPPED.compact);
-  await parked(h, sessionId);
+  await waitUntilParked(h, sessionId);
   await eventually(async () => (await runningCommands(h)).length === 0, { what: 'the command is gone' });
 });
 
-// How Claude Code is parked and goes on: `totals`.
+// For how Claude Code is parked and resumed, see `totals`.
 verifies(['life.max-sessions-parks', 'life.max-sessions-busy'], async (variant) => {
   const h = await variant.start({ env: { CLAUDE_CODE_MCP_MAX_SESSIONS: '2' } });
   const begin = (prompt: string, behaviour: string): Promise<Json> =>
@@ -155,15 +155,15 @@ verifies(['life.max-sessions-parks', 'life.max-sessions-busy'], async (variant) 
   await h.finish(second);
   await h.say(first, 'first again');
   await h.finish(first);
-  // Now the second one is the longest idle.
+  // Now the second has been idle longest.
   const { sessionId: third } = await begin('third', 'deaf');
-  await isGone(h, second);
+  await waitUntilGone(h, second);
   expect(await hasProcess(h, first)).toBe(true);
   expect(await h.look(second)).toMatchObject({ status: 'rest', answer: 'answer to: second' });
   expect(await h.look(third)).toMatchObject({ status: 'running' });
 
   const { sessionId: fourth } = await begin('fourth', 'deaf');
-  await isGone(h, first);
+  await waitUntilGone(h, first);
   const message = await h.fails(...h.dialect.start('next'), 'TOO_MANY_SESSIONS');
   expect(message).toContain('CLAUDE_CODE_MCP_MAX_SESSIONS');
   await h.fails(...h.dialect.say(first, 'first once more'), 'TOO_MANY_SESSIONS');
@@ -195,7 +195,7 @@ verifies(['life.crash', 'reply.after-crash'], async (variant) => {
 
   await h.say(sessionId, 'and now');
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'back again', error: undefined });
-  // Killed before it wrote its transcript, it begins again with what was said; otherwise it resumes.
+  // If killed before it wrote its transcript, it starts over with the same prompt; otherwise it resumes.
   const [first, second] = h.model.requestsFor(next);
   expect(first?.userTexts.join('\n')).toContain('make a file');
   expect(first?.system).toContain('Be a parrot.');

@@ -1,4 +1,4 @@
-/** Under `human` sessions do not reach into each other, and nothing that lasts is set up without a person being asked. */
+/** With APPROVALS=human, sessions cannot reach each other, and nothing persistent is set up without asking a person. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,12 @@ import { allowOnce, decline } from './forms-support.ts';
 
 const HUMAN = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
 
-// What the person allowed for all sessions does not count for these either.
+// These are asked about even if the person's settings allow them.
 const settings = { permissions: { allow: ['CronCreate', 'SendMessage', 'EnterWorktree'] } };
 let answer: FormAnswer = decline;
 const harness = shareHarness({ env: HUMAN, settings, git: true, era: 'legacy', form: () => answer });
 
-it('what reaches other sessions or leaves something behind is asked about', async () => {
+it('tools that reach other sessions or leave something behind are asked about', async () => {
   const h = harness();
   answer = decline;
   const memory = join(h.configDir, 'projects', h.project.replace(/[^a-zA-Z0-9]/g, '-'), 'memory', 'a.md');
@@ -39,14 +39,14 @@ it('what reaches other sessions or leaves something behind is asked about', asyn
   expect(existsSync(join(h.project, '.claude'))).toBe(false);
 });
 
-it('a message to another session does not arrive, though it was allowed to be sent', async () => {
+it('a message to another session is not delivered, even if the person allowed sending it', async () => {
   const h = harness();
   answer = allowOnce;
   h.model.on('be there').reply(text('here'));
   const target = await h.converse('be there');
   await h.finish(target);
-  const heard = (): number => h.model.requests.filter(({ sessionId }) => sessionId === target).length;
-  const before = heard();
+  const requestsOfTarget = (): number => h.model.requests.filter(({ sessionId }) => sessionId === target).length;
+  const before = requestsOfTarget();
   const script = h.model.on('call the other').reply(
     tool('ListAgents', {}),
     ({ toolResults }) => {
@@ -56,11 +56,11 @@ it('a message to another session does not arrive, though it was allowed to be se
     },
     text('called'),
   );
-  // Claude Code tells the sender afterwards.
+  // Claude Code notifies the sender afterwards.
   const notice = h.model.on('Cross-session delivery notice').reply(text('noted'));
   await h.ok('claude_code', { prompt: 'call the other' });
-  await eventually(() => h.model.requestsFor(notice)[0], { what: 'the sender is told' });
+  await eventually(() => h.model.requestsFor(notice)[0], { what: 'the sender is notified' });
   expect(h.model.requestsFor(notice)[0]?.lastUserText).toContain('was refused');
   expect(h.model.requestsFor(script)).toHaveLength(3);
-  expect(heard()).toBe(before);
+  expect(requestsOfTarget()).toBe(before);
 });

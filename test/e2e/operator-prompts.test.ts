@@ -1,4 +1,4 @@
-/** A prompt is text, not a command line, wherever somebody has drawn a limit. */
+/** Wherever the operator has set a limit, a prompt is plain text and not a command line. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
@@ -47,7 +47,7 @@ async function prepare(h: Harness): Promise<void> {
   h.model.on(/./).always(text('read as text'));
 }
 
-function says(request: ModelRequest | undefined, words: string): boolean {
+function mentions(request: ModelRequest | undefined, words: string): boolean {
   return JSON.stringify(request?.body).includes(words);
 }
 
@@ -56,28 +56,32 @@ function settingsOf(h: Harness): unknown {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
 }
 
-/** The first that begins with each: for limits that impose the same as another, those that once got around them. */
-const those =
-  (...beginnings: string[]) =>
+/** By prefix. Other limits impose the same as ALLOWED_DIRS, and only try the commands that once got around them. */
+const commandsStartingWith =
+  (...prefixes: string[]) =>
   (h: Harness): string[] =>
-    beginnings.map((beginning) => commands(h).find((command) => command.startsWith(beginning)) ?? '');
+    prefixes.map((prefix) => commands(h).find((command) => command.startsWith(prefix)) ?? '');
 
-async function oldClaude(h: Harness, says: string): Promise<Record<string, unknown>> {
+async function oldClaude(h: Harness, source: string): Promise<Record<string, unknown>> {
   const program = join(h.home, 'old-claude.mjs');
-  await writeFile(program, says);
+  await writeFile(program, source);
   return { prompt: 'never', pathToClaudeCodeExecutable: program };
 }
 
 describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
-  ['human', { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } }, those('/config', '/settings', '/heapdump', '!', '#', '@')],
-  // With one place a session has no process any more as soon as another has one.
+  [
+    'APPROVALS=human',
+    { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } },
+    commandsStartingWith('/config', '/settings', '/heapdump', '!', '#', '@'),
+  ],
+  // With room for one session, starting another parks the first.
   ['ALLOWED_DIRS', { args: ['--allowed-dirs', '.', '--max-sessions', '1'] }, commands],
   [
     'DENY_OPTIONS',
     { args: ['--deny-options', 'model,effort,permissionMode'] },
-    those('/model', '/effort', '/config', '!', '#', '@'),
+    commandsStartingWith('/model', '/effort', '/config', '!', '#', '@'),
   ],
-])('under %s', (limit, options, prompts) => {
+])('with %s', (limit, options, prompts) => {
   const harness = shareHarness({ ...options, prepare });
 
   it('slash commands, !, # and @ in a prompt are text', async () => {
@@ -91,7 +95,7 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
       });
     const asked = h.model.requests.filter(({ purpose }) => purpose === 'conversation');
     expect(asked.map(({ lastUserText }) => lastUserText)).toEqual([first, ...others].map((prompt) => prompt.trim()));
-    expect(asked.filter((request) => says(request, SECRET))).toHaveLength(0);
+    expect(asked.filter((request) => mentions(request, SECRET))).toHaveLength(0);
     expect(new Set(asked.map(({ model }) => model)).size).toBe(1);
     expect(settingsOf(h)).toBeUndefined();
     expect(existsSync(join(h.project, 'by-prompt.txt'))).toBe(false);
@@ -101,7 +105,7 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
 
   if (limit !== 'ALLOWED_DIRS') return;
 
-  it('a caller cannot get round it by an option, a variable, settings or an agent', async () => {
+  it('a caller cannot turn this off with an option, a variable, settings or an agent', async () => {
     const h = harness();
     for (const way of [
       { verbatimPrompts: false },
@@ -114,8 +118,8 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
     expect(h.model.requests.filter(({ lastUserText }) => lastUserText.includes('never'))).toEqual([]);
   });
 
-  // Without a limit it does: see below.
-  it('a Claude Code too old to know that does not start', async () => {
+  // Without a limit it is started: see below.
+  it('a Claude Code too old to support this is not started', async () => {
     const h = harness();
     const old = await oldClaude(h, "if (process.argv.includes('--version')) console.log('2.1.247 (Claude Code)');\n");
     expect(await h.fails('claude_code', old, DENIED)).toContain('2.1.247');
@@ -123,8 +127,8 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
     expect(await h.fails('claude_code', silent, DENIED)).toContain('does not report its version');
   });
 
-  // Of a spare: `prewarm`.
-  it('a message that is queued, sent after a park or to a fork is text too', async () => {
+  // For a spare process, see `prewarm`.
+  it('a message that is queued, or sent to a fork or a parked session, is text too', async () => {
     const h = harness();
     const [queued = '', forked = '', parked = ''] = ['acceptEdits', 'auto', 'dontAsk'].map(
       (mode) => `/config permissionMode=${mode}`,
@@ -137,7 +141,7 @@ describe.each<[string, HarnessOptions, (h: Harness) => string[]]>([
     held.release();
     await h.waitUntilRest(sessionId);
     await h.ok('claude_code_reply', { sessionId, prompt: forked, waitMs: 40_000, forkSession: true });
-    // The fork has taken its place.
+    // Parked when the fork started.
     await h.ok('claude_code_reply', { sessionId, prompt: parked, waitMs: 40_000 });
     expect(settingsOf(h)).toBeUndefined();
     for (const command of [queued, forked, parked])
@@ -175,25 +179,25 @@ describe('where a limit is set', () => {
     }
     expect(await h.finish(sessionId)).toMatchObject({ answer: 'planned' });
     const [first, ...later] = h.model.requestsFor(script);
-    for (const rule of ['the rule of the user', 'the rule of the project']) expect(says(first, rule)).toBe(true);
+    for (const rule of ['the rule of the user', 'the rule of the project']) expect(mentions(first, rule)).toBe(true);
     for (const read of ['the rule of the nested directory', 'greets people', 'Say good morning.'])
-      expect(says(later.at(-1), read), read).toBe(true);
+      expect(mentions(later.at(-1), read), read).toBe(true);
   });
 });
 
-it('without a limit prompts work as in the terminal', async () => {
+it('without a limit, prompts work as in the terminal', async () => {
   const h = await open({});
   await h.fails('claude_code', await oldClaude(h, '// says nothing\n'), 'INTERNAL');
   const prompt = `look at @${join(h.home, 'outside', 'secret.txt')}`;
   const { sessionId } = await h.ok('claude_code', { prompt, waitMs: 40_000 });
-  expect(h.model.requests.some((request) => says(request, SECRET))).toBe(true);
+  expect(h.model.requests.some((request) => mentions(request, SECRET))).toBe(true);
   const { result } = await h.ok('claude_code_reply', { sessionId, prompt: '/help', waitMs: 40_000 });
   expect(result.result).not.toBe('read as text');
   await h.ok('claude_code_reply', { sessionId, prompt: '/config permissionMode=acceptEdits', waitMs: 40_000 });
   expect(settingsOf(h)).toBeDefined();
 });
 
-it('under human the explicit toolset starts in the mode default, whatever the settings say', async () => {
+it('with APPROVALS=human, the explicit toolset starts in the default mode, whatever the settings say', async () => {
   const settings = { permissions: { defaultMode: 'acceptEdits' } };
   const h = await startHarness({ toolset: 'explicit', env: { CLAUDE_CODE_MCP_APPROVALS: 'human' }, settings });
   h.model.on('make it').reply(tool('Write', { file_path: join(h.project, 'made.txt'), content: 'x' }), text('tried'));

@@ -1,4 +1,4 @@
-/** SANDBOX: what a session's commands reach, and that no caller and no project widens it. */
+/** SANDBOX: what a session's commands can reach, and that neither a caller nor a project can widen it. */
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const BYPASS = { permissionMode: 'bypassPermissions' } as const;
 
 const missing = missingSandboxPackages(process);
 const canSandbox = process.platform === 'linux' && missing.length === 0;
-if (!canSandbox) console.warn(`The tests of the sandbox are skipped: ${missing.join(' and ') || process.platform} …`);
+if (!canSandbox) console.warn(`Skipping the sandbox tests: ${missing.join(' and ') || process.platform}`);
 
 describe.skipIf(!canSandbox)('a command in the sandbox', () => {
   let h: Harness;
@@ -46,7 +46,7 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
     await writeFile(join(project, 'own.txt'), 'what lies inside');
     await symlink(outside, join(project, 'way-out'));
     await symlink(join(outside, 'secret.txt'), join(project, 'link.txt'));
-    // A repository that would let itself out.
+    // Project settings that would turn the sandbox off.
     await mkdir(join(project, '.claude'));
     const sandbox = {
       enabled: false,
@@ -68,14 +68,14 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
 
   let running: string | undefined;
 
-  /** In one session for all: none of them changes what the next may do. */
+  /** All tests share one session: none changes what the next may do. */
   async function say(prompt: string): Promise<string> {
     if (running === undefined) running = await h.begin(prompt, BYPASS);
     else await h.say(running, prompt);
     return running;
   }
 
-  /** What the commands answered. One that names a path outside is asked about even in bypassPermissions. */
+  /** Runs the commands. One that names a path outside is asked about even with bypassPermissions. */
   async function run(commands: readonly string[]): Promise<ToolResult[]> {
     const prompt = `run ${commands.join('; ')}`;
     const calls = commands.map((command) =>
@@ -111,7 +111,7 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
     for (const directory of [outside, neighbour]) expect(await readdir(directory)).toEqual(['secret.txt']);
   });
 
-  it('still finds its programs, and commits', async () => {
+  it('can still run programs and commit', async () => {
     const results = await run([
       'git add own.txt && git commit -qm "feat: own" && git log -1 --format=%s',
       'node -p 1+1',
@@ -121,7 +121,7 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
     expect(results.map((result) => result.text)).toEqual(['feat: own', '2', '3', 'x']);
   });
 
-  it('reaches no host but those of SANDBOX_NETWORK', async () => {
+  it('reaches only the hosts in SANDBOX_NETWORK', async () => {
     const fetched = (host: string): string => `curl -sS -m 10 --noproxy '' http://${host}:${port}/`;
     const direct = `curl -sS -m 10 --noproxy '*' http://127.0.0.1:${port}/`;
     const results = await run([fetched('localhost'), fetched('127.0.0.1'), direct]);
@@ -129,15 +129,15 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
     expect(JSON.stringify(results.slice(1))).not.toContain('from the network');
   });
 
-  it('ends with everything it started, also what left its group, session and environment behind', async () => {
+  it('ends with everything it started, even processes that left its group, session and environment', async () => {
     const mark = `3${String(process.pid).padStart(7, '0')}.5`;
     const results = await run([`(env -i setsid sleep ${mark} &); echo started`]);
     expect(results).toMatchObject([{ text: 'started' }]);
     const processes = (): string => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' });
-    await eventually(() => !processes().includes(`sleep ${mark}`), { what: 'the process that left is gone' });
+    await eventually(() => !processes().includes(`sleep ${mark}`), { what: 'the detached process is gone' });
   });
 
-  it('is not made wider by a caller', async () => {
+  it('gets no wider access from a caller’s options', async () => {
     const attempts = [
       { sandbox: { enabled: false } },
       { settings: { sandbox: { excludedCommands: ['cat *'] } } },
@@ -150,14 +150,14 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
     }
   });
 
-  it('never works where the server keeps its own files', async () => {
+  it('cannot run where the server keeps its own files', async () => {
     const cwd = join(h.stateDir, 'claude-code-mcp');
     await h.fails('claude_code', { prompt: 'never', cwd }, 'PERMISSION_DENIED');
   });
 });
 
 it.skipIf(process.platform !== 'linux')(
-  'without its programs no session starts, and the packages are named',
+  'without the sandbox programs no session starts, and the error names the packages',
   async () => {
     const h = await startHarness({ args: ['--sandbox'], env: { PATH: '/nowhere' } });
     const message = await h.fails('claude_code', { prompt: 'never' }, 'INTERNAL');

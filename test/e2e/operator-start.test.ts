@@ -1,4 +1,4 @@
-/** The command: what it prints, what stops it, and that every rule can be given as variable and as flag. */
+/** The command line: what it prints, what stops it, and settings given as variables or flags. */
 
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import type { Harness } from '../harness/open-harness.ts';
 import { runCommand } from '../harness/run-command.ts';
 
 describe('the command', () => {
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     expect(await runCommand({ args: ['--version'] })).toEqual({
       code: 0,
       stdout: `${packageJson.version}\n`,
@@ -19,7 +19,7 @@ describe('the command', () => {
     });
   });
 
-  it('tells every rule in its help', async () => {
+  it('lists every setting in its help', async () => {
     const { code, stdout, stderr } = await runCommand({ args: ['--help'] });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const key of SETTING_KEYS) expect(stdout).toContain(flagOf(key));
@@ -34,8 +34,8 @@ const INITIALIZE = `${JSON.stringify({
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 })}\n`;
 
-describe('a bad value stops the start with one line that names it', () => {
-  // Every setting, by variable, second name and flag: `test/config`.
+describe('a bad value stops the server from starting, with one line that names it', () => {
+  // For every setting, by variable, alias and flag, see `test/config`.
   it.each([
     ['PERMISSION_TIMEOUT_MS', { env: { PERMISSION_TIMEOUT_MS: 'nonsense' } }],
     ['--allowed-dirs', { args: ['--allowed-dirs=/no/such/directory'] }],
@@ -47,7 +47,7 @@ describe('a bad value stops the start with one line that names it', () => {
     expect(stderr).toContain(name);
   });
 
-  it('and so do an unknown flag and an unknown command', async () => {
+  it('an unknown flag or command does so too, with a suggestion', async () => {
     expect(await runCommand({ args: ['--max-session', '3'] })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--max-sessions'),
@@ -82,7 +82,7 @@ describe('TOOLSET, LOG_LEVEL and AUDIT_LOG', () => {
     if (process.platform !== 'win32') expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
-  it('as flags: the tools, the lines and the place that they say, whatever the variables do', async () => {
+  it('as flags: they set the tools, the log level and the audit log, and override the variables', async () => {
     const h = await startHarness({
       env: { ...misspelt, CLAUDE_CODE_MCP_LOG_LEVEL: 'error', CLAUDE_CODE_MCP_AUDIT_LOG: 'off' },
       args: ['--toolset', 'explicit', '--log-level', 'warn', '--audit-log', 'deep/down/trail.jsonl'],
@@ -96,7 +96,7 @@ describe('TOOLSET, LOG_LEVEL and AUDIT_LOG', () => {
   });
 
   it.each([{ CLAUDE_CODE_MCP_LOG_LEVEL: 'error' }, { LOG_LEVEL: 'silent' }])(
-    'as variables (%o): the tools that they say, no warning, no audit log',
+    'as variables (%o): they set the tools, and turn off warnings and the audit log',
     async (env) => {
       const off = { CLAUDE_CODE_MCP_AUDIT_LOG: 'off' };
       const h = await startHarness({ toolset: 'explicit', env: { ...misspelt, ...off, ...env } });

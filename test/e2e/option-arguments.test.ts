@@ -1,4 +1,4 @@
-/** How options are written: nested or flat, once, by names that exist, with values that fit. */
+/** How options may be given: nested or flat, without contradictions, with known names and valid values. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chmod, writeFile } from 'node:fs/promises';
@@ -41,7 +41,7 @@ async function refused(args: Record<string, unknown>): Promise<string> {
 }
 
 describe('an option that is not given', () => {
-  it('is not passed', async () => {
+  it('is not passed to Claude Code', async () => {
     h.model.on('a bare start').reply(text('done'));
     const before = claude.starts().length;
     await h.ok('claude_code', start({ prompt: 'a bare start', waitMs: 40_000 }));
@@ -60,7 +60,7 @@ describe('an option that is not given', () => {
   });
 });
 
-describe('the nested and the flat form', () => {
+describe('the nested and the flat form of an option', () => {
   it('mean the same, and may be mixed', async () => {
     h.model.on('two forms').reply(text('done'));
     const before = claude.starts().length;
@@ -84,17 +84,17 @@ describe('the nested and the flat form', () => {
   });
 });
 
-describe('names', () => {
+describe('an option name', () => {
   it.each([
     ['settingSource', { settingSource: ['user'] }, 'settingSources'],
     ['allowed_tools', { allowed_tools: ['Read'] }, 'allowedTools'],
     ['advanced.maxBudgetUSD', { advanced: { maxBudgetUSD: 1 } }, 'maxBudgetUsd'],
     ['advanced.cwd', { advanced: { cwd: '/' } }, 'cwd'],
-  ])('%s is refused with the nearest one', async (name, args, nearest) => {
+  ])('%s is refused with a suggestion', async (name, args, nearest) => {
     expect(await refused(args)).toContain(`Unknown parameter ${name}; did you mean ${nearest}?`);
   });
 
-  it('that are like no other are refused without a guess', async () => {
+  it('that resembles no other is refused without a suggestion', async () => {
     expect(await refused({ xyzzy: 1 })).toBe('Unknown parameter xyzzy.');
   });
 
@@ -102,13 +102,13 @@ describe('names', () => {
     option.kind === 'exposed' ? [] : [[name, option.why] as const],
   );
 
-  it.each(notOffered)('%s is refused with the reason', async (name, why) => {
+  it.each(notOffered)('%s, which is not offered, is refused with the reason', async (name, why) => {
     expect(await refused({ [name]: {} })).toBe(`Parameter ${name} is not offered: ${why}.`);
     expect(await refused({ advanced: { [name]: {} } })).toBe(`Parameter advanced.${name} is not offered: ${why}.`);
   });
 });
 
-/** Values that do not fit, by option. */
+/** Invalid values, by option. */
 const BAD_VALUES: Record<SessionOptionName, readonly unknown[]> = {
   additionalDirectories: ['lib', [''], ['no/such/directory'], [1]],
   agent: ['', 1],
@@ -158,17 +158,17 @@ const BAD_VALUES: Record<SessionOptionName, readonly unknown[]> = {
   workspace: ['worktree', {}, { type: 'clone' }, { type: 'worktree', base: '' }, { type: 'worktree', path: '/' }],
 };
 
-describe('values that do not fit', () => {
-  it.each(Object.entries(BAD_VALUES))('of %s are refused by its name, and nothing is started', async (name, values) => {
+describe('invalid values', () => {
+  it.each(Object.entries(BAD_VALUES))('of %s are refused by name, and nothing is started', async (name, values) => {
     for (const value of values) expect(await refused({ [name]: value })).toContain(name);
   });
 
-  it('are refused together', async () => {
+  it('are all named in one error', async () => {
     const message = await refused({ maxTurns: 0, effort: 'extreme', typo: 1 });
     for (const name of ['maxTurns', 'effort', 'typo']) expect(message).toContain(name);
   });
 
-  it('of a file are not told', async () => {
+  it('in a settings file are refused with its path', async () => {
     expect(await refused({ settings: '/etc/passwd' })).toContain('settings: /etc/passwd is not a JSON object.');
   });
 
@@ -176,13 +176,13 @@ describe('values that do not fit', () => {
     expect(await refused({ model: 'claude-opus-4-6', fallbackModel: 'claude-opus-4-6' })).toContain('fallbackModel');
   });
 
-  it('are known of every option', () => {
+  it('are listed here for every option', () => {
     expect(Object.keys(BAD_VALUES).sort()).toEqual([...COMMON_OPTION_NAMES, ...ADVANCED_OPTION_NAMES].sort());
   });
 });
 
-describe('options of the server’s own', () => {
-  it('permissionRequestTimeoutMs says when a request expires', async () => {
+describe('the server’s own options', () => {
+  it('permissionRequestTimeoutMs sets when a request expires', async () => {
     h.model.on('ask in time').always(tool('Bash', { command: 'touch asked.txt', description: 'touch' }));
     const requestWith = async (permissionRequestTimeoutMs: number): Promise<Record<string, string>> => {
       const args = start({ prompt: 'ask in time', permissionRequestTimeoutMs });
@@ -196,7 +196,7 @@ describe('options of the server’s own', () => {
     expect(await requestWith(0)).not.toHaveProperty('expiresAt');
   });
 
-  it('sessionInitTimeoutMs ends a start that never reports', async () => {
+  it('sessionInitTimeoutMs ends a start that never gets ready', async () => {
     const mute = join(h.home, 'mute.mjs');
     await writeFile(mute, 'process.stdin.resume();');
     await chmod(mute, 0o755);

@@ -1,4 +1,4 @@
-/** Every option that a caller may set reaches Claude Code: its arguments, its environment, its input or the model. */
+/** Every option that a caller may set reaches Claude Code: in its arguments, environment or input, or at the model. */
 
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import type { Json } from '../harness/json.ts';
 import { openHarness, type Harness } from '../harness/open-harness.ts';
 import { recordingClaude, type RecordedStart, type RecordingClaude } from '../harness/recording-claude.ts';
 
-/** What could be seen of a session that was started with some options. */
+/** What was observed of a session that was started with a group of options. */
 interface Seen {
   readonly start: RecordedStart;
   readonly initialize: Json;
@@ -24,8 +24,8 @@ interface Seen {
   readonly answer: Json;
 }
 
-/** Paths that are known only when the test has its home. */
-interface Place {
+/** What exists only once the test has its home directory. */
+interface Fixture {
   readonly claude: RecordingClaude;
   readonly plugin: string;
   readonly elsewhere: string;
@@ -33,9 +33,9 @@ interface Place {
 }
 
 interface Case {
-  /** A function is asked for the value when the place is known. */
+  /** Or a function that returns the value. */
   readonly value: unknown;
-  readonly check: (seen: Seen, place: Place) => void;
+  readonly check: (seen: Seen, fixture: Fixture) => void;
 }
 
 type Group = Partial<Record<SessionOptionName, Case>>;
@@ -57,15 +57,15 @@ const schema = { type: 'object', properties: { colour: { type: 'string' } }, req
 const plainServer = { command: process.execPath, args: ['--version'] };
 const helper = { description: 'helps out', prompt: 'You are the helper.', tools: ['Read'] };
 
-/** Options of one group do not get in each other's way. */
+/** Options of one group do not interfere with each other. */
 const GROUPS: Readonly<Record<string, Group>> = {
   'what the model is and may spend': {
     pathToClaudeCodeExecutable: {
-      value: ({ claude }: Place) => claude.path,
+      value: ({ claude }: Fixture) => claude.path,
       check: ({ start }) => expect(start.argv).toContain('--input-format'),
     },
     cwd: {
-      value: ({ elsewhere }: Place) => elsewhere,
+      value: ({ elsewhere }: Fixture) => elsewhere,
       check: ({ start }, { elsewhere }) => expect(start.cwd).toBe(elsewhere),
     },
     model: { value: 'claude-opus-4-6', check: ({ request }) => expect(request.model).toBe('claude-opus-4-6') },
@@ -108,7 +108,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
     disallowedTools: { value: ['WebFetch'], check: argument('--disallowedTools=WebFetch') },
     permissionMode: { value: 'acceptEdits', check: argument('--permission-mode=acceptEdits') },
     additionalDirectories: {
-      value: ({ elsewhere }: Place) => [elsewhere],
+      value: ({ elsewhere }: Fixture) => [elsewhere],
       check: (seen, { elsewhere }) => argument(`--add-dir=${elsewhere}`)(seen),
     },
     mcpServers: {
@@ -167,16 +167,16 @@ const GROUPS: Readonly<Record<string, Group>> = {
     },
     skills: { value: ['painting'], check: initialize({ skills: ['painting'] }) },
     plugins: {
-      value: ({ plugin }: Place) => [{ type: 'local', path: plugin }],
+      value: ({ plugin }: Fixture) => [{ type: 'local', path: plugin }],
       check: (seen, { plugin }) => initialize({ plugins: [{ type: 'local', path: plugin }] })(seen),
     },
     pluginDelivery: { value: 'initialize', check: argument('--await-initialize') },
     projectConfigRoot: {
-      value: ({ elsewhere }: Place) => elsewhere,
+      value: ({ elsewhere }: Fixture) => elsewhere,
       check: (seen, { elsewhere }) => argument(`--project-config-root=${elsewhere}`)(seen),
     },
     debugFile: {
-      value: ({ debugFile }: Place) => debugFile,
+      value: ({ debugFile }: Fixture) => debugFile,
       check: (seen, { debugFile }) => {
         argument(`--debug-file=${debugFile}`)(seen);
         expect(existsSync(debugFile)).toBe(true);
@@ -185,19 +185,23 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
 };
 
-/** Options of the server's own: no argument of Claude Code stands behind them. */
-const OF_THE_SERVER: readonly SessionOptionName[] = ['permissionRequestTimeoutMs', 'sessionInitTimeoutMs', 'workspace'];
+/** Handled by the server itself, and not passed to Claude Code. */
+const SERVER_OPTIONS: readonly SessionOptionName[] = [
+  'permissionRequestTimeoutMs',
+  'sessionInitTimeoutMs',
+  'workspace',
+];
 
 const ALL_OPTIONS: readonly SessionOptionName[] = [...COMMON_OPTION_NAMES, ...ADVANCED_OPTION_NAMES];
 
 let h: Harness;
-let place: Place;
+let fixture: Fixture;
 const seenBy = new Map<string, Promise<Seen>>();
 
 beforeAll(async () => {
   h = await openHarness({ env: { GIVEN_TO_THE_SERVER: 'first', ALSO_GIVEN_TO_THE_SERVER: 'kept' } });
   const [plugin, elsewhere] = [join(h.home, 'plugin'), join(h.home, 'elsewhere')];
-  place = { claude: await recordingClaude(h.home), plugin, elsewhere, debugFile: join(h.home, 'debug.log') };
+  fixture = { claude: await recordingClaude(h.home), plugin, elsewhere, debugFile: join(h.home, 'debug.log') };
   await mkdir(join(plugin, '.claude-plugin'), { recursive: true });
   await mkdir(elsewhere);
   await writeFile(join(plugin, '.claude-plugin', 'plugin.json'), '{"name":"plugged","version":"1.0.0"}');
@@ -207,16 +211,16 @@ afterAll(() => h.close(), 40_000);
 
 describe.each(Object.entries(GROUPS))('%s', (name, group) => {
   it.each(Object.entries(group))('%s reaches Claude Code', async (_option, { check }) => {
-    check(await seenWith(name, group), place);
+    check(await seenWith(name, group), fixture);
   });
 });
 
-it('every option has a test that it reaches Claude Code', () => {
-  const tested = [...Object.values(GROUPS).flatMap((group) => Object.keys(group)), ...OF_THE_SERVER];
+it('every option has a test here, or is handled by the server', () => {
+  const tested = [...Object.values(GROUPS).flatMap((group) => Object.keys(group)), ...SERVER_OPTIONS];
   expect(tested.toSorted()).toEqual([...ALL_OPTIONS].sort());
 });
 
-/** One start for each group, whichever of its tests comes first. */
+/** One start per group, by whichever of its tests runs first. */
 function seenWith(name: string, group: Group): Promise<Seen> {
   const known = seenBy.get(name) ?? startWith(`look at ${name}`, group);
   seenBy.set(name, known);
@@ -224,7 +228,7 @@ function seenWith(name: string, group: Group): Promise<Seen> {
 }
 
 async function startWith(prompt: string, group: Group): Promise<Seen> {
-  const { claude } = place;
+  const { claude } = fixture;
   const options = Object.fromEntries(Object.entries(group).map(([option, { value }]) => [option, valueIn(value)]));
   const script = h.model.on(prompt);
   if ('outputFormat' in group) script.reply(tool('StructuredOutput', { colour: 'red' }));
@@ -237,7 +241,7 @@ async function startWith(prompt: string, group: Group): Promise<Seen> {
     waitMs: 40_000,
     ...options,
   });
-  // Its version may have been asked for first.
+  // There may be a start that only asked for the version.
   const start = claude
     .starts()
     .slice(before)
@@ -249,7 +253,7 @@ async function startWith(prompt: string, group: Group): Promise<Seen> {
 }
 
 function valueIn(value: unknown): unknown {
-  return typeof value === 'function' ? (value as (place: Place) => unknown)(place) : value;
+  return typeof value === 'function' ? (value as (fixture: Fixture) => unknown)(fixture) : value;
 }
 
 function transcriptsOf({ answer }: Seen): string[] {

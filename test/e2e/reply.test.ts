@@ -1,4 +1,4 @@
-/** How a session goes on: replies, queued messages, interrupts and forks. One conversation serves most of it. */
+/** Continuing a session: replies, queued messages, interrupts and forks. Most tests share one conversation. */
 
 import { expect } from 'vitest';
 import { gate, hang, httpError, text, tool } from '../../src/scripted-model/reply.ts';
@@ -6,11 +6,11 @@ import { eventually } from '../harness/eventually.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import type { Toolset } from '../harness/toolsets.ts';
 import { claudePid } from './claude-process.ts';
-import { ENDLESS, hasBegun, runningCommands } from './endless-command.ts';
+import { ENDLESS, waitUntilBegun, runningCommands } from './endless-command.ts';
 import { verifies } from './requirements.ts';
 import { check, pollAll, start } from './steps.ts';
 
-/** What somebody can do about a session that nobody knows. */
+/** What the error for an unknown session suggests. */
 const HINT: Readonly<Record<Toolset, string>> = {
   compact: 'CLAUDE_CODE_MCP_ALLOW_DISK_RESUME',
   explicit: 'Claude Code has no session with this id',
@@ -35,7 +35,7 @@ verifies(['reply.same-process', 'reply.new-result', 'reply.queue'], async (varia
 
   const working = gate(text('first answer'));
   h.model.on('three').reply(working);
-  // Whether Claude Code has read both when it asks again is a matter of chance.
+  // Claude Code may have read one or both by its next request.
   h.model.on('four').reply(text('four heard'));
   const last = h.model.on('five').reply(text('all heard'));
   await h.say(sessionId, 'three');
@@ -113,7 +113,7 @@ verifies('reply.queue-interrupted', async (variant) => {
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'did that instead' });
 });
 
-/** Each round races once more. */
+/** Each round is one more race. */
 const ROUNDS = [1, 2, 3, 4];
 
 verifies('reply.queue-late', async (variant) => {
@@ -155,14 +155,14 @@ verifies('reply.queue-late', async (variant) => {
 verifies('reply.switch', async (variant) => {
   const h = await variant.share();
   const first = h.model.on('one').reply(text('1'));
-  // Before it changes the model Claude Code tries it.
+  // Claude Code tries a model before it switches.
   h.model.on(/^Hi$/).reply(text('hello'));
   const second = h.model.on('two').reply(tool('Write', { file_path: `${h.project}/a.txt`, content: 'a' }), text('2'));
   const third = h.model.on('three').reply(text('3'));
   const { sessionId } = await h.ok('claude_code', { prompt: 'one', model: 'claude-opus-5-5', waitMs: 40_000 });
   const change = { model: 'claude-haiku-4-5', permissionMode: 'acceptEdits' };
   const answer = await h.ok('claude_code_reply', { sessionId, prompt: 'two', waitMs: 40_000, ...change });
-  // The edit passed without a question.
+  // The edit ran without a request.
   expect(answer).toMatchObject({ status: 'idle', result: { result: '2' } });
   await h.ok('claude_code_reply', { sessionId, prompt: 'three', waitMs: 40_000 });
   const models = [first, second, third].map((script) => h.model.requestsFor(script)[0]?.model);
@@ -171,7 +171,7 @@ verifies('reply.switch', async (variant) => {
   expect(sessions[0]).toMatchObject({ model: 'claude-haiku-4-5', permissionMode: 'acceptEdits' });
 });
 
-verifies('reply.switch', { when: 'to a model that is refused' }, async (variant) => {
+verifies('reply.switch', { when: 'and a model that is not available is refused by name' }, async (variant) => {
   const h = await variant.share();
   h.model.on('one').reply(text('1'));
   h.model.on(/^Hi$/).reply(httpError(404, { type: 'not_found_error', message: 'model: claude-no-such-model' }));
@@ -192,7 +192,7 @@ verifies('reply.unknown-session', async (variant) => {
   for (const call of [look(sessionId), interrupt(sessionId)]) await h.fails(...call, 'SESSION_NOT_FOUND');
 });
 
-verifies('reply.after-failure', { toolsets: ['compact'], when: 'of the model' }, async (variant) => {
+verifies('reply.after-failure', { toolsets: ['compact'], when: 'after an error from the model' }, async (variant) => {
   const h = await variant.share();
   h.model.on('broken').always(httpError(400, { message: 'the model has had enough' }));
   h.model.on('better').reply(text('fine again'));
@@ -203,12 +203,12 @@ verifies('reply.after-failure', { toolsets: ['compact'], when: 'of the model' },
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'fine again', error: undefined });
 });
 
-/** In the conversation that all of them share. */
+/** In the shared conversation. */
 async function runEndless(h: Harness): Promise<string> {
   h.model.on('run forever').reply(tool('Bash', { command: ENDLESS, description: 'endless' }));
   const sessionId = await h.converse('run forever');
   await h.allow(sessionId);
-  await hasBegun(h);
+  await waitUntilBegun(h);
   return sessionId;
 }
 
@@ -226,25 +226,29 @@ verifies('session.interrupt', async (variant) => {
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'something else', error: undefined });
 });
 
-verifies(['session.interrupt', 'session.interrupt-rest'], { when: 'while the model is silent' }, async (variant) => {
-  const h = await variant.share();
-  const silence = gate(hang());
-  h.model.on('think').reply(silence);
-  h.model.on('what now').reply(text('awake'));
-  const sessionId = await h.converse('think');
-  await silence.arrived;
-  await h.interrupt(sessionId);
-  const stopped = await h.look(sessionId);
-  expect(stopped).toMatchObject({ status: 'rest', answer: undefined });
-  await h.interrupt(sessionId);
-  expect(await h.look(sessionId)).toEqual(stopped);
+verifies(
+  ['session.interrupt', 'session.interrupt-rest'],
+  { when: 'while the model has not answered' },
+  async (variant) => {
+    const h = await variant.share();
+    const silence = gate(hang());
+    h.model.on('think').reply(silence);
+    h.model.on('what now').reply(text('awake'));
+    const sessionId = await h.converse('think');
+    await silence.arrived;
+    await h.interrupt(sessionId);
+    const stopped = await h.look(sessionId);
+    expect(stopped).toMatchObject({ status: 'rest', answer: undefined });
+    await h.interrupt(sessionId);
+    expect(await h.look(sessionId)).toEqual(stopped);
 
-  await h.say(sessionId, 'what now');
-  const awake = await h.finish(sessionId);
-  expect(awake).toMatchObject({ status: 'rest', answer: 'awake' });
-  await h.interrupt(sessionId);
-  expect(await h.look(sessionId)).toEqual(awake);
-});
+    await h.say(sessionId, 'what now');
+    const awake = await h.finish(sessionId);
+    expect(awake).toMatchObject({ status: 'rest', answer: 'awake' });
+    await h.interrupt(sessionId);
+    expect(await h.look(sessionId)).toEqual(awake);
+  },
+);
 
 verifies('session.interrupt-request', async (variant) => {
   const h = await variant.share();
@@ -256,18 +260,22 @@ verifies('session.interrupt-request', async (variant) => {
   await h.fails(...h.dialect.allow(sessionId, id), 'PERMISSION_REQUEST_NOT_FOUND');
 });
 
-verifies(['request.events', 'session.interrupt-rest'], { when: 'of an interrupt' }, async (variant) => {
-  const h = await variant.share();
-  h.model.on('make a file').reply(tool('Bash', { command: 'touch made.txt' }));
-  const sessionId = await h.converse('make a file');
-  const { id: requestId } = await h.nextRequest(sessionId);
-  expect(await h.interrupt(sessionId)).toMatchObject({ sessions: [{ sessionId, status: 'idle' }] });
-  const outcomes = (await pollAll(h, sessionId)).filter(
-    ({ type, data }) => type === 'permission_result' && data.requestId === requestId,
-  );
-  expect(outcomes).toMatchObject([{ data: { decision: 'deny', source: 'cancel' } }]);
-  expect(await h.interrupt(sessionId)).toMatchObject({ message: 'Nothing was running.' });
-});
+verifies(
+  ['request.events', 'session.interrupt-rest'],
+  { when: 'with a request that an interrupt settles' },
+  async (variant) => {
+    const h = await variant.share();
+    h.model.on('make a file').reply(tool('Bash', { command: 'touch made.txt' }));
+    const sessionId = await h.converse('make a file');
+    const { id: requestId } = await h.nextRequest(sessionId);
+    expect(await h.interrupt(sessionId)).toMatchObject({ sessions: [{ sessionId, status: 'idle' }] });
+    const outcomes = (await pollAll(h, sessionId)).filter(
+      ({ type, data }) => type === 'permission_result' && data.requestId === requestId,
+    );
+    expect(outcomes).toMatchObject([{ data: { decision: 'deny', source: 'cancel' } }]);
+    expect(await h.interrupt(sessionId)).toMatchObject({ message: 'Nothing was running.' });
+  },
+);
 
 verifies('status.interrupted', async (variant) => {
   const h = await variant.share();
@@ -299,7 +307,7 @@ verifies(['fork.new-session', 'fork.original-untouched', 'fork.while-running'], 
   const forked = h.model.on('and eight').reply(text('both'));
   const original = h.model.on('what was it').reply(text('seven'));
   const sessionId = await start(h, { prompt: 'remember seven', maxTurns: 9 });
-  // In its very first turn.
+  // Still in its first turn.
   await first.arrived;
   const aside = { sessionId, prompt: 'by the way', forkSession: true, waitMs: 40_000 };
   const early = await h.ok('claude_code_reply', aside);

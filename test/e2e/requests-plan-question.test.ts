@@ -57,7 +57,7 @@ verifies(
       });
     await h.allow(sessionId, { requestId: second.id });
 
-    // Out of plan mode the work asks as usual.
+    // Outside plan mode, tools ask for permission as usual.
     expect(await h.nextRequest(sessionId)).toMatchObject({ type: 'permission', toolName: 'Bash' });
     expect(existsSync(join(h.project, 'built.txt'))).toBe(false);
     await h.allow(sessionId);
@@ -67,7 +67,7 @@ verifies(
   },
 );
 
-/** Of a session that has their tool in allowedTools. */
+/** For a session with AskUserQuestion in allowedTools. */
 async function expectQuestions(h: Harness, sessionId: string): Promise<void> {
   const first = h.model.on('ask me').reply(asks(COLOUR), text('thanks'));
   await h.say(sessionId, 'ask me');
@@ -100,8 +100,8 @@ async function expectQuestions(h: Harness, sessionId: string): Promise<void> {
   await h.say(sessionId, 'and once more');
   const { id: last, shown } = await h.nextRequest(sessionId);
   expect(shown).toBe('Which colour? | Which extras?');
-  const tooLittle = [{}, [], ['Blue'], { 'Which colour?': 'Blue' }, { 'Which size?': 'Large' }];
-  for (const allowance of [{}, ...tooLittle.map((answers) => ({ answers }))]) {
+  const incomplete = [{}, [], ['Blue'], { 'Which colour?': 'Blue' }, { 'Which size?': 'Large' }];
+  for (const allowance of [{}, ...incomplete.map((answers) => ({ answers }))]) {
     const message = await h.fails(...h.dialect.allow(sessionId, last, allowance), 'INVALID_ARGUMENT');
     expect(message).toMatch(/question|answer/i);
   }
@@ -112,8 +112,8 @@ async function expectQuestions(h: Harness, sessionId: string): Promise<void> {
   expect(toldAtLast?.text).toContain('"Which extras?"="Wheels, Doors"');
 }
 
-// What becomes of the mode is the same for both toolsets.
-verifies('request.plan', { when: 'also when the process is started again', toolsets: ['compact'] }, async (variant) => {
+// Both toolsets handle the mode in the same way.
+verifies('request.plan', { when: 'even if the process is restarted', toolsets: ['compact'] }, async (variant) => {
   const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
   const h = await variant.start({ env });
   h.model.on('plan it').reply(reply().text('First I make one thing.').tool('ExitPlanMode', {}), text('planned'));

@@ -9,7 +9,7 @@ import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { standInEnv } from './stand-in.ts';
 
-/** That the real one works where it is started is shown with `start.default-directory`. */
+/** `start.default-directory` shows that the real Claude Code works where it is started. */
 const OFFERS_ROOTS = { capabilities: { roots: { listChanged: true } }, env: standInEnv('says-where') };
 
 async function offer({ client, era }: Harness, ...directories: string[]): Promise<{ asked: number }> {
@@ -18,7 +18,7 @@ async function offer({ client, era }: Harness, ...directories: string[]): Promis
     seen.asked++;
     return { roots: directories.map((directory) => ({ uri: pathToFileURL(directory).href })) };
   });
-  // The server may know others from before; a modern one is told with each call.
+  // The server may know the roots of an earlier test. In the modern era it asks with each call.
   if (era === 'legacy') await client.notification({ method: 'notifications/roots/list_changed' });
   return seen;
 }
@@ -29,7 +29,7 @@ async function folder(h: Harness, name: string): Promise<string> {
   return directory;
 }
 
-/** Starts a session that says where it is. */
+/** Starts a session that reports its directory. */
 async function whereItWorks(h: Harness, cwd?: string): Promise<string | undefined> {
   const { answer } = await h.finish(await h.begin('where', cwd === undefined ? {} : { cwd }));
   return answer?.replace('answer to: ', '');
@@ -53,31 +53,31 @@ describe.each(ERAS)('%s', (era) => {
   });
 
   test.each([
-    ['where there is none', []],
-    ['where it does not exist', ['/nowhere/at/all']],
-  ])('the directory of the server %s', async (_what, roots) => {
+    ['there is no root', []],
+    ['the root does not exist', ['/nowhere/at/all']],
+  ])('the server’s own directory is used when %s', async (_when, roots) => {
     const h = harness();
     const seen = await offer(h, ...roots);
     expect(await whereItWorks(h)).toBe(h.project);
     expect(seen.asked).toBeGreaterThan(0);
   });
 
-  // Which tools a client calls does not change how it is asked, nor do the rules of the operator.
-  test.runIf(era === 'legacy')('the first root is the default directory in the explicit set', async () => {
+  // Neither the toolset nor the operator’s rules change how the client is asked: one era each is enough.
+  test.runIf(era === 'legacy')('the first root is the default directory in the explicit toolset too', async () => {
     const h = await startHarness({ era, toolset: 'explicit', ...OFFERS_ROOTS });
     const first = await folder(h, 'first');
     await offer(h, first, await folder(h, 'second'));
     expect(await whereItWorks(h)).toBe(first);
   });
 
-  test.runIf(era === 'modern')('ALLOWED_DIRS applies to it', async () => {
+  test.runIf(era === 'modern')('ALLOWED_DIRS applies to roots', async () => {
     const h = await startHarness({ era, ...OFFERS_ROOTS, args: ['--allowed-dirs', '.'] });
     const open = await folder(h, 'open');
     await offer(h, open);
     expect(await h.fails('claude_code', { prompt: 'x' }, 'PERMISSION_DENIED')).toContain(open);
   });
 
-  // The other era asks within the call.
+  // In the modern era the server asks within the call.
   test.runIf(era === 'legacy')('a client that never lists its roots does not delay a start', async () => {
     const h = harness();
     h.client.setRequestHandler('roots/list', () => new Promise<never>(() => undefined));

@@ -1,4 +1,4 @@
-/** A stand-in for Claude Code, for tests of which the real one is not the point: it starts in a fraction of the time. */
+/** A stand-in for Claude Code, for tests that do not need the real one: it starts in a fraction of the time. */
 
 import { fileURLToPath } from 'node:url';
 
@@ -9,12 +9,12 @@ interface StandIn {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** For a server all of whose sessions run one that behaves so. */
+/** The environment of a server whose sessions all run a stand-in with this behaviour. */
 export function standInEnv(behaviour: string): Record<string, string> {
   return { CLAUDE_CODE_MCP_EXECUTABLE: FAKE_CLAUDE, FAKE_CLAUDE: behaviour };
 }
 
-/** Options of a session with one that behaves so. */
+/** Options of a session that runs a stand-in with this behaviour. */
 export function standIn(behaviour: string): { readonly advanced: StandIn } {
   return { advanced: { pathToClaudeCodeExecutable: FAKE_CLAUDE, env: { FAKE_CLAUDE: behaviour } } };
 }

@@ -1,4 +1,4 @@
-/** A caller that knows nothing but the instructions: it makes the calls that are written there. */
+/** A caller that knows only the server’s instructions, and makes the calls written there. */
 
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
@@ -6,7 +6,7 @@ import type { Harness } from '../harness/open-harness.ts';
 export interface CallMade {
   readonly tool: string;
   readonly answer: Json;
-  /** Of the answer, as a client gets it. */
+  /** The size of the answer, as a client gets it. */
   readonly bytes: number;
 }
 
@@ -18,15 +18,16 @@ export interface Answer {
 
 interface Template {
   readonly tool: string;
-  /** Those without a value are for the caller to fill in. */
+  /** The caller fills in those without a value. */
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-/** `claude_code {prompt, cwd, waitMs: 45000}` as it stands in the text after these words. */
+/** The call after these words in the instructions, such as `claude_code {prompt, cwd, waitMs: 45000}`. */
 function templateAfter(words: string, instructions: string): Template {
   const from = instructions.indexOf(words);
   const [, tool, list] = /(\w+) \{([^}]*)\}/.exec(instructions.slice(from)) ?? [];
-  if (from < 0 || tool === undefined || list === undefined) throw new Error(`The instructions do not say: ${words}`);
+  if (from < 0 || tool === undefined || list === undefined)
+    throw new Error(`The instructions have no call after: ${words}`);
   const args = list.split(',').map((item) => {
     const [name = '', value] = item.split(':').map((part) => part.trim());
     return [name, value === undefined ? undefined : (JSON.parse(value) as unknown)] as const;
