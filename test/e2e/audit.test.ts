@@ -17,13 +17,13 @@ const PROMPT = 'make a file, said the-word-in-the-prompt';
 
 const auditFile = (h: Harness): string => join(h.stateDir, 'claude-code-mcp', 'audit.jsonl');
 
-/** The entries, once one of them is this. */
-async function entries(h: Harness, isLast: (entry: AuditEntry) => boolean): Promise<AuditEntry[]> {
+/** The entries, once one of them matches. */
+async function entries(h: Harness, isAwaited: (entry: AuditEntry) => boolean): Promise<AuditEntry[]> {
   return eventually(
     async () => {
       const lines = (await readFile(auditFile(h), 'utf8')).trim().split('\n');
       const found = lines.map((line) => JSON.parse(line) as AuditEntry);
-      return found.some(isLast) && found;
+      return found.some(isAwaited) && found;
     },
     { what: 'the entry is in the audit log' },
   );
@@ -32,8 +32,8 @@ async function entries(h: Harness, isLast: (entry: AuditEntry) => boolean): Prom
 const shared = shareHarness();
 
 describe('a session', () => {
-  // The decision of a time-out: `requests`; of a person and of a client without forms: `forms-human`.
-  it('leaves every call, start, request, decision with its source, and end, and the text of none', async () => {
+  // For decisions by timeout, see `requests`; by a person or without forms, `forms-human`.
+  it('is logged with every call, start, request, decision and its source, and end, but none of the texts', async () => {
     const h = shared();
     const notes = tool('Write', { file_path: join(h.project, 'notes.txt'), content: 'the-word-in-the-content' });
     h.model.on('make a file, said').reply(notes, touch, touch, text('made it'));
@@ -46,7 +46,7 @@ describe('a session', () => {
       settings: { env: { OTHER: 'the-word-in-settings' } },
       waitMs: 40_000,
     });
-    // What a rule refuses at once ends no wait.
+    // A refusal by a rule does not end the wait.
     expect(asked).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
     const { sessionId } = asked;
     await h.deny(sessionId, { message: 'the-word-in-the-message' });
@@ -87,7 +87,7 @@ describe('a session', () => {
     for (const { time } of trail) expect(new Date(time).toISOString()).toBe(time);
     expect(await readFile(auditFile(h), 'utf8')).not.toContain('the-word-in');
 
-    // The log for people has a line each for the same, without what was said.
+    // The log on stderr has a line for each of them, without the texts.
     const lines = h.server
       .stderr()
       .split('\n')
@@ -108,7 +108,7 @@ describe('a session', () => {
     expect(h.server.stderr()).not.toContain('the-word-in');
   });
 
-  it('that is refused leaves the call, its outcome and no text', async () => {
+  it('that is refused is logged with the call and its outcome, but no text', async () => {
     const h = shared();
     await h.fails('claude_code', { prompt: PROMPT, permissionMode: 'bypassPermissions' }, 'PERMISSION_DENIED');
     await h.fails('claude_code', { prompt: PROMPT, nonsense: 'the-word-in-nonsense' }, 'INVALID_ARGUMENT');
@@ -127,7 +127,7 @@ describe('a session', () => {
 });
 
 describe('the audit command', () => {
-  it('prints the last entries, filtered by session, also as JSON', async () => {
+  it('prints the last entries, by session and as JSON', async () => {
     const h = shared();
     const [one, other] = ['one-that-is-asked-for', 'another-one'];
     for (const sessionId of [one, other])
@@ -142,17 +142,17 @@ describe('the audit command', () => {
         },
         { args: ['audit', ...args] },
       );
-    const people = await audit('--session', one);
-    expect(people).toMatchObject({ code: 0, stderr: '' });
-    expect(people.stdout).toContain(one.slice(0, 8));
-    expect(people.stdout).not.toContain(other.slice(0, 8));
+    const readable = await audit('--session', one);
+    expect(readable).toMatchObject({ code: 0, stderr: '' });
+    expect(readable.stdout).toContain(one.slice(0, 8));
+    expect(readable.stdout).not.toContain(other.slice(0, 8));
     const lines = (await audit('--json', '--last', '1')).stdout.trim().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as AuditEntry).session)).toEqual([other]);
     expect(await audit('--last', 'many')).toMatchObject({ code: 2 });
   });
 });
 
-describe.skipIf(process.platform === 'win32')('a file that was there before', () => {
+describe.skipIf(process.platform === 'win32')('an existing log file', () => {
   const modeOf = async (file: string): Promise<string> => ((await stat(file)).mode & 0o777).toString(8);
   const filesOf = (h: Harness): string[] => [auditFile(h), `${auditFile(h)}.1`];
 
@@ -164,7 +164,7 @@ describe.skipIf(process.platform === 'win32')('a file that was there before', ()
     }
   }
 
-  it('is closed to others, the full ones too, and not written to when it is a link or a pipe', async () => {
+  it('is made private, and so are rotated ones, and is not written to if it is a link or a pipe', async () => {
     const h = await startHarness({ prepare: openFiles });
     const { sessionId } = await h.ok('claude_code', { prompt: PROMPT, ...standIn('asks') });
     await h.waitForRequest(sessionId);
@@ -181,9 +181,9 @@ describe.skipIf(process.platform === 'win32')('a file that was there before', ()
       await rm(auditFile(h));
       await put();
       await h.restartServer();
-      // The calls go on.
+      // Calls still work.
       await h.fails('claude_code_session', { action: 'get', sessionId: 'none' }, 'SESSION_NOT_FOUND');
-      await eventually(() => h.server.stderr().includes('audit'), { what: 'the failed write is said on stderr' });
+      await eventually(() => h.server.stderr().includes('audit'), { what: 'the failed write is reported on stderr' });
       expect(await readFile(elsewhere, 'utf8')).toBe('kept');
     }
   });

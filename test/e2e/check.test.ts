@@ -1,4 +1,4 @@
-/** Looking at a session and waiting for it: what is told, page by page, and what it costs a caller. */
+/** Polling a session and waiting for it: what is returned, page by page, and what it costs a caller. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -118,7 +118,7 @@ verifies(['check.max-events', 'check.max-bytes-moves-on'], async (variant) => {
   for (const mode of ['minimal', 'full']) {
     const seen: number[] = [];
     for (let cursor = from, calls = 0; ; calls++) {
-      expect(calls, 'the cursor stands still').toBeLessThan(100);
+      expect(calls, 'the cursor does not advance').toBeLessThan(100);
       const page = await check(h, { action: 'poll', sessionId, cursor, responseMode: mode, maxBytes: 1 });
       if (page.events.length === 0) break;
       expect(page.events).toHaveLength(1);
@@ -256,24 +256,28 @@ verifies(['check.include-switches', 'check.available-tools', 'check.result-field
   });
 });
 
-verifies('check.long-result', { when: 'it is structured output' }, async (variant) => {
-  const h = await variant.share();
-  const answer = { words: 'word '.repeat(8_000) };
-  const schema = { type: 'object', properties: { words: { type: 'string' } }, required: ['words'] };
-  h.model.on('tell it').reply(tool('StructuredOutput', answer), text('told'));
-  const asked = { prompt: 'tell it', outputFormat: { type: 'json_schema', schema }, waitMs: 40_000 };
-  const cut = await h.ok('claude_code', asked);
-  expect(cut).toMatchObject({ status: 'idle', truncated: true });
-  expect(cut.truncatedFields).toContain('result.structuredOutput');
-  expect(cut.result).not.toHaveProperty('structuredOutput');
-  expect(Buffer.byteLength(JSON.stringify(cut))).toBeLessThanOrEqual(24_000);
-  const { sessionId } = cut;
-  const whole = await check(h, { action: 'wait', sessionId, pollOptions: { maxBytes: 200_000 } });
-  expect(whole.result.structuredOutput).toEqual(answer);
-  expect(whole).not.toHaveProperty('truncated');
-});
+verifies(
+  'check.long-result',
+  { when: 'and structured output that does not fit is left out until maxBytes allows it' },
+  async (variant) => {
+    const h = await variant.share();
+    const answer = { words: 'word '.repeat(8_000) };
+    const schema = { type: 'object', properties: { words: { type: 'string' } }, required: ['words'] };
+    h.model.on('tell it').reply(tool('StructuredOutput', answer), text('told'));
+    const asked = { prompt: 'tell it', outputFormat: { type: 'json_schema', schema }, waitMs: 40_000 };
+    const cut = await h.ok('claude_code', asked);
+    expect(cut).toMatchObject({ status: 'idle', truncated: true });
+    expect(cut.truncatedFields).toContain('result.structuredOutput');
+    expect(cut.result).not.toHaveProperty('structuredOutput');
+    expect(Buffer.byteLength(JSON.stringify(cut))).toBeLessThanOrEqual(24_000);
+    const { sessionId } = cut;
+    const whole = await check(h, { action: 'wait', sessionId, pollOptions: { maxBytes: 200_000 } });
+    expect(whole.result.structuredOutput).toEqual(answer);
+    expect(whole).not.toHaveProperty('truncated');
+  },
+);
 
-/** A wait that nobody should have to sit through. */
+/** Far longer than these waits should take. */
 const LONG_MS = 45_000;
 
 verifies(['look.at-once', 'wait.time-up', 'wait.until-rest', 'wait.two-at-once'], async (variant) => {
@@ -292,7 +296,7 @@ verifies(['look.at-once', 'wait.time-up', 'wait.until-rest', 'wait.two-at-once']
   for (const wait of waits) expect(await wait).toMatchObject({ status: 'rest', answer: 'done' });
 });
 
-// That it comes every 5 s though nothing changes is shown by a clock of its own, in test/mcp/progress.test.ts.
+// test/mcp/progress.test.ts shows that it comes every 5 s even if nothing changes.
 verifies('wait.progress', async (variant) => {
   const h = await variant.share();
   const [first, last] = [gate(tool('Bash', { command: 'echo one', description: 'say one' })), gate(text('done'))];
@@ -321,10 +325,10 @@ verifies('wait.client-cancels', async (variant) => {
   h.model.on('say it').reply(held);
   const sessionId = await h.converse('say it');
   await held.arrived;
-  const interest = new AbortController();
+  const controller = new AbortController();
   const waiting = h.call(...h.dialect.watch(sessionId, LONG_MS), {
-    signal: interest.signal,
-    onProgress: () => interest.abort(),
+    signal: controller.signal,
+    onProgress: () => controller.abort(),
   });
   await expect(waiting).rejects.toThrow();
   expect(await h.look(sessionId)).toMatchObject({ status: 'running' });

@@ -30,7 +30,7 @@ verifies(['create.configured-mode', 'create.appended-prompt'], async (variant) =
   expect(request?.system).toContain('Speak like a pirate.');
   expect(request?.system).toMatch(/Claude Code|Claude Agent/);
 
-  // The repository that it reads cannot switch permissions off.
+  // The repository cannot turn permissions off.
   const cwd = path.join(h.project, 'eager');
   await mkdir(path.join(cwd, '.claude'), { recursive: true });
   await writeFile(path.join(cwd, '.claude', 'settings.json'), JSON.stringify(BYPASSES));

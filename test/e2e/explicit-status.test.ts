@@ -101,7 +101,7 @@ verifies('status.tool-uses', async (variant) => {
   await h.interrupt(sessionId);
 });
 
-verifies('status.tool-uses', { when: 'in the background' }, async (variant) => {
+verifies('status.tool-uses', { when: 'while the sub-agent runs in the background' }, async (variant) => {
   const h = await variant.share();
   const held = gate(text('agent done'));
   h.model

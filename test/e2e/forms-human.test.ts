@@ -33,7 +33,11 @@ describe.each(ERAS)('with APPROVALS=human, a %s client', (era) => {
 
   it.each([
     ['cancelled', cancel, 'the form was closed without an answer'],
-    ['filled with what does not fit', accept({ decision: 'yes' }), 'returned something other than what was asked for'],
+    [
+      'filled in with an invalid value',
+      accept({ decision: 'yes' }),
+      'returned something other than what was asked for',
+    ],
   ])('gets a denial that says why when the form is %s', async (_, answer, why) => {
     const { h, sessionId, script, forms, outcomes } = await ask(() => answer);
     await h.waitUntilRest(sessionId);
@@ -58,7 +62,7 @@ describe.each(ERAS)('with APPROVALS=human, a %s client', (era) => {
     }
     const alsoWaiting = h.ok('claude_code_check', { action: 'wait', sessionId });
     answer(allowOnce);
-    // A request that the caller cannot answer is no reason to end a wait.
+    // A request that the caller cannot answer does not end a wait.
     for (const wait of [waiting, alsoWaiting]) expect(await wait).toMatchObject({ status: 'idle' });
     expect(person.shown).toHaveLength(1);
     expect(await outcomes()).toMatchObject([{ decision: 'allow', source: 'human' }]);
@@ -68,7 +72,7 @@ describe.each(ERAS)('with APPROVALS=human, a %s client', (era) => {
     const { h, sessionId, forms, outcomes: settled } = await ask(() => allowOnce);
     h.model.on('be quick').reply(touch, text('done'));
     const expiring = await start(h, 'be quick', { permissionRequestTimeoutMs: 300 });
-    await eventually(async () => (await outcomes(h, expiring)).length, { what: 'the second has its outcome' });
+    await eventually(async () => (await outcomes(h, expiring)).length, { what: 'the second request is settled' });
     expect(await outcomes(h, expiring)).toMatchObject([{ decision: 'deny', source: 'timeout' }]);
     const poll = { action: 'poll', sessionId };
     await eventually(async () => (await h.ok('claude_code_check', poll)).actions?.length, {
@@ -83,7 +87,7 @@ describe.each(ERAS)('with APPROVALS=human, a %s client', (era) => {
 
 describe('with APPROVALS=human, a caller', () => {
   const agent = { description: 'helps', prompt: 'Help.' };
-  const sideDoors: Record<string, unknown>[] = [
+  const waysAround: Record<string, unknown>[] = [
     { allowedTools: ['Bash'] },
     { permissionMode: 'acceptEdits' },
     { permissionMode: 'auto' },
@@ -101,7 +105,7 @@ describe('with APPROVALS=human, a caller', () => {
     { advanced: { pathToClaudeCodeExecutable: '/bin/sh' } },
     { advanced: { toolAliases: { Read: 'Bash' } } },
     { advanced: { sandbox: { enabled: false } } },
-    // In the sandbox commands may not be asked about.
+    // Sandboxed commands may run without asking.
     { advanced: { sandbox: { enabled: true } } },
     { advanced: { sandbox: { enabled: true, autoAllowBashIfSandboxed: true } } },
     { advanced: { settingSources: [] } },
@@ -113,7 +117,7 @@ describe('with APPROVALS=human, a caller', () => {
   ];
 
   const SECRET = 'secret';
-  // Of a modern client without forms: `operator-permissions`.
+  // For a modern client without forms, see `operator-permissions`.
   const harness = shareHarness({
     era: 'legacy',
     env: { ...env, CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: SECRET },
@@ -131,16 +135,16 @@ describe('with APPROVALS=human, a caller', () => {
     expect(auditedDecisions(h)).toEqual([{ who: 'policy', what: 'Bash', outcome: 'deny' }]);
   });
 
-  // On a reply in memory: `operator-permissions`.
-  it('finds every side door closed, at a start and on a reply from disk', async () => {
+  // For a reply to a session in memory, see `operator-permissions`.
+  it('cannot use options to get around the person, in a start or a resume from disk', async () => {
     const h = harness();
-    for (const options of sideDoors) {
+    for (const options of waysAround) {
       const message = await h.fails('claude_code', { prompt: 'never', ...options }, 'PERMISSION_DENIED');
       expect(message).toMatch(/only a person may grant|ALLOW_BYPASS/);
     }
     const { sessionId } = await writeTranscript(h.configDir, (id) => promptLine(id, 'hello', h.project));
     const resumeToken = createHmac('sha256', SECRET).update(sessionId).digest('hex');
-    for (const diskResumeConfig of sideDoors) {
+    for (const diskResumeConfig of waysAround) {
       const reply = { sessionId, prompt: 'never', resumeToken, diskResumeConfig };
       expect(await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED')).not.toContain('resumeToken');
     }

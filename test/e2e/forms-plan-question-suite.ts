@@ -1,4 +1,4 @@
-/** What a person sees of a plan or a question, and what becomes of their answer. */
+/** What a person sees of a plan or a question, and the effect of their answer. */
 
 import { expect, it } from 'vitest';
 import { reply } from '../../src/scripted-model/reply.ts';
@@ -8,7 +8,7 @@ import { accept, cancel, choicesOf, decline, type Asked, type Asking } from './f
 
 const PLAN = '# The plan\n1. Look\n2. Leap';
 
-/** A plan that this person was shown, and what Claude was told of it. */
+/** Shows a plan to a person who gives this answer; `told` is what Claude learns of it. */
 async function plan(session: Asking, answer: FormAnswer): Promise<Asked & { told: string }> {
   const replies = [reply().text(PLAN).tool('ExitPlanMode')];
   const asked = await session.ask(() => answer, { replies, permissionMode: 'plan' });
@@ -21,7 +21,7 @@ async function ask(session: Asking, answer: FormAnswer): Promise<Asked & { told:
   return { ...asked, told: () => asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
 }
 
-/** How they reach the person, and their answer the session. */
+/** Plans and questions reach the person, and their answers reach the session. */
 export function planAndQuestionForms(session: Asking): void {
   it('shows a plan, and an approval starts the work', async () => {
     const { h, sessionId, forms, outcomes } = await plan(session, accept({ decision: 'Approve and start the work' }));
@@ -96,7 +96,7 @@ export function planAndQuestionAnswers(session: Asking): void {
 
   it.each([
     ['cancelled', cancel],
-    ['half filled', accept({ answer_1: 'Blue' })],
+    ['incomplete', accept({ answer_1: 'Blue' })],
   ])('leaves a question whose form is %s to the caller', async (_, answer) => {
     const { h, sessionId, forms, outcomes, told } = await ask(session, answer);
     await h.allow(sessionId, { answers: { 'Which colour?': 'Red', 'Which extras?': ['Roof'] } });

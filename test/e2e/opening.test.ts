@@ -1,4 +1,4 @@
-/** How a connection begins. That a session runs on it afterwards is shown by every other test. */
+/** How a connection is opened. Every other test shows that sessions work on it afterwards. */
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { builtServer } from '../harness/built-server.ts';
@@ -24,7 +24,7 @@ const initialize = (protocolVersion: string): Json => ({
 const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
 const list = (params: Json): Json => ({ jsonrpc: '2.0', id: 'l', method: 'tools/list', params });
 
-/** The answers to the messages, by id, from a server of its own. */
+/** The answers of a new server to these messages, by id. */
 async function answersTo(toolset: Toolset, messages: Json[], expected: number): Promise<Record<string, Json>> {
   const home = await createHome();
   const server = await ServerProcess.start({
@@ -46,24 +46,24 @@ async function answersTo(toolset: Toolset, messages: Json[], expected: number): 
 }
 
 describe.each(TOOLSETS)('the opening of a connection (%s)', (toolset) => {
-  test('is answered as the protocol library answers it, in the legacy era', async () => {
-    const early = await answersTo(toolset, [initialize('2025-11-25'), initialized, list({})], 2);
-    // A version that no record knows goes to the library, which settles on its newest.
-    const late = await answersTo(toolset, [initialize('2099-01-01'), initialized, list({})], 2);
-    expect(early).toEqual(late);
+  test('is answered as the protocol library would, in the legacy era', async () => {
+    const fromRecord = await answersTo(toolset, [initialize('2025-11-25'), initialized, list({})], 2);
+    // Not in the recorded answers, so it goes to the library, which settles on its newest version.
+    const fromLibrary = await answersTo(toolset, [initialize('2099-01-01'), initialized, list({})], 2);
+    expect(fromRecord).toEqual(fromLibrary);
   });
 
-  test('is answered as the protocol library answers it, in the modern era', async () => {
+  test('is answered as the protocol library would, in the modern era', async () => {
     const discover = (params: Json): Json => ({ jsonrpc: '2.0', id: 'd', method: 'server/discover', params });
-    const early = await answersTo(toolset, [discover({ _meta: ENVELOPE }), list({ _meta: ENVELOPE })], 2);
-    // A parameter that no record knows goes to the library.
+    const fromRecord = await answersTo(toolset, [discover({ _meta: ENVELOPE }), list({ _meta: ENVELOPE })], 2);
+    // Not in the recorded answers, so it goes to the library.
     const other = { _meta: ENVELOPE, other: true };
-    const late = await answersTo(toolset, [discover(other), list(other)], 2);
-    expect(early).toEqual(late);
+    const fromLibrary = await answersTo(toolset, [discover(other), list(other)], 2);
+    expect(fromRecord).toEqual(fromLibrary);
   });
 });
 
-test('a request behind the opening is answered, and nothing is answered twice', async () => {
+test('a request right after the opening is answered, and nothing is answered twice', async () => {
   const ping = { jsonrpc: '2.0', id: 'p', method: 'ping' };
   const answers = await answersTo('compact', [initialize('2025-06-18'), initialized, ping, list({})], 3);
   expect(Object.keys(answers).sort()).toEqual(['i', 'l', 'p']);

@@ -1,4 +1,4 @@
-/** ALLOWED_DIRS: whatever a session works on lies inside, links and `..` resolved. */
+/** ALLOWED_DIRS: everything a session works on must be inside, with links and `..` resolved. */
 
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { recordingClaude } from '../harness/recording-claude.ts';
 
-/** The project is the directory that is allowed, and where the server runs. */
+/** Only the project is allowed, which is also where the server runs. */
 const FENCED = { CLAUDE_CODE_MCP_ALLOWED_DIRS: '.' };
 
 interface Fence extends Record<'inside' | 'outside' | 'wayOut' | 'wayIn', string> {
@@ -43,7 +43,7 @@ describe('a start', () => {
     shared = await fenceIn(harness());
   });
 
-  it('outside is refused, however the directory is written', async () => {
+  it('outside is refused, however the path is written', async () => {
     const { h, outside, wayOut, inside } = shared;
     const roundabout = [
       outside,
@@ -54,7 +54,7 @@ describe('a start', () => {
       '/',
       '..',
     ];
-    // Whether a directory exists outside is not told either.
+    // Nor does the error reveal whether a directory outside exists.
     for (const cwd of [...roundabout, `${h.project}-of-another`, join(outside, 'no-such')]) {
       expect(await h.fails('claude_code', { prompt: 'never', cwd }, DENIED)).toContain('CLAUDE_CODE_MCP_ALLOWED_DIRS');
     }
@@ -84,7 +84,7 @@ describe('a start', () => {
     for (const options of attempts) await h.fails('claude_code', { prompt: 'never', ...options }, DENIED);
   });
 
-  it('whose settings lie outside is refused, and nothing of what a file holds is told', async () => {
+  it('whose settings file is outside is refused, and no error reveals what a file contains', async () => {
     const { h, outside } = shared;
     await writeFile(join(outside, 'settings.json'), '{}');
     await writeFile(join(h.project, 'notes.txt'), 'root:x:0:0');
@@ -94,13 +94,13 @@ describe('a start', () => {
       expect(await h.fails('claude_code', { prompt: 'never', settings }, 'INVALID_ARGUMENT')).not.toContain('root');
   });
 
-  it('may not write through a link that leads nowhere yet', async () => {
+  it('cannot write through a link whose target does not exist yet', async () => {
     const { h, outside } = shared;
     await symlink(join(outside, 'new.log'), join(h.project, 'debug.log'));
     await h.fails('claude_code', { prompt: 'never', debugFile: 'debug.log' }, DENIED);
   });
 
-  it('inside goes on, also by a link or a `..`, and an answer cannot open a directory outside', async () => {
+  it('inside works, even through a link or `..`, and an answer cannot open a directory outside', async () => {
     const { h, outside, wayIn } = shared;
     h.model.on('touch it').reply(tool('Bash', { command: 'touch asked.txt', description: 'touch' }), text('done'));
     const { sessionId } = await h.ok('claude_code', { prompt: 'touch it', cwd: `${wayIn}/../way-in` });
@@ -119,14 +119,14 @@ describe('a start', () => {
   });
 });
 
-it('a server whose own directory lies outside needs a cwd, and says where', async () => {
+it('a server whose own directory is outside needs a cwd, and names the allowed directories', async () => {
   const h = await startHarness({ args: ['--allowed-dirs', '../home'] });
   expect(await h.fails('claude_code', { prompt: 'never' }, DENIED)).toContain(h.home);
   await run(h, { cwd: h.home });
 });
 
-// That sessions outside are neither listed, resumed nor forked: `disk-list`.
-it('a session that starts again has the settings that were checked, and no directory that became a link to the outside', async () => {
+// For listing, resuming and forking sessions outside, see `disk-list`.
+it('a restarted session has the settings that were checked, and is refused if its directory became a link to the outside', async () => {
   const h = await startHarness({ env: FENCED, args: ['--max-sessions', '1'] });
   const { inside, outside } = await fenceIn(h);
   const deeper = join(inside, 'deeper');
@@ -137,7 +137,7 @@ it('a session that starts again has the settings that were checked, and no direc
   const program = { pathToClaudeCodeExecutable: claude.path };
   const { sessionId } = await run(h, { cwd: inside, settings, enableFileCheckpointing: true, ...program });
   await writeFile(settings, JSON.stringify({ permissions: { additionalDirectories: [outside] } }));
-  // Takes the only place, so that the first session has no process any more.
+  // Takes the only slot, so that the first session is parked.
   await run(h, {});
 
   await rename(inside, `${inside}-moved`);

@@ -1,11 +1,11 @@
-/** What the operator bounds: programs, turns, money, what is told. Time, number and memory: `life`, `requests`, `check`. */
+/** The operator's limits on programs, turns, money and details. For others, see `life`, `requests` and `check`. */
 
 import { expect, it } from 'vitest';
 import { startHarness } from '../harness/harness.ts';
 import { promptLine, writeTranscript } from '../transcripts/written-transcript.ts';
 import { standIn, standInEnv } from './stand-in.ts';
 
-it('EXECUTABLE gives way to the one that the caller names', async () => {
+it('an executable that the caller names takes precedence over EXECUTABLE', async () => {
   const h = await startHarness({ env: { CLAUDE_CODE_MCP_EXECUTABLE: '/no/such/claude' } });
   const named = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000, ...standIn('ordinary') });
   expect(named).toMatchObject({ status: 'idle', result: { result: 'answer to: hello' } });
@@ -13,7 +13,7 @@ it('EXECUTABLE gives way to the one that the caller names', async () => {
   expect(message).toContain('CLAUDE_CODE_MCP_EXECUTABLE');
 });
 
-it('EXECUTABLE names the program to run, MAX_TURNS and MAX_BUDGET_USD are the ceiling and the default', async () => {
+it('EXECUTABLE is the program that runs; MAX_TURNS and MAX_BUDGET_USD are both maximum and default', async () => {
   const h = await startHarness({
     args: ['--max-turns=4'],
     env: { ...standInEnv('ordinary'), CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1.5' },
@@ -36,7 +36,7 @@ it('EXECUTABLE names the program to run, MAX_TURNS and MAX_BUDGET_USD are the ce
   }
 });
 
-it('ALLOW_SENSITIVE_SESSION_DETAILS off: lists of the disk tell neither directory nor prompt', async () => {
+it('with ALLOW_SENSITIVE_SESSION_DETAILS off, disk lists show neither directories nor prompts', async () => {
   const off = { CLAUDE_CODE_MCP_ALLOW_SENSITIVE_SESSION_DETAILS: '0' };
   const h = await startHarness({ toolset: 'compact', env: off });
   await writeTranscript(h.configDir, (id) => promptLine(id, 'a private matter', h.project));

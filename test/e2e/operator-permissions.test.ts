@@ -1,4 +1,4 @@
-/** Who may give rights: the gate of bypassPermissions, denied options, a caller's answers, and what only a person grants. */
+/** Who may grant permissions: bypassPermissions, denied options, a caller's answers, and what is up to a person. */
 
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -20,15 +20,16 @@ const helper = { description: 'helps', prompt: 'help' };
 
 const bypass = { permissions: { defaultMode: 'bypassPermissions' } };
 
-/** A server for which the operator has set nothing. */
+/** A server with default settings. */
 const plain = shareHarness();
 
+// For what ALLOW_BYPASS allows, in a start and a reply, see `start`.
 describe('without ALLOW_BYPASS', () => {
   it.each<[string, Record<string, unknown>]>([
     ['as permission mode', { permissionMode: 'bypassPermissions' }],
     ['in an agent', { agents: { helper: { ...helper, permissionMode: 'bypassPermissions' } } }],
     ['in settings', { settings: bypass }],
-    ['in settings as text', { settings: ` ${JSON.stringify(bypass)}` }],
+    ['in settings as a string', { settings: ` ${JSON.stringify(bypass)}` }],
     ['in a settings file', { settings: 'bypass.json' }],
     ['by a variable', { env: { CLAUDE_CODE_EVEN_MORE_DANGEROUSLY_SKIP_PERMISSIONS: '1' } }],
     ['by a variable in settings', { settings: { env: { CLAUDE_CODE_MANAGED_SETTINGS_PATH: '/tmp' } } }],
@@ -42,14 +43,14 @@ describe('without ALLOW_BYPASS', () => {
 
   it.each<[string, Record<string, unknown>]>([
     ['env', { env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } }],
-    ['env in other letters', { env: { claude_code_mcp_depth: '0' } }],
+    ['env in lower case', { env: { claude_code_mcp_depth: '0' } }],
     ['settings', { settings: { env: { CLAUDE_CODE_MCP_RESUME_SECRET: 'mine' } } }],
     ['a server', { mcpServers: { s: { command: 'x', env: { CLAUDE_CODE_MCP_DEPTH: '0' } } } }],
     [
       'a server of an agent',
       { agents: { a: { ...helper, mcpServers: [{ s: { command: 'x', env: { CLAUDE_CODE_MCP_OWNER: 'me' } } }] } } },
     ],
-  ])('variables that are the operator’s are not set through %s', async (_where, options) => {
+  ])('the operator’s variables cannot be set through %s', async (_where, options) => {
     expect(await plain().fails('claude_code', { prompt: 'never', ...options }, DENIED)).toContain('operator');
   });
 });
@@ -57,8 +58,8 @@ describe('without ALLOW_BYPASS', () => {
 const makes = (name: string) => tool('Bash', { command: `touch ${name}`, description: 'make a file' });
 const RULE = { toolName: 'Bash', ruleContent: 'touch second.txt' };
 
-/** Makes two files; asked about the first by the time this returns. */
-async function asking(
+/** A session that makes two files, with the request for the first one open. */
+async function startAsking(
   h: Harness,
   begin: (prompt: string) => Promise<string>,
 ): Promise<{ sessionId: string; answer: Record<string, unknown> }> {
@@ -68,7 +69,6 @@ async function asking(
   return { sessionId, answer: { action: 'respond_permission', sessionId, requestId, decision: 'allow' } };
 }
 
-// What it allows, to a start and to a reply: `start`.
 describe('DENY_OPTIONS', () => {
   async function expectDenied(h: Harness): Promise<void> {
     for (const options of [
@@ -83,7 +83,7 @@ describe('DENY_OPTIONS', () => {
     }
   }
 
-  it('are refused nested and flat, to a start, a reply and a resume from disk, whose own directory is no wish of the caller; rights in an answer are refused where the option for them is', async () => {
+  it('refuses options, nested or flat, in a start, a reply and a resume from disk, but not the directory that a session was in; an answer cannot grant what a denied option would', async () => {
     const env = {
       CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1',
       CLAUDE_CODE_MCP_RESUME_SECRET: 'the secret of the test',
@@ -91,7 +91,7 @@ describe('DENY_OPTIONS', () => {
     const deny = 'advanced.env,model,permissionMode,cwd,allowedTools,additionalDirectories,disallowedTools';
     const h = await startHarness({ env, args: ['--deny-options', deny] });
     await expectDenied(h);
-    // The defaults of what is denied still hold.
+    // Denied options keep their defaults.
     const { sessionId, resumeToken } = await h.ok('claude_code', { prompt: 'say hello', ...hello(h) });
     for (const options of [
       { model: 'claude-opus-4-6' },
@@ -102,7 +102,7 @@ describe('DENY_OPTIONS', () => {
       await h.fails('claude_code_reply', { sessionId, prompt: 'never', ...options }, DENIED);
     }
 
-    const { answer } = await asking(h, async (prompt) => (await h.say(sessionId, prompt)).sessionId);
+    const { answer } = await startAsking(h, async (prompt) => (await h.say(sessionId, prompt)).sessionId);
     const destination = 'session';
     for (const update of [
       { type: 'setMode', mode: 'acceptEdits', destination },
@@ -129,10 +129,9 @@ describe('DENY_OPTIONS', () => {
   });
 });
 
-// For the session only.
-it('rights in an answer hold for the session, whatever destination it names, and it is said', async () => {
+it('permissions in an answer apply to this session only, whatever destination it names, with a warning', async () => {
   const h = plain();
-  const { answer, sessionId } = await asking(h, (prompt) => h.converse(prompt));
+  const { answer, sessionId } = await startAsking(h, (prompt) => h.converse(prompt));
   const updatedPermissions = ['userSettings', 'projectSettings', 'localSettings'].map((destination) => ({
     type: 'addRules',
     rules: [RULE],
@@ -148,7 +147,7 @@ it('rights in an answer hold for the session, whatever destination it names, and
   expect(existsSync(join(h.project, '.claude'))).toBe(false);
 });
 
-it('always allows the rules that Claude Code suggests, for this session, and no mode', async () => {
+it('always: true allows the rules that Claude Code suggests, for this session only', async () => {
   const h = plain();
   const make = (name: string) => tool('Bash', { command: `npm pack ${name}`, description: 'pack' });
   h.model.on('pack twice').reply(make('--dry-run'), make('--dry-run'), text('packed'));
@@ -164,7 +163,7 @@ it('always allows the rules that Claude Code suggests, for this session, and no 
   expect(existsSync(join(h.project, '.claude'))).toBe(false);
 });
 
-it('always with a request for which only a mode is suggested allows once, and says so', async () => {
+it('always: true allows once, with a warning, when Claude Code suggests only a mode', async () => {
   const h = plain();
   const write = (name: string) => tool('Write', { file_path: join(h.project, name), content: 'x' });
   h.model.on('write two').reply(write('third.txt'), write('fourth.txt'), text('written'));
@@ -178,7 +177,7 @@ it('always with a request for which only a mode is suggested allows once, and sa
   expect(existsSync(join(h.project, 'fourth.txt'))).toBe(false);
 });
 
-/** A value of each granting option that would give a caller rights, or run something for it. */
+/** For each granting option, values that would give a caller permissions or run something for it. */
 const GRANTS: Partial<Record<SessionOptionName, readonly unknown[]>> = {
   additionalDirectories: [['.']],
   agent: ['somebody'],
@@ -210,7 +209,7 @@ const GRANTS: Partial<Record<SessionOptionName, readonly unknown[]>> = {
   toolAliases: [{ Read: 'Bash' }],
 };
 
-describe('APPROVALS=human closes the side doors', () => {
+describe('APPROVALS=human', () => {
   let h: Harness;
 
   beforeAll(async () => {
@@ -220,14 +219,14 @@ describe('APPROVALS=human closes the side doors', () => {
   });
   afterAll(() => h.close(), 40_000);
 
-  it('every option that the table marks has a value here', () => {
+  it('every option marked as granting has a value here', () => {
     const marked = [...COMMON_OPTION_NAMES, ...ADVANCED_OPTION_NAMES].filter(
       (name) => classOf(name).grants !== undefined,
     );
     expect(Object.keys(GRANTS).sort()).toEqual(marked.sort());
   });
 
-  it.each(Object.entries(GRANTS))('%s', async (name, values) => {
+  it.each(Object.entries(GRANTS))('refuses %s', async (name, values) => {
     for (const value of values) {
       const message = await h.fails('claude_code', { prompt: 'never', [name]: value }, DENIED);
       expect(message).toContain(name);
@@ -235,7 +234,7 @@ describe('APPROVALS=human closes the side doors', () => {
     expect(h.model.requests.filter(({ lastUserText }) => lastUserText.includes('never'))).toEqual([]);
   });
 
-  it('what gives no rights passes', async () => {
+  it('accepts options that grant nothing', async () => {
     await h.ok('claude_code', {
       prompt: 'say hello',
       ...hello(h),
@@ -260,7 +259,7 @@ describe('APPROVALS=human closes the side doors', () => {
     });
   });
 
-  it('what the person’s own settings allow runs, everything else is denied with the reason, and neither a reply nor an answer of a caller gives more', async () => {
+  it('runs what the person’s own settings allow and denies everything else with the reason; neither a reply nor a caller’s answer grants more', async () => {
     const allowed = tool('Bash', { command: 'touch allowed-by-me.txt', description: 'make a file' });
     const script = h.model.on('make both').reply(allowed, touch, text('made one'));
     const { sessionId } = await h.ok('claude_code', { prompt: 'make both', waitMs: 40_000 });
@@ -284,7 +283,7 @@ describe('APPROVALS=human closes the side doors', () => {
   });
 });
 
-describe('the repository that a session reads', () => {
+describe('the repository that a session works in', () => {
   const hook = { hooks: [{ type: 'command', command: 'touch hook-ran.txt' }] };
 
   async function repository(h: Harness, name: string, settings: object): Promise<string> {
@@ -294,7 +293,7 @@ describe('the repository that a session reads', () => {
     return cwd;
   }
 
-  it('runs its hooks and has its rules loaded, but cannot switch permissions off; neither a reply nor an answer may switch to bypassPermissions', async () => {
+  it('has its hooks run, but cannot turn permissions off; neither a reply nor an answer can switch to bypassPermissions', async () => {
     const h = plain();
     const cwd = await repository(h, 'eager', { ...bypass, hooks: { SessionStart: [hook] } });
     const agent = '---\nname: eager\ndescription: eager\npermissionMode: bypassPermissions\n---\nYou are eager.\n';
@@ -316,14 +315,14 @@ describe('the repository that a session reads', () => {
     await h.fails('claude_code_reply', { ...reply, forkSession: true }, DENIED);
   });
 
-  it('is left out with settingSources []', async () => {
+  it('has its settings ignored with settingSources []', async () => {
     const h = plain();
     const cwd = await repository(h, 'left-out', { hooks: { SessionStart: [hook] } });
     await h.ok('claude_code', { prompt: 'say hello', settingSources: [], cwd, ...hello(h) });
     expect(existsSync(join(cwd, 'hook-ran.txt'))).toBe(false);
   });
 
-  // Where the mode is as Claude Code is configured: `explicit-create`.
+  // For a session in the configured mode, see `explicit-create`.
 });
 
 function hello(h: Harness): { waitMs: number } {

@@ -8,23 +8,26 @@ import { startHarness } from '../harness/harness.ts';
 
 const WAIT_MS = 40_000;
 
-test('a session takes the spare unless it has options of its own, a spare process takes prompts as text, and one that refuses the folder is replaced unseen', async () => {
+test('a session uses the spare process unless it has its own options; a spare process takes prompts as text, and one that refuses the project is replaced unnoticed', async () => {
   const h = await startHarness({ args: ['--prewarm', '--allowed-dirs', '.', '--log-level', 'debug'] });
-  const said = (words: string): number => h.server.stderr().split(words).length - 1;
-  const warm = (count: number): Promise<unknown> =>
-    eventually(() => said('spare is warm') === count, { what: `spare ${String(count)} is warm`, within: WAIT_MS });
-  await warm(1);
+  const timesLogged = (words: string): number => h.server.stderr().split(words).length - 1;
+  const waitForSpare = (count: number): Promise<unknown> =>
+    eventually(() => timesLogged('spare is warm') === count, {
+      what: `spare ${String(count)} is warm`,
+      within: WAIT_MS,
+    });
+  await waitForSpare(1);
   h.model.on('first').reply('one');
   const own = { allowedTools: ['Bash(ls *)'], waitMs: WAIT_MS };
   expect(await h.ok('claude_code', { prompt: 'first', ...own })).toMatchObject({ result: { result: 'one' } });
-  expect(said('spare claimed')).toBe(0);
+  expect(timesLogged('spare claimed')).toBe(0);
 
-  // It asks, answers and goes on like any other, and what would be a command elsewhere is text for it too.
+  // It works like any other session, and slash commands are text for it too.
   const [prompt, next] = ['/config permissionMode=acceptEdits', '/settings permissionMode=auto'] as const;
   h.model.on(prompt).reply(tool('Bash', { command: 'touch made.txt', description: 'make it' }), text('made it'));
   h.model.on(next).reply('the second');
   const { sessionId } = await h.ok('claude_code', { prompt, cwd: h.project });
-  expect(said('spare claimed')).toBe(1);
+  expect(timesLogged('spare claimed')).toBe(1);
   await h.allow(sessionId);
   const done = await h.ok('claude_code_check', { action: 'wait', sessionId });
   expect(done).toMatchObject({ status: 'idle', result: { sessionId, result: 'made it' } });
@@ -32,7 +35,7 @@ test('a session takes the spare unless it has options of its own, a spare proces
   expect(second).toMatchObject({ sessionId, status: 'idle', result: { result: 'the second' } });
   expect(existsSync(path.join(h.configDir, 'settings.json'))).toBe(false);
 
-  await warm(2);
+  await waitForSpare(2);
   await mkdir(path.join(h.project, '.claude'));
   await writeFile(path.join(h.project, '.claude', 'settings.json'), JSON.stringify({ env: { FROM_PROJECT: '1' } }));
   h.model.on('hello').reply('hello yourself');

@@ -6,23 +6,23 @@ import { shareHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 
-/** The promise of the product, from when Claude Code reports the trouble. */
-const TOLD_WITHIN_MS = 2_000;
+/** The promised limit, from when Claude Code reports the error. */
+const REPORTED_WITHIN_MS = 2_000;
 
 interface Watched {
   readonly sessionId: string;
-  /** What the progress notifications of one long wait said. */
+  /** The progress messages of one long wait. */
   readonly lines: { readonly text: string; readonly at: number }[];
 }
 
-/** A session in trouble, with somebody waiting for it; the model is asked for the first time behind a gate. */
+/** A session whose first model request fails while a call is waiting for it. */
 async function watchTrouble(h: Harness, trouble: ReplyLike): Promise<Watched> {
   const first = gate(trouble);
   h.model.on('in trouble').reply(first).always(text('through at last'));
   const sessionId = await h.converse('in trouble');
   const lines: Watched['lines'] = [];
   const onProgress = ({ message }: Progress): void => void lines.push({ text: String(message), at: Date.now() });
-  // Answered by the end of the session or of the server, whichever comes first.
+  // Ends with the session or the server, whichever comes first.
   h.call('claude_code_check', { action: 'wait', sessionId, waitMs: 60_000 }, { onProgress, timeout: 60_000 }).catch(
     () => undefined,
   );
@@ -37,15 +37,15 @@ async function eventOf(h: Harness, sessionId: string, responseMode: string, type
   return events.findLast(({ type: kind, data }: Json) => kind === type && JSON.stringify(data).includes('attempt'));
 }
 
-describe('trouble with the API is told within two seconds', () => {
+describe('API errors', () => {
   const harness = shareHarness();
   const troubles: [string, ReplyLike, RegExp][] = [
     ['429', httpError(429), /429.*attempt 1 of \d+/],
     ['529', httpError(529), /529.*attempt 1 of \d+/],
     ['500', httpError(500), /500.*attempt 1 of \d+/],
-    ['a stream that is cut', cut(text('half of this')), /the connection was lost.*attempt 1 of \d+/],
+    ['a stream that breaks off', cut(text('half of this')), /the connection was lost.*attempt 1 of \d+/],
   ];
-  test.for(troubles)('%s: in full events, activity and progress', async ([, trouble, words]) => {
+  test.for(troubles)('%s is reported within two seconds, in full events and progress', async ([, trouble, words]) => {
     const h = harness();
     const { sessionId, lines } = await watchTrouble(h, trouble);
     const line = await eventually(() => lines.find((candidate) => words.test(candidate.text)), {
@@ -54,14 +54,14 @@ describe('trouble with the API is told within two seconds', () => {
     const event = await eventOf(h, sessionId, 'full', 'progress');
     expect(event.data.summary).toMatch(words);
     expect(event.data).toMatchObject({ subtype: 'api_retry', attempt: 1 });
-    expect(line.at - Date.parse(event.timestamp)).toBeLessThan(TOLD_WITHIN_MS);
+    expect(line.at - Date.parse(event.timestamp)).toBeLessThan(REPORTED_WITHIN_MS);
     const done = await h.waitUntilRest(sessionId);
     expect(done).toMatchObject({ status: 'idle', result: { result: 'through at last', isError: false } });
-    // Trouble that has passed is no longer told.
+    // An error that has passed is no longer reported.
     expect(done.activity).not.toMatch(/attempt/);
   });
 
-  test('a refused login is said in plain words at the first retry, also in minimal events', async () => {
+  test('a rejected login is explained in plain words at the first retry, even in minimal events', async () => {
     const h = harness();
     h.model.on('in trouble').always(httpError(401));
     const { sessionId } = await h.ok('claude_code', { prompt: 'in trouble', cwd: h.project });
@@ -73,7 +73,10 @@ describe('trouble with the API is told within two seconds', () => {
       { onProgress: ({ message }) => void lines.push(String(message)), signal: stop.signal, timeout: 60_000 },
     );
     const words = /login or key was rejected \(401.*attempt \d+ of \d+: run `claude` and \/login/;
-    await eventually(() => lines.some((line) => words.test(line)), { what: 'progress says it', within: 5_000 });
+    await eventually(() => lines.some((line) => words.test(line)), {
+      what: 'progress explains the rejected login',
+      within: 5_000,
+    });
     const { events, activity, status } = await h.ok('claude_code_check', { action: 'poll', sessionId });
     expect(status).toBe('running');
     expect(activity).toMatch(words);
@@ -81,11 +84,11 @@ describe('trouble with the API is told within two seconds', () => {
     expect(told.data.message).toMatch(/attempt 1 of/);
     stop.abort();
     await waiting.catch(() => undefined);
-    // It would go on asking for the scripts of others.
+    // Its retries would use up the replies of other tests.
     await h.ok('claude_code_session', { action: 'cancel', sessionId });
   });
 
-  test('a request that is refused for good ends the turn with the reason', async () => {
+  test('a request that is rejected for good ends the turn with the reason', async () => {
     const h = harness();
     h.model.on('in trouble').always(httpError(400, { message: 'your credit balance is too low' }));
     const sessionId = await h.converse('in trouble');
@@ -97,7 +100,7 @@ describe('trouble with the API is told within two seconds', () => {
     expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'thank you' } });
   });
 
-  test('a model that never answers can be interrupted, and the session goes on', async () => {
+  test('a model that never answers can be interrupted, and the session continues', async () => {
     const h = harness();
     const silence = gate(hang());
     h.model.on('in trouble').reply(silence);

@@ -8,7 +8,7 @@ import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { endlessCommand, runningProcesses } from '../harness/running-command.ts';
 
-async function answers(h: Harness, prompt: string): Promise<string> {
+async function startAnswered(h: Harness, prompt: string): Promise<string> {
   h.model.on(prompt).always(text(`answer to ${prompt}`));
   const { sessionId } = await h.ok('claude_code', { prompt, cwd: h.project });
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: `answer to ${prompt}` } });
@@ -22,8 +22,8 @@ async function transcriptOf(h: Harness, sessionId: string): Promise<string> {
 }
 
 describe('with a state directory that cannot be written', () => {
-  // Below a regular file no directory can be made, whoever asks.
-  test('sessions work, stderr says what is missing, and nothing is left behind', async () => {
+  // Not even root can make a directory below a regular file.
+  test('sessions work, stderr says what is missing, and no process is left behind', async () => {
     const h = await startHarness({ env: { CLAUDE_CODE_MCP_STATE_DIR: '/etc/hostname/state' } });
     h.model.on('hello').reply(text('without a state directory'));
     h.model.on('run it').reply(endlessCommand('stateless'));
@@ -35,13 +35,13 @@ describe('with a state directory that cannot be written', () => {
     await runningProcesses(h, sessionId, 'stateless');
     h.server.kill('SIGKILL');
     await eventually(async () => (await h.processes()).length === 0, {
-      what: 'the watchdog cleans up',
+      what: 'the watchdog has ended all processes',
       within: 10_000,
     });
   });
 });
 
-/** One server that has all this to bear: none of it is in the way of the rest. */
+/** One server with all of these faults, none of which affects the others. */
 describe('a server with garbage in its state directory, a full disk under its audit log, and damaged transcripts', () => {
   const owners = ({ stateDir }: Harness): string => join(stateDir, 'claude-code-mcp', 'owners');
   const isLinux = process.platform === 'linux';
@@ -59,16 +59,16 @@ describe('a server with garbage in its state directory, a full disk under its au
 
   test('a garbled owner record is reported and removed', async () => {
     const h = harness();
-    await eventually(() => h.server.stderr().includes('not an owner record'), { what: 'it is reported' });
+    await eventually(() => h.server.stderr().includes('not an owner record'), { what: 'the record is reported' });
     await eventually(async () => !(await readdir(owners(h))).some((name) => name.startsWith('00000000')), {
-      what: 'the garbage is removed',
+      what: 'the record is removed',
     });
   });
 
-  test('a transcript with a corrupt line resumes; a missing or unreadable one is a clear error; others are not touched', async () => {
+  test('a transcript with a corrupt line can be resumed, a missing or unreadable one is a clear error, and others are not affected', async () => {
     const h = harness();
     const [corrupt, missing, whole] = await Promise.all(
-      ['corrupt', 'missing', 'whole'].map((name) => answers(h, `the ${name} one`)),
+      ['corrupt', 'missing', 'whole'].map((name) => startAnswered(h, `the ${name} one`)),
     );
     await eventually(async () => (await h.processes()).length === 1, { what: 'all are parked' });
     await appendFile(await transcriptOf(h, corrupt!), '{"type":"user","message":{"ro\n\u0000\u0000not json\n');
@@ -82,7 +82,7 @@ describe('a server with garbage in its state directory, a full disk under its au
       expect(said).toMatch(/did not start: .*(No conversation found|Failed to resume session)/);
     };
     await expectNotResumed();
-    // Root reads everything but a directory.
+    // Root can read everything but a directory.
     await mkdir(await transcriptOf(h, missing!));
     await expectNotResumed();
     for (const sessionId of [corrupt, whole]) {
@@ -92,15 +92,15 @@ describe('a server with garbage in its state directory, a full disk under its au
     }
   });
 
-  // The last, for it ends the server.
+  // Last, because it ends the server.
   test.runIf(isLinux)('a full disk under the audit log is reported once, and fails no call', async () => {
     const h = harness();
     for (let calls = 0; calls < 3; calls++) await h.ok('claude_code_session', { action: 'list' });
-    const said = (): string[] => h.server.stderr().match(/^.*audit.*ENOSPC.*$/gim) ?? [];
-    await eventually(() => said().length > 0, { what: 'it is said' });
+    const reports = (): string[] => h.server.stderr().match(/^.*audit.*ENOSPC.*$/gim) ?? [];
+    await eventually(() => reports().length > 0, { what: 'the full disk is reported' });
     await h.ok('claude_code_session', { action: 'list' });
     h.server.closeStdin();
     await h.server.exited;
-    expect(said()).toHaveLength(1);
+    expect(reports()).toHaveLength(1);
   });
 });

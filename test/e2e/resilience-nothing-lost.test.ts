@@ -27,7 +27,7 @@ describe('what has finished is kept', () => {
         const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
         return sessions[0].status === 'idle';
       },
-      { what: 'it is at rest' },
+      { what: 'the session is at rest' },
     );
     for (const action of ['poll', 'wait', 'poll']) {
       const { result } = await h.ok('claude_code_check', { action, sessionId });
@@ -39,10 +39,10 @@ describe('what has finished is kept', () => {
     const h = shared();
     h.model.on('ask, then answer').reply(tool('Bash', { command: 'touch x', description: 'x' }), text('all done'));
     const sessionId = await h.converse('ask, then answer');
-    const gone = new AbortController();
-    const given = h.call('claude_code_check', { action: 'wait', sessionId }, { signal: gone.signal });
-    gone.abort();
-    await given.catch(() => undefined);
+    const controller = new AbortController();
+    const abandonedWait = h.call('claude_code_check', { action: 'wait', sessionId }, { signal: controller.signal });
+    controller.abort();
+    await abandonedWait.catch(() => undefined);
     await h.allow(sessionId);
     await h.waitUntilRest(sessionId);
     const { events, result } = await h.ok('claude_code_check', { action: 'poll', sessionId });
@@ -51,8 +51,8 @@ describe('what has finished is kept', () => {
     expect(kinds).toEqual(expect.arrayContaining(['permission_request', 'permission_result', 'output']));
   });
 
-  // One that ended in order: `disk-resume`.
-  test('after SIGKILL of the server, the next one finds the session on disk', async () => {
+  // For a server that shut down cleanly, see `disk-resume`.
+  test('after SIGKILL of the server, the next one resumes the session from disk', async () => {
     const h = await startHarness({ env: DISK_RESUME });
     h.model.on('remember the word tulip').reply(text('I will'));
     const first = await h.ok('claude_code', { prompt: 'remember the word tulip', cwd: h.project });
@@ -78,10 +78,10 @@ describe('messages in flight are delivered or reported', () => {
     env: { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '10' },
   });
 
-  test('a reply after a park is answered, and one whose process fails to start is an error that blocks nothing', async () => {
+  test('a reply to a parked session is answered, and one whose process fails to start does not block the next', async () => {
     const h = parking();
-    const parked = (): Promise<unknown> =>
-      eventually(async () => (await h.processes()).length === 1, { what: 'it is parked' });
+    const waitUntilParked = (): Promise<unknown> =>
+      eventually(async () => (await h.processes()).length === 1, { what: 'the session is parked' });
     h.model.on(/number \d/).always(({ lastUserText }) => text(`answer to ${lastUserText}`));
     const sessionId = await h.begin('number 0');
     await h.waitUntilRest(sessionId);
@@ -89,7 +89,7 @@ describe('messages in flight are delivered or reported', () => {
     await ask(h, sessionId, 'number 1');
     const { result } = await h.waitUntilRest(sessionId);
     expect(result).toMatchObject({ result: 'answer to number 1', isError: false });
-    await parked();
+    await waitUntilParked();
     await h.fails('claude_code_reply', { sessionId, prompt: 'number 2', sessionInitTimeoutMs: 1 }, 'TIMEOUT');
     await ask(h, sessionId, 'number 3', { sessionInitTimeoutMs: 15_000 });
     expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -98,7 +98,7 @@ describe('messages in flight are delivered or reported', () => {
     });
   });
 
-  test('a queued message is answered or reported when the turn is interrupted, and reported when Claude Code is killed', async () => {
+  test('a queued message is answered or reported as undelivered when the turn is interrupted, and reported when Claude Code is killed', async () => {
     const h = shared();
     const { sessionId } = await startRunningCommand(h);
     const next = h.model.on('do not lose me').always(text('not lost'));
@@ -148,26 +148,26 @@ async function killedAtFirstRequest(h: Harness): Promise<string> {
   return sessionId;
 }
 
-async function expectReplyTaken(h: Harness, sessionId: string): Promise<void> {
+async function expectReplyAccepted(h: Harness, sessionId: string): Promise<void> {
   const next = h.model.on('the next words').reply('here again');
   await h.ok('claude_code_reply', { sessionId, prompt: 'the next words' });
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'here again' } });
   expect(h.model.requestsFor(next)[0]?.userTexts.join('\n')).toContain('the first words');
 }
 
-test('a session killed at its very first request takes a reply, whether or not anything was written', async () => {
+test('a session killed at its first model request accepts a reply, whether or not its transcript was written', async () => {
   const h = shared();
   const sessionId = await killedAtFirstRequest(h);
-  await expectReplyTaken(h, sessionId);
+  await expectReplyAccepted(h, sessionId);
 });
 
-test('a session killed while it began its transcript takes a reply', async () => {
+test('a session killed while it began its transcript accepts a reply', async () => {
   const h = shared();
   const sessionId = await killedAtFirstRequest(h);
-  // As far as Claude Code may have come: no message is whole, and the file is there.
+  // What Claude Code may have written by then: a file without a complete message.
   const projects = join(h.configDir, 'projects');
   const [project] = readdirSync(projects);
   const begun = `${JSON.stringify({ type: 'queue-operation', operation: 'enqueue', sessionId })}\n{"type":"user","mess`;
   writeFileSync(join(projects, project!, `${sessionId}.jsonl`), begun);
-  await expectReplyTaken(h, sessionId);
+  await expectReplyAccepted(h, sessionId);
 });

@@ -62,7 +62,7 @@ describe.each(ERAS)('%s', (era) => {
     expect(seen.asked).toBeGreaterThan(0);
   });
 
-  // Neither the toolset nor the operator’s rules change how the client is asked: one era each is enough.
+  // Neither the toolset nor the operator's rules change how the client is asked: one era each is enough.
   test.runIf(era === 'legacy')('the first root is the default directory in the explicit toolset too', async () => {
     const h = await startHarness({ era, toolset: 'explicit', ...OFFERS_ROOTS });
     const first = await folder(h, 'first');

@@ -47,4 +47,4 @@ verifies(['session.list', 'session.sensitive'], async (variant) => {
   expect(JSON.stringify([sessions, shown])).not.toContain(HIDDEN);
 });
 
-// Switched off by the operator: `operator-limits`.
+// For turning it off, see `operator-limits`.

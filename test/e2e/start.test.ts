@@ -11,7 +11,7 @@ import type { ToolCall, Toolset } from '../harness/toolsets.ts';
 import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
 
-/** All that a start answers besides the id. */
+/** Everything a start returns besides the id. */
 const EFFECTIVE: unknown = expect.stringContaining('permissionMode default; cwd /');
 const STARTED: Readonly<Record<Toolset, object>> = {
   compact: { status: 'running', pollInterval: 3000, nextCursor: expect.any(Number), effective: EFFECTIVE },
@@ -23,10 +23,10 @@ const touch = (file: string) => tool('Bash', { command: `touch ${file}`, descrip
 const ids = async (h: Harness): Promise<unknown> =>
   (await h.ok(...h.dialect.listMachine())).sessions.map(({ sessionId }: Json) => sessionId);
 
-/** Nothing of what was tried is a session. */
-async function leavesNoSession(h: Harness, tried: () => Promise<void>): Promise<void> {
+/** Expects that the attempts leave no session behind. */
+async function expectNoNewSession(h: Harness, attempt: () => Promise<void>): Promise<void> {
   const before = await ids(h);
-  await tried();
+  await attempt();
   expect(await ids(h)).toEqual(before);
 }
 
@@ -45,7 +45,7 @@ verifies(['start.returns-at-once', 'start.one-required-parameter', 'start.defaul
 
 verifies(
   ['start.returns-at-once', 'start.wait', 'start.structured-output'],
-  { toolsets: ['compact'], when: 'several at once' },
+  { toolsets: ['compact'], when: 'with several starts at once' },
   async (variant) => {
     const h = await variant.share();
     h.model.on('make a file').reply(touch('a.txt'), text('done'));
@@ -76,7 +76,7 @@ verifies(
 
 verifies(['start.blank-prompt', 'start.no-such-directory'], async (variant) => {
   const h = await variant.share();
-  await leavesNoSession(h, async () => {
+  await expectNoNewSession(h, async () => {
     const [tool] = h.dialect.start('');
     for (const prompt of ['', ' \n\t', undefined, 7]) {
       expect(await h.fails(tool, { prompt }, 'INVALID_ARGUMENT')).toContain('prompt');
@@ -112,7 +112,7 @@ verifies(
     expect(effective).toBe(
       `permissionMode acceptEdits; cwd ${cwd}; allowed Bash(touch *), Bash(mkdir *); disallowed WebFetch, Bash(mkdir *)`,
     );
-    // A request would end the wait.
+    // A permission request would end the wait.
     expect(await h.watch(sessionId)).toMatchObject({ status: 'error', error: expect.stringMatching(/turns/) });
     expect(['here.txt', 'sub', 'there.txt'].map((name) => existsSync(join(cwd, name)))).toEqual([true, false, false]);
     const [request] = h.model.requestsFor(script);
@@ -127,7 +127,7 @@ verifies(
 
 const BYPASS_ALLOWED = { env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1' } };
 
-/** Both ways to ask for it in this toolset. */
+/** Every way to ask for it in this toolset. */
 const BYPASSES: Readonly<Record<Toolset, (prompt: string) => ToolCall[]>> = {
   compact: (prompt) => [['claude_code', { prompt, permissionMode: 'bypassPermissions' }]],
   explicit: (prompt) => [
@@ -139,7 +139,7 @@ const BYPASSES: Readonly<Record<Toolset, (prompt: string) => ToolCall[]>> = {
 async function expectBypass(variant: Variant): Promise<Harness> {
   const { toolset } = variant;
   const strict = await variant.share();
-  await leavesNoSession(strict, async () => {
+  await expectNoNewSession(strict, async () => {
     for (const call of BYPASSES[toolset]('touch'))
       expect(await strict.fails(...call, 'PERMISSION_DENIED')).toContain('CLAUDE_CODE_MCP_ALLOW_BYPASS');
   });
@@ -155,23 +155,27 @@ async function expectBypass(variant: Variant): Promise<Harness> {
   return h;
 }
 
-verifies('start.bypass', { toolsets: ['compact'], when: 'also to a reply, unless it is at work' }, async (variant) => {
-  const h = await expectBypass(variant);
-  const held = gate(text('done'));
-  h.model.on('work').reply(held);
-  const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
-  await held.arrived;
-  const bypass = { sessionId, permissionMode: 'bypassPermissions' };
-  const queued = { ...bypass, prompt: 'never', whenBusy: 'queue' };
-  expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('when it is idle');
-  held.release();
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
+verifies(
+  'start.bypass',
+  { toolsets: ['compact'], when: 'and a reply can switch to it only when the session is idle' },
+  async (variant) => {
+    const h = await expectBypass(variant);
+    const held = gate(text('done'));
+    h.model.on('work').reply(held);
+    const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
+    await held.arrived;
+    const bypass = { sessionId, permissionMode: 'bypassPermissions' };
+    const queued = { ...bypass, prompt: 'never', whenBusy: 'queue' };
+    expect(await h.fails('claude_code_reply', queued, 'SESSION_BUSY')).toContain('when it is idle');
+    held.release();
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
 
-  h.model.on('make it').reply(touch('switched.txt'), text('made'));
-  const switched = await h.ok('claude_code_reply', { ...bypass, prompt: 'make it', waitMs: 40_000 });
-  expect(switched).toMatchObject({ status: 'idle', result: { result: 'made' } });
-  expect(existsSync(join(h.project, 'switched.txt'))).toBe(true);
-});
+    h.model.on('make it').reply(touch('switched.txt'), text('made'));
+    const switched = await h.ok('claude_code_reply', { ...bypass, prompt: 'make it', waitMs: 40_000 });
+    expect(switched).toMatchObject({ status: 'idle', result: { result: 'made' } });
+    expect(existsSync(join(h.project, 'switched.txt'))).toBe(true);
+  },
+);
 
 verifies(['start.bypass', 'create.skip-permissions'], async (variant) => {
   const h = await expectBypass(variant);
@@ -179,7 +183,7 @@ verifies(['start.bypass', 'create.skip-permissions'], async (variant) => {
   await h.fails('claude_create_session', skips, 'INVALID_ARGUMENT');
 });
 
-/** A program in the project that stands in for Claude Code. */
+/** A script in the project that stands in for Claude Code. */
 async function standIn(h: Harness, name: string, lines: string[]): Promise<string> {
   const path = join(h.project, name);
   await writeFile(path, ['#!/bin/sh', ...lines, ''].join('\n'));
@@ -198,14 +202,14 @@ async function expectNothingHangs(h: Harness): Promise<void> {
 
 verifies(
   ['start.no-such-executable', 'start.exits-at-once', 'start.hangs'],
-  { when: 'named by the caller', toolsets: ['compact'] },
+  { when: 'with an executable that the caller names', toolsets: ['compact'] },
   async (variant) => {
     const h = await variant.share();
     const startWith = (pathToClaudeCodeExecutable: string, more: object = {}): ToolCall => [
       'claude_code',
       { prompt: 'hello', advanced: { pathToClaudeCodeExecutable, ...more } },
     ];
-    await leavesNoSession(h, async () => {
+    await expectNoNewSession(h, async () => {
       for (const path of ['/no/such/claude', 'no-such-claude-on-the-path']) {
         const { isError, data } = await h.call(...startWith(path));
         expect(isError).toBe(true);
@@ -225,13 +229,13 @@ verifies(
 
 verifies(
   ['start.no-such-executable', 'start.exits-at-once', 'start.hangs'],
-  { when: 'named by the operator', toolsets: ['explicit'] },
+  { when: 'with an executable that the operator names', toolsets: ['explicit'] },
   async (variant) => {
     const h = await variant.start({
       env: { CLAUDE_CODE_MCP_EXECUTABLE: './claude', CLAUDE_CODE_MCP_START_TIMEOUT_MS: '3000' },
     });
     const call = h.dialect.start('hello');
-    await leavesNoSession(h, async () => {
+    await expectNoNewSession(h, async () => {
       const { isError, data } = await h.call(...call);
       expect(isError).toBe(true);
       expect(data).toMatchObject({ sessionId: '', error: expect.stringContaining(join(h.project, 'claude')) });

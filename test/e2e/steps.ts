@@ -1,4 +1,4 @@
-/** Steps with the `compact` toolset that these tests take again and again. */
+/** Common steps with the `compact` toolset. */
 
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
@@ -21,7 +21,7 @@ export function respond(
   return check(h, { action: 'respond_permission', sessionId, requestId, ...answer });
 }
 
-/** All events that are kept, page by page. */
+/** All kept events, read page by page. */
 export async function pollAll(
   h: Harness,
   sessionId: string,
@@ -41,16 +41,18 @@ export interface Turn {
   readonly sessionId: string;
   /** The cursor where its events begin. */
   readonly from: number;
-  /** The answer to a wait for its end, or for what it asks. */
+  /** The session when the turn ended or asked for something. */
   readonly state: Json;
 }
 
-/** One more turn of `converse`, for tests that look at this turn alone. */
+/** One more turn of `converse`, for tests that look only at this turn. */
 export async function turn(h: Harness, prompt: string): Promise<Turn> {
   const { conversation } = h;
   const from = conversation === undefined ? 0 : await cursorOf(h, conversation);
   const sessionId = await h.converse(prompt);
-  const state = await h.waitFor(sessionId, ({ status }) => status !== 'running', { what: 'it rests or asks' });
+  const state = await h.waitFor(sessionId, ({ status }) => status !== 'running', {
+    what: 'the session is at rest or has a request',
+  });
   return { sessionId, from: sessionId === conversation ? from : 0, state };
 }
 

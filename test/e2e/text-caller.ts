@@ -1,4 +1,4 @@
-/** A caller that knows only the server’s instructions, and makes the calls written there. */
+/** A caller that knows only the server's instructions, and makes the calls written there. */
 
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
