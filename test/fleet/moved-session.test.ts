@@ -83,9 +83,9 @@ test('another hub continues a session with its history, and the first one later 
   await b.ok('claude_code_reply', { sessionId, prompt: 'the second task' });
   const after = await b.finish(sessionId);
   expect(after).toMatchObject({ answer: 'Done second.' });
-  const [asked] = model.requestsFor(second);
-  expect(asked?.userTexts).toEqual(expect.arrayContaining(['the first task', 'the second task']));
-  expect(JSON.stringify(asked?.body)).toContain(`Done first.`);
+  const [secondRequest] = model.requestsFor(second);
+  expect(secondRequest?.userTexts).toEqual(expect.arrayContaining(['the first task', 'the second task']));
+  expect(JSON.stringify(secondRequest?.body)).toContain(`Done first.`);
   const copied = await transcriptsOf(b, sessionId);
   expect(copied).toEqual(await transcriptsOf(a, sessionId));
   expect(copied.filter((name) => name.endsWith('.meta.json'))).toHaveLength(1);

@@ -88,19 +88,19 @@ test('random calls and streams on the real routes cause no internal error and le
     method,
     path,
     id,
-    query: asked,
+    query: queryString,
     body: sent,
     person,
     headers,
   }: typeof call extends fc.Arbitrary<infer T> ? T : never): Promise<void> => {
     const where = path.replaceAll(/\{\w+\}/g, id || 'x');
     const withBody = method === 'POST' || method === 'PUT';
-    const response = await fetch(`${world.url}${where}${asked}`, {
+    const response = await fetch(`${world.url}${where}${queryString}`, {
       method,
       headers: { 'content-type': 'application/json', ...headers, ...world.token(person) },
       ...(withBody && { body: sent }),
     });
-    expect(response.status, `${method} ${where}${asked} ${sent}`).not.toBe(500);
+    expect(response.status, `${method} ${where}${queryString} ${sent}`).not.toBe(500);
     await response.body?.cancel();
   };
   const pending = [

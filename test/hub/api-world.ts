@@ -153,8 +153,8 @@ export async function openApi({
   return world;
 }
 
-function match({ method, path }: Route, asked: string, pathname: string): Record<string, string> | undefined {
-  if (method !== asked) return undefined;
+function match({ method, path }: Route, requestMethod: string, pathname: string): Record<string, string> | undefined {
+  if (method !== requestMethod) return undefined;
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
   const found = new RegExp(`^${path.replace(/\{\w+\}/g, '([^/]+)').replaceAll('.', '\\.')}$`).exec(pathname);
   return found

@@ -74,7 +74,7 @@ test(
     expect(await command('hub', 'restart')).toContain(`The hub is running: http://${address}`);
     onTestFinished(() => command('hub', 'stop').then(() => undefined));
     expect(expectError('claude_code_check', await cutAttached, 'UNAVAILABLE')).toContain('Check before you repeat it');
-    for (const said of await Promise.all(cut)) expect(said).toContain('The hub is stopping');
+    for (const outcome of await Promise.all(cut)) expect(outcome).toContain('The hub is stopping');
 
     const stopped = {
       status: 'error',

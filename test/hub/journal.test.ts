@@ -18,7 +18,7 @@ function interruptible(): { store: Store; away: { now: boolean } } {
   return { store, away };
 }
 
-test('while the store is away, calls fail with UNAVAILABLE, sessions keep running, and everything is stored afterwards', async () => {
+test('while the store is unavailable, calls fail with UNAVAILABLE, sessions keep running, and everything is stored afterwards', async () => {
   const { store, away } = interruptible();
   const warned: string[] = [];
   const hub = await startTestHub(store, { warn: (line) => void warned.push(line) });
@@ -137,7 +137,7 @@ test('secrets are not stored, and a session that needs them again names them', a
   expect(JSON.stringify(row)).not.toContain('hunter2');
   expect(row?.secretNames).toEqual(['env.API_TOKEN', 'settings']);
   hub.kill();
-  // The incarnation in between never gets them.
+  // The incarnation in between never receives the secrets.
   const between = await startTestHub(store);
   await between.engine.recall(session.id);
   await between.engine.stored();

@@ -38,7 +38,7 @@ const PARKS_SOON = ['--park-after-ms', '60000', '--cleanup-interval-ms', '1000']
 const answered = (session: Session): Record<string, unknown> => checkView(session, viewOptions('poll', { cursor: 1 }));
 const requestIds = ({ requests }: Session): string[] => requests.map(({ id }) => id);
 
-test('a session at rest gives the same answers as before, even to an old cursor', async () => {
+test('a session at rest gives the same answers after a restart as before, even to an old cursor', async () => {
   const session = await start();
   (await hub.agent()).answer('It is fixed.');
   const before = answered(session);
@@ -49,7 +49,7 @@ test('a session at rest gives the same answers as before, even to an old cursor'
   expect(hub.agents).toEqual([]);
 });
 
-test('a session that was running comes to rest with the reason, and a reply resumes it', async () => {
+test('a session that was running when the hub was killed comes to rest with the reason, and a reply resumes it', async () => {
   const session = await start();
   await hub.agent();
   await restart();
@@ -230,7 +230,7 @@ describe('an open request', () => {
     await eventually(() => !session.holdsPlace, { what: 'the process is parked' });
     expect({ state: session.state, requests: requestIds(session) }).toEqual({ state: 'waiting', requests: ['r1'] });
     expect(hub.audit.some(({ what }) => what === 'parked')).toBe(true);
-    // Waiting counts neither as working nor as resting.
+    // No timeout for working or resting sessions applies to waiting ones.
     hub.clock.advance(30 * 86_400_000);
     expect(hub.engine.find(session.id)?.state).toBe('waiting');
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });

@@ -106,12 +106,12 @@ describe.each(KINDS)('%s', (kind) => {
       await store.write([put(session('s1', hub))], hub);
       await store.write([send(command('s1', 'c1')), send(command('s1', 'c2'))]);
       await store.takeCommands(hub, 1);
-      const reborn = ref(await store.acquireLease('hub-a', 15_000, {}));
+      const restarted = ref(await store.acquireLease('hub-a', 15_000, {}));
       expect(await store.command('c1')).toMatchObject({ progress: { status: 'unknown' } });
       // Even though the session has not been claimed yet.
-      expect(await store.takeCommands(reborn, 5)).toMatchObject([{ id: 'c2' }]);
+      expect(await store.takeCommands(restarted, 5)).toMatchObject([{ id: 'c2' }]);
       const failed = { status: 'failed' as const, at: T0, error: 'no' };
-      await store.write([finish('s1', 'c2', failed)], reborn);
+      await store.write([finish('s1', 'c2', failed)], restarted);
       expect(await store.command('c2')).toMatchObject({ progress: failed });
     });
   });
@@ -172,16 +172,16 @@ describe.each(KINDS)('%s', (kind) => {
     test('a session that cannot move waits for its own hub, together with its running command', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub)), send(command('s1', 'c1'))], hub);
-      await store.write([send(command('unborn', 'c2', { placedOn: 'hub-a' }))]);
+      await store.write([send(command('unstarted', 'c2', { placedOn: 'hub-a' }))]);
       await store.takeCommands(hub, 2);
       await store.releaseLease(hub);
       const other = ref(await store.acquireLease('hub-b', 15_000, {}));
-      expect(await store.claimSessions(other, ['s1', 'unborn'])).toEqual([]);
+      expect(await store.claimSessions(other, ['s1', 'unstarted'])).toEqual([]);
       expect(await store.command('c1')).toMatchObject({ progress: { status: 'taken' } });
       // No hub will ever know how this one ended.
       expect(await store.command('c2')).toMatchObject({ progress: { status: 'unknown' } });
-      const reborn = ref(await store.acquireLease('hub-a', 15_000, {}));
-      expect(await store.claimSessions(reborn, ['s1'])).toMatchObject([{ id: 's1', runsOn: reborn }]);
+      const restarted = ref(await store.acquireLease('hub-a', 15_000, {}));
+      expect(await store.claimSessions(restarted, ['s1'])).toMatchObject([{ id: 's1', runsOn: restarted }]);
     });
 
     test('only one of several hubs that claim the same session at once gets it', async () => {

@@ -124,15 +124,15 @@ describe.each(KINDS)('%s', (kind) => {
       const first = request('s1', 'r1');
       await store.write([put(session('s1', hub)), append(event('s1', 1)), ask(first)], hub);
       await store.write([send(command('s1', 'c1'))]);
-      const begin = await store.feed({ after: 0, limit: 100 });
-      expect(begin.entries.map(({ kind: what, row }) => [what, row.id])).toEqual([
+      const initial = await store.feed({ after: 0, limit: 100 });
+      expect(initial.entries.map(({ kind: what, row }) => [what, row.id])).toEqual([
         ['session', 's1'],
         ['event', 1],
         ['request', 'r1'],
         ['command', 'c1'],
       ]);
       await store.write([settle(first), append(event('s1', 2)), put(session('s1', hub))], hub);
-      const next = await store.feed({ after: begin.last, limit: 100 });
+      const next = await store.feed({ after: initial.last, limit: 100 });
       expect(next.entries.map(({ kind: what }) => what)).toEqual(['request', 'event', 'session']);
       expect(next.entries[0]!.row).toEqual({ ...first, outcome: allow() });
       expect((await store.feed({ after: 0, limit: 100 })).entries.map(({ kind: what }) => what)).toEqual([

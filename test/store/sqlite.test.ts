@@ -50,10 +50,10 @@ test('everything survives a restart, and positions and fencing numbers continue'
   await before.close();
   const after = await openAt(file);
   expect(await after.feed({ after: 0, limit: 9 })).toEqual({ entries, last });
-  const reborn = await hubOf(after);
-  expect(reborn.fence).toBe(hub.fence + 1);
-  await after.claimSessions(reborn, ['s1']);
-  await after.write([append(event('s1', 2))], reborn);
+  const restarted = await hubOf(after);
+  expect(restarted.fence).toBe(hub.fence + 1);
+  await after.claimSessions(restarted, ['s1']);
+  await after.write([append(event('s1', 2))], restarted);
   expect((await after.feed({ after: last, limit: 9 })).entries.map(({ kind, seq }) => [kind, seq])).toEqual([
     ['session', last + 1],
     ['event', last + 2],
