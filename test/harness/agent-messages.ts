@@ -1,7 +1,7 @@
 import type { AgentSignal, Translation } from '../../src/driver/agent-signal.ts';
 import type { AgentResult, EventBody } from '../../src/schema/events.ts';
 
-/** What a fake Claude Code says: an event or a signal each. */
+/** What a fake Claude Code emits: an event or a signal. */
 export type Said = EventBody | AgentSignal;
 
 export const STARTED: EventBody = {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 const SURROGATES = { first: 0xd800, count: 0x800 };
 
 /**
- * Any code point but half a surrogate pair, every other one from ASCII. fast-check's own unit `binary` builds a table of
+ * Any code point except surrogates, half of them from ASCII. fast-check's own unit `binary` builds a table of
  * all of them, which takes more than a second and 85 MB that are never released.
  */
 export const anyCharacter = fc

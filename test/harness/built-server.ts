@@ -1,4 +1,4 @@
-/** Where the built server is, from the sources as well as from a bundled script. */
+/** The path of the built server, whether called from the sources or from a bundled script. */
 
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';

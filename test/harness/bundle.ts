@@ -1,4 +1,4 @@
-/** TypeScript that a test runs as a process of its own, which Node 20 cannot do. */
+/** Bundles TypeScript that a test runs as a separate process, since Node 20 cannot run it directly. */
 
 import { execFile } from 'node:child_process';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const BUILD = `
   await build({ ...JSON.parse(process.argv[1]), ...fixed });`;
 
 /**
- * Returns the program. Bundled by another process: the bundler leaves 80 MB behind, and starting a process gets slower as
+ * Returns the program's path. Runs the bundler in a child process: it leaves 80 MB behind, and spawning gets slower as
  * the worker's memory grows.
  */
 export async function bundle(entry: string, outDir: string): Promise<string> {
@@ -25,7 +25,7 @@ export async function bundle(entry: string, outDir: string): Promise<string> {
   await promisify(execFile)(
     process.execPath,
     ['--input-type=module', '--eval', BUILD, JSON.stringify(options)],
-    // Where the bundler is found.
+    // So that the import finds the bundler.
     { cwd: root },
   );
   return path.join(outDir, `${name}.mjs`);

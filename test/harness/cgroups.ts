@@ -1,4 +1,4 @@
-/** Whether this machine lets a test make cgroups, and which of them are there. */
+/** Whether tests can create cgroups on this machine, and which ones exist. */
 
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { thisSystem } from '../../src/driver/process/system.ts';
 
 const parent = process.platform === 'linux' ? thisSystem.ownGroup() : undefined;
 
-function canMakeGroups(): boolean {
+function canCreateGroups(): boolean {
   if (parent === undefined) return false;
   const group = join(parent, `claude-code-mcp-test-${process.pid}`);
   try {
@@ -21,9 +21,9 @@ function canMakeGroups(): boolean {
   }
 }
 
-/** The directory in which groups are made; the test is skipped where there is none. */
+/** The directory to create groups in; skips the test if there is none. */
 export function groupsDirectory({ skip }: Pick<TestContext, 'skip'>): string {
-  if (parent === undefined || !canMakeGroups()) skip('this machine has no cgroup v2 hierarchy that can be written');
+  if (parent === undefined || !canCreateGroups()) skip('this machine has no writable cgroup v2 hierarchy');
   return parent!;
 }
 

@@ -1,4 +1,4 @@
-/** A real MCP client, pinned to one era of the protocol, with a person at its forms if the test wants one. */
+/** A real MCP client pinned to one era of the protocol, which answers forms if the test provides answers. */
 
 import {
   Client,
@@ -23,20 +23,20 @@ export type Form = (request: FormRequest, withdrawn: AbortSignal) => FormAnswer 
 
 export interface ClientSetup {
   readonly era: Era;
-  /** Answers the forms that the server shows; with it the client declares that it can show them. */
+  /** Answers the server's forms; if set, the client declares that it supports them. */
   readonly form?: Form | undefined;
   readonly capabilities?: ClientCapabilities | undefined;
   readonly clientOptions?: ClientOptions | undefined;
 }
 
-/** Legacy opens with `initialize`; modern asks `server/discover` for exactly this revision and does not fall back. */
+/** Legacy starts with `initialize`; modern asks `server/discover` for exactly this revision, without a fallback. */
 const NEGOTIATION: Readonly<Record<Era, ClientOptions>> = {
   legacy: { versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: ['2025-11-25'] },
   modern: { versionNegotiation: { mode: { pin: '2026-07-28' } } },
 };
 
-/** Every server has the same schemas, and compiling them takes longer than all the calls of a short test. */
-class CompiledOnce extends AjvJsonSchemaValidator {
+/** All servers have the same schemas, and compiling them takes longer than all calls of a short test. */
+class CachingValidator extends AjvJsonSchemaValidator {
   readonly #compiled = new Map<string, JsonSchemaValidator<unknown>>();
 
   override getValidator<T>(schema: JsonSchemaType): JsonSchemaValidator<T> {
@@ -47,7 +47,7 @@ class CompiledOnce extends AjvJsonSchemaValidator {
   }
 }
 
-const jsonSchemaValidator = new CompiledOnce();
+const jsonSchemaValidator = new CachingValidator();
 
 export async function connectClient(transport: Transport, setup: ClientSetup): Promise<Client> {
   const { era, form, capabilities, clientOptions } = setup;
@@ -62,7 +62,7 @@ export async function connectClient(transport: Transport, setup: ClientSetup): P
   );
   if (form !== undefined) {
     client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => {
-      if (params.mode === 'url') throw new Error(`The test answers forms, not URLs: ${params.url}`);
+      if (params.mode === 'url') throw new Error(`The test answers forms only, not URLs: ${params.url}`);
       return form(params, mcpReq.signal);
     });
   }

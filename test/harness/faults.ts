@@ -1,12 +1,12 @@
-/** Faults that fail every test, whatever it asserts itself. */
+/** Faults that fail every test, whatever the test itself asserts. */
 
 import type { ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import type { MarkedProcess } from './marked-processes.ts';
 
 export interface Tolerance {
-  /** The model may be asked what no script expects. */
+  /** The model may get requests that no script expects. */
   readonly unexpectedRequests?: boolean;
-  /** stderr may tell of a crash. */
+  /** stderr may report a crash. */
   readonly stderr?: boolean;
 }
 
@@ -25,7 +25,7 @@ export function stdoutFault(foreignOutput: readonly string[]): string[] {
 }
 
 export function stderrFault(stderr: string): string[] {
-  return SIGNS_OF_A_CRASH.some((sign) => sign.test(stderr)) ? [`stderr tells of a crash:\n${stderr}`] : [];
+  return SIGNS_OF_A_CRASH.some((sign) => sign.test(stderr)) ? [`stderr reports a crash:\n${stderr}`] : [];
 }
 
 export function modelFault(model: ScriptedModel): string[] {

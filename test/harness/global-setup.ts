@@ -1,4 +1,4 @@
-/** Builds what the end-to-end tests run, once before all of them. */
+/** Builds what the end-to-end tests run, once for all of them. */
 
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Only tests that start the built server fail when there is none. */
+    /** Fails only the tests that start the built server. */
     buildFailure: string | undefined;
   }
 }

@@ -8,7 +8,7 @@ import { openHarness, type Harness, type HarnessOptions } from './open-harness.t
 
 const program = fileURLToPath(new URL('fixtures/stand-in-server.mjs', import.meta.url));
 
-/** Closed by the test itself, which checks how that ends. */
+/** Closed by the test itself, which checks what `close` reports. */
 const open = (options: HarnessOptions = {}): Promise<Harness> => openHarness({ program, ...options });
 
 describe.each(ERAS)('with a %s client', (era) => {
@@ -24,13 +24,13 @@ describe.each(ERAS)('with a %s client', (era) => {
     expect(h.client.getNegotiatedProtocolVersion()).toBe(era === 'legacy' ? '2025-11-25' : '2026-07-28');
   });
 
-  it('answers forms as the test says', async () => {
+  it('answers forms as the test specifies', async () => {
     const h = harness();
     expect(await h.ok('ask', {})).toEqual({ decision: 'allow' });
     expect(h.forms).toMatchObject([{ message: 'May I?' }]);
   });
 
-  it('passes progress on', async () => {
+  it('passes on progress', async () => {
     const messages: unknown[] = [];
     await harness().ok('progress', {}, { onProgress: ({ message }) => messages.push(message) });
     expect(messages).toEqual(['on it']);
@@ -45,14 +45,14 @@ describe.each(ERAS)('with a %s client', (era) => {
   });
 });
 
-describe('the world of the server', () => {
+describe('the server’s environment', () => {
   beforeAll(() => {
     vi.stubEnv('LEAKED_BY_THE_TESTS', 'yes');
     return () => void vi.unstubAllEnvs();
   });
   const harness = shareHarness({ program, env: { GIVEN: 'yes' }, git: true, settings: { model: 'opus' } });
 
-  it('inherits nothing but the PATH from the environment of the tests', async () => {
+  it('inherits only the PATH from the test process', async () => {
     const h = harness();
     const environment = await h.ok('environment', {});
     expect(Object.keys(environment).sort()).toEqual(
@@ -77,7 +77,7 @@ describe('the world of the server', () => {
     expect(existsSync(`${h.configDir}/settings.json`)).toBe(true);
   });
 
-  it('survives a server that is killed: another can be started in it', async () => {
+  it('outlives a killed server, so that another can be started in it', async () => {
     const h = harness();
     h.server.kill('SIGKILL');
     expect(await h.server.exited).toEqual({ code: null, signal: 'SIGKILL' });
@@ -100,7 +100,7 @@ describe('the world of the server', () => {
 describe('calls', () => {
   const harness = shareHarness({ program });
 
-  it('returns the answer, the message of an error, or fails', async () => {
+  it('return the answer or the error message, or fail', async () => {
     const h = harness();
     expect(await h.ok('echo', { a: 1 })).toEqual({ a: 1 });
     expect(await h.fails('fail', { code: 'TIMEOUT' }, 'TIMEOUT')).toBe('it went wrong');
@@ -109,12 +109,12 @@ describe('calls', () => {
     await expect(h.fails('echo', { a: 1 }, 'CANCELLED')).rejects.toThrow('but answered: {"a":1}');
   });
 
-  it('rejects an answer whose text and structured content differ', async () => {
+  it('reject an answer whose text and structured content differ', async () => {
     const h = harness();
     await expect(h.call('contradict', {})).rejects.toThrow('two different things');
   });
 
-  it('waits for a request, decides it and waits until the session rests', async () => {
+  it('wait for a request, decide it and wait until the session is at rest', async () => {
     const h = harness();
     expect(await h.waitForRequest('s1')).toMatchObject({ requestId: 'r1' });
     await expect(h.waitUntilRest('s1', { within: 50 })).rejects.toThrow('Not within 50 ms: the session is at rest');
@@ -127,7 +127,7 @@ describe('clean-up', () => {
   const askTheModel = (h: Harness): Promise<unknown> =>
     fetch(`${h.model.url}/v1/messages`, { method: 'POST', body: '{"messages":[]}' });
 
-  it('fails when a process is left, and kills it', async () => {
+  it('fails if a process is left, and kills it', async () => {
     const h = await open({ graceMs: 1_000 });
     const { pid } = await h.ok('leave_process', {});
     expect((await h.processes()).map((found) => found.pid).sort()).toEqual(expect.arrayContaining([h.server.pid, pid]));
@@ -135,11 +135,11 @@ describe('clean-up', () => {
     expect(await h.processes()).toEqual([]);
   });
 
-  it('fails on an unhandled rejection in stderr, on requests that no script expects and on foreign output, and names each', async () => {
+  it('fails on an unhandled rejection in stderr, unexpected model requests and foreign output, and reports each', async () => {
     const h = await open();
     await h.ok('reject_unhandled', {});
     await askTheModel(h);
-    // The last one comes before an answer on the same line, so that the call gets none.
+    // The last one shares a line with the answer, so the call gets no answer.
     for (const text of ['hello\n', '\n', 'no end of line'])
       await h.call('print', { text }, { timeout: 300 }).catch(() => undefined);
     const failure = await h.close().then(
@@ -151,7 +151,7 @@ describe('clean-up', () => {
     expect(failure).toMatch(/stdout belongs to the protocol.*\n {2}"hello"\n {2}""\n {2}"no end of line\{/);
   });
 
-  it('tolerates what the test says it expects', async () => {
+  it('tolerates the faults the test expects', async () => {
     const h = await open({ tolerate: { stderr: true, unexpectedRequests: true } });
     await h.ok('reject_unhandled', {});
     await askTheModel(h);

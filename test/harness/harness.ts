@@ -1,9 +1,9 @@
-/** The harness of an end-to-end test: cleaned up by vitest, so that no test can forget it. */
+/** The harness of an end-to-end test, cleaned up by vitest so that no test can forget to. */
 
 import { afterAll, beforeAll, inject, onTestFailed, onTestFinished } from 'vitest';
 import { openHarness, type Harness, type HarnessOptions } from './open-harness.ts';
 
-/** Longer than what a clean-up takes when it has to kill. */
+/** Longer than a clean-up that has to kill processes. */
 export const CLEAN_UP_TIMEOUT_MS = 40_000;
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
@@ -13,13 +13,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   return harness;
 }
 
-/** What can be told apart as text. */
+/** Options that can be serialised, and thus compared. */
 export type SharedOptions = Pick<HarnessOptions, 'env' | 'era' | 'git' | 'program' | 'settings' | 'toolset'>;
 
 /** The servers that tests of this file share, by their options. */
 const shared = new Map<string, Promise<Harness>>();
 
-/** One for each set of options, until `closeShared`. */
+/** One per set of options, until `closeShared`. */
 export async function sharedHarness(options: SharedOptions): Promise<Harness> {
   const key = JSON.stringify(options);
   const opening = shared.get(key) ?? open(options);
@@ -32,7 +32,7 @@ export async function sharedHarness(options: SharedOptions): Promise<Harness> {
 export async function closeShared(): Promise<void> {
   const open = [...shared.values()];
   shared.clear();
-  // One that did not open has failed the tests that wanted it.
+  // One that failed to open has already failed its tests.
   await Promise.all(
     open.map((opening) =>
       opening.then(
@@ -43,7 +43,7 @@ export async function closeShared(): Promise<void> {
   );
 }
 
-/** One server for all tests of the block, where none of them can tell what the others did. */
+/** One server for all tests of a block that do not depend on each other's effects. */
 export function shareHarness(options: HarnessOptions = {}): () => Harness {
   let harness: Harness | undefined;
   beforeAll(async () => {

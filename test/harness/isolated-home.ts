@@ -1,4 +1,4 @@
-/** A home and a project directory for one test, so that nothing of the user who runs it is read or changed. */
+/** A home and a project directory for one test, so that it neither reads nor changes the real user's files. */
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ export interface IsolatedHome {
   readonly project: string;
   readonly configDir: string;
   readonly stateDir: string;
-  /** The variables that point a program here, `SHORT_LIFE` and the PATH; nothing else of this process's environment. */
+  /** Variables that point a program here, `SHORT_LIFE` and the PATH; nothing else from this process's environment. */
   env(): Record<string, string>;
   remove(): Promise<void>;
 }
@@ -19,18 +19,18 @@ export interface IsolatedHome {
 export interface HomeOptions {
   /** The project directory is a git repository with one commit. */
   readonly git?: boolean;
-  /** The user's settings of Claude Code. */
+  /** The user's Claude Code settings. */
   readonly settings?: object;
 }
 
 /**
- * Claude Code's engine optimises what runs often, and collects garbage whenever it has nothing else to do. In a process
+ * Claude Code's engine optimises hot code, and collects garbage whenever it is idle. In a process
  * that lives for a few turns, each takes about a seventh of its CPU time.
  */
 export const SHORT_LIFE = { BUN_JSC_useDFGJIT: '0', BUN_GC_TIMER_DISABLE: '1' };
 
 export async function createHome({ git = false, settings }: HomeOptions = {}): Promise<IsolatedHome> {
-  // The real path, as Claude Code reports it; a short one, because sockets are made in it.
+  // The real path, as Claude Code reports it; short, because sockets are created in it.
   const root = await realpath(await mkdtemp(join(tmpdir(), 'ccm-')));
   const home = join(root, 'home');
   const project = join(root, 'project');

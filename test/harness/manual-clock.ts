@@ -28,7 +28,7 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Rings what is due on the way, in the order of time. */
+  /** Rings the alarms that become due, in chronological order. */
   advance(ms: number): void {
     const until = later(this.#now, ms);
     for (;;) {
@@ -41,7 +41,7 @@ export class ManualClock implements Clock {
     this.#goTo(until);
   }
 
-  /** As somebody who sets the system clock does. */
+  /** Like a user who sets the system clock. */
   setWallTime(ms: number): void {
     this.#wallTime = ms;
   }

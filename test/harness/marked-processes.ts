@@ -1,4 +1,4 @@
-/** Every process that a test started, whatever its parent, group or session: they all inherit the marker variable. */
+/** Finds every process that a test started, whatever its parent, group or session, by an inherited variable. */
 
 import { execFile } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
@@ -21,20 +21,20 @@ export async function markedProcesses(marker: string): Promise<MarkedProcess[]> 
   return process.platform === 'win32' ? [] : fromPs(variable);
 }
 
-/** What is still alive when the time is up. */
+/** The processes still alive after this time. */
 export async function survivors(marker: string, withinMs: number): Promise<MarkedProcess[]> {
   const deadline = performance.now() + withinMs;
-  for (let emptyLooks = 0; ;) {
+  for (let emptyScans = 0; ;) {
     const found = await markedProcesses(marker);
-    emptyLooks = found.length === 0 ? emptyLooks + 1 : 0;
-    // Twice, because a process has no environment for a moment while it replaces its program.
-    if (emptyLooks === 2) return [];
+    emptyScans = found.length === 0 ? emptyScans + 1 : 0;
+    // Twice, because a process briefly has no environment during exec.
+    if (emptyScans === 2) return [];
     if (found.length > 0 && performance.now() >= deadline) return found;
     await sleep(POLL_INTERVAL_MS);
   }
 }
 
-/** Until none is left: one that is killed may have started another meanwhile. */
+/** Repeats until none is left: a process may have started another before it was killed. */
 export async function killAll(marker: string): Promise<void> {
   for (let left = await markedProcesses(marker); left.length > 0; left = await survivors(marker, 500)) {
     for (const { pid } of left) kill(pid);
@@ -49,7 +49,7 @@ function kill(pid: number): void {
   }
 }
 
-/** Must be cheap: tests call it often, and it looks at every process of the machine. */
+/** Must be cheap: tests call it often, and it reads every process on the machine. */
 function fromProc(variable: string): MarkedProcess[] {
   const wanted = Buffer.from(`${variable}\0`);
   forgetKernelThreads();
@@ -64,10 +64,10 @@ function fromProc(variable: string): MarkedProcess[] {
   return found;
 }
 
-/** More than half of what `/proc` lists, and never what is looked for. */
+/** More than half of `/proc`, and never a match. */
 const kernelThreads = new Set<string>();
 const CHILD_OF_KTHREADD = /\) \S 2 /;
-/** Far less than it takes until pids are used again. */
+/** Much shorter than it takes for pids to be reused. */
 const KNOWN_FOR_MS = 10_000;
 let knownUntil = 0;
 
@@ -78,20 +78,20 @@ function forgetKernelThreads(): void {
   knownUntil = now + KNOWN_FOR_MS;
 }
 
-/** Overwritten by every look. Larger than any environment of these tests. */
-const space = Buffer.alloc(256 * 1024);
+/** Reused by every read. Larger than any environment in these tests. */
+const buffer = Buffer.alloc(256 * 1024);
 
 function readEnvironment(pid: string): Buffer {
   try {
     const file = openSync(`/proc/${pid}/environ`, 'r');
     try {
-      return space.subarray(0, readSync(file, space));
+      return buffer.subarray(0, readSync(file, buffer));
     } finally {
       closeSync(file);
     }
   } catch {
     // Already gone, or another user's.
-    return space.subarray(0, 0);
+    return buffer.subarray(0, 0);
   }
 }
 
@@ -104,7 +104,7 @@ function readProc(pid: string, file: string): string {
   }
 }
 
-/** `ps -E` puts the environment behind the arguments. macOS hides that of its own programs, such as /bin/sleep. */
+/** `ps -E` appends the environment to the arguments. macOS hides that of its own programs, such as /bin/sleep. */
 async function fromPs(variable: string): Promise<MarkedProcess[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-E', '-ww', '-o', 'pid=,command='], {
     maxBuffer: 64 * 1024 * 1024,

@@ -1,4 +1,4 @@
-/** A server in a world of its own: home, project, model, client. For scripts too: it knows nothing of vitest. */
+/** A server with its own home, project, model and client. Independent of vitest, so that scripts can use it too. */
 
 import type { Client } from '@modelcontextprotocol/client';
 import { randomUUID } from 'node:crypto';
@@ -33,29 +33,29 @@ export interface ServerStart {
 
 export interface HarnessOptions extends ServerStart, HomeOptions, Partial<ClientSetup> {
   readonly toolset?: Toolset;
-  /** `false` starts the server without a client, for a start that fails. */
+  /** `false` starts the server without a client, for starts that should fail. */
   readonly connect?: boolean;
   readonly tolerate?: Tolerance;
-  /** How long what was started may take to end. */
+  /** How long the started processes may take to exit. */
   readonly graceMs?: number;
-  /** `none` keeps no requests of the model, for runs that would grow without bound. */
+  /** `none` records no model requests, for long runs whose memory would grow without bound. */
   readonly record?: ScriptedModelOptions['record'];
-  /** The program that node runs in place of the built server. */
+  /** The program for node to run instead of the built server. */
   readonly program?: string;
   /** A hub runs in the same home, and the server attaches to it. */
   readonly hub?: ServerStart;
-  /** What has to be there before the server starts. */
+  /** Runs before the server starts. */
   readonly prepare?: (h: Harness) => void | Promise<void>;
 }
 
-/** A leak is what never ends. How soon the rest has to is a promise of its own: `resilience-process-trees.test.ts`. */
+/** Only for leaks. How soon processes must end is tested in `resilience-process-trees.test.ts`. */
 const GRACE_MS = 15_000;
 
 export class Harness extends SessionSteps {
   readonly toolset: Toolset;
   readonly era: Era;
   readonly model: ScriptedModel;
-  /** Every form that was shown to the person, oldest first. */
+  /** Every form that was shown, oldest first. */
   readonly forms: FormRequest[] = [];
   readonly #marker = randomUUID();
   readonly #options: HarnessOptions;
@@ -117,7 +117,7 @@ export class Harness extends SessionSteps {
     return expectOk(tool, await this.call(tool, args, options));
   }
 
-  /** Returns the message of the error; anything but this error fails the test. */
+  /** Returns the error message; anything but this error fails the test. */
   async fails(
     tool: string,
     args: Readonly<Record<string, unknown>>,
@@ -127,12 +127,12 @@ export class Harness extends SessionSteps {
     return expectError(tool, await this.call(tool, args, options), code);
   }
 
-  /** What the server started and what that started, and the server itself. */
+  /** The server and all its descendants. */
   processes(): Promise<MarkedProcess[]> {
     return markedProcesses(this.#marker);
   }
 
-  /** Resolves when clients can find it. */
+  /** Resolves once clients can find it. */
   async startHub(start: ServerStart = this.#options.hub ?? {}): Promise<void> {
     const hub = await ServerProcess.start({
       args: [builtServer(), 'hub', '--listen', '127.0.0.1:0', ...(start.args ?? [])],
@@ -142,7 +142,7 @@ export class Harness extends SessionSteps {
     this.#hubs.push(hub);
     const isUp = (): boolean => readHubRecord(join(this.stateDir, 'claude-code-mcp'))?.pid === hub.pid;
     await Promise.race([
-      eventually(isUp, { what: 'the hub runs' }),
+      eventually(isUp, { what: 'the hub is running' }),
       hub.drained.then(() => {
         throw new Error(`The hub did not start. Its stderr:\n${hub.stderr()}`);
       }),
@@ -170,25 +170,26 @@ export class Harness extends SessionSteps {
     this.#client = connect ? await this.#connect(transport) : undefined;
   }
 
-  /** Ends the server if it still runs, and starts another in the same home. */
+  /** Ends the server if it is still running, and starts another in the same home. */
   async restartServer(start: ServerStart = {}): Promise<void> {
     await this.#client?.close();
     this.server.closeStdin();
     const { exited, pid } = this.server;
     const inTime = await Promise.race([exited, sleep(GRACE_MS, undefined, { ref: false })]);
-    if (inTime === undefined) throw new Error(`The server (${pid}) runs on ${GRACE_MS} ms after its stdin ended`);
+    if (inTime === undefined)
+      throw new Error(`The server (${pid}) is still running ${GRACE_MS} ms after its stdin was closed`);
     await this.startServer(start);
   }
 
-  /** Ends and removes everything. Rejects with all that a test must not leave behind. */
+  /** Ends and removes everything. Rejects with everything a test must not leave behind. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
-  /** What the server and the hub are started with. */
+  /** The environment of the server and the hub. */
   environment(env?: ServerStart['env']): Record<string, string> {
-    return { ...this.#place.env(), ...this.model.env(), ...START_PATIENCE, ...env, [TEST_MARKER]: this.#marker };
+    return { ...this.#place.env(), ...this.model.env(), ...SLOW_START, ...env, [TEST_MARKER]: this.#marker };
   }
 
   async #connect(transport: ServerTransport): Promise<Client> {
@@ -211,7 +212,7 @@ export class Harness extends SessionSteps {
     const processes = [...this.#connections.map(({ server }) => server), ...this.#hubs];
     const { graceMs = GRACE_MS, tolerate = {} } = this.#options;
     const deadline = performance.now() + graceMs;
-    // Looking at every process of the machine is dear: first what is known to be on its way.
+    // Scanning every process on the machine is expensive, so wait for the known ones first.
     await Promise.race([Promise.all(processes.map(({ exited }) => exited)), sleep(graceMs, undefined, { ref: false })]);
     const left = await survivors(this.#marker, deadline - performance.now());
     if (left.length > 0) await killAll(this.#marker);
@@ -231,8 +232,8 @@ export class Harness extends SessionSteps {
   }
 }
 
-/** Ten seconds to start are a promise to people; a machine that runs many tests at once may need longer. */
-const START_PATIENCE = { CLAUDE_CODE_MCP_START_TIMEOUT_MS: '40000' };
+/** Longer than the default: a machine that runs many tests at once may need it. */
+const SLOW_START = { CLAUDE_CODE_MCP_START_TIMEOUT_MS: '40000' };
 
 export async function openHarness(options: HarnessOptions = {}): Promise<Harness> {
   const harness = new Harness(
@@ -245,7 +246,7 @@ export async function openHarness(options: HarnessOptions = {}): Promise<Harness
     if (options.hub) await harness.startHub();
     await harness.startServer();
   } catch (error) {
-    // What the clean-up finds is a consequence of this.
+    // What the clean-up reports is a consequence of this error.
     await harness.close().catch(() => undefined);
     throw error;
   }

@@ -4,12 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { loadPackage } from './postgres.ts';
 
-/** A piece of the listeners that the package's dependency adds. */
+/** Part of the source of the listeners that the package's dependency adds. */
 const HOOK = 'eventFilters';
 
-test.each(['beforeExit', 'exit'])('a run that has used a Postgres ends as its tests did (%s)', async (event) => {
-  const fromHere = createRequire(fileURLToPath(import.meta.url));
-  expect(readFileSync(fromHere.resolve('async-exit-hook'), 'utf8')).toContain(HOOK);
-  await loadPackage();
-  expect(process.rawListeners(event).map(String)).not.toContainEqual(expect.stringContaining(HOOK));
-});
+test.each(['beforeExit', 'exit'])(
+  'loading Postgres leaves no %s listener that would change the exit code',
+  async (event) => {
+    const fromHere = createRequire(fileURLToPath(import.meta.url));
+    expect(readFileSync(fromHere.resolve('async-exit-hook'), 'utf8')).toContain(HOOK);
+    await loadPackage();
+    expect(process.rawListeners(event).map(String)).not.toContainEqual(expect.stringContaining(HOOK));
+  },
+);

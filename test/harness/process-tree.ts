@@ -1,4 +1,4 @@
-/** What runs below a process, by parent pids: the only thing that every platform reports. */
+/** A process and its descendants, found by parent pids, which every platform reports. */
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 export interface TreeProcess {
   readonly pid: number;
   readonly parent: number;
-  /** With the pid, it identifies a process. */
+  /** Identifies a process, together with its pid. */
   readonly started: string;
   readonly command: string;
 }

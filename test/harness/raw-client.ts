@@ -1,4 +1,4 @@
-/** Frames on the server's pipe without a client library: what no client would send, and thousands per second. */
+/** Writes frames to the server's pipe without a client library: invalid ones, and thousands per second. */
 
 import type { Json } from './json.ts';
 import type { ServerProcess } from './server-process.ts';
@@ -28,12 +28,12 @@ export class RawClient {
     return answer;
   }
 
-  /** The whole answer, a result or an error of the protocol. */
+  /** Returns the whole answer, a result or a protocol error. */
   request(method: string, params: unknown): Promise<Json> {
     return this.requestRaw(method, JSON.stringify(params));
   }
 
-  /** With parameters that are written already. */
+  /** With parameters that are already serialised. */
   async requestRaw(method: string, params: string): Promise<Json> {
     const id = `ours-${++this.#lastId}`;
     const answer = new Promise<Json>((resolve) => this.#waiting.set(id, resolve));
@@ -41,9 +41,9 @@ export class RawClient {
     return this.#inTime(answer, () => `${method} ${params.slice(0, 500)}`);
   }
 
-  /** Any bytes, and the newline that ends a frame. */
+  /** Sends any bytes, followed by the newline that ends a frame. */
   async send(frame: string | Uint8Array): Promise<void> {
-    // In one piece: others may write at the same time.
+    // In a single write, since others may write at the same time.
     await this.#server.write(Buffer.concat([Buffer.from(frame), NEWLINE]));
   }
 
@@ -62,7 +62,7 @@ export class RawClient {
   }
 
   #take(line: string): void {
-    // Throws here, and fails the test, when something other than JSON is on stdout.
+    // Throws, and fails the test, if stdout has anything but JSON.
     const message = JSON.parse(line);
     if (message.id === undefined && message.error !== undefined) this.refusals.push(message);
     this.#waiting.get(message.id)?.(message);

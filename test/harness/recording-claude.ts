@@ -1,4 +1,4 @@
-/** A Claude Code that writes down how it was started and what it was told, and is otherwise the bundled one. */
+/** The bundled Claude Code behind a wrapper that records how it was started and what it was sent. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ export interface RecordedStart {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** What came on stdin so far, one message per line: the initialize request first. */
+  /** The messages received on stdin so far, starting with the initialize request. */
   input(): Json[];
 }
 
@@ -21,7 +21,7 @@ export interface RecordingClaude {
   starts(): RecordedStart[];
 }
 
-/** Written into `directory`, beside its records. */
+/** Written to `directory`, next to its records. */
 export async function recordingClaude(directory: string): Promise<RecordingClaude> {
   const records = join(directory, 'records');
   await mkdir(records, { recursive: true });
@@ -37,7 +37,7 @@ export async function recordingClaude(directory: string): Promise<RecordingClaud
   };
 }
 
-/** The program that the Agent SDK carries for this machine. */
+/** The program that the Agent SDK bundles for this machine. */
 export function bundledClaude(): string {
   const sdk = createRequire(createRequire(import.meta.url).resolve('@anthropic-ai/claude-agent-sdk'));
   const name = `@anthropic-ai/claude-agent-sdk-${process.platform}-${process.arch}`;
@@ -49,7 +49,7 @@ export function bundledClaude(): string {
       // Not this one.
     }
   }
-  throw new Error('The Agent SDK carries no Claude Code for this machine');
+  throw new Error('The Agent SDK bundles no Claude Code for this machine');
 }
 
 const START_ENDING = '.start.json';
@@ -65,7 +65,7 @@ function wholeLines(file: string): Json[] {
   return lines.map((line): Json => JSON.parse(line));
 }
 
-/** The start is written under another name first, so that nobody reads half of it. */
+/** The start is written under another name first, so that it is never read half-written. */
 function programText(claude: string, records: string): string {
   return `import { spawn } from 'node:child_process';
 import { createWriteStream, renameSync, writeFileSync } from 'node:fs';

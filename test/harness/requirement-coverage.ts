@@ -1,4 +1,4 @@
-/** Which requirements the tests of a directory verify. Read from their sources, because vitest runs each file apart. */
+/** Which requirements a directory's tests verify. Read from the sources, because vitest isolates each file. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,11 +6,11 @@ import ts from 'typescript';
 import { defaultToolsets, type Requirement } from './requirements.ts';
 
 export interface Coverage {
-  /** Where no test verifies a requirement that applies there, as `id [toolset]`. */
+  /** Requirements that no test verifies in a toolset they apply to, as `id [toolset]`. */
   readonly unverified: readonly string[];
   /** Verified, but not defined. */
   readonly undefined: readonly string[];
-  /** Calls of `verifies` whose ids or toolsets are not written out, as file:line. */
+  /** Calls of `verifies` whose ids or toolsets are not literals, as file:line. */
   readonly unreadable: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export function requirementCoverage(requirements: Readonly<Record<string, Requir
 
 interface ReadCall {
   readonly ids: readonly string[];
-  /** `undefined` when the call leaves it to the ids. */
+  /** `undefined` if they follow from the ids. */
   readonly toolsets: readonly string[] | undefined;
 }
 
@@ -59,7 +59,7 @@ function callsOfVerifies(source: ts.SourceFile): ts.CallExpression[] {
   return calls;
 }
 
-/** `undefined` when it does not write out what it verifies, and where. */
+/** `undefined` if its ids or toolsets are not literals. */
 function readCall({ arguments: given }: ts.CallExpression): ReadCall | undefined {
   const ids = literals(given[0]);
   if (ids === undefined) return undefined;

@@ -12,11 +12,11 @@ const ran: string[] = [];
 const { verifies } = defineRequirements({
   both: {
     'stand-in.era': 'says its era',
-    'stand-in.toolset': 'is told its toolset',
-    'stand-in.engine': 'does the same for both',
+    'stand-in.toolset': 'gets its toolset',
+    'stand-in.engine': 'does the same in both',
   },
-  compact: { 'stand-in.compact': 'is only in the one' },
-  explicit: { 'stand-in.explicit': 'is only in the other' },
+  compact: { 'stand-in.compact': 'is only in one' },
+  explicit: { 'stand-in.explicit': 'is only in the other toolset' },
   engine: ['stand-in.engine'],
   protocol: ['stand-in.era'],
 });
@@ -38,7 +38,7 @@ verifies('stand-in.toolset', { eras: ['legacy'], when: 'in one era' }, (variant)
 
 const shared = new Map<string, number>();
 
-/** The second of two tests with the same variant finds the server of the first. */
+/** The second test of a variant gets the first one's server. */
 async function shares({ era, toolset, share }: Variant): Promise<void> {
   const { server } = await share({ program });
   const variant = `${era} ${toolset}`;
@@ -49,8 +49,8 @@ async function shares({ era, toolset, share }: Variant): Promise<void> {
   shared.set(variant, server.pid);
 }
 
-verifies('stand-in.toolset', { when: 'on a server of its own kind' }, shares);
-verifies('stand-in.toolset', { when: 'on that server too' }, shares);
+verifies('stand-in.toolset', { when: 'on a shared server' }, shares);
+verifies('stand-in.toolset', { when: 'on the same shared server' }, shares);
 
 afterAll(() => {
   expect(ran).toEqual([
@@ -68,13 +68,13 @@ afterAll(() => {
   ]);
 });
 
-it('refuses a test of requirements where they do not apply', () => {
+it('refuses a test for a toolset its requirements do not apply to', () => {
   const body = (): Promise<void> => Promise.resolve();
   expect(() => verifies(['stand-in.compact', 'stand-in.explicit'], body)).toThrow('apply to no toolset');
   expect(() => verifies('stand-in.compact', { toolsets: ['explicit'] }, body)).toThrow('apply to compact');
 });
 
-it('finds what is not verified in a toolset, not defined, not readable', () => {
+it('finds requirements not verified in a toolset, undefined ids and calls it cannot read', () => {
   const directory = mkdtempSync(join(tmpdir(), 'requirements-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const source = `

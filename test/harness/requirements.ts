@@ -1,4 +1,4 @@
-/** Requirements as data, and tests that say which of them they verify: in each toolset, and in the eras that matter. */
+/** Requirements as data, and tests that name the ones they verify, in each toolset and the eras that matter. */
 
 import { afterAll, test } from 'vitest';
 import { ERAS, type Era } from './connect-client.ts';
@@ -10,16 +10,16 @@ export interface Requirement {
   readonly text: string;
   /** Where it applies. */
   readonly toolsets: readonly Toolset[];
-  /** What the engine does whichever tools are offered: one toolset is enough, and by default it is the first. */
+  /** The engine does it whatever the toolset, so that a test in one toolset (by default the first) is enough. */
   readonly isEngine?: boolean;
 }
 
 type Texts<Id extends string> = Readonly<Record<Id, string>>;
 
 export interface Variants {
-  /** By default every toolset that all the ids apply to. Written out: the coverage test reads it from the source. */
+  /** By default every toolset that all ids apply to. Must be a literal: the coverage test reads it from the source. */
   readonly toolsets?: readonly Toolset[];
-  /** By default one for each toolset; both for a requirement that the protocol can change and one toolset has. */
+  /** By default one per toolset; both if the requirement depends on the protocol and there is only one toolset. */
   readonly eras?: readonly Era[];
   /** Tells tests of the same requirement apart. */
   readonly when?: string;
@@ -33,34 +33,34 @@ export interface Variant {
   /** `startHarness` with this era and toolset. */
   start(options?: Omit<HarnessOptions, 'era' | 'toolset'>): Promise<Harness>;
   /**
-   * The same, but one server for all tests of the file that ask for it with these options. For tests that can tell
-   * neither the sessions of the others nor what they left in the project.
+   * The same, but all tests of the file with these options share one server. For tests that are affected
+   * neither by the sessions of the others nor by what they left in the project.
    */
   share(options?: Omit<SharedOptions, 'era' | 'toolset'>): Promise<Harness>;
 }
 
-/** A different one for each, so that a test in both toolsets is one in both eras too. */
+/** A different one for each, so that a test in both toolsets also covers both eras. */
 const ERA_OF: Readonly<Record<Toolset, Era>> = { compact: 'modern', explicit: 'legacy' };
 
-const ENGINE_SHOWN_IN: Toolset = 'compact';
+const ENGINE_TOOLSET: Toolset = 'compact';
 
 type Body = (variant: Variant) => Promise<void>;
 
 export interface Requirements<Id extends string> {
   readonly requirements: Readonly<Record<Id, Requirement>>;
-  /** Ids are written out where it is called: the coverage test reads them from the source. */
+  /** The ids must be literals: the coverage test reads them from the source. */
   verifies(ids: Id | readonly Id[], body: Body): void;
   verifies(ids: Id | readonly Id[], variants: Variants, body: Body): void;
 }
 
-/** What holds in both toolsets, and what is only in one because the other has no such thing. */
+/** Requirements of both toolsets, and those of only one because the other lacks the feature. */
 export function defineRequirements<Both extends string, Compact extends string, Explicit extends string>(texts: {
   readonly both: Texts<Both>;
   readonly compact: Texts<Compact>;
   readonly explicit: Texts<Explicit>;
-  /** What holds in both because the engine does it, and no tool could change: shown in either of them. */
+  /** Those that hold in both because the engine, not a tool, implements them: verified in either. */
   readonly engine: readonly NoInfer<Both>[];
-  /** What depends on how a client speaks: listing, errors, progress, cancelled calls. All else is the engine's. */
+  /** Those that depend on the client's protocol: listing, errors, progress, cancelled calls. */
   readonly protocol: readonly NoInfer<Both | Compact | Explicit>[];
 }): Requirements<Both | Compact | Explicit> {
   type Id = Both | Compact | Explicit;
@@ -76,7 +76,7 @@ export function defineRequirements<Both extends string, Compact extends string, 
     const ids = typeof given === 'string' ? [given] : given;
     const applicable = sharedToolsets(requirements, ids);
     const { toolsets = defaultToolsets(requirements, ids), when, timeout = 120_000 } = variants;
-    // Two toolsets show both eras between them: how a client speaks and what the tools say do not change each other.
+    // Two toolsets cover both eras between them, since era and toolset do not affect each other.
     const inEveryEra = toolsets.length === 1 && ids.some((id) => texts.protocol.includes(id));
     if (toolsets.length === 0 || toolsets.some((toolset) => !applicable.includes(toolset))) {
       throw new Error(`${ids.join(' + ')} together apply to ${applicable.join(' and ') || 'no toolset'}`);
@@ -96,14 +96,14 @@ export function defineRequirements<Both extends string, Compact extends string, 
   return { requirements, verifies };
 }
 
-/** Where a test of all these runs if it does not say. */
+/** The toolsets in which a test of all these runs by default. */
 export function defaultToolsets(
   requirements: Readonly<Record<string, Requirement>>,
   ids: readonly string[],
 ): readonly Toolset[] {
   const possible = sharedToolsets(requirements, ids);
   const isEngine = ids.some((id) => requirements[id]?.isEngine === true);
-  return isEngine && possible.includes(ENGINE_SHOWN_IN) ? [ENGINE_SHOWN_IN] : possible;
+  return isEngine && possible.includes(ENGINE_TOOLSET) ? [ENGINE_TOOLSET] : possible;
 }
 
 function sharedToolsets(

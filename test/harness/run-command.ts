@@ -1,4 +1,4 @@
-/** The command run to its end in a home of its own, without a client. */
+/** Runs the command to its end in its own home, without a client. */
 
 import { execFile } from 'node:child_process';
 import { builtServer } from './built-server.ts';
@@ -12,11 +12,11 @@ export interface Ended {
 }
 
 export interface CommandStart extends ServerStart {
-  /** What a client sends before the command says anything. */
+  /** Written to stdin right after the start. */
   readonly input?: string;
 }
 
-/** More than a slow machine needs; a command that goes on serving is ended, and its code is `null`. */
+/** More than a slow machine needs; a command that keeps serving is killed, and its code is `null`. */
 const MAX_RUN_MS = 15_000;
 
 export async function runCommand(start: CommandStart): Promise<Ended> {
@@ -39,7 +39,7 @@ export function runCommandIn(
       { cwd: project, env: { ...isolated(), ...env }, timeout: MAX_RUN_MS },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
-    // It may end before it has read.
+    // It may exit before reading.
     child.stdin?.on('error', () => undefined).write(input);
   });
 }

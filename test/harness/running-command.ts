@@ -1,4 +1,4 @@
-/** A session whose command runs until somebody stops it: what must not be left behind. */
+/** A session with a command that runs until it is stopped, and must not be left behind. */
 
 import { tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from './eventually.ts';
@@ -13,7 +13,7 @@ export interface RunningCommand {
   readonly command: MarkedProcess;
 }
 
-/** Starts a session and returns once its command runs. `name` tells several of a test apart. */
+/** Starts a session and returns once its command is running. `name` distinguishes several in one test. */
 export async function startRunningCommand(
   h: Harness,
   name = 'endless',
@@ -42,6 +42,6 @@ export async function runningProcesses(
       const command = all.find(({ command: line }) => line.includes(`never-${name}`));
       return cli && command && { cli, command };
     },
-    { what: `the command ${name} runs` },
+    { what: `the command ${name} is running` },
   );
 }

@@ -1,7 +1,7 @@
 import type { EventBody, EventType } from '../../src/schema/events.ts';
 import { resultEvent, textEvent } from './agent-messages.ts';
 
-/** An event of this type, with a text in it. */
+/** An event of this type that contains this text. */
 export function sampleEvent(type: EventType, text = 'some words'): EventBody {
   switch (type) {
     case 'output':

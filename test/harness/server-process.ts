@@ -1,4 +1,4 @@
-/** The server as a child process: its output by lines, its stderr, its end. */
+/** The server as a child process: its output by line, its stderr, its exit. */
 
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,14 +15,14 @@ export interface ServerCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** How long output that is still in the pipe is waited for when the server has ended. */
+/** How long to wait for output that is still in the pipe after the server has exited. */
 const DRAIN_MS = 500;
 
 export class ServerProcess {
   readonly exited: Promise<Exit>;
-  /** The server has ended and all it wrote was read. */
+  /** The server has exited and all its output has been read. */
   readonly drained: Promise<void>;
-  /** Takes each whole line of stdout. */
+  /** Called with each complete line of stdout. */
   onLine: (line: string) => void = () => undefined;
   readonly #child: ChildProcessWithoutNullStreams;
   #partialLine = '';
@@ -31,12 +31,12 @@ export class ServerProcess {
   private constructor(child: ChildProcessWithoutNullStreams) {
     this.#child = child;
     this.exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
-    // A descendant that holds the pipe open must not hold the test.
+    // A descendant that holds the pipe open must not hold up the test.
     const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
     this.drained = this.exited.then(() => Promise.race([closed, pause(DRAIN_MS)]));
     child.stdout.setEncoding('utf8').on('data', (piece: string) => this.#takeOutput(piece));
     child.stderr.setEncoding('utf8').on('data', (piece: string) => (this.#stderr += piece));
-    // Writing to a server that has ended: `exited` tells it better.
+    // A failed write means that the server has exited, which `exited` reports better.
     child.stdin.on('error', () => undefined);
   }
 
@@ -55,7 +55,7 @@ export class ServerProcess {
     return this.#stderr;
   }
 
-  /** The end of stdout that no newline closed. */
+  /** The end of stdout that has no newline yet. */
   get partialLine(): string {
     return this.#partialLine;
   }

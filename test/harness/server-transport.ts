@@ -1,6 +1,6 @@
 /**
- * The client's end of the server's pipes. Not the SDK's own transport: that one hands its parent's variables to the
- * server, signals it when it is slow to exit, and ignores what is not JSON-RPC on stdout.
+ * The client's end of the server's pipes. Not the SDK's own transport: that one passes its parent's variables to the
+ * server, signals it if it is slow to exit, and ignores output that is not JSON-RPC.
  */
 
 import {
@@ -51,7 +51,7 @@ export class ServerTransport implements Transport {
       this.#foreignLines.push(line);
       return;
     }
-    // One by one: the client looks at a notification a moment later, and forgets a call's progress with its answer.
+    // One at a time: the client handles notifications asynchronously, and drops a call's progress handler with its answer.
     this.#delivered = this.#delivered.then(() => this.onmessage?.(message));
   }
 

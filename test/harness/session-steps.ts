@@ -1,5 +1,5 @@
 /**
- * Steps that most tests take with a session, in either toolset. Methods that return a view return the same for both;
+ * Common steps of tests with a session, in either toolset. Methods that return a view return the same for both;
  * those that return JSON return it as the toolset does.
  */
 
@@ -27,11 +27,11 @@ export interface Wait {
 type Ok = (tool: string, args: Record<string, unknown>) => Promise<Json>;
 
 const WITHIN_MS = 45_000;
-/** A `wait` ends early only for a request or at rest: any other condition is polled this often. */
+/** A `wait` returns early only for a request or at rest, so any other condition is polled this often. */
 const WATCH_MS = 200;
-/** For those two. Each call costs as much as a hundredth of a start of Claude Code. */
+/** For those two. Each call costs about a hundredth of starting Claude Code. */
 const LONG_WATCH_MS = 2_000;
-/** While a request is open every `wait` answers at once. */
+/** While a request is open, every `wait` returns at once. */
 const PAUSE_MS = 20;
 
 export class SessionSteps {
@@ -52,8 +52,8 @@ export class SessionSteps {
   }
 
   /**
-   * Says it in the session that the last call of this left at rest, or in a new one. Most of a test is the start of
-   * Claude Code: this is for those that cannot tell what was said before.
+   * Continues the session of the previous call if it is at rest, or starts a new one. Most of a test's time is spent
+   * starting Claude Code: this is for tests that do not depend on earlier messages.
    */
   async converse(prompt: string): Promise<string> {
     const last = this.#conversation;
@@ -91,17 +91,17 @@ export class SessionSteps {
     return this.dialect.view(await this.#ok(...this.dialect.watch(sessionId, waitMs)));
   }
 
-  /** The session when it is at rest. */
+  /** Returns the session once it is at rest. */
   async finish(sessionId: string, wait?: Wait): Promise<SessionView> {
     return this.dialect.view(await this.waitUntilRest(sessionId, wait));
   }
 
-  /** The oldest open request, as soon as there is one. */
+  /** Returns the oldest open request, as soon as there is one. */
   async nextRequest(sessionId: string, wait?: Wait): Promise<RequestView> {
     return this.dialect.requestView(await this.waitForRequest(sessionId, wait));
   }
 
-  /** The session as soon as this holds. */
+  /** Returns the session as soon as this holds. */
   async until(sessionId: string, holds: (view: SessionView) => unknown, wait?: Wait): Promise<SessionView> {
     return this.dialect.view(await this.waitFor(sessionId, (state) => holds(this.dialect.view(state)), wait));
   }

@@ -1,4 +1,4 @@
-/** One Postgres for a whole run, started by the first test that asks for it. Tests keep apart by schema. */
+/** One Postgres for a whole run, started by the first test that asks for it. Each test uses its own schema. */
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,15 +7,15 @@ import type { Postgres } from './postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Answers with the URL of a running Postgres. */
+    /** Its response is the URL of a running Postgres, which it starts if necessary. */
     postgresStarter: string;
   }
 }
 
-/** The process that starts the tests owns it: test files come and go in processes of their own. */
+/** Owned by vitest's main process: test files run in short-lived processes of their own. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   let postgres: Promise<Postgres> | undefined;
-  // Nothing is at stake here but time.
+  // The data is disposable, so speed matters more than durability.
   const flags = ['-c', 'fsync=off', '-c', 'max_connections=200'];
   const starter = createServer((_request, response) => {
     postgres ??= import('./postgres.ts').then(({ startPostgres }) => startPostgres(flags));

@@ -1,15 +1,15 @@
-/** Between a program and its server: can cut the line, refuse new ones, or swallow what is sent. */
+/** Between a program and its server: can cut connections, refuse new ones, or swallow what is sent. */
 
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** `silent`: connections stay open, and nothing gets through. */
+/** `silent`: connections stay open, but nothing gets through. */
 export type Line = 'open' | 'refused' | 'silent';
 
 export interface TcpProxy {
   readonly port: number;
-  /** Cutting ends what is open; a silent line keeps it. */
+  /** `refused` cuts open connections; `silent` keeps them. */
   set(line: Line): void;
-  /** Everything takes this much longer. */
+  /** Delays everything by this much. */
   delay(ms: number): void;
   close(): Promise<void>;
 }
@@ -19,23 +19,23 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   let line: Line = 'open';
   let delayMs = 0;
   const pass = (from: Socket, to: Socket): void => {
-    // In order, also when the line becomes faster while something is on its way.
-    const underWay: { readonly piece: Buffer; readonly due: number }[] = [];
+    // Keeps the order even if the delay is reduced while something is in transit.
+    const inTransit: { readonly piece: Buffer; readonly due: number }[] = [];
     const deliver = (): void => {
-      for (let next = underWay[0]; next; next = underWay[0]) {
+      for (let next = inTransit[0]; next; next = inTransit[0]) {
         const leftMs = next.due - performance.now();
         if (leftMs > 0) {
           setTimeout(deliver, Math.ceil(leftMs));
           return;
         }
-        underWay.shift();
+        inTransit.shift();
         to.write(next.piece);
       }
     };
     from.on('data', (piece) => {
       if (line === 'silent') return;
-      underWay.push({ piece, due: performance.now() + delayMs });
-      if (underWay.length === 1) deliver();
+      inTransit.push({ piece, due: performance.now() + delayMs });
+      if (inTransit.length === 1) deliver();
     });
     from.on('error', () => to.destroy());
     from.on('close', () => to.destroy());
@@ -59,7 +59,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   return {
     port: (server.address() as AddressInfo).port,
     set(next) {
-      // What a silent line has swallowed is missing from the middle of a stream: such a connection is of no use again.
+      // A silent line has swallowed the middle of a stream, so such a connection is useless afterwards.
       if (next === 'refused' || (line === 'silent' && next === 'open')) cut();
       line = next;
     },

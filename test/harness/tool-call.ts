@@ -1,4 +1,4 @@
-/** One call of a tool, and what every answer must look like. */
+/** One tool call, and what every answer must look like. */
 
 import type { CallToolResult, Client, Progress } from '@modelcontextprotocol/client';
 import { inspect, isDeepStrictEqual } from 'node:util';
@@ -8,7 +8,7 @@ import type { Json } from './json.ts';
 export interface CallOptions {
   readonly onProgress?: (progress: Progress) => void;
   readonly signal?: AbortSignal;
-  /** Milliseconds. By default shorter than a test may take, so that the call is named in the failure. */
+  /** Milliseconds. By default shorter than a test's timeout, so that the failure names the call. */
   readonly timeout?: number;
 }
 
@@ -57,7 +57,7 @@ export function expectOk(tool: string, { isError, data, text }: CallResult): Jso
   return data;
 }
 
-/** Returns the message behind the code. */
+/** Returns the message without the code. */
 export function expectError(tool: string, { isError, data, text }: CallResult, code: ErrorCode): string {
   if (!isError) throw new Error(`${tool} should have failed with ${code}, but answered: ${text}`);
   const [, actualCode, message] = ERROR_TEXT.exec(String(data.error)) ?? [];

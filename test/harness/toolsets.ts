@@ -1,4 +1,4 @@
-/** How each toolset is spoken to and understood, so that a test can be written once for both. */
+/** The calls and answers of each toolset, so that a test can be written once for both. */
 
 import { createHmac } from 'node:crypto';
 import type { Json } from './json.ts';
@@ -9,7 +9,7 @@ export const TOOLSETS: readonly Toolset[] = ['compact', 'explicit'];
 
 export type ToolCall = readonly [tool: string, args: Record<string, unknown>];
 
-/** What can be said of a start in either toolset. */
+/** Options of a start that both toolsets support. */
 export interface StartOptions {
   readonly cwd?: string;
   readonly model?: string;
@@ -40,22 +40,22 @@ export interface Denial {
 
 const RESUME_SECRET = 'a secret of the operator';
 
-/** What the operator sets so that `resume` works in either toolset. */
+/** Settings with which `resume` works in either toolset. */
 export const DISK_RESUME = {
   CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1',
   CLAUDE_CODE_MCP_RESUME_SECRET: RESUME_SECRET,
 };
 
-/** What both toolsets tell of a session. */
+/** What both toolsets report about a session. */
 export interface SessionView {
-  /** Stopped in whatever way is at rest too. */
+  /** A cancelled or interrupted session is at rest too. */
   readonly status: 'running' | 'waiting' | 'rest' | 'error';
-  /** Of the last turn, at rest. */
+  /** Of the last turn; set at rest. */
   readonly answer: string | undefined;
   /** Why there is no answer. */
   readonly error: string | undefined;
   readonly requests: readonly RequestView[];
-  /** Sums of the session, at rest. */
+  /** Totals of the session; set at rest. */
   readonly turns: number | undefined;
   readonly costUsd: number | undefined;
 }
@@ -65,7 +65,7 @@ export interface RequestView {
   readonly type: 'permission' | 'plan_review' | 'user_question';
   readonly toolName: string;
   readonly input: Json;
-  /** The plan, or in a line what is asked. */
+  /** The plan, or a one-line summary of the request. */
   readonly shown: string;
   readonly expiresAt: string | undefined;
 }
@@ -74,22 +74,22 @@ export interface Dialect {
   start(prompt: string, options?: StartOptions): ToolCall;
   /** To a session at rest. */
   say(sessionId: string, text: string): ToolCall;
-  /** To a session at work: it takes the message up as soon as it can. */
+  /** To a working session, which handles the message as soon as it can. */
   queue(sessionId: string, text: string): ToolCall;
-  /** To a session that only the disk remembers; the server runs with `DISK_RESUME`. */
+  /** To a session that exists only on disk; the server runs with `DISK_RESUME`. */
   resume(sessionId: string, text: string): ToolCall;
   interrupt(sessionId: string): ToolCall;
-  /** Answers at once. */
+  /** Returns at once. */
   look(sessionId: string): ToolCall;
-  /** Answers when there is reason to, at the latest after `waitMs`. */
+  /** Returns when there is something to report, or after `waitMs`. */
   watch(sessionId: string, waitMs: number): ToolCall;
   allow(sessionId: string, requestId: string, allowance?: Omit<Allowance, 'requestId'>): ToolCall;
   deny(sessionId: string, requestId: string, denial?: Omit<Denial, 'requestId'>): ToolCall;
-  /** Every session of the machine. */
+  /** Lists every session on the machine. */
   listMachine(args?: { readonly projectDirectory?: string; readonly limit?: number }): ToolCall;
   /** From the answer to `look` or `watch`. */
   view(state: Json): SessionView;
-  /** As this toolset tells them. */
+  /** In this toolset's own format. */
   openRequests(state: Json): Json[];
   requestView(request: Json): RequestView;
 }
