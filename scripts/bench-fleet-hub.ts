@@ -1,4 +1,4 @@
-/** One hub of the fleet bench: the real engine, journal and fleet on Postgres, with agents that say what Claude Code says. */
+/** One hub of the fleet bench: the real engine, journal and fleet on Postgres, with agents that emit what Claude Code emits. */
 
 import { EngineClient } from '../src/engine/engine-client.ts';
 import { LOCAL } from '../src/engine/principal.ts';
@@ -8,7 +8,7 @@ import { openPostgresStore } from '../src/store/postgres/open.ts';
 import { syntheticEngine } from './bench/synthetic-agent.ts';
 import type { HubJob, HubJobDone } from './bench/fleet-rows.ts';
 
-/** `--check` loads everything and does nothing: it is started by the benchmark only. */
+/** `--check` only loads the modules: otherwise the benchmark starts this script. */
 if (process.argv.includes('--check')) process.exit(0);
 
 const [url = '', name = ''] = process.argv.slice(2);
@@ -30,13 +30,13 @@ const DISK = { kind: 'token', token: undefined, options: {} } as const;
 async function rested(sessionId: string): Promise<void> {
   const session = await client.session(sessionId);
   await new Promise<void>((resolve) => {
-    const look = (): void => {
+    const resolveAtRest = (): void => {
       if (!session.atRest) return;
       unsubscribe();
       resolve();
     };
-    const unsubscribe = session.notices.subscribe(look);
-    look();
+    const unsubscribe = session.notices.subscribe(resolveAtRest);
+    resolveAtRest();
   });
   await client.stored();
 }

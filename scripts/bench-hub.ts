@@ -1,4 +1,4 @@
-/** A hub in a process of its own, over synthetic agents, so that nothing else is counted. Run by the benchmark with --expose-gc. */
+/** A hub in its own process, with synthetic agents, so that nothing else is counted. Run by the benchmark with --expose-gc. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -17,17 +17,17 @@ import type { HubQuestion, HubReport } from './bench/load-rows.ts';
 import { ranSession, rest } from './bench/engine-rows.ts';
 import { syntheticEngine } from './bench/synthetic-agent.ts';
 
-/** `--check` does the same on a small scale, and nobody asks it anything. */
+/** `--check` does the same on a small scale, without a parent process. */
 const small = process.argv.includes('--check');
 const SESSIONS = small ? 2 : 1_000;
 const FIFTY_EVENTS = { steps: 16, partials: 0 };
-/** The directory of the store, and whether this is the life before: it makes the sessions, which the next one remembers. */
-const [given, isLifeBefore] = [process.argv[2], process.argv[3] === 'before'];
+/** The store's directory, and whether this is the first run, which creates the sessions that the second one recalls. */
+const [given, isFirstRun] = [process.argv[2], process.argv[3] === 'before'];
 
 keepHeapSmall();
 const collect = (globalThis as { gc?: () => void }).gc;
 if (!collect) throw new Error('needs --expose-gc');
-// What a hub has loaded besides.
+// A real hub has loaded this too.
 await import('@anthropic-ai/claude-agent-sdk');
 
 const directory = small ? await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-bench-hub-')) : (given ?? '');
@@ -46,11 +46,11 @@ const engine: Engine = syntheticEngine(FIFTY_EVENTS, ['--max-sessions', '50', '-
   archive: journal,
 });
 journal.follow(engine);
-if (isLifeBefore || small) {
+if (isFirstRun || small) {
   for (let index = 0; index < SESSIONS; index++) await (await ranSession(engine)).park();
   await engine.stored();
 }
-if (isLifeBefore) {
+if (isFirstRun) {
   await engine.close();
   await journal.close(1_000);
   await store.close();
@@ -80,12 +80,12 @@ const server = await serveHubHttp({
 const { token } = await new Tokens(store).create({ name: 'bench', role: 'admin', attended: false });
 
 let highest = 0;
-const look = (): void => {
+const sampleMemory = (): void => {
   highest = Math.max(highest, process.memoryUsage().rss);
 };
-const watching = setInterval(look, 50);
+const watching = setInterval(sampleMemory, 50);
 
-/** Turns of so many sessions at once, fifty events each. */
+/** Runs a turn of fifty events in this many sessions at once. */
 async function work(count: number): Promise<void> {
   await Promise.all(
     ids.slice(0, count).map(async (id) => {
@@ -117,7 +117,7 @@ if (small) {
     void (async () => {
       if (question.kind === 'work') await work(question.sessions);
       if (question.kind === 'collect') collect();
-      look();
+      sampleMemory();
       process.send?.(report());
       if (question.kind === 'end') {
         await end();

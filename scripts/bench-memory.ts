@@ -1,4 +1,4 @@
-/** Memory of the engine, in a process of its own so that nothing else is counted. Run by the benchmark with --expose-gc. */
+/** Memory of the engine, in its own process so that nothing else is counted. Run by the benchmark with --expose-gc. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ranSession, rest } from './bench/engine-rows.ts';
@@ -7,14 +7,14 @@ import { syntheticEngine } from './bench/synthetic-agent.ts';
 /** `--check` does the same on a small scale. */
 const small = process.argv.includes('--check');
 const SESSIONS = small ? 2 : 1_000;
-/** A turn of 16 steps makes 50 events: init, 16 × 3, result. */
+/** A turn of 16 steps has 50 events: init, 16 × 3, result. */
 const FIFTY_EVENTS = { steps: 16, partials: 0 };
 const TURNS = small ? 10 : 10_000;
 
 const collect = (globalThis as { gc?: () => void }).gc;
 if (!collect) throw new Error('needs --expose-gc');
 
-// What a server has loaded besides the engine.
+// A real server has loaded these too.
 await import('@modelcontextprotocol/server/stdio');
 await import('../src/mcp/toolsets.ts');
 await import('@anthropic-ai/claude-agent-sdk');

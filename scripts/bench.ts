@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: measures what the product promises, everything it is compared with in the same run, and writes
+ * `npm run bench`: measures what the product promises and, in the same run, what it is compared with, and writes
  * bench/results.json. Options: --peers (other servers too), --rounds <n>, --only <parts, separated by commas>,
  * --check (measures nothing and writes nothing; prints the table of the last results), --against <directory of another
  * build> (measures both in turn and prints what each row costs compared with it; writes nothing).
@@ -37,14 +37,14 @@ const machine: Machine = {
   load: Number((os.loadavg()[0] ?? 0).toFixed(1)),
 };
 
-/** What every build so far has a benchmark of. */
+/** Parts that can be measured in every build so far. */
 const SHARED_PARTS = ['start', 'sessions', 'prewarm', 'poll', 'events', 'memory', 'listing', 'bytes', 'parallel'];
 
 const rows: Row[] = [];
 let bytes: Record<string, number> = {};
 let peers: Peer[] | undefined;
 
-/** Each loads what it needs when it is its turn: what one part brings along would weigh on what another measures. */
+/** Each part loads its modules when it runs, so that they do not affect what other parts measure. */
 const parts: Readonly<Record<string, () => Promise<void>>> = {
   start: async () => {
     const { startRows } = await import('./bench/start-rows.ts');
@@ -95,7 +95,7 @@ function add(measured: readonly Row[]): void {
   rows.push(...measured);
 }
 
-/** A server with its own home and model, and the same place for the bare SDK. */
+/** A server with its own home and model, and the same directory and environment for the bare SDK. */
 async function withServer(measure: (harness: Harness, place: Place) => Promise<void>): Promise<void> {
   const harness = await openHarness();
   const env = {
@@ -120,7 +120,7 @@ async function measureAll(): Promise<Results> {
     try {
       await measure();
     } catch (error) {
-      // One part that fails must not cost us the others' figures, and must not look like a success.
+      // A failing part must neither lose the others' figures nor look like a success.
       console.error(`${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
       rows.push({ what: name, target: '', measured: 'failed', reached: false, numbers: {} });
     }
@@ -158,10 +158,10 @@ async function report(): Promise<void> {
 }
 
 async function reportAgainst(theirs: string): Promise<void> {
-  const { compareBuilds, comparisonTable, MOST } = await import('./bench/against.ts');
+  const { compareBuilds, comparisonTable, MAX_RATIO } = await import('./bench/against.ts');
   const compared = await compareBuilds({ ours: root, theirs: path.resolve(theirs) }, wanted ?? SHARED_PARTS, rounds);
   console.log(comparisonTable(compared));
-  if (compared.some(({ ratio }) => ratio > MOST)) process.exitCode = 1;
+  if (compared.some(({ ratio }) => ratio > MAX_RATIO)) process.exitCode = 1;
 }
 
 const wanted = options.only?.split(',').map((word) => word.trim());

@@ -1,6 +1,6 @@
 /**
- * Runs the official MCP conformance suite against the hub's HTTP endpoint, over both protocol versions, with a server made of
- * the suite's fixtures in place of the tools. `npm run conformance [-- --only 2026-07-28]`
+ * Runs the official MCP conformance suite against the hub's HTTP endpoint, over both protocol versions, with a server that has
+ * the suite's fixtures instead of the tools. `npm run conformance [-- --only 2026-07-28]`
  */
 
 import { spawn } from 'node:child_process';
@@ -20,7 +20,7 @@ const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 /** The suite does not run on Node 20. */
 const NODE = 'node@22.23.3';
 const EXPECTED_FAILURES = fileURLToPath(new URL('../scripts/conformance/expected-failures.yaml', import.meta.url));
-/** Exit code where the suite could not be installed, so that nothing was checked. */
+/** Exit code if the suite could not be installed, so that nothing was checked. */
 const NOT_RUN = 3;
 const REVISIONS = ['2025-11-25', '2026-07-28'];
 
@@ -28,7 +28,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     verbose: { type: 'boolean', default: false },
-    /** Asks the endpoint one thing instead of running the suite, which has to be downloaded. */
+    /** Sends the endpoint one request instead of running the suite, which has to be downloaded. */
     check: { type: 'boolean', default: false },
   },
 });
@@ -38,10 +38,10 @@ const suite = path.join(packages, '@modelcontextprotocol', 'conformance', 'dist'
 const node = path.join(packages, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 if (!values.check && !(existsSync(suite) && existsSync(node))) {
   mkdirSync(place, { recursive: true });
-  // It runs on the Node that is installed beside it, not on this one.
+  // It runs on the Node installed next to it, not on this one.
   const anyEngine = '--engine-strict=false';
-  const soon = ['--fetch-retries=1', '--fetch-timeout=60000'];
-  const args = ['install', '--no-audit', '--no-fund', anyEngine, ...soon, '--prefix', place, SUITE, NODE];
+  const failFast = ['--fetch-retries=1', '--fetch-timeout=60000'];
+  const args = ['install', '--no-audit', '--no-fund', anyEngine, ...failFast, '--prefix', place, SUITE, NODE];
   if ((await run('npm', args)) !== 0) {
     console.error(`The conformance suite was not run: ${SUITE} could not be installed.`);
     process.exit(NOT_RUN);

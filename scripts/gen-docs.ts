@@ -1,6 +1,6 @@
 /**
- * Rewrites what is generated in the documents; `--check` only says what is out of date.
- * Whole pages: the references. Parts between markers: README.md and docs/settings.md. The version in every manifest.
+ * Rewrites the generated documents and parts; `--check` only reports what is out of date.
+ * Generates whole reference pages, the parts between markers in other pages, and the version in every manifest.
  */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

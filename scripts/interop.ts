@@ -27,14 +27,14 @@ interface Outcome {
   /** What the client does with forms, under the server's own settings. */
   forms: string;
   note: string;
-  /** The calls of the task with one approval, for clients whose model decides them. */
+  /** The calls of the task with one approval, for clients whose model makes them. */
   transcript: string[];
 }
 
 interface Seen {
   status?: string;
   result?: string;
-  /** Only where nobody was asked. */
+  /** Set only if nobody was asked. */
   approval?: string;
   calls?: number;
   note?: string;
@@ -91,14 +91,14 @@ async function attempt(
   return { outcome, record };
 }
 
-interface Room {
+interface Workspace {
   home: string;
   project: string;
   log: string;
   settings: Record<string, string>;
 }
 
-async function drive(client: Client, model: ScriptedModel, { home, project, log, settings }: Room): Promise<Seen> {
+async function drive(client: Client, model: ScriptedModel, { home, project, log, settings }: Workspace): Promise<Seen> {
   const wire = path.join(root, 'scripts/interop/clients/wire.mjs');
   const place: Place = {
     install: await installations.of(client),
@@ -194,7 +194,7 @@ const LIMITS = [
   '- Not tested at all: Claude Desktop, Cursor, VS Code and Gemini CLI. For these there is only the configuration.',
 ];
 
-/** Kept in the page between these, so that a run over one transport leaves the other's results alone. */
+/** Markers in the page, so that a run over one transport leaves the other's results alone. */
 const PARTS = { stdio: 'interop:stdio', http: 'interop:http' } as const;
 
 function part(name: keyof typeof PARTS, lines: readonly string[]): string {
@@ -212,7 +212,7 @@ function httpRow({ client, version, works, approval, question, cutOff, extras, n
   return `| ${client} | ${version} | ${works ? 'yes' : 'no'} | ${approval} | ${question} | ${cutOff} | ${extras} | ${note.replaceAll('|', '/')} |`;
 }
 
-/** The page with new rows for these clients, where they have one. */
+/** The page with the rows of these clients replaced. */
 function withHttpRows(text: string, all: HttpOutcome[]): string {
   const at = text.indexOf(`<!-- ${PARTS.http} -->`);
   const lines = text.slice(at).split('\n');
@@ -318,7 +318,7 @@ async function run(words: readonly string[]): Promise<void> {
     for (const client of clients) {
       const outcome = await tryClient(client);
       outcomes.push(outcome);
-      tell(outcome, [`${String(outcome.calls)} calls`, `forms: ${outcome.forms}`]);
+      report(outcome, [`${String(outcome.calls)} calls`, `forms: ${outcome.forms}`]);
     }
     works &&= outcomes.every((outcome) => outcome.works);
     record('stdio', stdioPart(outcomes));
@@ -328,7 +328,7 @@ async function run(words: readonly string[]): Promise<void> {
     for (const client of clients.filter(({ http }) => http !== undefined)) {
       const outcome = await tryOverHttp(client, { base, root, installations });
       outcomes.push(outcome);
-      tell(outcome, ['over HTTP', `cut off: ${outcome.cutOff}`, outcome.extras]);
+      report(outcome, ['over HTTP', `cut off: ${outcome.cutOff}`, outcome.extras]);
     }
     const isLimited = (name: string): boolean =>
       clients.some((one) => one.name === name && one.httpLimit !== undefined);
@@ -344,14 +344,14 @@ function readPage(file: string): string {
   return Object.values(PARTS).every((name) => text.includes(`<!-- ${name} -->`)) ? text : newPage();
 }
 
-function tell({ works, client, version, approval, question, note }: Outcome | HttpOutcome, more: string[]): void {
+function report({ works, client, version, approval, question, note }: Outcome | HttpOutcome, more: string[]): void {
   const facts = [...more, `approval by ${approval}`, `question by ${question}`].filter((fact) => fact !== '');
   console.error(
     `${works ? 'works ' : 'FAILED'} ${client} ${version}: ${facts.join(', ')}${note === '' ? '' : ` (${note})`}`,
   );
 }
 
-// At the end of the file, when everything above is initialised. `--check` runs no client and writes nothing.
+// At the end of the file, once everything above is initialised. `--check` runs no client and writes nothing.
 const wanted = process.argv.slice(2).map((name) => name.toLowerCase());
 try {
   if (wanted.includes('--check'))

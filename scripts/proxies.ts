@@ -1,7 +1,7 @@
 /**
- * Runs the reverse proxies as docs/http.md configures them, each in front of a hub of its own on loopback: `npm run proxies [-- nginx]`.
- * Needs the proxy and openssl on the PATH, and the right to listen at port 443. Through each of them: an older and a newer MCP
- * client with a form, events one by one as they happen, and what the hub has to refuse.
+ * Runs the reverse proxies as configured in docs/http.md, each in front of its own hub on loopback: `npm run proxies [-- nginx]`.
+ * Needs the proxy and openssl on the PATH, and permission to listen on port 443. Tests through each: an older and a newer MCP
+ * client with a form, events delivered as they happen, and requests that the hub must refuse.
  */
 
 import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
@@ -36,14 +36,14 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
   },
   Caddy: {
     command: (_directory, config) => ['caddy', 'run', '--adapter', 'caddyfile', '--config', config],
-    // It would otherwise ask a certificate authority for one.
+    // It would otherwise request a certificate from an authority.
     config: (block, directory) =>
       `{\n  admin off\n  auto_https disable_redirects\n}\n${block.replace(`${HOST} {`, `${HOST} {\n  tls ${directory}/cert.pem ${directory}/key.pem`)}`,
   },
 };
 
 const { lookup } = dns;
-// The name is nobody's: here it is this machine.
+// The name is reserved for examples: resolve it to this machine.
 dns.lookup = ((host: string, ...rest: unknown[]) =>
   (lookup as (...all: unknown[]) => unknown)(host === HOST ? '127.0.0.1' : host, ...rest)) as typeof lookup;
 
@@ -70,14 +70,14 @@ async function tryProxy(name: string, { command, config }: Proxy): Promise<void>
     const file = path.join(directory, 'config');
     writeFileSync(file, config(block, directory));
     const [program, ...args] = command(directory, file);
-    let said = '';
+    let output = '';
     proxy = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HOME: directory } });
-    proxy.on('error', (error) => (said += error.message));
+    proxy.on('error', (error) => (output += error.message));
     for (const stream of [proxy.stdout, proxy.stderr])
-      stream?.on('data', (piece: Buffer) => (said += piece.toString()));
+      stream?.on('data', (piece: Buffer) => (output += piece.toString()));
     await eventually(async () => (await get('/healthz')).status === 200, { what: `${name} answers` }).catch(
       (error: unknown) => {
-        throw new Error(`${String(error)}\n${said}`);
+        throw new Error(`${String(error)}\n${output}`);
       },
     );
     const place = { project: harness.project, env: () => harness.environment() };
@@ -86,9 +86,10 @@ async function tryProxy(name: string, { command, config }: Proxy): Promise<void>
     });
     const { token } = JSON.parse(stdout) as { token: string };
     await drive(harness, token);
-    if ((await get('/api/v1/sessions')).status !== 401) throw new Error('Nobody was asked for a credential');
+    if ((await get('/api/v1/sessions')).status !== 401) throw new Error('A request without a credential was answered');
     const { body } = await get('/healthz');
-    if ((await get('/healthz', { host: 'evil.example' })).body === body) throw new Error('A foreign name was answered');
+    if ((await get('/healthz', { host: 'evil.example' })).body === body)
+      throw new Error('A request for a foreign host was answered');
     console.error(`works  ${name}`);
   } finally {
     proxy?.kill();
@@ -121,14 +122,14 @@ async function drive({ model, project }: Awaited<ReturnType<typeof openHarness>>
     const prompt = `make it for ${era}`;
     model.on(prompt).reply(tool('Bash', { command: `touch ${era}`, description: 'make' }), text('made it'));
     let asked = 0;
-    let heardBefore = 0;
+    let eventsBefore = 0;
     const form = async (): Promise<{ action: 'accept'; content: { decision: string } }> => {
       asked++;
-      // The session's start and its request have been told while the call is still under way.
-      await eventually(() => events.length > heardBefore, { what: 'events that are not held back' });
+      // The session's events must arrive while the call is still in progress.
+      await eventually(() => events.length > eventsBefore, { what: 'events arrive without delay' });
       return { action: 'accept', content: { decision: 'Allow once' } };
     };
-    heardBefore = events.length;
+    eventsBefore = events.length;
     const transport = new StreamableHTTPClientTransport(new URL(`https://${HOST}/mcp`), { requestInit: { headers } });
     const client: Client = await connectClient(transport, { era, form });
     let progress = 0;
@@ -137,7 +138,7 @@ async function drive({ model, project }: Awaited<ReturnType<typeof openHarness>>
     const { status: ended } = structuredContent as { status: string };
     await client.close();
     if (ended !== 'idle' || asked !== 1 || progress === 0)
-      throw new Error(`${era}: ${ended}, ${String(asked)} forms, ${String(progress)} notes of progress`);
+      throw new Error(`${era}: ${ended}, ${String(asked)} forms, ${String(progress)} progress notifications`);
   }
   stream.destroy();
 }
@@ -145,7 +146,7 @@ async function drive({ model, project }: Awaited<ReturnType<typeof openHarness>>
 const wanted = process.argv.slice(2);
 if (wanted.includes('--check')) Object.keys(PROXIES).forEach(blockOf);
 else {
-  // The certificate is made for one run, and nobody's data goes through.
+  // The certificate is created for this run only, and no real data is sent.
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
   for (const [name, proxy] of Object.entries(PROXIES))
     if (wanted.length === 0 || wanted.includes(name.toLowerCase())) await tryProxy(name, proxy);

@@ -1,4 +1,4 @@
-/** Runs the demo and keeps what it wrote as docs/session.svg: `node scripts/run.mjs record-session`. `--check` records nothing. */
+/** Runs the demo and saves its output as docs/session.svg: `node scripts/run.mjs record-session`. `--check` records nothing. */
 
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ async function record(): Promise<void> {
   const { stdout } = await promisify(execFile)(process.execPath, [path.join(root, 'dist', 'main.mjs'), 'demo'], {
     env: { ...process.env, NO_COLOR: '1' },
   });
-  // A picture that changes with every run would be noise in the history.
+  // Without the times, which change with every run and would be noise in the history.
   const steady = stdout.replace(/, [\d.]+ s of Claude, [\d.]+ s in all/, '');
   await writeFile(path.join(root, 'docs', 'session.svg'), terminalPicture(`$ npm run demo\n\n${steady}`, TITLE));
   console.log('wrote docs/session.svg');

@@ -1,6 +1,6 @@
 /**
- * `node scripts/run.mjs screenshots`: takes the pictures of README and docs/hub.md from `demo --dashboard`, so that they show
- * what there is. A demo that runs already is told by its link and token; `--check` takes the pictures and keeps none.
+ * `node scripts/run.mjs screenshots`: takes the screenshots for README and docs/hub.md from `demo --dashboard`, so that they show
+ * what exists. Uses a running demo if given its link and token; `--check` saves nothing.
  */
 
 import { spawn } from 'node:child_process';
@@ -73,16 +73,16 @@ async function openRequest(page: Page): Promise<void> {
   await page.locator('.diff').waitFor();
 }
 
-/** From what the demo prints. */
+/** Read from the demo's output. */
 function linkOf(stdout: Readable): Promise<{ link: string; token: string }> {
   return new Promise((resolve, reject) => {
-    let told = '';
+    let output = '';
     stdout.on('data', (piece: Buffer) => {
-      told += piece.toString();
-      const [, link] = /(http:\S+#code=\S+)/.exec(told) ?? [];
-      const [, token] = /(ccmcp_[\w-]+)\s/.exec(told) ?? [];
+      output += piece.toString();
+      const [, link] = /(http:\S+#code=\S+)/.exec(output) ?? [];
+      const [, token] = /(ccmcp_[\w-]+)\s/.exec(output) ?? [];
       if (link !== undefined && token !== undefined) resolve({ link, token });
     });
-    stdout.once('end', () => reject(new Error(`the demo gave no link: ${told}`)));
+    stdout.once('end', () => reject(new Error(`the demo printed no link: ${output}`)));
   });
 }

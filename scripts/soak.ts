@@ -1,5 +1,5 @@
-// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; with --check one session begins and ends. With
-// `--fleet [--steps 30]` it is several hubs on one Postgres that fail at random. Fails on the first violation.
+// The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; --check only starts and stops it. With
+// `--fleet [--steps 30]` it runs several hubs on one Postgres that fail at random. Fails on the first violation.
 import { parseArgs } from 'node:util';
 import { openHarness } from '../test/harness/open-harness.ts';
 import { fleetSoak } from '../test/soak/fleet-soak.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import type { TsdownPlugin } from 'tsdown';
 
-/** The licences of the bundled packages require that their text is distributed with the code. */
+/** The licences of the bundled packages require their text to be distributed with the code. */
 export function thirdPartyNotices(fileName: string): TsdownPlugin {
   return {
     name: 'third-party-notices',

@@ -1,4 +1,4 @@
-/** This build and another one, measured in turn: each by its own benchmark, which prints its rows as JSON for it. */
+/** Measures this build and another one in turn, each with its own benchmark, which prints its rows as JSON. */
 
 import { execFile } from 'node:child_process';
 import path from 'node:path';
@@ -7,14 +7,14 @@ import { build } from 'tsdown';
 import { interleaved, median, ratio, round } from './measure.ts';
 import type { Row } from './row.ts';
 
-export const MOST = 1.05;
-/** Within one round of one side. */
+export const MAX_RATIO = 1.05;
+/** Rounds of the benchmark itself, within one round of one side. */
 const ROUNDS_EACH = 3;
-/** Of the numbers behind a row, those that have to stay small, and the one that has to stay large. */
+/** The numbers of a row that should be small, and the one that should be large. */
 const COSTS = ['ms', 'lastTenMs', 's', 'kb', 'rssMb', 'bytes', 'calls'];
 const GAINS = ['perSecond'];
 
-/** By the build's own rules, in its own directory. */
+/** Runs in the build's own directory, by its own rules. */
 const BUILD =
   "import { buildIfStale as build } from './scripts/build-if-stale.mjs'; await build('dist'); await build('scripts');";
 
@@ -23,7 +23,7 @@ export interface Comparison {
   readonly unit: string;
   readonly ours: number;
   readonly theirs: number;
-  /** Of what it costs: above 1 ours is worse. */
+  /** Cost ratio: above 1, ours is worse. */
   readonly ratio: number;
 }
 
@@ -45,7 +45,7 @@ export async function compareBuilds(
   return compared;
 }
 
-/** The benchmark of a build with another table. It lies where the other scripts do: it finds its files from there. */
+/** A build's benchmark with another table. Placed with the other scripts, since it finds its files from there. */
 async function rowsProgram(directory: string): Promise<string> {
   const args = ['--input-type=module', '-e', BUILD, path.join('scripts', 'run.mjs')];
   await promisify(execFile)(process.execPath, args, { cwd: directory });
@@ -80,7 +80,7 @@ async function rowsOf(program: string, part: string): Promise<Row[]> {
   return JSON.parse(stdout.split('\n')[0] ?? '[]') as Row[];
 }
 
-/** Rows that both have, by their names. */
+/** Compares the rows that both have, by name. */
 function comparisons(ours: readonly Row[][], theirs: readonly Row[][]): Comparison[] {
   const numbers = (rounds: readonly Row[][], what: string, unit: string): number[] =>
     rounds.map((rows) => rows.find((row) => row.what === what)?.numbers[unit] ?? Number.NaN);
@@ -97,10 +97,10 @@ function comparisons(ours: readonly Row[][], theirs: readonly Row[][]): Comparis
 export function comparisonTable(compared: readonly Comparison[]): string {
   const lines = compared.map(
     ({ what, unit, ours, theirs, ratio: cost }) =>
-      `| ${what} | ${unit} | ${round(ours, 3)} | ${round(theirs, 3)} | ${cost.toFixed(2)} × | ${cost <= MOST ? 'yes' : '**no**'} |`,
+      `| ${what} | ${unit} | ${round(ours, 3)} | ${round(theirs, 3)} | ${cost.toFixed(2)} × | ${cost <= MAX_RATIO ? 'yes' : '**no**'} |`,
   );
   return [
-    `| what | | this build | the other | cost | at most ${MOST} × |`,
+    `| what | | this build | the other | cost | at most ${MAX_RATIO} × |`,
     '| --- | --- | --- | --- | --- | --- |',
     ...lines,
   ].join('\n');

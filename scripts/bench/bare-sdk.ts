@@ -1,4 +1,4 @@
-/** The Agent SDK with nothing around it: what the server is compared with. */
+/** The bare Agent SDK, with which the server is compared. */
 
 import { query, type Options, type Query, type SDKUserMessage } from '@anthropic-ai/claude-agent-sdk';
 import { randomUUID } from 'node:crypto';
@@ -9,14 +9,14 @@ export interface Place {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Doing the same means being asked for the same: Claude Code's own prompt, its default mode, and answers to requests. */
+/** To do the same work, it needs the same options: Claude Code's own prompt, its default mode, and answers to requests. */
 const sameOptions = {
   systemPrompt: { type: 'preset', preset: 'claude_code' },
   permissionMode: 'default',
   canUseTool: async () => ({ behavior: 'deny', message: 'Nothing is asked in a benchmark.' }),
 } as const satisfies Options;
 
-/** One conversation by streaming input, one turn after the other. */
+/** One conversation with streaming input, one turn after another. */
 export class BareSession {
   readonly id = randomUUID();
   readonly #input = new InputQueue();
@@ -40,7 +40,7 @@ export class BareSession {
   }
 }
 
-/** A turn that pays for its own process, as in servers that keep none. */
+/** A turn that pays for its own process, as in servers that do not keep one. */
 export async function resumedTurn(sessionId: string, text: string, { cwd, env }: Place): Promise<void> {
   const resumed = query({ prompt: text, options: { cwd, env: { ...env }, ...sameOptions, resume: sessionId } });
   try {

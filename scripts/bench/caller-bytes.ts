@@ -1,4 +1,4 @@
-/** What a calling model has to read and how often it has to call, for whole jobs with the real Claude Code. */
+/** How much a calling model has to read and how often it has to call, for complete jobs with the real Claude Code. */
 
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';

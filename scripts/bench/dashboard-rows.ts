@@ -1,4 +1,4 @@
-/** The page in a real browser, over the hub's own HTTP server and API: from the address to what somebody came for. */
+/** The page in a real browser, over the hub's own HTTP server and API: from the address to the content. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -72,7 +72,7 @@ async function rowsOver(store: Store, where: string, rounds: number, browser: Br
   }
 }
 
-/** Loads the page anew each time: from the address to the text. */
+/** Reloads the page each time, and measures from the address to the text. */
 async function measure(
   rounds: number,
   page: Page,
@@ -176,7 +176,7 @@ function sessionRow(id: string, runsOn: HubRef, at: number): StoredSession {
   };
 }
 
-/** As a session says, calls and hears in turn. */
+/** Texts, tool calls and tool results in turn, as in a real session. */
 function eventRow(id: number, at: number): Change {
   const toolUseId = `tool-${Math.floor(id / 3)}`;
   const blocks =

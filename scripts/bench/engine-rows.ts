@@ -1,4 +1,4 @@
-/** The engine alone, in this process, over synthetic agents. */
+/** The engine alone, in this process, with synthetic agents. */
 
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Session } from '../../src/engine/session.ts';

@@ -1,4 +1,4 @@
-/** Several hubs on one Postgres against one, and what a session costs that another hub runs. */
+/** Several hubs on one Postgres compared with one, and the cost of using a session that another hub runs. */
 
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ export async function fleetRows(): Promise<Row[]> {
   const hubs: BenchHub[] = [];
   try {
     for (let n = 0; n < HUBS; n++) hubs.push(await BenchHub.start(postgres.url, `bench-${n}`));
-    await Promise.all(hubs.map((hub) => hub.does({ kind: 'start', count: 5 })));
+    await Promise.all(hubs.map((hub) => hub.run({ kind: 'start', count: 5 })));
     return [await scaleRow(postgres.url, hubs), ...(await detourRows(hubs)), await largeRow(postgres.url)];
   } finally {
     for (const hub of hubs) await hub.close();
@@ -54,23 +54,23 @@ class BenchHub {
     return new BenchHub(child);
   }
 
-  async does(job: HubJob): Promise<HubJobDone> {
+  async run(job: HubJob): Promise<HubJobDone> {
     const done = once(this.#child, 'message');
     this.#child.send(job);
     return ((await done) as [HubJobDone])[0];
   }
 
   async close(): Promise<void> {
-    const gone = once(this.#child, 'exit');
+    const exited = once(this.#child, 'exit');
     this.#child.disconnect();
-    await gone;
+    await exited;
   }
 }
 
 interface Load {
   readonly startsPerSecond: number;
   readonly turnsPerSecond: number;
-  /** Of the processor time that was used, how much Postgres used. */
+  /** Postgres's share of the processor time. */
   readonly storeShare: number;
 }
 
@@ -80,12 +80,12 @@ async function loadOn(url: string, hubs: readonly BenchHub[]): Promise<Load> {
   let cpuMs = 0;
   let ids: string[][] = [];
   const startMs = await timed(async () => {
-    const done = await Promise.all(hubs.map((hub) => hub.does({ kind: 'start', count })));
+    const done = await Promise.all(hubs.map((hub) => hub.run({ kind: 'start', count })));
     ids = done.map((one) => one.ids);
     cpuMs += done.reduce((sum, one) => sum + one.cpuMs, 0);
   });
   const turnsMs = await timed(async () => {
-    const done = await Promise.all(hubs.map((hub, n) => hub.does({ kind: 'turns', ids: ids[n] ?? [] })));
+    const done = await Promise.all(hubs.map((hub, n) => hub.run({ kind: 'turns', ids: ids[n] ?? [] })));
     cpuMs += done.reduce((sum, one) => sum + one.cpuMs, 0);
   });
   const storeMs = (await postgresCpuMs(url)) - before;
@@ -123,14 +123,14 @@ async function scaleRow(url: string, hubs: readonly BenchHub[]): Promise<Row> {
 
 async function detourRows([owner, other]: readonly BenchHub[]): Promise<Row[]> {
   if (!owner || !other) throw new Error('no hubs');
-  const [id = ''] = (await owner.does({ kind: 'start', count: 1 })).ids;
+  const [id = ''] = (await owner.run({ kind: 'start', count: 1 })).ids;
   const measure = async (kind: 'poll' | 'reply', rounds: number): Promise<{ here: number; there: number }> => {
     const here: number[] = [];
     const there: number[] = [];
-    // Long enough for Postgres to finish cleaning up after the rows before.
+    // Enough rounds for Postgres to finish cleaning up after the previous rows.
     for (let n = 0; n < 15; n++) {
-      here.push(...(await owner.does({ kind, id, rounds })).ms);
-      there.push(...(await other.does({ kind, id, rounds })).ms);
+      here.push(...(await owner.run({ kind, id, rounds })).ms);
+      there.push(...(await other.run({ kind, id, rounds })).ms);
     }
     return { here: median(here), there: median(there) };
   };
@@ -194,7 +194,7 @@ async function largeRow(url: string): Promise<Row> {
   }
 }
 
-/** Processor time of all processes of this Postgres so far; 0 where the system does not tell. */
+/** Processor time of all processes of this Postgres so far; 0 if unknown on this system. */
 async function postgresCpuMs(url: string): Promise<number> {
   if (process.platform !== 'linux') return 0;
   const client = new pg.Client(url);

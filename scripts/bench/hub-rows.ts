@@ -6,12 +6,12 @@ import type { Row } from './row.ts';
 import { reply, start } from './session-rows.ts';
 import { startToList } from './stdio-start.ts';
 
-/** Second turns of each session: they are short, so one alone would be noise. */
+/** Turns per session after the first: they are short, so a single one would be noise. */
 const TURNS = 12;
 const STARTS_PER_ROUND = 3;
 const SETTLE_MS = 500;
 
-/** A client that is passed through to a hub, against one that has its server to itself. */
+/** A client attached to a hub, compared with one that has its own server. */
 export async function hubRows(rounds: number): Promise<Row[]> {
   const embedded = await openHarness({ record: 'none' });
   const attached = await openHarness({ record: 'none', hub: {} });
@@ -37,7 +37,7 @@ export async function hubRows(rounds: number): Promise<Row[]> {
   }
 }
 
-/** One session on each side, turn by turn: a slow moment of the machine is too short to meet a whole session of each. */
+/** One session per side, turn by turn, so that a slow moment of the machine affects both sides alike. */
 async function hotTurns(embedded: Harness, attached: Harness): Promise<Record<'embedded' | 'attached', number[]>> {
   const sides = { embedded: await start(embedded), attached: await start(attached) };
   const times = await interleaved(TURNS, {
@@ -52,7 +52,7 @@ async function hotTurns(embedded: Harness, attached: Harness): Promise<Record<'e
 
 async function startOf(harness: Harness): Promise<number> {
   const place = { cwd: harness.project, env: harness.environment() };
-  // What the other side's process left behind in the caches must not be charged to this one.
+  // A first start, so that caches filled by the other side do not count against this one.
   await startToList({ file: process.execPath, args: [builtServer()], ...place });
   return (await startToList({ file: process.execPath, args: [builtServer()], ...place })).ms;
 }

@@ -6,7 +6,7 @@ import { median } from './measure.ts';
 import type { Row } from './row.ts';
 
 const SESSIONS = 5_000;
-const AT_ONCE = 100;
+const BATCH = 100;
 
 /** How long a user with years of sessions waits for the newest fifty. */
 export async function listingRow(rounds: number): Promise<Row> {
@@ -46,9 +46,9 @@ async function fillDisk(harness: Harness): Promise<void> {
   const projects = path.join(harness.configDir, 'projects');
   const [project = ''] = await readdir(projects);
   const text = await readFile(path.join(projects, project, `${sessionId}.jsonl`), 'utf8');
-  for (let written = 0; written < SESSIONS; written += AT_ONCE) {
+  for (let written = 0; written < SESSIONS; written += BATCH) {
     await Promise.all(
-      Array.from({ length: AT_ONCE }, async () => {
+      Array.from({ length: BATCH }, async () => {
         const id = randomUUID();
         await writeFile(path.join(projects, project, `${id}.jsonl`), text.replaceAll(sessionId, id));
       }),

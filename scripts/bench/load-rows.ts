@@ -1,4 +1,4 @@
-/** A hub with many clients, streams and sessions: what it takes, and whether those who do not read slow anybody down. */
+/** A hub with many clients, streams and sessions: its memory, and whether stalled readers slow down the others. */
 
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,18 +13,18 @@ import type { Row } from './row.ts';
 
 const CLIENTS = 200;
 const STREAMS = 50;
-/** Of them, those that take nothing. */
+/** Those of them that never read. */
 const STALLED = 10;
 const WORKING = 40;
 const MB = 1024 * 1024;
-/** In front of each event of a session. */
+/** Precedes each event of a session. */
 const MARK = '\nevent: event\n';
 
 export type HubQuestion = { kind: 'work'; sessions: number } | { kind: 'report' | 'collect' | 'end' };
 
 export interface HubReport {
   readonly rss: number;
-  /** The most that was ever resident. */
+  /** Peak resident memory. */
   readonly highest: number;
   readonly sessions: number;
 }
@@ -89,7 +89,7 @@ export async function loadRows(rounds: number): Promise<Row[]> {
   }
 }
 
-/** Every client polls a session while others work, and every stream has told of all of it. */
+/** Every client polls a session while others work; ends when every stream has delivered all events. */
 async function oneRound(hub: Hub, clients: readonly Client[], streams: readonly Stream[]): Promise<number> {
   return timed(async () => {
     const before = streams.map(({ events }) => events());
@@ -101,7 +101,7 @@ async function oneRound(hub: Hub, clients: readonly Client[], streams: readonly 
       }),
     );
     await working;
-    // Each turn makes 50 events and more.
+    // Each turn has at least 50 events.
     const all = (): boolean => streams.every(({ events }, index) => events() - (before[index] ?? 0) >= WORKING * 50);
     while (!all()) await new Promise((resolve) => setTimeout(resolve, 2));
   });
@@ -126,7 +126,7 @@ function client({ url, token }: Hub, era: 'modern' | 'legacy'): Promise<Client> 
 
 interface Stream {
   readonly socket: Socket;
-  /** How many it was told of. */
+  /** How many events were received. */
   readonly events: () => number;
 }
 
@@ -141,7 +141,7 @@ async function openStream({ url, token }: Hub, how: 'reads' | 'stalls' = 'reads'
     const text = rest + chunk.toString('latin1');
     count += text.split(MARK).length - 1;
     if (text.includes('event: live')) isLive();
-    // A mark may come in two pieces.
+    // A mark may be split across two chunks.
     rest = text.slice(Math.max(text.lastIndexOf(MARK) + 1, text.length - MARK.length));
   });
   socket.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** Small arithmetic of measuring: everything is compared within one run, by medians. */
+/** Helpers for measuring: everything is compared within one run, by medians. */
 
 import path from 'node:path';
 
@@ -15,7 +15,7 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - begin;
 }
 
-/** Runs the contestants in turn, each round in another order, so that other load on the machine affects them alike. */
+/** Runs the contestants in turn, in a different order each round, so that other load on the machine affects them alike. */
 export async function interleaved<Name extends string>(
   rounds: number,
   contestants: Readonly<Record<Name, () => Promise<number>>>,
@@ -40,7 +40,7 @@ export function round(value: number, digits = 0): number {
   return Number(value.toFixed(digits));
 }
 
-/** A script that lies beside the one that runs, for what is measured in a process of its own. */
+/** A script next to the running one, for what is measured in a separate process. */
 export function besideScript(name: string): string {
   return path.join(path.dirname(process.argv[1] ?? ''), name);
 }

@@ -14,7 +14,7 @@ interface Report {
 }
 
 const MB = 1024 * 1024;
-/** What the heap may differ by when it does not grow: caches that fill, code that is compiled. */
+/** Allowed growth of a flat heap: filled caches, compiled code. */
 const FLAT_MB = 4;
 
 export async function memoryRows(): Promise<Row[]> {

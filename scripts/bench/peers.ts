@@ -1,4 +1,4 @@
-/** Other servers, pinned, installed from the registry into a directory that is removed afterwards. */
+/** Other servers at pinned versions, installed from the registry into a directory that is removed afterwards. */
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -55,7 +55,7 @@ export async function installPeers(): Promise<Peers> {
   };
 }
 
-/** Includes packages that ask for a newer Node: they may run anyway. */
+/** Also installs packages that ask for a newer Node, since they may run anyway. */
 async function npm(cwd: string, spec: string): Promise<void> {
   const args = [
     'install',

@@ -6,7 +6,7 @@ import { start } from './session-rows.ts';
 
 const PROMPT = 'benchmark start';
 
-/** Two servers side by side, one of them with a spare; each start waits until the spare of before is replaced. */
+/** Two servers, one of them with a spare; each start waits until the previous spare has been replaced. */
 export async function prewarmRow(rounds: number): Promise<Row> {
   const cold = await openHarness();
   const warm = await openHarness({ env: { CLAUDE_CODE_MCP_PREWARM: '1', CLAUDE_CODE_MCP_LOG_LEVEL: 'debug' } });
@@ -16,7 +16,7 @@ export async function prewarmRow(rounds: number): Promise<Row> {
     const times = await interleaved(rounds, {
       cold: () => firstSession(cold),
       warm: async () => {
-        await spareIsWarm(warm);
+        await waitForSpare(warm);
         return firstSession(warm);
       },
     });
@@ -49,7 +49,7 @@ async function firstSession(harness: Harness): Promise<number> {
   return ms;
 }
 
-async function spareIsWarm(harness: Harness): Promise<void> {
+async function waitForSpare(harness: Harness): Promise<void> {
   await eventually(() => count(harness, 'spare is warm') > count(harness, 'spare claimed'), {
     what: 'the spare is warm',
     within: 60_000,

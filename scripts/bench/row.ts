@@ -1,11 +1,11 @@
-/** One line of the result: what was measured, what it has to reach, whether it does. */
+/** One line of the result: what was measured, its target, and whether it was reached. */
 export interface Row {
   readonly what: string;
   readonly target: string;
   readonly measured: string;
   /** Undefined if there is no target. */
   readonly reached: boolean | undefined;
-  /** The numbers behind it, for those who want to work with them. */
+  /** The underlying numbers, for further processing. */
   readonly numbers: Readonly<Record<string, number>>;
 }
 
@@ -14,7 +14,7 @@ export interface Machine {
   readonly cores: number;
   readonly memoryGb: number;
   readonly platform: string;
-  /** One minute's load average when the run began: above the number of cores, absolute times mean little. */
+  /** The one-minute load average at the start: above the number of cores, absolute times mean little. */
   readonly load: number;
 }
 

@@ -6,10 +6,10 @@ import type { Row } from './row.ts';
 
 const PROMPT = 'benchmark turn';
 const WAIT_MS = 120_000;
-/** Second turns of each session: they are short, so one alone would be noise. */
+/** Turns per session after the first: they are short, so a single one would be noise. */
 const TURNS_PER_SESSION = 5;
 
-/** The processes of one side take a moment to end, and must not slow down the other side's start. */
+/** The processes of one side take a moment to exit, and must not slow down the other side's start. */
 const SETTLE_MS = 1_000;
 
 interface Side {
@@ -23,7 +23,7 @@ export async function sessionRows(rounds: number, harness: Harness, place: Place
   harness.model.on(PROMPT).always('Done.');
   const bare: Side = { first: [], second: [], resumed: [] };
   const ours: Side = { first: [], second: [], resumed: [] };
-  // The very first process of a machine reads its program from disk; that must not be charged to anyone.
+  // The very first process reads its program from disk, which must not count for either side.
   await bareSide(place, { first: [], second: [], resumed: [] });
   await ourSide(harness, { first: [], second: [], resumed: [] });
   await interleaved(rounds, {
@@ -86,7 +86,7 @@ async function cancel(harness: Harness, sessionId: string): Promise<void> {
   await harness.ok('claude_code_session', { action: 'cancel', sessionId }, { timeout: WAIT_MS });
 }
 
-/** Resolves with the session's id when it has its result. */
+/** Resolves with the session's id once it has its result. */
 export async function start(harness: Harness, prompt = PROMPT): Promise<string> {
   const args = { prompt, waitMs: WAIT_MS, sessionInitTimeoutMs: WAIT_MS };
   const answer = (await harness.ok('claude_code', args, { timeout: WAIT_MS })) as { sessionId: string; status: string };
@@ -100,7 +100,7 @@ export async function reply(harness: Harness, sessionId: string): Promise<void> 
   if (status !== 'idle') throw new Error(`A turn ended as ${status}`);
 }
 
-/** Many sessions side by side, each with its turns one after the other. */
+/** Many concurrent sessions, each with its turns one after another. */
 export async function parallelRow(
   rounds: number,
   harness: Harness,
@@ -108,7 +108,7 @@ export async function parallelRow(
   { sessions, turns }: { sessions: number; turns: number },
 ): Promise<Row> {
   harness.model.on(PROMPT).always('Done.');
-  // Ending is not part of it: the SDK does not wait for the end of its process, the server does.
+  // Ending is not measured: unlike the server, the SDK does not wait for its process to exit.
   const each = async (run: () => Promise<() => unknown>): Promise<number> => {
     let ends: (() => unknown)[] = [];
     const ms = await timed(async () => (ends = await Promise.all(Array.from({ length: sessions }, run))));

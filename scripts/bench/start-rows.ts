@@ -8,7 +8,7 @@ import { startToEnd, startToList } from './stdio-start.ts';
 const OURS = 'claude-code-mcp';
 const BARE = 'node -e 0';
 
-/** All of them in the same environment: what Node itself reads from it (certificates, options) costs all of them. */
+/** All run in the same environment, so that what Node reads from it (certificates, options) costs all of them the same. */
 export async function startRows(
   rounds: number,
   home: IsolatedHome,
@@ -65,7 +65,7 @@ export async function startRows(
   };
 }
 
-/** A peer that does not start here is reported and left out: it must not cost us the others' figures. */
+/** A peer that does not start here is reported and left out, so that the others' figures are not lost. */
 async function startablePeers(
   candidates: readonly PeerCommand[],
   place: { cwd: string; env: Record<string, string> },

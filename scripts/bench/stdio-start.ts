@@ -9,7 +9,7 @@ export interface Command {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** What opens the conversation, when it is not MCP. */
+  /** The first message, if the protocol is not MCP. */
   readonly opening?: { readonly request: object; readonly isLast: true };
 }
 
@@ -46,13 +46,13 @@ export async function startToList({ file, args, cwd, env, opening }: Command): P
         return { ms: performance.now() - begin, bytes: Buffer.byteLength(line) };
       }
     }
-    throw new Error(`${file} ${args.join(' ')} ended without an answer`);
+    throw new Error(`${file} ${args.join(' ')} exited without an answer`);
   } finally {
     child.stdin.end();
     // Not all peers exit when their input ends; the measurement is already done.
-    const patience = setTimeout(() => child.kill('SIGKILL'), 3_000);
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), 3_000);
     await exited;
-    clearTimeout(patience);
+    clearTimeout(killTimer);
     clearTimeout(timer);
   }
 }
@@ -65,7 +65,7 @@ function parse(line: string): { id?: unknown } | undefined {
   }
 }
 
-/** The same for a program that only has to end. */
+/** The same for a program that only has to exit. */
 export async function startToEnd({ file, args, cwd, env }: Command): Promise<number> {
   const begin = performance.now();
   await once(spawn(file, args, { cwd, env, stdio: 'ignore' }), 'exit');

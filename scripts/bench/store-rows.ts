@@ -1,4 +1,4 @@
-/** The store: what a request costs before it may be told, how fast events are stored, and a large store opened. */
+/** The store: how long a request takes to store, how fast events are stored, and how fast a large store is. */
 
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import os from 'node:os';

@@ -1,4 +1,4 @@
-/** A fake Claude Code that says what the real one says, so that only the engine is measured. */
+/** A fake Claude Code that emits what the real one emits, so that only the engine is measured. */
 
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import { loadSettings } from '../../src/config/load-settings.ts';
@@ -47,7 +47,7 @@ export class SyntheticAgent {
 
   #turn(messageId: string): void {
     this.#turns++;
-    this.#say({
+    this.#emit({
       type: 'system',
       subtype: 'init',
       tools: ['Read', 'Edit', 'Bash'],
@@ -56,9 +56,9 @@ export class SyntheticAgent {
       claude_code_version: '0',
       cwd: '/',
     });
-    this.#say({ type: 'system', subtype: 'session_state_changed', state: 'running' });
+    this.#emit({ type: 'system', subtype: 'session_state_changed', state: 'running' });
     for (let step = 0; step < this.#shape.steps; step++) this.#step();
-    this.#say({
+    this.#emit({
       type: 'result',
       subtype: 'success',
       result: TEXT,
@@ -72,41 +72,41 @@ export class SyntheticAgent {
       permission_denials: [],
       user_message_uuids: [messageId],
     });
-    this.#say({ type: 'system', subtype: 'session_state_changed', state: 'idle' });
+    this.#emit({ type: 'system', subtype: 'session_state_changed', state: 'idle' });
   }
 
   #step(): void {
     const id = `toolu_${++this.#calls}`;
     if (this.#shape.partials > 0) {
-      this.#say({ type: 'stream_event', event: { type: 'message_start', message: { id: `msg_${this.#calls}` } } });
+      this.#emit({ type: 'stream_event', event: { type: 'message_start', message: { id: `msg_${this.#calls}` } } });
       for (let piece = 0; piece < this.#shape.partials; piece++) {
-        this.#say({
+        this.#emit({
           type: 'stream_event',
           event: { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'a piece of text ' } },
         });
       }
     }
     const message = { id: `msg_${this.#calls}`, role: 'assistant', model: 'synthetic', usage: USAGE };
-    this.#say({ type: 'assistant', message: { ...message, content: [{ type: 'text', text: TEXT }] } });
+    this.#emit({ type: 'assistant', message: { ...message, content: [{ type: 'text', text: TEXT }] } });
     const call = { type: 'tool_use', id, name: 'Read', input: { file_path: `/project/src/file-${this.#calls}.ts` } };
-    this.#say({ type: 'assistant', message: { ...message, content: [call] } });
+    this.#emit({ type: 'assistant', message: { ...message, content: [call] } });
     const result = { type: 'tool_result', tool_use_id: id, content: OUTPUT };
-    this.#say({ type: 'user', message: { role: 'user', content: [result] } });
+    this.#emit({ type: 'user', message: { role: 'user', content: [result] } });
   }
 
-  #say(message: object): void {
+  #emit(message: object): void {
     const whole = {
       ...message,
       session_id: this.#sessionId,
       uuid: `${this.#sessionId}-${this.#calls}`,
       parent_tool_use_id: null,
     };
-    // Read from JSON like the real ones: a text that two messages have in common is kept twice.
+    // Parsed from JSON like real messages, so that equal texts in two messages are separate strings.
     this.#listener.onMessage(translate(JSON.parse(JSON.stringify(whole)) as SDKMessage));
   }
 }
 
-/** The real engine over synthetic agents, with other services where they are given. */
+/** The real engine with synthetic agents; the given services replace its own. */
 export function syntheticEngine(
   shape: TurnShape,
   argv: readonly string[] = [],

@@ -13,7 +13,7 @@ export function benchmarkTable({ rows, machine, versions, date, rounds }: Result
     '| --- | --- | --- | --- |',
     ...lines,
     '',
-    `${date.slice(0, 10)}, ${machine.cpu}, ${machine.cores} cores (load ${machine.load} when it began), ${machine.memoryGb} GB, ${machine.platform}, Node ${node}, Agent SDK ${sdk}; medians of ${rounds} interleaved rounds.`,
+    `${date.slice(0, 10)}, ${machine.cpu}, ${machine.cores} cores (load ${machine.load} at the start), ${machine.memoryGb} GB, ${machine.platform}, Node ${node}, Agent SDK ${sdk}; medians of ${rounds} interleaved rounds.`,
   ].join('\n');
 }
 

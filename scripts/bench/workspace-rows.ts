@@ -1,4 +1,4 @@
-/** What evidence and worktrees cost in large repositories. */
+/** The cost of evidence and worktrees in large repositories. */
 
 import { execFile } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import type { Row } from './row.ts';
 const run = promisify(execFile);
 const CHANGED = 1_000;
 
-/** The last two rows are what a caller notices: the whole server with the real Claude Code. */
+/** `startRow` and `turnRow` measure what a caller notices: the whole server with the real Claude Code. */
 export async function workspaceRows(rounds: number): Promise<Row[]> {
   const harness = await openHarness({ record: 'none' });
   const root = path.dirname(harness.project);
@@ -54,7 +54,7 @@ async function repositoryOf(files: number, directory: string, env: Record<string
   await git('init', '--quiet', '--initial-branch', 'main');
   await git('config', 'user.name', 'Bench');
   await git('config', 'user.email', 'bench@example.invalid');
-  // Otherwise the commit leaves a git behind that packs beside what is measured; a clone is packed from its beginning.
+  // Otherwise the commit leaves a git running that packs objects during the measurement; a clone is packed from the start.
   await git('config', 'gc.auto', '0');
   await git('add', '--all');
   await git('commit', '--quiet', '--message', 'begin');
@@ -95,12 +95,12 @@ async function withoutGitRow(rounds: number, spaces: Workspaces, directory: stri
 }
 
 /**
- * Worktrees are left until the end: ext4 does not use an inode again within minutes of its removal, and creating 10,000
- * files right after 10,000 were removed takes it ten times as long, whoever does it.
+ * Worktrees are kept until the end: ext4 does not reuse an inode within minutes of its removal, and creating 10,000
+ * files right after removing 10,000 takes ten times as long, for everyone.
  */
 const MAX_WORKTREES = 7;
 
-/** Against git's own command and a plain copy of the files: writing 10,000 files is the disk's time, and everybody's. */
+/** Compared with git's own command and a plain copy, since the time to write 10,000 files is the same for all. */
 async function worktreeRows(
   rounds: number,
   spaces: Workspaces,
@@ -164,7 +164,7 @@ async function startRow(rounds: number, harness: Harness, cwd: string): Promise<
   };
 }
 
-/** A mark is taken while the turn runs; the turn must not notice. */
+/** A mark is taken while the turn runs, and must not slow it down. */
 async function turnRow(rounds: number, harness: Harness, large: string): Promise<Row> {
   const sessions = { large: await begin(harness, large), plain: await begin(harness, harness.project) };
   const turn = (sessionId: string): Promise<number> =>

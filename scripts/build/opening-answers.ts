@@ -28,7 +28,7 @@ async function record(toolset: Toolset): Promise<OpeningAnswers> {
   const legacy = await Promise.all(LEGACY_VERSIONS.map((version) => recordLegacy(toolset, version)));
   const [first] = legacy;
   if (!first || !legacy.every((answers) => isDeepStrictEqual(answers, first)))
-    throw new Error('The server answers the versions of the protocol differently: record them apart.');
+    throw new Error('The server answers protocol versions differently: record them separately.');
   return { legacy: { versions: LEGACY_VERSIONS, ...first }, modern: await recordModern(toolset) };
 }
 
@@ -42,7 +42,7 @@ async function recordLegacy(
     capabilities: {},
     clientInfo: CLIENT,
   });
-  if (negotiated !== protocolVersion) throw new Error(`The server does not speak ${protocolVersion} any more.`);
+  if (negotiated !== protocolVersion) throw new Error(`The server no longer supports ${protocolVersion}.`);
   await connection.notify('notifications/initialized');
   return {
     initialize: JSON.stringify(initialize),
@@ -91,7 +91,7 @@ function connect(toolset: Toolset): Connection {
   };
 }
 
-/** Has settings and nothing else: listing tools needs no more. */
+/** Has only settings: listing tools needs nothing else. */
 function idleEngine(toolset: Toolset): Engine {
   const host = { env: {}, cwd: process.cwd(), homedir: process.cwd(), platform: process.platform };
   const never = (): never => {

@@ -3,8 +3,8 @@ import path from 'node:path';
 import type { TsdownPlugin } from 'tsdown';
 
 /**
- * Makes the page out of its template, style sheets and icons. Names of scripts and styles carry a digest of their
- * content, so that a browser may keep them for good; the page names them relative to itself, so that it works below any path.
+ * Builds the page from its template, style sheets and icons. Names of scripts and styles contain a digest of their
+ * content, so that browsers can cache them forever; the page uses relative URLs, so that it works under any path.
  */
 export function page(directory: string): TsdownPlugin {
   const style = path.join(directory, 'style');

@@ -1,4 +1,4 @@
-/** The entry of a release in the MCP registry: `server.json` with what only the release knows. */
+/** The entry of a release in the MCP registry: `server.json` plus what is only known at release time. */
 
 import { createHash } from 'node:crypto';
 
@@ -14,7 +14,7 @@ export interface RegistryEntry {
   readonly [field: string]: unknown;
 }
 
-/** Names the bundle of the release, never an npm package: the npm name belongs to somebody else's program. */
+/** Names the bundle of the release, never an npm package: the npm name belongs to an unrelated program. */
 export function registryEntry(template: RegistryEntry, { repository, bundle }: Release): RegistryEntry {
   const [owner, name, ...rest] = repository.split('/');
   if (!owner || !name || rest.length > 0) throw new Error(`not the owner and name of a repository: ${repository}`);

@@ -5,7 +5,7 @@ import path from 'node:path';
 
 const SDK = 'node_modules/@anthropic-ai/claude-agent-sdk';
 
-/** The binaries are separate packages beside the SDK, so they are simply not copied. */
+/** The binaries are separate packages next to the SDK, so they are simply not copied. */
 export function stageBundle(root: string, target: string): void {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });

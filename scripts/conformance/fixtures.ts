@@ -1,4 +1,4 @@
-/** What the official conformance suite expects of a server: tools, resources and prompts with given names and answers. */
+/** What the official conformance suite expects of a server: tools, resources and prompts with specific names and answers. */
 
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -98,7 +98,7 @@ function addTools(server: McpServer): void {
     }
     return text('Done.');
   });
-  // Logs only where the request asked for it, which in 2026-07-28 it does by a level.
+  // Logs only if the request asked for it, which it does with a level in 2026-07-28.
   add('test_logging_tool', () => text('Nothing to log.'));
   add('test_reconnection', async () => {
     await pause(100);
@@ -114,7 +114,7 @@ function addTools(server: McpServer): void {
   );
 }
 
-/** Tools that ask an older client while they run. */
+/** Tools that send requests to an older client while they run. */
 function addAskingTools(server: McpServer): void {
   const low = server.server;
   const elicit = async (message: string, requestedSchema: object): Promise<string> => {

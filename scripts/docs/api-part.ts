@@ -21,7 +21,7 @@ export function apiDocument(version: string): string {
 
 function routes(): ApiRoute[] {
   const table = apiRouteTable(() => {
-    throw new Error('Nothing is called while the documents are made.');
+    throw new Error('Nothing is called while the documents are generated.');
   });
   return [...table, openApiRoute(table)];
 }

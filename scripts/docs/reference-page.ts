@@ -28,7 +28,7 @@ export function referencePage(toolset: string, tools: readonly Tool[]): string {
   return [GENERATED, `# Reference: toolset \`${toolset}\`\n`, INTRODUCTION, ...sections].join('\n');
 }
 
-/** The rows of a tool's parameters, those of \`inside\` objects left out. */
+/** A table of these parameters. */
 export function parameterTable(parameters: readonly DocumentedParameter[]): string {
   return markdownTable(['Parameter', 'Type', 'Default', 'Meaning'], parameters.map(parameterRow));
 }

@@ -1,4 +1,4 @@
-/** A JSON Schema, short enough for a table cell. */
+/** Describes a JSON Schema, briefly enough for a table cell. */
 
 import type { JsonSchema } from '../../src/mcp/documentation/documented-tool.ts';
 

@@ -2,7 +2,7 @@
 
 const COLUMNS = 106;
 const LINE_HEIGHT = 18;
-// Of the widest of the fonts below; a narrower one leaves some room at the right.
+// Of the widest font below; a narrower one leaves some space on the right.
 const CHAR_WIDTH = 8.05;
 const MARGIN = 18;
 

@@ -1,4 +1,4 @@
-/** The tools of both toolsets in one short table, for the README. */
+/** A short table of tools, for the README. */
 
 import type { Tool } from '../../src/mcp/define-tool.ts';
 import { isTopLevel } from './reference-page.ts';

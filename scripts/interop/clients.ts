@@ -1,11 +1,11 @@
-/** A real client, pinned, and how to drive a complete task through it. */
+/** A real client at a pinned version, and how to drive a complete task through it. */
 export interface Client {
   name: string;
   package: string | undefined;
-  /** Major version of Node the client asks for, if it is not the one that runs this. */
+  /** Version of Node the client needs, if not the running one. */
   node?: string;
   drive: LibraryDrive | ModelDrive;
-  /** The name that `install --http` knows it by; a library is given the address and the token. */
+  /** Its name for `install --http`; a library is given the address and the token. */
   http?: 'library' | 'claude-code' | 'codex' | 'copilot' | 'opencode';
   /** Settings that the hub needs for it. */
   hubEnv?: Record<string, string>;
@@ -13,19 +13,19 @@ export interface Client {
   httpLimit?: string;
 }
 
-/** The client is a library or has an interface of its own for calling tools: a small program of ours calls them. */
+/** The client is a library or has its own interface for calling tools: a small program of ours calls them. */
 export interface LibraryDrive {
   kind: 'library';
   program: string;
 }
 
-/** The client is an agent: its model is scripted, and calls the tools as our instructions tell it to. */
+/** The client is an agent: its model is scripted, and calls the tools as our instructions say. */
 export interface ModelDrive {
   kind: 'model';
   command: (place: Place) => Command;
 }
 
-/** Where a server is started by its client. */
+/** A server that the client starts. */
 export interface StdioServer {
   command: string;
   args: string[];
@@ -65,7 +65,7 @@ export const CLIENTS: readonly Client[] = [
     drive: { kind: 'model', command: copilot },
     http: 'copilot',
     hubEnv: { CLAUDE_CODE_MCP_APPROVALS: 'caller' },
-    httpLimit: 'after the call that was cut off its model has none of the tools any more, until it is started again',
+    httpLimit: 'after the interrupted call its model has no access to the tools until the client is restarted',
   },
   { name: 'opencode', package: 'opencode-ai@1.18.33', drive: { kind: 'model', command: opencode }, http: 'opencode' },
   {

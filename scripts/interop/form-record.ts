@@ -1,12 +1,12 @@
-/** What a client and the server said about forms, as `clients/wire.mjs` saw it pass. */
+/** What a client and the server exchanged about forms, as recorded by `clients/wire.mjs`. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import type { AuditEntry } from '../../src/audit/audit-entry.ts';
 
 export interface FormRecord {
-  /** The client says that it can show forms. */
+  /** The client declares that it can show forms. */
   declared: boolean;
-  /** What came back for the form of a permission, and of a question; undefined: there was no form. */
+  /** The action returned for a permission form and a question form; undefined if there was no form. */
   approval: string | undefined;
   question: string | undefined;
 }
@@ -31,7 +31,7 @@ export interface Deciders {
   question: string;
 }
 
-/** Who settled the requests of the task, as the server's audit log has it: the first answer of two counts. */
+/** Who settled the requests of the task, according to the server's audit log: the first of two answers counts. */
 export function readDeciders(auditLog: string): Deciders {
   const deciders: Deciders = { approval: 'none', question: 'none' };
   const lines = existsSync(auditLog) ? readFileSync(auditLog, 'utf8').trim().split('\n') : [];
@@ -50,10 +50,10 @@ const MEANS: Partial<Record<AuditEntry['who'], string>> = { human: 'form', calle
 export function describeForms({ declared, approval, question }: FormRecord): string {
   if (!declared) return 'none';
   const answers = [...new Set([approval, question].filter((action) => action !== undefined))];
-  return answers.length === 0 ? 'declared, none asked for' : answers.map(spoken).join(', ');
+  return answers.length === 0 ? 'declared, none asked for' : answers.map(actionInWords).join(', ');
 }
 
-function spoken(action: string): string {
+function actionInWords(action: string): string {
   switch (action) {
     case 'accept':
       return 'shown and answered';

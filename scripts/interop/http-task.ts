@@ -1,6 +1,6 @@
 /**
- * The task of a client over HTTP: a turn with an approval, a turn that a restart of the hub cuts off while the client waits
- * for it, and a last one, with a question, in the session that the hub has remembered.
+ * The task of a client over HTTP: a turn with an approval, a turn that a hub restart cuts off while the client waits
+ * for it, and a last one, with a question, in the session that the hub has restored.
  */
 
 import type { Gate } from '../../src/scripted-model/gate.ts';
@@ -8,18 +8,18 @@ import { gate, text, tool, type MessageReply } from '../../src/scripted-model/re
 import type { ModelRequest, ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import { stateIn, type OuterRun, type State, askColour } from './task.ts';
 
-/** Also in `clients/task.mjs`, for clients that a program drives. */
+/** Also in `clients/task.mjs`, for clients driven by a program. */
 export const TURNS = ['interop first turn', 'interop cut off turn', 'interop last turn'] as const;
 export const HTTP_DONE = 'The task over HTTP is done:';
 
-/** The model asks at the gate while the client's second call is under way. */
+/** The model reaches the gate while the client's second call is in progress. */
 export function scriptHttpTask(model: ScriptedModel): Gate {
   const [first, cutOff, last] = TURNS;
   const cut = gate(text('nobody hears this'));
   model
     .on(new RegExp(`^${first}$`))
     .reply(tool('Bash', { command: 'echo hello > interop.txt', description: 'write a file' }), text('first turn done'));
-  // Some clients make the call again by themselves when the hub is back.
+  // Some clients repeat the call on their own when the hub is back.
   model
     .on(new RegExp(`^${cutOff}$`))
     .reply(cut)
@@ -31,13 +31,13 @@ export function scriptHttpTask(model: ScriptedModel): Gate {
 }
 
 export interface HttpRun extends OuterRun {
-  /** What the client told its model of the call that was cut off. */
+  /** What the client told its model about the call that was cut off. */
   told: string;
 }
 
 /**
- * The model of an agent that goes through the three turns, and looks at the session when a call has failed.
- * It thinks for as long as the hub is away.
+ * The model of an agent that goes through the three turns, and polls the session after a failed call.
+ * It waits until the hub is back.
  */
 export function scriptHttpCaller(model: ScriptedModel, project: string, restarted: Promise<void>): HttpRun {
   const run: HttpRun = { prompt: 'drive the task over HTTP to its end', calls: [], told: '' };
@@ -58,9 +58,9 @@ export function scriptHttpCaller(model: ScriptedModel, project: string, restarte
     if (state.status === 'running') return call('claude_code_check', { action: 'wait', sessionId, waitMs: 40_000 });
     if (state.status === undefined && run.told === '') {
       run.told = said;
-      const looks = gate(call('claude_code_check', { action: 'poll', sessionId }));
-      void restarted.then(() => looks.release());
-      return looks;
+      const poll = gate(call('claude_code_check', { action: 'poll', sessionId }));
+      void restarted.then(() => poll.release());
+      return poll;
     }
     if (state.status === undefined || turn === TURNS.length - 1)
       return text(`${HTTP_DONE} ${state.result?.result ?? said}`);
@@ -90,7 +90,7 @@ function answerTo(action: NonNullable<State['actions']>[number], sessionId: stri
   };
 }
 
-/** An error of the protocol is a text, not an object. */
+/** A protocol error is a text, not an object. */
 function parsed(said: string): State {
   try {
     return stateIn(said);

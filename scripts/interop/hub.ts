@@ -1,4 +1,4 @@
-/** A hub of its own for one client: started, restarted and stopped by the commands that people use. */
+/** A hub for one client, started, restarted and stopped with the commands that users run. */
 
 import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -6,7 +6,7 @@ import { runProgram } from './programs.ts';
 
 export interface InteropHub {
   readonly url: string;
-  /** What its commands, `install` among them, are run with. */
+  /** The environment of its commands, including `install`. */
   readonly env: Record<string, string>;
   command(args: string[], env?: Record<string, string>): Promise<string>;
   /** `hub restart`: with the same flags, so at the same address. */
@@ -25,7 +25,7 @@ export async function startInteropHub(
     CLAUDE_CONFIG_DIR: path.join(home, '.claude'),
     CLAUDE_CODE_MCP_STATE_DIR: path.join(home, 'state'),
     CLAUDE_CODE_MCP_AUDIT_LOG: path.join(home, 'audit.jsonl'),
-    // Two Claude Codes start at once here.
+    // Two instances of Claude Code start at once here.
     CLAUDE_CODE_MCP_START_TIMEOUT_MS: '60000',
     ...modelEnv,
   };
@@ -54,7 +54,7 @@ export async function startInteropHub(
   };
 }
 
-/** Clients keep the address over a restart, so it cannot be chosen anew. */
+/** Clients keep the address across a restart, so port 0 cannot be used. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,4 +1,4 @@
-/** Drives a client through the hub's HTTP endpoint, with a restart of the hub while one of its calls is under way. */
+/** Drives a client through the hub's HTTP endpoint, with a hub restart while one of its calls is in progress. */
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -16,9 +16,9 @@ export interface HttpOutcome {
   works: boolean;
   approval: string;
   question: string;
-  /** What the client made of the call that the restart cut off. */
+  /** How the client reported the call that the restart cut off. */
   cutOff: string;
-  /** Prompts and resources, where the client was asked about them. */
+  /** Prompts and resources, if tested with this client. */
   extras: string;
   note: string;
 }
@@ -57,7 +57,7 @@ export async function tryOverHttp(client: Client, setup: HttpSetup): Promise<Htt
   } catch (error) {
     note = String(error);
   } finally {
-    // A hub that is only just coming up would not be found.
+    // A hub that is still starting would not be found.
     if (isRestarting) await restarted.catch(() => undefined);
     await hub.stop();
     await model.close();
@@ -91,7 +91,7 @@ function cutOffInWords(told: string): string {
     : `an error: ${told.slice(0, 80)}`;
 }
 
-interface Room extends HttpSetup {
+interface Workspace extends HttpSetup {
   readonly model: ScriptedModel;
   readonly home: string;
   readonly project: string;
@@ -99,41 +99,41 @@ interface Room extends HttpSetup {
   readonly restarted: Promise<void>;
 }
 
-async function drive(client: Client, room: Room): Promise<Seen> {
-  const install = await room.installations.of(client);
-  const outerHome = path.join(room.home, 'outer');
+async function drive(client: Client, workspace: Workspace): Promise<Seen> {
+  const install = await workspace.installations.of(client);
+  const outerHome = path.join(workspace.home, 'outer');
   const place: Place = {
     install,
     home: outerHome,
-    project: room.project,
+    project: workspace.project,
     server: undefined,
-    model: { url: room.model.url, env: room.model.env() },
+    model: { url: workspace.model.url, env: workspace.model.env() },
     prompt: '',
   };
   mkdirSync(outerHome);
   return client.drive.kind === 'library'
-    ? driveProgram(client, place, room)
-    : driveAgent(client, client.drive.command, place, room);
+    ? driveProgram(client, place, workspace)
+    : driveAgent(client, client.drive.command, place, workspace);
 }
 
-/** Environment of a client: a home of its own, so that `install` writes the entry where the client looks for it. */
+/** Environment of a client: its own home, so that `install` writes the entry where the client looks for it. */
 function clientEnv({ home }: Place): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', HOME: home, CLAUDE_CONFIG_DIR: path.join(home, '.claude') };
 }
 
-/** The entry that a client of the product's own list gets is the one that `install --http` writes. */
-async function installEntry({ http }: Client, place: Place, { hub }: Room): Promise<void> {
+/** Clients that `install --http` supports use the entry it writes. */
+async function installEntry({ http }: Client, place: Place, { hub }: Workspace): Promise<void> {
   await hub.command(['install', String(http), '--http', '--attended', '--yes'], clientEnv(place));
 }
 
-async function driveProgram(client: Client, place: Place, room: Room): Promise<Seen> {
-  const { hub, root, installations } = room;
+async function driveProgram(client: Client, place: Place, workspace: Workspace): Promise<Seen> {
+  const { hub, root, installations } = workspace;
   cpSync(path.join(root, 'scripts/interop/clients'), place.install, { recursive: true });
   let headers = {};
   if (client.http === 'library') {
     const made = await hub.command(['token', 'create', 'interop', '--role', 'caller', '--attended', '--json']);
     headers = { Authorization: `Bearer ${(JSON.parse(made) as { token: string }).token}` };
-  } else await installEntry(client, place, room);
+  } else await installEntry(client, place, workspace);
   const http = { url: `${hub.url}/mcp`, headers };
   const { output } = await runProgram({
     file: await installations.nodeFor(client),
@@ -155,13 +155,18 @@ async function driveProgram(client: Client, place: Place, room: Room): Promise<S
     result: seen.result ?? '',
     told: seen.told ?? '',
     ...(seen.extras && {
-      extras: `${String(prompts)} prompts and ${String(resources)} resource listed, ${String(updates)} updates of it told`,
+      extras: `${String(prompts)} prompts and ${String(resources)} resource listed, ${String(updates)} updates received`,
     }),
   };
 }
 
-async function driveAgent(client: Client, command: (place: Place) => Command, place: Place, room: Room): Promise<Seen> {
-  const { model, restarted } = room;
+async function driveAgent(
+  client: Client,
+  command: (place: Place) => Command,
+  place: Place,
+  workspace: Workspace,
+): Promise<Seen> {
+  const { model, restarted } = workspace;
   const caller = scriptHttpCaller(model, place.project, restarted);
   const run = async (prompt: string): Promise<string> => {
     const { file, args, env } = command({ ...place, prompt });
@@ -172,7 +177,7 @@ async function driveAgent(client: Client, command: (place: Place) => Command, pl
     mkdirSync(path.dirname(name), { recursive: true });
     writeFileSync(name, content);
   }
-  await installEntry(client, place, room);
+  await installEntry(client, place, workspace);
   const output = await run(caller.prompt);
   const result = new RegExp(`${HTTP_DONE} (interop done.*)`).exec(output)?.[1];
   if (result === undefined) throw new Error(`${caller.calls.join(' | ')} :: ${caller.told} :: ${output.slice(-400)}`);

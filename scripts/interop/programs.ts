@@ -38,7 +38,7 @@ export function runProgram({
   });
 }
 
-/** The clients, each in a directory of its own below `base`, unless `INTEROP_CACHE` names one that is kept. */
+/** The clients, each in its own directory below `base`, or below `INTEROP_CACHE`, which is kept. */
 export class Installations {
   readonly #base: string;
   readonly #root: string;
@@ -48,7 +48,7 @@ export class Installations {
     this.#root = root;
   }
 
-  /** Where the client is; for Claude Code the executable itself. */
+  /** The client's directory; for Claude Code, the executable itself. */
   async of(client: Client): Promise<string> {
     return client.package === undefined ? this.#bundledClaude() : this.#package(client.package);
   }

@@ -12,7 +12,7 @@ export function scriptInnerTask(model: ScriptedModel): void {
     .reply(tool('Bash', { command: 'echo hello > interop.txt', description: 'write a file' }), askColour(), (request) =>
       text(`interop done: ${request.toolResults[0]?.text ?? ''}`),
     );
-  // The same with the approval in advance and no question, for a client that cannot keep a server over several calls.
+  // The same, approved in advance and without a question, for a client that cannot keep a server across several calls.
   model
     .on('interop single call')
     .reply(
@@ -21,7 +21,7 @@ export function scriptInnerTask(model: ScriptedModel): void {
     );
 }
 
-/** The shorter one, to count what a caller needs: one approval and the answer. */
+/** A shorter task, to count the calls that a caller needs: one approval and the answer. */
 export function scriptApprovalTask(model: ScriptedModel): void {
   model
     .on(new RegExp(`^${APPROVAL_PROMPT}$`))
@@ -99,7 +99,7 @@ export function stateIn(result: string): State {
   return begin < 0 ? {} : (JSON.parse(result.slice(begin, end + 1)) as State);
 }
 
-/** The question that a person, or a model in their place, is asked. */
+/** A question for a person, or a model in their place. */
 export function askColour(): ReturnType<typeof tool> {
   const options = [
     { label: 'Green', description: 'like leaves' },
