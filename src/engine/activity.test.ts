@@ -4,7 +4,7 @@ import { Activity } from './activity.ts';
 
 const ended = (isError: boolean, output = '') => ({ isError, output });
 
-function begun(): Activity {
+function startedActivity(): Activity {
   const activity = new Activity(() => 0);
   activity.begin();
   activity.messageGiven();
@@ -12,7 +12,7 @@ function begun(): Activity {
 }
 
 test('the activity line shows a pending request as waiting, and a cost only once it is known', () => {
-  const activity = begun();
+  const activity = startedActivity();
   const request = openRequest('Bash', { command: 'npm test' }, { toolUseId: 'a' });
   activity.requestOpened(request);
   activity.toolUsed({ toolUseId: 'a', toolName: 'Bash', input: { command: 'npm test' } });
@@ -24,7 +24,7 @@ test('the activity line shows a pending request as waiting, and a cost only once
 });
 
 test('problems keeps the last five failures of the call, however many tools ran afterwards', () => {
-  const activity = begun();
+  const activity = startedActivity();
   for (let index = 0; index < 7; index++) {
     activity.toolUsed({
       toolUseId: `bad${String(index)}`,
@@ -52,7 +52,7 @@ test.each([
   ['a session rule', 'Bash(curl *)', 'disallowedTools'],
 ])('a tool call refused by %s counts as never run, whichever report arrives first', (_what, rule, by) => {
   for (const errorFirst of [true, false]) {
-    const activity = begun();
+    const activity = startedActivity();
     activity.toolUsed({ toolUseId: 'a', toolName: 'Bash', input: { command: 'curl x' } }, rule);
     if (errorFirst) activity.toolEnded('a', ended(true, 'denied'));
     activity.toolRefused('a', 'settings', 'denied');
@@ -63,7 +63,7 @@ test.each([
 });
 
 test('a fully disallowed tool counts as denied, not failed', () => {
-  const activity = begun();
+  const activity = startedActivity();
   activity.toolUsed({ toolUseId: 'a', toolName: 'WebFetch', input: { url: 'x' } }, 'WebFetch');
   activity.toolEnded('a', ended(true, 'No such tool available: WebFetch'));
   expect(activity.toolUses).toMatchObject([{ status: 'denied', deniedBy: 'disallowedTools' }]);
@@ -77,15 +77,15 @@ test('a packed activity reads the same and can be extended', () => {
     activity.log.all,
     activity.findToolUse('bad'),
   ];
-  const rested = (): Activity => {
-    const activity = begun();
+  const finishedActivity = (): Activity => {
+    const activity = startedActivity();
     for (const toolUseId of ['bad', 'good', 'open'])
       activity.toolUsed({ toolUseId, toolName: 'Bash', input: { command: toolUseId } });
     activity.toolEnded('bad', ended(true, 'Exit code 1'));
     activity.toolEnded('good', ended(false));
     return activity;
   };
-  const [packed, plain] = [rested(), rested()];
+  const [packed, plain] = [finishedActivity(), finishedActivity()];
   packed.pack();
   packed.pack();
   expect(viewOf(packed)).toEqual(viewOf(plain));

@@ -86,7 +86,7 @@ test.each<[string, OpenRequest, Answer, object]>([
     },
   ],
   ['a denied question', question, { decision: 'deny', message: 'later' }, { behavior: 'deny', message: 'later' }],
-])('%s', (_what, request, answer, decision) => {
+])('is translated: %s', (_what, request, answer, decision) => {
   expect(toDecision(request, answer)).toEqual(decision);
 });
 

@@ -15,8 +15,8 @@ test.each([
   ['in the middle', 'c', { line: 3, before: ['a', 'b'], after: ['d', 'e'] }],
   ['of several lines', 'b\nc\n', { line: 2, before: ['a'], after: ['d', 'e'] }],
   ['at the start', 'a', { line: 1, before: [], after: ['b', 'c'] }],
-  ['nowhere', 'x', undefined],
-])('an edit %s', (_where, old, place) => {
+  ['that matches nothing', 'x', undefined],
+])('finds the place of an edit %s', (_where, old, place) => {
   expect(placeIn('a\nb\nc\nd\ne', old)).toEqual(place);
 });
 

@@ -57,7 +57,7 @@ const ABOUT_A_SESSION: Readonly<Record<string, (client: EngineClient, id: string
   rewind: (client, id) => client.rewind(id, 'm1', true),
 };
 
-test.each(Object.entries(ABOUT_A_SESSION))('%s reaches the principal’s own session', async (_name, act) => {
+test.each(Object.entries(ABOUT_A_SESSION))('%s is allowed on the principal’s own session', async (_name, act) => {
   const { alice } = setUp();
   await expect((async () => act(alice, 's1'))()).resolves.not.toThrow();
 });

@@ -54,7 +54,7 @@ test('a change between two messages makes the file foreign to the earlier one on
   await written('two\n', 'theirs\n');
   expect(await trail.whyForeign(file, 'm2')).toBeUndefined();
   expect(await trail.whyForeign(file, 'm1')).toContain('changed since');
-  expect(await trail.whyForeign(file, 'of another life')).toContain('changed since');
+  expect(await trail.whyForeign(file, 'from before a restart')).toContain('changed since');
 });
 
 test.each([

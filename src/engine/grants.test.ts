@@ -87,7 +87,7 @@ describe('a grant', () => {
   });
 });
 
-test('the digest ignores key order and nothing else', () => {
+test('the digest ignores key order and undefined values, and nothing else', () => {
   expect(digestOf({ a: 1, b: { c: [1, { d: 2, e: undefined }] } })).toBe(digestOf({ b: { c: [1, { d: 2 }] }, a: 1 }));
   expect(digestOf({ a: [1, 2] })).not.toBe(digestOf({ a: [2, 1] }));
   expect(digestOf({ a: '1' })).not.toBe(digestOf({ a: 1 }));

@@ -53,15 +53,15 @@ function after(ms: number, aspect: Partial<Aspect>): { actions: Set<string>; kno
 }
 
 test.each<[what: string, ms: number, aspect: Partial<Aspect>, actions: string[], known: boolean]>([
-  ['at rest for less than the parking time', 4 * MINUTE, {}, [], true],
-  ['at rest for the parking time', 5 * MINUTE, {}, ['parked'], true],
-  ['at rest, but not parkable', 29 * MINUTE, { parkable: false }, [], true],
-  ['at rest for the session TTL', 30 * MINUTE, { parkable: false }, ['released'], false],
-  ['at rest with a background task', 300 * MINUTE, { parkable: false, backgroundTasks: 1 }, [], true],
-  ['at work', 239 * MINUTE, { atRest: false, parkable: false }, [], true],
-  ['at work for too long', 240 * MINUTE, { atRest: false, parkable: false }, ['stopped by cleanup'], true],
-  ['starting', 300 * MINUTE, { atRest: false, launching: true, parkable: false }, [], true],
-])('%s', (_what, ms, aspect, actions, known) => {
+  ['at rest for less than the parking time is left alone', 4 * MINUTE, {}, [], true],
+  ['at rest for the parking time is parked', 5 * MINUTE, {}, ['parked'], true],
+  ['at rest, but not parkable, is left alone', 29 * MINUTE, { parkable: false }, [], true],
+  ['at rest for the session TTL is released and forgotten', 30 * MINUTE, { parkable: false }, ['released'], false],
+  ['at rest with a background task is left alone', 300 * MINUTE, { parkable: false, backgroundTasks: 1 }, [], true],
+  ['at work is left alone', 239 * MINUTE, { atRest: false, parkable: false }, [], true],
+  ['at work for too long is stopped', 240 * MINUTE, { atRest: false, parkable: false }, ['stopped by cleanup'], true],
+  ['that is starting is left alone', 300 * MINUTE, { atRest: false, launching: true, parkable: false }, [], true],
+])('a session %s', (_what, ms, aspect, actions, known) => {
   const seen = after(ms, aspect);
   expect([...seen.actions]).toEqual(actions);
   expect(seen.known).toBe(known);

@@ -127,7 +127,7 @@ test.each([
   ['approvals by people', rules({ approvals: 'human' }), true],
   ['allowed directories', rules({ allowedDirs: ['/a'] }), true],
   ['denied options', rules({ denyOptions: ['model'] }), true],
-])('limits with %s: %o', (_what, limits, drawn) => {
+])('prompts are plain text with %s: %o', (_what, limits, drawn) => {
   expect(drawsLimits(limits)).toBe(drawn);
   const { options, env } = imposeRules(limits, { cwd: '/a', verbatimPrompts: false }, here);
   expect(options.verbatimPrompts).toBe(drawn);

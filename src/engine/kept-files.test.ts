@@ -35,12 +35,12 @@ test.each(['succeeds', 'fails'])('files are unchanged after an action that %s', 
 
 test('a copy left behind by a dead process is reported until the file is restored', async () => {
   const never = new Promise<void>(() => undefined);
-  let begun = false;
+  let started = false;
   void keepFiles(copies, [file], () => {
-    begun = true;
+    started = true;
     return never;
   });
-  await expect.poll(() => begun).toBe(true);
+  await expect.poll(() => started).toBe(true);
   await writeFile(file, 'overwritten\n');
   expect(await findKeptFiles(copies, () => true)).toEqual([]);
   const [line] = await findKeptFiles(copies, () => false);

@@ -57,7 +57,7 @@ class FakeSession {
 
 interface Launch {
   readonly session: FakeSession;
-  readonly begun: () => boolean;
+  readonly started: () => boolean;
   readonly outcome: Promise<string>;
   succeed(): void;
   fail(): void;
@@ -72,7 +72,7 @@ class Bench {
     this.registry = new Registry(maxProcesses);
   }
 
-  know(process: FakeSession['process'], restedMs = 0): FakeSession {
+  addSession(process: FakeSession['process'], restedMs = 0): FakeSession {
     const session = new FakeSession(`s${this.sessions.length}`, restedMs);
     session.process = process;
     this.sessions.push(session);
@@ -85,12 +85,12 @@ class Bench {
     if (!known) this.sessions.push(session);
     const done = deferred<void>();
     done.promise.catch(() => undefined);
-    let begun = false;
+    let started = false;
     const outcome = this.registry
       .withPlace(async (place) => {
         place.session = session as unknown as Session;
         this.registry.add(place.session);
-        begun = true;
+        started = true;
         session.process = 'starting';
         await done.promise;
         session.process = 'working';
@@ -102,7 +102,7 @@ class Bench {
       });
     const launch = {
       session,
-      begun: () => begun,
+      started: () => started,
       outcome,
       succeed: () => done.resolve(),
       fail: () => done.reject(new Error('failed')),
@@ -133,11 +133,11 @@ test('only as many concurrent starts run as there are slots', async () => {
 
 test('an idle process gives its slot to one start, which waits for it to close', async () => {
   const bench = new Bench(1);
-  const idle = bench.know('idle');
+  const idle = bench.addSession('idle');
   const [first, second] = [bench.launch(), bench.launch()];
   expect(await second.outcome).toBe('TOO_MANY_SESSIONS');
   await settle();
-  expect([idle.process, first.begun()]).toEqual(['closing', false]);
+  expect([idle.process, first.started()]).toEqual(['closing', false]);
   idle.end();
   first.succeed();
   expect(await first.outcome).toBe('ran');
@@ -145,38 +145,38 @@ test('an idle process gives its slot to one start, which waits for it to close',
 
 test('two starts get two slots, longest idle first; a third gets none', async () => {
   const bench = new Bench(3);
-  bench.know('working');
-  const short = bench.know('idle', 1);
-  const long = bench.know('idle', 2);
+  bench.addSession('working');
+  const short = bench.addSession('idle', 1);
+  const long = bench.addSession('idle', 2);
   const first = bench.launch();
   expect([long.process, short.process]).toEqual(['closing', 'idle']);
   const second = bench.launch();
   expect(await bench.launch().outcome).toBe('TOO_MANY_SESSIONS');
   short.end();
   await settle();
-  expect([first.begun(), second.begun()]).toEqual([false, true]);
+  expect([first.started(), second.started()]).toEqual([false, true]);
   long.end();
   await settle();
-  expect(first.begun()).toBe(true);
+  expect(first.started()).toBe(true);
 });
 
 test('a closing process, even of a forgotten session, frees its slot before an idle one is parked', async () => {
   const bench = new Bench(2);
-  const idle = bench.know('idle');
-  const forgotten = bench.know('working');
+  const idle = bench.addSession('idle');
+  const forgotten = bench.addSession('working');
   void bench.registry.forget(forgotten as unknown as Session);
   const start = bench.launch();
   expect(idle.process).toBe('idle');
   await settle();
-  expect(start.begun()).toBe(false);
+  expect(start.started()).toBe(false);
   forgotten.end();
   await settle();
-  expect(start.begun()).toBe(true);
+  expect(start.started()).toBe(true);
 });
 
 test('a session parked to make room can be restarted in its own slot', async () => {
   const bench = new Bench(1);
-  const idle = bench.know('idle');
+  const idle = bench.addSession('idle');
   const start = bench.launch();
   expect(await bench.launch(idle).outcome).toBe('TOO_MANY_SESSIONS');
   idle.end();
@@ -184,7 +184,7 @@ test('a session parked to make room can be restarted in its own slot', async () 
   await start.outcome;
   const again = bench.launch(idle);
   await settle();
-  expect(again.begun()).toBe(true);
+  expect(again.started()).toBe(true);
 });
 
 const action = fc.record({
@@ -224,7 +224,7 @@ test('under any concurrency there are never more processes than slots, and every
       for (const session of bench.sessions) session.process = 'none';
       const last = Array.from({ length: max }, () => bench.launch());
       await settle();
-      expect(last.every(({ begun }) => begun())).toBe(true);
+      expect(last.every(({ started }) => started())).toBe(true);
     }),
     { numRuns: 300 },
   );

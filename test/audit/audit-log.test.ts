@@ -196,13 +196,13 @@ describe('a file system that fails', () => {
     audit.record(entry('one'));
     await audit.close();
     expect(warnings).toHaveLength(1);
-    const deaf = openAudit({
+    const unwritable = openAudit({
       path: '/dev/null/x',
       warn: () => {
         throw new Error('EPIPE');
       },
     });
-    deaf.record(entry('one'));
-    await expect(deaf.close()).resolves.toBeUndefined();
+    unwritable.record(entry('one'));
+    await expect(unwritable.close()).resolves.toBeUndefined();
   });
 });

@@ -106,7 +106,7 @@ describe('formatAudit', () => {
   it('shows neither control characters nor overlong names', () => {
     const text = formatAudit([entry(`\u001b[2J\r\n\u202e${'x'.repeat(200)}`, { time: 'never' })]);
     expect(text.split('\n')).toHaveLength(3);
-    for (const unseen of ['\u001b', '\r', '\u202e']) expect(text).not.toContain(unseen);
+    for (const invisible of ['\u001b', '\r', '\u202e']) expect(text).not.toContain(invisible);
     expect(text).toContain('x…');
   });
 });

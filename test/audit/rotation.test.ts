@@ -59,7 +59,7 @@ describe('rotation', () => {
     await audit.close();
   });
 
-  it('soon notices that its file was moved away', async () => {
+  it('notices that its file was moved away, and starts a new one', async () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { audit } = open(file);
     audit.record(entry('one'));

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => place.remove());
 
-test('reads the log of the settings', async () => {
+test('reads the log that the settings name', async () => {
   const entry = {
     time: '2026-01-02T03:04:05.000Z',
     kind: 'tool_call',
@@ -26,7 +26,7 @@ test('reads the log of the settings', async () => {
   expect(code).toBe(0);
 });
 
-test('says how it is used', async () => {
+test('prints its usage for an unknown option', async () => {
   const { code, stdout } = await runCommand(['audit', '--lst', '5'], { env: place.env() });
   expect(stdout).toContain('Usage: claude-code-mcp audit');
   expect(code).toBe(2);

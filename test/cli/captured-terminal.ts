@@ -6,7 +6,7 @@ export interface CapturedTerminal extends Terminal {
   readonly asked: readonly string[];
 }
 
-/** A terminal whose person gives these answers, one for each question; without any, nobody can be asked. */
+/** A terminal whose user gives these answers in order; without answers, it is not interactive. */
 export function captureTerminal(answers: readonly string[] = []): CapturedTerminal {
   const left = [...answers];
   const asked: string[] = [];
@@ -24,7 +24,7 @@ export function captureTerminal(answers: readonly string[] = []): CapturedTermin
     async ask(question) {
       asked.push(question);
       const answer = left.shift();
-      if (answer === undefined) throw new Error(`Nobody answers: ${question}`);
+      if (answer === undefined) throw new Error(`No answer prepared for: ${question}`);
       return answer;
     },
   };

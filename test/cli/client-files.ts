@@ -1,4 +1,4 @@
-/** Configuration files as people have them: other servers, comments, settings of all kinds. */
+/** Realistic configuration files: other servers, comments, settings of all kinds. */
 
 import type { ClientName } from '../../src/cli/install/clients.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CLIENTS, type ClientName, type InstallClient } from '../../src/cli/install/clients.ts';
 
-describe('where the files are', () => {
+describe('the configuration file of', () => {
   const hosts = {
     mac: { platform: 'darwin', homedir: '/Users/me', cwd: '/', env: {} },
     windows: {

@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => place.remove());
 
-/** Everything that the demo starts has directories of this test in its environment. */
+/** Everything the demo starts has this test's directories in its environment. */
 function running(inside: string): string[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc').filter((pid) => {
@@ -40,13 +40,13 @@ function running(inside: string): string[] {
 }
 
 async function expectNothingLeft(): Promise<void> {
-  // Claude Code itself leaves empty directories in the person's own temporary one.
+  // Claude Code itself leaves empty directories in the user's temporary directory.
   expect(readdirSync(temporary).filter((name) => name.startsWith('ccm-'))).toEqual([]);
   await eventually(() => running(path.dirname(place.home)).length === 0, { what: 'no process of the demo is left' });
 }
 
 test(
-  'fixes the bug and shows it all as plain text',
+  'fixes the bug and reports it as plain text',
   async () => {
     const { code, stdout, stderr } = await runCommand(['demo'], { env: place.env() });
     expect(stderr).toBe('');
@@ -78,7 +78,7 @@ const play = (
   });
 
 test(
-  'is not fooled by a model that fails',
+  'reports that the bug is not fixed when the model fails',
   async () => {
     const terminal = captureTerminal();
     const script: typeof scriptDemo = (model) => void model.on(PROMPT).always(httpError(400));
@@ -109,28 +109,28 @@ test(
 );
 
 test(
-  'shows the dashboard until Ctrl-C: the link signs in, three sessions work, one asks, and pictures can be taken; then nothing is left',
+  'serves the dashboard until Ctrl-C: the link signs in, three sessions work, one asks and screenshots can be taken; then leaves nothing behind',
   async () => {
     const isWindows = process.platform === 'win32';
     const runScript = (...args: string[]): Promise<{ stdout: string }> =>
       promisify(execFile)(process.execPath, [path.resolve(import.meta.dirname, '../../scripts/run.mjs'), ...args]);
-    // The link is good for two minutes: the scripts are built before it begins to age.
+    // The link is valid for two minutes, so build the scripts first.
     await runScript('record-session', '--check');
     const demo = spawn(process.execPath, [builtServer(), 'demo', '--dashboard'], {
       env: place.env(),
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: !isWindows,
     });
-    let told = '';
-    demo.stdout.setEncoding('utf8').on('data', (piece: string) => (told += piece));
-    demo.stderr.setEncoding('utf8').on('data', (piece: string) => (told += piece));
+    let output = '';
+    demo.stdout.setEncoding('utf8').on('data', (piece: string) => (output += piece));
+    demo.stderr.setEncoding('utf8').on('data', (piece: string) => (output += piece));
     const ended = once(demo, 'exit');
     onTestFinished(() => void demo.kill('SIGKILL'));
-    const [, link = '', hub = ''] = await eventually(() => /((http:\S+)#code=\S+)/.exec(told), {
+    const [, link = '', hub = ''] = await eventually(() => /((http:\S+)#code=\S+)/.exec(output), {
       within: WITHIN_MS,
       what: 'the demo prints its link',
     });
-    const [token = ''] = await eventually(() => /ccmcp_[\w-]{43}/.exec(told), { what: 'the demo prints a token' });
+    const [token = ''] = await eventually(() => /ccmcp_[\w-]{43}/.exec(output), { what: 'the demo prints a token' });
     const headers = { authorization: `Bearer ${token}` };
     const statuses = async (): Promise<string[]> => {
       const answer = await fetch(new URL('api/v1/sessions', hub), { headers });
@@ -144,17 +144,17 @@ test(
     // In a browser, which signs in with the link and with the token.
     const taken = await runScript('screenshots', '--check', link, token);
     expect(taken.stdout.match(/dashboard-\w+\.png/g)).toHaveLength(3);
-    // As a terminal does: to everything in the foreground.
+    // Like a terminal: to the whole foreground process group.
     process.kill(isWindows ? demo.pid! : -demo.pid!, 'SIGINT');
     expect(await ended).toEqual([0, null]);
-    expect(told).not.toContain('✗');
+    expect(output).not.toContain('✗');
     await expectNothingLeft();
   },
   2 * WITHIN_MS,
 );
 
 describe('live', () => {
-  /** Stands in for the person's own model: it does not know where the project is. */
+  /** Stands in for the user's own model, which does not know where the project is. */
   async function ownModel(...replies: ReplyLike[]): Promise<Record<string, string>> {
     const model = await startScriptedModel();
     onTestFinished(() => model.close());
@@ -162,7 +162,7 @@ describe('live', () => {
     return { ...place.env(), ...model.env() };
   }
 
-  /** Choices that a person may take, or answer in words of their own. */
+  /** A question with choices, which the user may also answer in their own words. */
   function ask(...questions: string[]): ReplyLike {
     const options = [
       { label: 'Yes', description: '' },
@@ -179,7 +179,7 @@ describe('live', () => {
   }
 
   test(
-    'a person answers in the terminal, by number or in words, says no and says yes; a model that bends the test fools nobody',
+    'the user answers in the terminal by number or in words, denies and allows; a model that only edits the test has not fixed the bug',
     async () => {
       const env = await ownModel(
         ask('One more test?', 'Which one?'),
@@ -193,7 +193,7 @@ describe('live', () => {
       expect(terminal.text).toContain('✓ No, both, please');
       expect(terminal.text).toContain('✗ denied');
       expect(terminal.text).toContain('✓ allowed');
-      // The program was left as it was, whatever the model says about it.
+      // The program is unchanged, whatever the model says.
       const changed = [...terminal.text.matchAll(/\+\+\+ b\/(\S+)/g)].map(([, file]) => file);
       expect(changed).toEqual(['cart.test.mjs']);
       expect(terminal.text).toContain('The test still fails');
@@ -205,7 +205,7 @@ describe('live', () => {
   );
 
   test(
-    '--yes allows everything, whatever rules the operator has',
+    '--yes allows everything, whatever the operator’s rules',
     async () => {
       const env = await ownModel(ask('One more test?'), rewrite('cart.mjs', '> 10', '>= 10'));
       const rules = { CLAUDE_CODE_MCP_APPROVALS: 'human', CLAUDE_CODE_MCP_TOOLSET: 'explicit' };

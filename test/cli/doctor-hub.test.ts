@@ -1,4 +1,4 @@
-/** What `doctor` finds out about the hub of this user, with the built hub. */
+/** What `doctor` reports about this user's hub, with the built hub. */
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmod, writeFile } from 'node:fs/promises';
@@ -36,12 +36,12 @@ async function startHub(...flags: string[]): Promise<{ pid: number; url: string 
   const record = readHubRecord(stateDir)!;
   onTestFinished(async () => {
     if (isAlive(record.pid)) process.kill(record.pid, 'SIGTERM');
-    await eventually(() => !isAlive(record.pid), { what: 'the hub has ended' });
+    await eventually(() => !isAlive(record.pid), { what: 'the hub has exited' });
   });
   return record;
 }
 
-test('a hub that runs, its clock, its files, and its end', async () => {
+test('reports a running hub, a clock that is off, files that others can read, and a hub that died', async () => {
   expect(await findings()).toEqual([
     { check: 'Hub', status: 'skipped', found: expect.stringContaining('not running') },
   ]);
@@ -67,7 +67,7 @@ test('a hub that runs, its clock, its files, and its end', async () => {
     );
     for (const file of open) await chmod(file, 0o600);
     expect((await findings()).map(({ status }) => status)).toEqual(['ok']);
-    // A file of a client that has no token in it is the client's own business.
+    // A client's file without a token is the client's own business.
     await writeFile(client, '{}');
     await chmod(client, 0o644);
     expect((await findings()).map(({ status }) => status)).toEqual(['ok']);
@@ -77,14 +77,14 @@ test('a hub that runs, its clock, its files, and its end', async () => {
     { status: 'problem', found: expect.stringMatching(/cannot be reached: .*ECONNREFUSED/) },
   ]);
   process.kill(pid, 'SIGKILL');
-  await eventually(() => !isAlive(pid), { what: 'the hub has gone' });
+  await eventually(() => !isAlive(pid), { what: 'the hub has exited' });
   expect(await findings()).toMatchObject([
     { check: 'Hub', status: 'problem', remedy: expect.stringContaining('hub start') },
   ]);
 });
 
 test.runIf(spawnSync('openssl', ['version']).status === 0)(
-  'TLS: a certificate that ends soon, and a key for everybody',
+  'reports an expiring, expired or invalid certificate, and a key that others can read',
   async () => {
     const [key, cert] = [path.join(place.home, 'key.pem'), path.join(place.home, 'cert.pem')];
     const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '20'];
@@ -96,7 +96,7 @@ test.runIf(spawnSync('openssl', ['version']).status === 0)(
     await chmod(key, 0o600);
     const { url } = await startHub('--tls-cert', cert, '--tls-key', key);
     expect(url).toMatch(/^https:/);
-    // Where the doctor is not told of the files, it looks at what the hub shows.
+    // Without the paths, the doctor checks the certificate the hub presents.
     expect((await findings()).map(({ check, status }) => [check, status])).toEqual([['Hub', 'ok']]);
     const known = { argv: ['--tls-cert', cert, '--tls-key', key] };
     expect((await findings(known)).map(({ check, status }) => [check, status])).toEqual([
@@ -125,7 +125,7 @@ test.runIf(spawnSync('openssl', ['version']).status === 0)(
   },
 );
 
-test('a setting that no hub would start with', async () => {
+test('reports a setting that keeps a hub from starting', async () => {
   expect(await findings({ argv: ['--listen', 'nowhere'] })).toMatchObject([
     { check: 'Hub', status: 'problem', found: expect.stringContaining('--listen') },
   ]);

@@ -55,7 +55,7 @@ async function examine(change: Partial<DoctorContext> = {}): Promise<Examination
   };
 }
 
-/** Stands in for a Claude Code: says its version, and no more. */
+/** Stands in for Claude Code: prints its version and exits. */
 async function fakeClaude(says: string): Promise<string> {
   const file = path.join(place.home, 'claude');
   await writeFile(file, `#!/bin/sh\necho '${says}'\n`);
@@ -64,7 +64,7 @@ async function fakeClaude(says: string): Promise<string> {
 }
 
 test(
-  'a machine in order: everything green, exit code 0',
+  'reports success and exits with 0 when everything is in order',
   async () => {
     const { code, stdout, stderr } = await runCommand(['doctor'], {
       env: { ...place.env(), ...KEY },
@@ -82,7 +82,7 @@ test(
 );
 
 test(
-  'no login: red with the remedy, exit code 1, and the machine-readable form says the same',
+  'reports a missing login and its remedy as JSON, and exits with 1',
   async () => {
     const { code, stdout } = await runCommand(['doctor', '--json'], { env: place.env(), cwd: place.project });
     const report = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
@@ -101,8 +101,8 @@ test(
   WITHIN_MS,
 );
 
-describe('no Claude Code', () => {
-  test('at the place the operator named', async () => {
+describe('Claude Code is not found', () => {
+  test('at the path the operator gave', async () => {
     const { code, problems, find } = await examine({ argv: ['doctor', '--executable', '/nowhere/claude'] });
     expect(problems).toEqual([
       expect.objectContaining({ check: 'Claude Code', found: '/nowhere/claude does not exist' }),
@@ -112,7 +112,7 @@ describe('no Claude Code', () => {
     expect(code).toBe(1);
   });
 
-  test('of the name the operator gave', async () => {
+  test('by the name the operator gave', async () => {
     const { problems } = await examine({
       argv: ['doctor', '--executable', 'claude-that-is-not-installed'],
       bundled: { version: '2.1.325', executable: undefined },
@@ -125,7 +125,7 @@ describe('no Claude Code', () => {
     ]);
   });
 
-  test('because the optional package was left out', async () => {
+  test('because the optional package was not installed', async () => {
     const { problems } = await examine({ bundled: { version: '2.1.325', executable: undefined } });
     expect(problems).toEqual([
       expect.objectContaining({ check: 'Claude Code', remedy: expect.stringContaining('--include=optional') }),
@@ -133,9 +133,9 @@ describe('no Claude Code', () => {
   });
 });
 
-// A shell script is no program on Windows.
-describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit', () => {
-  test('an old one', async () => {
+// Windows cannot execute a shell script.
+describe.skipIf(process.platform === 'win32')('a Claude Code', () => {
+  test('that is too old', async () => {
     const env = { ...place.env(), ...KEY, CLAUDE_CODE_MCP_EXECUTABLE: await fakeClaude('1.0.44 (Claude Code)') };
     const { code, problems } = await examine({ env });
     expect(problems).toEqual([
@@ -148,7 +148,7 @@ describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit',
     expect(code).toBe(1);
   });
 
-  test('one that does not know to take prompts as plain text, where limits need it', async () => {
+  test('that cannot take prompts as plain text, as the rules require', async () => {
     const CLAUDE_CODE_MCP_EXECUTABLE = await fakeClaude('2.1.247 (Claude Code)');
     const env = { ...place.env(), ...KEY, CLAUDE_CODE_MCP_EXECUTABLE, CLAUDE_CODE_MCP_APPROVALS: 'human' };
     expect((await examine({ env })).problems).toEqual([
@@ -156,7 +156,7 @@ describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit',
     ]);
   });
 
-  test('something else', async () => {
+  test('that is another program', async () => {
     const env = { ...place.env(), ...KEY, CLAUDE_CODE_PATH: await fakeClaude('hello') };
     const { problems } = await examine({ env });
     expect(problems).toEqual([
@@ -165,7 +165,7 @@ describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit',
   });
 
   test(
-    'one that tells a good version and then does not start',
+    'that reports a good version but does not start',
     async () => {
       const env = { ...place.env(), ...KEY, CLAUDE_CODE_PATH: await fakeClaude('999.0.0 (Claude Code)') };
       const { problems, find } = await examine({ env });
@@ -176,7 +176,7 @@ describe.skipIf(process.platform === 'win32')('a Claude Code that does not fit',
   );
 });
 
-/** Without a Claude Code the doctor is quick, and the other findings are the same. */
+/** Without Claude Code the doctor is fast, and the other findings are the same. */
 const QUICK = { bundled: { version: '2.1.325', executable: undefined } } as const;
 
 describe('directories', () => {
@@ -204,7 +204,7 @@ describe('directories', () => {
     });
   });
 
-  // Root may write everywhere.
+  // Root can write anywhere.
   test.skipIf(process.platform === 'win32' || process.getuid?.() === 0)('no write access', async () => {
     const locked = path.join(place.home, 'locked');
     await mkdir(locked, { mode: 0o500 });
@@ -223,7 +223,7 @@ describe('directories', () => {
     });
   });
 
-  test('a configuration directory that is not there yet is in order, and is not made', async () => {
+  test('a configuration directory that does not exist yet is fine', async () => {
     const configDir = path.join(place.home, 'later', '.claude');
     const { find } = await examine({ ...QUICK, configDir });
     expect(find('Claude Code directory')).toMatchObject({
@@ -234,7 +234,7 @@ describe('directories', () => {
 });
 
 describe('settings', () => {
-  test('a bad value is a finding, not the end of the doctor', async () => {
+  test('a bad value is reported, and the other checks still run', async () => {
     const { find } = await examine({ ...QUICK, env: { ...place.env(), MAX_SESSIONS: 'many' } });
     expect(find('Settings')).toMatchObject({
       status: 'problem',
@@ -243,12 +243,12 @@ describe('settings', () => {
     expect(find('State directory').status).toBe('ok');
   });
 
-  test('so is a denied option that there is not', async () => {
+  test('an unknown option in DENY_OPTIONS is reported', async () => {
     const { find } = await examine({ ...QUICK, env: { ...place.env(), CLAUDE_CODE_MCP_DENY_OPTIONS: 'plugin' } });
     expect(find('Settings')).toMatchObject({ status: 'problem', found: expect.stringContaining('plugins') });
   });
 
-  test('a rule that is written wrongly is no rule', async () => {
+  test('a misspelt variable is reported, with the one that was meant', async () => {
     const { find } = await examine({ ...QUICK, env: { ...place.env(), CLAUDE_CODE_MCP_ALLOWED_DIR: '/srv' } });
     expect(find('Settings')).toMatchObject({ status: 'problem', remedy: 'Did you mean CLAUDE_CODE_MCP_ALLOWED_DIRS?' });
   });
@@ -256,13 +256,13 @@ describe('settings', () => {
   test.each([
     { depth: '2', status: 'problem' },
     { depth: '1', status: 'ok' },
-  ])('a server inside $depth session(s) of others: $status', async ({ depth, status }) => {
+  ])('a server nested $depth deep: $status', async ({ depth, status }) => {
     const { find } = await examine({ ...QUICK, env: { ...place.env(), CLAUDE_CODE_MCP_DEPTH: depth } });
     expect(find('Nesting').status).toBe(status);
   });
 });
 
-test('an old Node', async () => {
+test('an old Node is reported', async () => {
   const { find } = await examine({ ...QUICK, nodeVersion: '18.20.4' });
   expect(find('Node')).toMatchObject({ status: 'problem', remedy: expect.stringContaining('nodejs.org') });
 });
@@ -276,7 +276,7 @@ describe('Git Bash', () => {
     { what: 'is not needed on Linux', platform: 'linux', configured: undefined, exists: no, status: undefined },
     { what: 'is missing', platform: 'win32', configured: undefined, exists: no, status: 'problem' },
     {
-      what: 'is not where it was said to be',
+      what: 'is not at the configured path',
       platform: 'win32',
       configured: 'D:\\bash.exe',
       exists: no,
@@ -290,7 +290,7 @@ describe('Git Bash', () => {
       status: 'ok',
     },
     {
-      what: 'lies beside the git on the PATH',
+      what: 'is next to the git on the PATH',
       platform: 'win32',
       configured: undefined,
       exists: only('D:\\tools\\git\\bin\\bash.exe'),
@@ -309,7 +309,7 @@ test.each([
   expect(finding).toMatchObject({ status, found: expect.stringContaining('bubblewrap and socat') });
 });
 
-test('bad usage', async () => {
+test('an unknown option prints the usage', async () => {
   const { code, stdout } = await runCommand(['doctor', '--jsn'], { env: place.env() });
   expect(stdout).toContain('Usage: claude-code-mcp doctor [--json]');
   expect(code).toBe(2);

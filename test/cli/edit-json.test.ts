@@ -12,7 +12,7 @@ const config = fc.record(
 );
 const indent = fc.constantFrom(0, 2, 4, '\t');
 
-test('any configuration keeps its meaning, and gets it back', () => {
+test('adding a member changes nothing else in any configuration, and removing it restores the original', () => {
   fc.assert(
     fc.property(config, indent, (value, space) => {
       const { 'claude-code': _, ...servers } = value.mcpServers ?? {};
@@ -38,7 +38,7 @@ test.each([
   ['\uFEFF{\n  "b": 2\n}', '\uFEFF{\n  "b": 2,\n  "a": 1\n}'],
   ['{\n  "a": 0,\n  "b": "//"\n}', '{\n  "a": 1,\n  "b": "//"\n}'],
   ['{\n  "b": [1,   2], // "," inside\n}', '{\n  "b": [1,   2], // "," inside\n  "a": 1,\n}'],
-])('a member into %j', (before, after) => {
+])('adds a member to %j', (before, after) => {
   expect(setMember(before, ['a'], 1)).toBe(after);
 });
 
@@ -48,11 +48,11 @@ test.each([
   ['{"b": [1,   2], "a": 1}', '{"b": [1,   2]}'],
   ['{ "a": 1 }', '{}'],
   ['{ "b": 1 }', '{ "b": 1 }'],
-])('a member out of %j, every comment kept', (before, after) => {
+])('removes a member from %j, keeping every comment', (before, after) => {
   expect(removeMember(before, ['a'])).toBe(after);
 });
 
-test('of two members with one name, the last counts', () => {
+test('the last of two members with the same name counts', () => {
   expect(readMember('{"a": 1, "a": 2}', ['a'])).toBe(2);
   expect(setMember('{"a": 1, "a": 2}', ['a'], 3)).toBe('{"a": 1, "a": 3}');
 });

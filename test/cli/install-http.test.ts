@@ -1,4 +1,4 @@
-/** `install --http`: an entry for the hub, with a token that was made for it and goes with it. */
+/** `install --http`: an entry for the hub with a token of its own, which is revoked along with the entry. */
 
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -38,7 +38,7 @@ interface World {
   ): Promise<{ code: number; text: string }>;
 }
 
-/** A hub that runs as `hub.json` says. */
+/** A running hub, announced in `hub.json` by default. */
 async function openWorld({ announced = true } = {}): Promise<World> {
   const { routes, store } = await openApi();
   const hub = await openHttpHub({ store, routes });
@@ -108,7 +108,7 @@ function entryIn(name: ClientName, file: string): unknown {
 }
 
 describe.each(Object.keys(ENTRIES) as ClientName[])('%s', (name) => {
-  test('gets the address and a token of a caller, in a file that only its user can read, and gives both back', async () => {
+  test('gets the address and a caller token in a private file; uninstall removes the entry and revokes the token', async () => {
     const { hub, run, records } = await openWorld();
     const file = await writeOriginal(name);
     const { code, text } = await run('install', [name, '--http', '--yes']);
@@ -133,7 +133,7 @@ describe.each(Object.keys(ENTRIES) as ClientName[])('%s', (name) => {
     for (const backup of kept) expect(modeOf(path.join(path.dirname(file), backup))).toBe(0o600);
   });
 
-  test('changes from a command to HTTP and back', async () => {
+  test('switches from a command to HTTP and back', async () => {
     const { hub, run } = await openWorld();
     const file = await writeOriginal(name);
     await run('install', [name, '--yes']);
@@ -147,7 +147,7 @@ describe.each(Object.keys(ENTRIES) as ClientName[])('%s', (name) => {
     expect(readFileSync(file, 'utf8')).toBe(CLIENT_FILES[name].text);
   });
 
-  test('keeps its token and what a person added when the hub has moved, and gets a new token for one that is not valid', async () => {
+  test('keeps its token and the user’s additions when the hub moves, and replaces a revoked token', async () => {
     const { hub, run } = await openWorld();
     const file = await writeOriginal(name);
     await run('install', [name, '--http', '--yes']);
@@ -174,7 +174,7 @@ describe.each(Object.keys(ENTRIES) as ClientName[])('%s', (name) => {
   });
 });
 
-describe('no token is made', () => {
+describe('leaves no valid token', () => {
   const unchanged = async (world: World, file: string): Promise<void> => {
     expect(await readFile(file, 'utf8')).toBe(CLIENT_FILES.cursor.text);
     expect(modeOf(file) & 0o077).toBe(process.platform === 'win32' ? 0 : 0o044);
@@ -182,13 +182,19 @@ describe('no token is made', () => {
   };
 
   test.each([
-    ['where no hub runs', { announced: false }, {}, [], 'hub start'],
-    ['where nothing answers', {}, {}, ['--url', 'http://127.0.0.1:1'], 'cannot be reached'],
+    ['if no hub is running', { announced: false }, {}, [], 'hub start'],
+    ['if nothing answers at the URL', {}, {}, ['--url', 'http://127.0.0.1:1'], 'cannot be reached'],
     ['inside a session', {}, { refusal: 'not here' }, [], 'not here'],
-    ['for a hub that has another store', {}, { foreignStore: true }, [], '--store'],
-    ['when the user says no', {}, { answers: ['n'] }, [], 'Nothing was changed'],
-    ['to be printed', {}, {}, ['--print'], 'ccmcp_…'],
-    ['for a setting of the hub', {}, { flags: [['approvals', 'human']] }, [], '--approvals is a setting of the hub'],
+    ['for a hub with another store', {}, { foreignStore: true }, [], '--store'],
+    ['if the user declines', {}, { answers: ['n'] }, [], 'Nothing was changed'],
+    ['for --print', {}, {}, ['--print'], 'ccmcp_…'],
+    [
+      'if a flag is a setting of the hub',
+      {},
+      { flags: [['approvals', 'human']] },
+      [],
+      '--approvals is a setting of the hub',
+    ],
   ] as const)('%s', async (_, setup, change, args, says) => {
     const world = await openWorld(setup);
     const file = await writeOriginal('cursor');
@@ -203,10 +209,10 @@ describe('no token is made', () => {
     await unchanged(world, file);
   });
 
-  test('that stays valid when the file cannot be written', async () => {
+  test('if the file cannot be written', async () => {
     const world = await openWorld();
     const file = await writeOriginal('cursor');
-    // The name that the new file would have first.
+    // The temporary file that would replace it already exists.
     const stamp = new Date(0).toISOString().replace(/[:.]/g, '-');
     await writeFile(`${file}.new-${stamp}`, '');
     const { hub } = world;
@@ -225,7 +231,7 @@ describe('no token is made', () => {
     expect(await hub.tokens.list()).toMatchObject([{ revokedAt: expect.any(Number) }]);
   });
 
-  test('for a client that takes only commands', async () => {
+  test('for a client that only supports commands', async () => {
     const { run, hub } = await openWorld();
     const takes = (name: ClientName): boolean => 'addHttp' in CLIENTS[name].format;
     expect((Object.keys(CLIENTS) as ClientName[]).filter((name) => !takes(name))).toEqual(['claude-desktop']);
@@ -236,7 +242,7 @@ describe('no token is made', () => {
   });
 });
 
-test('a token that a person made is not revoked with the entry', async () => {
+test('a token that the user created is not revoked with the entry', async () => {
   const { run, hub } = await openWorld();
   const token = await hub.token('caller', { name: 'laptop' });
   const file = await writeOriginal(
@@ -251,7 +257,7 @@ test('a token that a person made is not revoked with the entry', async () => {
   expect(existsSync(file)).toBe(false);
 });
 
-test('an entry with a token is not taken out from inside a session', async () => {
+test('an entry with a token cannot be uninstalled from inside a session', async () => {
   const { run, hub } = await openWorld();
   const file = await writeOriginal('cursor');
   await run('install', ['cursor', '--http', '--yes']);
@@ -259,7 +265,7 @@ test('an entry with a token is not taken out from inside a session', async () =>
   expect(await hub.tokens.verify(tokenIn(file))).toBeDefined();
 });
 
-test('the toolset is part of the address, and --attended and --expires are those of the token', async () => {
+test('the toolset becomes part of the address; --attended and --expires apply to the token', async () => {
   const { run, hub } = await openWorld();
   const file = await writeOriginal('cursor');
   const args = ['cursor', '--http', '--yes', '--attended', '--expires', '30d'];
@@ -269,7 +275,7 @@ test('the toolset is part of the address, and --attended and --expires are those
 });
 
 test(
-  'the real Claude Code connects to the hub with what was installed, until it is uninstalled',
+  'the real Claude Code connects to the hub with the installed entry, and uninstall revokes its token',
   { timeout: 60_000 },
   async () => {
     const env = place.env();
@@ -282,7 +288,7 @@ test(
       expect((await runCommand(['uninstall', 'claude-code', '--yes'], { env })).stdout).toContain('revoked');
       expect((await runCommand(['token', 'list'], { env })).stdout).toMatch(/claude-code \(installed\).*revoked/);
     } finally {
-      // Before its home is removed, after which it could not be found.
+      // Once its home is removed, the hub cannot be found any more.
       expect(await runCommand(['hub', 'stop'], { env })).toMatchObject({ code: 0 });
     }
   },

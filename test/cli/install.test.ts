@@ -93,7 +93,7 @@ const ENTRIES: Readonly<Record<ClientName, unknown>> = {
 describe.each(NAMES)('%s', (name) => {
   const { text } = CLIENT_FILES[name];
 
-  test('adds the server, keeps every line that was there, and takes it out again without a trace', async () => {
+  test('install adds the server and keeps every line; uninstall restores the file exactly', async () => {
     const file = await writeOriginal(name);
     const installed = await run('install', [name, '--yes']);
     expect(installed).toMatchObject({ code: 0, asked: 0 });
@@ -105,7 +105,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(await readFile(file, 'utf8')).toBe(text);
   });
 
-  test('a second time changes nothing', async () => {
+  test('a second install changes nothing', async () => {
     const file = await writeOriginal(name);
     await run('install', [name, '--yes']);
     const after = await readFile(file, 'utf8');
@@ -114,7 +114,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(await readFile(file, 'utf8')).toBe(after);
   });
 
-  test('a newer installation takes the place of the older one, with the flags and variables a person added', async () => {
+  test('a newer installation replaces the older one and keeps its flags', async () => {
     const file = await writeOriginal(name);
     const flags = new Map<SettingKey, string>([['toolset', 'explicit']]);
     await run('install', [name, '--yes'], { program: '/old/place/dist/main.mjs', flags });
@@ -126,7 +126,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(after).not.toContain('/old/place');
   });
 
-  test('works where there is no file yet', async () => {
+  test('install creates a missing file, without a backup', async () => {
     const { code, text: said } = await run('install', [name, '--yes']);
     expect(code).toBe(0);
     expect(said).toContain('(new)');
@@ -136,7 +136,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(readdirSync(path.dirname(file)).filter((other) => other.includes('backup'))).toEqual([]);
   });
 
-  test('takes the file away again that it made', async () => {
+  test('uninstall removes a file that install created', async () => {
     await run('install', [name, '--yes']);
     const client: InstallClient = CLIENTS[name];
     const file = client.file({ env: {}, cwd: '/', homedir: place.home, platform: 'linux' });
@@ -148,7 +148,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(await run('install', [name, '--yes'])).toMatchObject({ code: 0 });
   });
 
-  test('keeps the line endings of Windows', async () => {
+  test('keeps Windows line endings', async () => {
     const original = text.replaceAll('\n', '\r\n');
     const file = await writeOriginal(name, original);
     await run('install', [name, '--yes']);
@@ -158,7 +158,7 @@ describe.each(NAMES)('%s', (name) => {
   });
 });
 
-describe('what uninstall leaves', () => {
+describe('uninstall', () => {
   test.each<[what: string, ClientName, string]>([
     ['an object without the section', 'cursor', '{}\n'],
     ['other members', 'gemini', '{\n  "theme": "dark"\n}\n'],
@@ -166,7 +166,7 @@ describe('what uninstall leaves', () => {
     ['an empty section among others', 'claude-code', '{\n  "mcpServers": {},\n  "theme": "dark"\n}\n'],
     ['an empty section one level deeper', 'opencode', '{\n  "mcp": {\n    "servers": {}\n  }\n}\n'],
     ['an empty file', 'codex', ''],
-  ])('%s stays as it was', async (_, name, text) => {
+  ])('leaves %s as it was', async (_, name, text) => {
     const file = await writeOriginal(name, text);
     await run('install', [name, '--yes']);
     await run('install', [name, '--yes'], { program: '/new/dist/main.mjs', now: new Date('2026-01-03T00:00:00Z') });
@@ -174,7 +174,7 @@ describe('what uninstall leaves', () => {
     expect(await readFile(file, 'utf8')).toBe(text);
   });
 
-  test('servers that a person added meanwhile stay, in the section that install made', async () => {
+  test('keeps servers that the user added in the meantime to the section that install created', async () => {
     const file = await writeOriginal('cursor', '{}\n');
     await run('install', ['cursor', '--yes']);
     const installed = await readFile(file, 'utf8');
@@ -184,7 +184,7 @@ describe('what uninstall leaves', () => {
   });
 });
 
-describe('an entry that a person wrote by hand', () => {
+describe('a hand-written entry', () => {
   test.each<[ClientName, string]>([
     [
       'claude-desktop',
@@ -195,7 +195,7 @@ describe('an entry that a person wrote by hand', () => {
       '{"mcp": {"claude-code": {"type": "local", "command": ["/usr/bin/claude-code-mcp", "--approvals", "human"]}}}',
     ],
     ['codex', '[mcp_servers.claude-code]\ncommand = "claude-code-mcp"\nargs = ["--approvals", "human"]\n'],
-  ])('%s: is known, brought up to date and taken out', async (name, text) => {
+  ])('%s: is recognised, updated and removed', async (name, text) => {
     const file = await writeOriginal(name, text);
     expect(await run('install', [name, '--yes'])).toMatchObject({ code: 0 });
     const after = await readFile(file, 'utf8');
@@ -204,7 +204,7 @@ describe('an entry that a person wrote by hand', () => {
     expect(await run('uninstall', [name, '--yes'])).toMatchObject({ code: 0 });
   });
 
-  test('the package of that name on npm is another one', async () => {
+  test('is left alone if it runs the unrelated npm package of the same name', async () => {
     const text = '{"mcpServers": {"claude-code": {"command": "npx", "args": ["-y", "claude-code-mcp"]}}}';
     const file = await writeOriginal('cursor', text);
     expect(await run('uninstall', ['cursor', '--yes'])).toMatchObject({ code: 1 });
@@ -212,8 +212,8 @@ describe('an entry that a person wrote by hand', () => {
   });
 });
 
-describe('asking', () => {
-  test('shows the change and writes it only on a yes', async () => {
+describe('confirmation', () => {
+  test('shows the change and writes it only after a yes', async () => {
     const file = await writeOriginal('cursor');
     const no = await run('install', ['cursor'], { answers: ['n'] });
     expect(no).toMatchObject({ code: 1, asked: 1 });
@@ -231,7 +231,7 @@ describe('asking', () => {
     expect(await readFile(file, 'utf8')).toBe(CLIENT_FILES.codex.text);
   });
 
-  test('without a terminal nothing is changed unless it was said so', async () => {
+  test('without a terminal nothing is changed unless --yes is given', async () => {
     const file = await writeOriginal('gemini');
     const { code, text } = await run('install', ['gemini']);
     expect(code).toBe(2);
@@ -240,7 +240,7 @@ describe('asking', () => {
   });
 });
 
-describe('care', () => {
+describe('existing files', () => {
   test('keeps a backup and the permissions of the file', async () => {
     const file = await writeOriginal('claude-code');
     await chmod(file, 0o600);
@@ -251,7 +251,7 @@ describe('care', () => {
     if (process.platform !== 'win32') expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test.skipIf(process.platform === 'win32')('a link stays a link', async () => {
+  test.skipIf(process.platform === 'win32')('a symlink stays a symlink', async () => {
     const file = await writeOriginal('cursor');
     const real = path.join(place.home, 'dotfiles.json');
     await promisify(execFile)('mv', [file, real]);
@@ -264,7 +264,7 @@ describe('care', () => {
   test.each<[ClientName, string]>([
     ['cursor', '{ "mcpServers": { "claude-code": { "command": "npx", "args": ["something-else"] } } }'],
     ['codex', '[mcp_servers."claude-code"]\ncommand = "npx"\nargs = ["something-else"]\n'],
-  ])('%s: a server of another kind with the same name is left alone', async (name, text) => {
+  ])('%s: an unrelated server of the same name is left alone', async (name, text) => {
     const file = await writeOriginal(name, text);
     const refused = await run('install', [name, '--yes']);
     expect(refused).toMatchObject({ code: 1 });
@@ -277,8 +277,8 @@ describe('care', () => {
 
   test.each<[what: string, ClientName, string]>([
     ['broken JSON', 'cursor', '{ "mcpServers": { "a": } }'],
-    ['JSON that is no object', 'gemini', '[]'],
-    ['servers that are no object', 'copilot', '{ "mcpServers": [] }'],
+    ['JSON that is not an object', 'gemini', '[]'],
+    ['servers that are not an object', 'copilot', '{ "mcpServers": [] }'],
     ['an inline table', 'codex', 'mcp_servers = { a = { command = "x" } }\n'],
     ['dotted keys', 'codex', 'mcp_servers.claude-code.command = "x"\n'],
     ['a server inside its parent table', 'codex', '[mcp_servers]\nclaude-code = { command = "x" }\n'],
@@ -290,7 +290,7 @@ describe('care', () => {
     expect(await readFile(file, 'utf8')).toBe(text);
   });
 
-  test('what a person added to a Codex entry goes with it, and nothing else does', async () => {
+  test('uninstall removes what the user added to a Codex entry, and nothing else', async () => {
     const file = await writeOriginal('codex');
     await run('install', ['codex', '--yes']);
     const installed = await readFile(file, 'utf8');
@@ -300,14 +300,14 @@ describe('care', () => {
     expect(await readFile(file, 'utf8')).toBe(`${CLIENT_FILES.codex.text}\n# last words\n[tui]\ntheme = "x"\n`);
   });
 
-  test('a path is written so that it means the same wherever the client starts the server', async () => {
+  test('a relative path is made absolute, since the client may start the server anywhere', async () => {
     const file = await writeOriginal('cursor');
     const flags = new Map<SettingKey, string>([['stateDir', './state']]);
     await run('install', ['cursor', '--yes'], { flags });
     expect(await readFile(file, 'utf8')).toContain(`"--state-dir=${place.project}/state"`);
   });
 
-  test('a secret is not written into the file of a client', async () => {
+  test('a secret is never written to a client’s file', async () => {
     const file = await writeOriginal('cursor');
     const flags = new Map<SettingKey, string>([['resumeSecret', 'hush']]);
     const { code, text } = await run('install', ['cursor', '--yes'], { flags });
@@ -326,7 +326,7 @@ describe('care', () => {
   });
 });
 
-test('an option of the hub is not written into the entry of a server that refuses it', async () => {
+test('an option that only the hub accepts is refused', async () => {
   const flags = new Map<SettingKey, string>([['listen', '127.0.0.1:0']]);
   const { code, text } = await run('install', ['cursor', '--yes'], { flags });
   expect(code).toBe(1);
@@ -349,7 +349,7 @@ test.each([
   expect(text).toContain('opencode');
 });
 
-test('the real Claude Code connects to what was installed', async () => {
+test('the real Claude Code connects to the installed server', async () => {
   const buildFailure = inject('buildFailure');
   if (buildFailure !== undefined) throw new Error(`No build: ${buildFailure}`);
   const env = place.env();

@@ -31,7 +31,7 @@ async function run(
   return { code, out, err, records };
 }
 
-test('a token is printed once, and neither the store nor the record has it', async () => {
+test('a token is printed once, and is neither in the store nor in the audit record', async () => {
   const created = await run(['create', 'ci', '--role', 'caller', '--expires', '30d', '--json']);
   expect(created.code).toBe(0);
   const { id, token, ...rest } = JSON.parse(created.out) as Record<string, string>;
@@ -48,7 +48,7 @@ test('a token is printed once, and neither the store nor the record has it', asy
   expect(listed.out).not.toContain(token);
 });
 
-test('a token is revoked by its id or its only name, while a hub has the store open', async () => {
+test('a token is revoked by its id, or by its name if that is unique, while a hub has the store open', async () => {
   const hub = await store();
   const tokens = new Tokens(hub);
   const make = async (name: string): Promise<Record<string, string>> =>
@@ -64,7 +64,7 @@ test('a token is revoked by its id or its only name, while a hub has the store o
   await hub.close();
 });
 
-test('what an agent runs below a session gets no token', async () => {
+test('no token is created inside a session', async () => {
   const refused = await run(['create', 'mine', '--role', 'admin', '--json'], { refusal: 'not here' });
   expect(refused).toMatchObject({ code: 1, out: '', err: 'claude-code-mcp: not here\n' });
 });

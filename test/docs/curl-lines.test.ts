@@ -92,7 +92,7 @@ test.runIf(canRun)('every curl command in the docs works', { timeout: 120_000 },
 
   const ask = async (what: string): Promise<Json> =>
     (await fetch(`${url}/api/v1/${what}`, { headers: { authorization: `Bearer ${env['TOKEN'] ?? ''}` } })).json();
-  const patience = { within: 60_000, every: 200 };
+  const polling = { within: 60_000, every: 200 };
   const answered = new Set<string>();
   const nextRequest = (): Promise<string> =>
     eventually(
@@ -100,15 +100,14 @@ test.runIf(canRun)('every curl command in the docs works', { timeout: 120_000 },
         const { requests } = (await ask('requests')) as { requests: { requestId: string }[] };
         return requests.map(({ requestId }) => requestId).find((id) => !answered.has(id));
       },
-      { ...patience, what: 'the next request is open' },
+      { ...polling, what: 'the next request is open' },
     );
-  const atRest = async (): Promise<boolean> => (await ask(`sessions/${env['S'] ?? ''}`)).status === 'idle';
+  const isIdle = async (): Promise<boolean> => (await ask(`sessions/${env['S'] ?? ''}`)).status === 'idle';
   const ran: string[] = [];
   for (const page of ['docs/api.md', 'docs/http.md'])
     for (const line of commandsOf(page).filter(isCurl)) {
       if (line.includes('/requests')) env['ID'] = await nextRequest();
-      if (line.includes('$S/'))
-        await eventually(atRest, { ...patience, what: `the session is at rest before ${line}` });
+      if (line.includes('$S/')) await eventually(isIdle, { ...polling, what: `the session is idle before ${line}` });
       const said = await run(line);
       ran.push(line);
       if (line.includes('/answer')) answered.add(env['ID']!);

@@ -10,6 +10,6 @@ it.each<[Record<string, unknown>, boolean]>([
   [{ enabled: true, autoAllowBashIfSandboxed: true }, false],
   [{ enabled: false }, false],
   [{ enabled: true, autoAllowBashIfSandboxed: false, excludedCommands: ['git *'] }, false],
-])('when only a person grants rights, the sandbox %j is harmless: %s', (sandbox, harmless) => {
+])('when only a person may grant rights, the sandbox option %j is harmless: %s', (sandbox, harmless) => {
   expect(isHarmless('sandbox', { sandbox })).toBe(harmless);
 });

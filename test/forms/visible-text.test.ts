@@ -5,7 +5,7 @@ import { diffOf } from '../../src/mcp/forms/diff.ts';
 import { field, visibleText } from '../../src/mcp/forms/visible-text.ts';
 import { anyCharacter } from '../harness/any-character.ts';
 
-const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/u;
+const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/u;
 /** Text a model could use to deceive a person, mixed with plain text. */
 const nasty = fc
   .array(
@@ -45,7 +45,7 @@ describe('text as a person sees it', () => {
     fc.assert(
       fc.property(nasty, fc.integer({ min: 20, max: 200 }), (written, maxChars) => {
         const seen = visibleText(written, maxChars);
-        expect(seen).not.toMatch(UNSEEN);
+        expect(seen).not.toMatch(INVISIBLE);
         expect(seen.length).toBeLessThanOrEqual(maxChars + 50);
       }),
     );

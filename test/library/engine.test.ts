@@ -71,8 +71,8 @@ test.each(ERAS)(
     const { sessionId } = await call(owner, 'claude_code', { prompt: 'make it' });
     const waiting = call(owner, 'claude_code_check', { action: 'wait', sessionId, waitMs: 40_000 });
     // The other client calls last and finds nothing, since it does not own the session.
-    const look = await call(other, 'claude_code_check', { action: 'poll', sessionId });
-    expect(look.error).toContain('SESSION_NOT_FOUND');
+    const polled = await call(other, 'claude_code_check', { action: 'poll', sessionId });
+    expect(polled.error).toContain('SESSION_NOT_FOUND');
     expect(await call(other, 'claude_code_session', { action: 'list' })).toMatchObject({ sessions: [] });
     const { answer } = await people.owner.nextForm();
     expect((await call(other, 'claude_code_session', { action: 'cancel', sessionId })).error).toContain('NOT_FOUND');

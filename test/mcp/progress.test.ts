@@ -9,14 +9,14 @@ import { checkView } from '../../src/mcp/views/check-view.ts';
 import { heardAs, STARTED, type Said } from '../harness/agent-messages.ts';
 import { ManualClock } from '../harness/manual-clock.ts';
 
-interface Stage {
+interface WorkingSession {
   clock: ManualClock;
   session: Session;
   say(said: Said): void;
 }
 
 /** A running session whose Claude Code is scripted by the test. */
-async function workingSession(): Promise<Stage> {
+async function workingSession(): Promise<WorkingSession> {
   const clock = new ManualClock();
   let listener: AgentListener | undefined;
   const process = { send: () => undefined, alive: true } as unknown as AgentProcess;
@@ -58,7 +58,7 @@ async function workingSession(): Promise<Stage> {
   return { clock, session, say };
 }
 
-function progressOf({ clock, session }: Stage): { lines: string[]; stop: () => void } {
+function progressOf({ clock, session }: WorkingSession): { lines: string[]; stop: () => void } {
   const lines: string[] = [];
   const stop = reportProgress({ clock }, session, (line) => void lines.push(line));
   return { lines, stop };
@@ -66,43 +66,43 @@ function progressOf({ clock, session }: Stage): { lines: string[]; stop: () => v
 
 describe('progress', () => {
   test('is sent at least every five seconds, and stops with the call', async () => {
-    const stage = await workingSession();
-    const { lines, stop } = progressOf(stage);
+    const running = await workingSession();
+    const { lines, stop } = progressOf(running);
     for (let seconds = 5; seconds <= 60; seconds += 5) {
       const before = lines.length;
-      stage.clock.advance(5_000);
+      running.clock.advance(5_000);
       expect(lines.length).toBeGreaterThan(before);
     }
     stop();
-    expect(stage.clock.alarms).toBe(0);
+    expect(running.clock.alarms).toBe(0);
   });
 
   test('reports a retry within two seconds, even right after another message', async () => {
-    const stage = await workingSession();
-    const { lines } = progressOf(stage);
-    stage.clock.advance(10);
-    stage.say({ kind: 'retry', summary: 'attempt 1 of 10', loginRefused: false });
-    stage.clock.advance(1_000);
+    const running = await workingSession();
+    const { lines } = progressOf(running);
+    running.clock.advance(10);
+    running.say({ kind: 'retry', summary: 'attempt 1 of 10', loginRefused: false });
+    running.clock.advance(1_000);
     expect(lines.at(-1)).toContain('attempt 1 of 10');
   });
 
   test('condenses a flood of changes into few lines, ending with the latest', async () => {
-    const stage = await workingSession();
-    const { lines } = progressOf(stage);
+    const running = await workingSession();
+    const { lines } = progressOf(running);
     for (let count = 1; count <= 1_000; count++) {
-      stage.say({ kind: 'retry', summary: `attempt ${count}`, loginRefused: false });
-      stage.clock.advance(1);
+      running.say({ kind: 'retry', summary: `attempt ${count}`, loginRefused: false });
+      running.clock.advance(1);
     }
-    stage.clock.advance(500);
+    running.clock.advance(500);
     expect(lines.length).toBeLessThan(6);
     expect(lines.at(-1)).toContain('attempt 1000');
   });
 });
 
 test('a long silence shows in quietMs, activity and progress, and ends with the next message', async () => {
-  const stage = await workingSession();
-  const { clock, session } = stage;
-  const { lines } = progressOf(stage);
+  const running = await workingSession();
+  const { clock, session } = running;
+  const { lines } = progressOf(running);
   const view = (): Record<string, unknown> => checkView(session, viewOptions('wait', {}));
   clock.advance(29_000);
   expect(view()).not.toHaveProperty('quietMs');
@@ -113,6 +113,6 @@ test('a long silence shows in quietMs, activity and progress, and ends with the 
     activity: expect.stringMatching(/^quiet for 60 s, /),
   });
   expect(lines.at(-1)).toMatch(/^quiet for \d\d s, /);
-  stage.say({ kind: 'notice', name: 'tool_progress' });
+  running.say({ kind: 'notice', name: 'tool_progress' });
   expect(view()).not.toHaveProperty('quietMs');
 });

@@ -60,8 +60,8 @@ test('the embedded server loads no module of the hub, the store or the dashboard
     { id: 'last', method: 'tools/call', params: { name: 'claude_code_session', arguments: { action: 'list' } } },
   ]);
   expect(loaded.some((url) => url.endsWith('/dist/main.mjs'))).toBe(true);
-  const outsiders = loaded.filter((url) =>
+  const unexpected = loaded.filter((url) =>
     /\/node_modules\/|\/(hub|bridge|socket|store|journal|http|api|dashboard)[^/]*\.mjs$/.test(url),
   );
-  expect(outsiders.filter((url) => !url.includes('claude-agent-sdk'))).toEqual([]);
+  expect(unexpected.filter((url) => !url.includes('claude-agent-sdk'))).toEqual([]);
 });

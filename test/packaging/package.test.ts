@@ -9,16 +9,16 @@ import type { Json } from '../harness/json.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The package npm would make from the current build. */
+/** The package that npm would create from the current build. */
 async function packed(): Promise<Json> {
   // npm writes its log to the home directory.
   const place = await createHome();
   // On Windows npm is a script.
-  const surroundings = { cwd: root, env: place.env(), shell: process.platform === 'win32' };
+  const options = { cwd: root, env: place.env(), shell: process.platform === 'win32' };
   const { stdout } = await promisify(execFile)(
     'npm',
     ['pack', '--dry-run', '--json', '--ignore-scripts'],
-    surroundings,
+    options,
   ).finally(() => place.remove());
   return JSON.parse(stdout)[0];
 }
@@ -52,6 +52,6 @@ test('the command can be started and finds every file it imports', () => {
 });
 
 test('the package reveals nothing about the machine it was built on', () => {
-  const telling = names.filter((name) => read(name).includes(root.replace(/[\\/]$/, '')));
-  expect(telling).toEqual([]);
+  const revealing = names.filter((name) => read(name).includes(root.replace(/[\\/]$/, '')));
+  expect(revealing).toEqual([]);
 });

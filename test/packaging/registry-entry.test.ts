@@ -5,8 +5,8 @@ import { registryEntry } from '../../scripts/bundle/registry-entry.ts';
 import template from '../../server.json' with { type: 'json' };
 
 /**
- * What the registry's schema of 2025-12-11 and its rules for bundles require of the fields we use. Strict, although the
- * registry is not: it would silently drop a misspelt field.
+ * What the registry's schema of 2025-12-11 and its rules for bundles require of the fields we use. Strict, unlike the
+ * registry, which would silently drop a misspelt field.
  */
 const ENTRY = z.strictObject({
   $schema: z.literal('https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'),
@@ -61,7 +61,7 @@ test('a release’s entry names its repository and bundle', () => {
 });
 
 test.each(['', 'owner', 'owner/', '/name', 'https://github.com/owner/name'])(
-  'no entry is made for %j, which is not a repository',
+  'no entry is created for %j, which is not a repository',
   (repository) => {
     expect(() => registryEntry(template, { repository, bundle })).toThrow('not the owner and name of a repository');
   },

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { markerEnv } from '../../src/driver/process/markers.ts';
 import { startWatchdog } from '../../src/driver/process/watchdog.ts';
 
-/** A server with one session, whose processes run the script that it is given. Bundled and run by watchdog.test.ts. */
+/** A server with one session, whose process runs the given script. Bundled and run by watchdog.test.ts. */
 const [ownerId = '', runId = '', script = '', mode = ''] = process.argv.slice(2);
 const watchdog = startWatchdog({ ownerId });
 const session = spawn('/bin/sh', ['-c', script], {
@@ -11,10 +11,10 @@ const session = spawn('/bin/sh', ['-c', script], {
 });
 process.stdout.write(`${JSON.stringify({ watchdog: watchdog.pid, session: session.pid })}\n`);
 if (mode === 'idle') {
-  // Nothing left to do: the watchdog must not keep this process.
+  // Nothing left to do: the watchdog must not keep this process alive.
   session.unref();
-} else if (mode === 'deaf') {
-  // Does not notice the end of its input, so that only its watchdog can clean up.
+} else if (mode === 'ignore-stdin') {
+  // Ignores the end of its input, so that only its watchdog can clean up.
   setInterval(() => undefined, 60_000);
 } else {
   process.stdin.resume();

@@ -9,7 +9,7 @@ const statOf = (startTime: number): string =>
   `1 (x) S ${Array.from({ length: 18 }, () => '0').join(' ')} ${startTime} 0`;
 
 describe('marker', () => {
-  it('is two variables', () => {
+  it('consists of two variables', () => {
     expect(markerEnv('owner-12345', 'run-12345')).toEqual({ [OWNER_MARKER]: 'owner-12345', [RUN_MARKER]: 'run-12345' });
   });
 
@@ -28,7 +28,7 @@ describe('finding marked processes', () => {
     const innocent = startInnocent();
     const root = await startTree(owner, run);
     const other = startMarked(owner, otherRun, 'exec sleep 600');
-    await until('the other run is there', async () => (await findMarked({ run: otherRun })).length === 1);
+    await until('the other run has started', async () => (await findMarked({ run: otherRun })).length === 1);
 
     const found = await findMarked({ owner, run });
     expect(found).toHaveLength(TREE_SIZE);
@@ -40,7 +40,7 @@ describe('finding marked processes', () => {
     expect(await findMarked({ owner: newOwner() })).toEqual([]);
   });
 
-  it('is not misled by text that is not the marker', async () => {
+  it('ignores text that only looks like the marker', async () => {
     const owner = newOwner();
     start('/bin/sleep', ['600'], { env: { [`X_${OWNER_MARKER}`]: owner, NOTE: `${OWNER_MARKER}=${owner}` } });
     start(process.execPath, ['-e', 'setInterval(() => {}, 60000)', `${OWNER_MARKER}=${owner}`]);
@@ -48,16 +48,16 @@ describe('finding marked processes', () => {
     expect(await findMarked({ owner })).toEqual([]);
   });
 
-  it('leaves out what is older than the server', async () => {
+  it('leaves out processes older than the server', async () => {
     const owner = newOwner();
     const child = startMarked(owner, randomUUID(), 'exec sleep 600');
-    await until('it is there', async () => (await findMarked({ owner })).length === 1);
+    await until('it has started', async () => (await findMarked({ owner })).length === 1);
     const startTime = Number(await startTimeOf(Number(child.pid)));
     expect(await findMarked({ owner, since: String(startTime) })).toHaveLength(1);
     expect(await findMarked({ owner, since: String(startTime + 1) })).toEqual([]);
   });
 
-  it('drops a pid that changes hands while it is read', async () => {
+  it('drops a pid that is reused while it is being read', async () => {
     const marked = Buffer.from(`A=1\0${OWNER_MARKER}=o\0${RUN_MARKER}=r\0`);
     let reads = 0;
     const system = fakeSystem({
@@ -68,7 +68,7 @@ describe('finding marked processes', () => {
     expect(await findMarked({}, system)).toEqual([{ pid: 6, startTime: '77', owner: 'o', run: 'r' }]);
   });
 
-  it('says so when it cannot look', async () => {
+  it('fails if processes cannot be listed', async () => {
     await expect(findMarked({}, fakeSystem({ pids: () => Promise.reject(new Error('EMFILE')) }))).rejects.toThrow(
       'EMFILE',
     );

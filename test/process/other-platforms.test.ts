@@ -12,7 +12,7 @@ import { watchdogCommand } from '../../src/driver/process/watchdog-script.ts';
 import { windowsTree } from '../../src/driver/process/windows-processes.ts';
 import { fakeSystem, onCleanup, tempDir, until } from './support.ts';
 
-const BORN = 'Sun Nov 15 02:07:00 2026';
+const STARTED = 'Sun Nov 15 02:07:00 2026';
 const marker = (owner: string, run: string): string =>
   ` HOME=/u CLAUDE_CODE_MCP_OWNER=${owner} CLAUDE_CODE_MCP_SESSION=${run} PATH=/bin`;
 
@@ -34,7 +34,7 @@ function mac(processes: () => Mac[]): { system: System; commands: string[]; kill
       .filter(({ pid }) => asked?.includes(pid) ?? true)
       .map(
         ({ pid, parent, command, environment = '', state = 'S' }) =>
-          `${String(pid).padStart(5)} ${String(parent).padStart(5)} ${state}    ${BORN} ${command}${args.includes('-E') ? environment : ''}`,
+          `${String(pid).padStart(5)} ${String(parent).padStart(5)} ${state}    ${STARTED} ${command}${args.includes('-E') ? environment : ''}`,
       );
     return Promise.resolve(`${lines.join('\n')}\n`);
   };
@@ -61,11 +61,11 @@ describe('macOS', () => {
     { pid: 301, parent: 1, command: 'claude', environment: marker('owner-a', 'run-2') },
   ];
 
-  it('asks ps twice and follows parents where the environment is hidden', async () => {
+  it('runs ps twice and follows parents where the environment is hidden', async () => {
     const { system, commands } = mac(() => session);
     const found = await findMarked({ owner: 'owner-a', run: 'run-1' }, system);
     expect(found.map(({ pid }) => pid)).toEqual([200, 201, 202, 203, 208]);
-    expect(found[1]).toEqual({ pid: 201, startTime: BORN, owner: 'owner-a', run: 'run-1' });
+    expect(found[1]).toEqual({ pid: 201, startTime: STARTED, owner: 'owner-a', run: 'run-1' });
     expect(commands).toEqual([
       'ps -A -ww -o pid=,ppid=,stat=,lstart=,command=',
       'ps -A -E -ww -o pid=,ppid=,stat=,lstart=,command=',
@@ -74,15 +74,15 @@ describe('macOS', () => {
     expect((await findMarked({}, system)).map(({ pid }) => pid)).toEqual([200, 201, 202, 203, 206, 207, 208, 301]);
   });
 
-  it('knows a process by pid and start', async () => {
+  it('identifies a process by its pid and start time', async () => {
     const { system } = mac(() => session);
-    expect(await startTimeOf(200, system)).toBe(BORN);
+    expect(await startTimeOf(200, system)).toBe(STARTED);
     expect(await startTimeOf(209, system)).toBeUndefined();
     expect(await startTimeOf(999, system)).toBeUndefined();
     expect(await isAlive({ pid: 200, startTime: 'Sun Nov 15 02:06:59 2026' }, system)).toBe(false);
   });
 
-  it('keeps what it found below a parent that has ended', async () => {
+  it('also stops children whose parent has already exited', async () => {
     const gone = new Set<number>();
     const { system, killed } = mac(() =>
       session.filter(({ pid }) => !gone.has(pid)).map((row) => (gone.has(row.parent) ? { ...row, parent: 1 } : row)),
@@ -100,7 +100,7 @@ describe('macOS', () => {
     expect([...gone].sort()).toEqual([200, 201, 202, 203, 208]);
   });
 
-  it('has a shell for a watchdog', () => {
+  it('uses a shell script as the watchdog', () => {
     const { file, args } = watchdogCommand('darwin');
     expect([file, args[0], args[2]]).toEqual(['/bin/sh', '-c', 'claude-code-mcp-watchdog']);
     expect(args[1]).toContain('ps -A -ww');
@@ -117,11 +117,11 @@ describe('Windows', () => {
 
   it.each([
     ['descendants', [at(1, 0, 1), at(10, 1, 100), at(11, 10, 101), at(12, 11, 102), at(20, 1, 103)], [10, 11, 12]],
-    ['not what is older than its parent', [at(10, 1, 100), at(11, 10, 99)], [10]],
+    ['no process older than its parent', [at(10, 1, 100), at(11, 10, 99)], [10]],
     ['orphans of a dead root', [at(11, 10, 101)], [11]],
-    ['not the children of the next process with that pid', [at(10, 1, 200), at(11, 10, 101), at(12, 10, 201)], [11]],
-    ['no endless loop', [at(10, 11, 100), at(11, 10, 100)], [10, 11]],
-  ])('takes %s', (_, all, expected) => {
+    ['no children of a later process with the same pid', [at(10, 1, 200), at(11, 10, 101), at(12, 10, 201)], [11]],
+    ['each process of a cycle once', [at(10, 11, 100), at(11, 10, 100)], [10, 11]],
+  ])('finds %s', (_, all, expected) => {
     expect(windowsTree(all, { pid: 10, startTime: '100' }).map(({ pid }) => pid)).toEqual(expected);
   });
 
@@ -161,7 +161,7 @@ describe('Windows', () => {
     expect([...processes.keys()]).toEqual([5, 20]);
   });
 
-  it('does nothing without a root, or to another process with its pid', async () => {
+  it('does nothing without a root, or if its pid belongs to another process', async () => {
     const { system, commands } = windows(table());
     const options = { graceMs: 0, forceAfterMs: 0, deadlineMs: 50 };
     expect(await stopTree({ owner: 'o', run: 'r' }, options, system)).toEqual({ stopped: 0, forced: 0, left: 0 });
@@ -170,7 +170,7 @@ describe('Windows', () => {
     expect(commands).toEqual([]);
   });
 
-  it('never throws when nothing can be run', async () => {
+  it('does not throw if no command can be run', async () => {
     const system = fakeSystem({ platform: 'win32', run: () => Promise.reject(new Error('ENOENT')) });
     const result = await stopTree(
       { owner: 'o', run: 'r', rootPid: 10 },
@@ -180,14 +180,14 @@ describe('Windows', () => {
     expect(result).toEqual({ stopped: 0, forced: 0, left: 0 });
   });
 
-  it('finds what a root that was killed has left', async () => {
+  it('finds what a killed root has left behind', async () => {
     const stateDir = tempDir();
     const processes = table();
     const owner = new ProcessOwner({ stateDir, warn: (line) => expect.fail(line), system: windows(processes).system });
     onCleanup(() => owner.release());
     owner.adopt('run-of-windows');
     owner.spawned('run-of-windows', 10);
-    await until('the root is on record', async () => {
+    await until('the root is recorded', async () => {
       const record = await readOwner(stateDir, owner.id).catch(() => undefined);
       return typeof record === 'object' && record.roots.some(({ pid, startTime }) => pid === 10 && startTime === '100');
     });
@@ -198,13 +198,13 @@ describe('Windows', () => {
     expect(await recordedOwners(stateDir)).toEqual([]);
   });
 
-  it('asks for one process by pid', async () => {
+  it('looks up one process by pid', async () => {
     const { system } = windows(table());
     expect(await startTimeOf(11, system)).toBe('101');
     expect(await startTimeOf(999, system)).toBeUndefined();
   });
 
-  it('sweeps the roots that still live', async () => {
+  it('sweeps the roots that are still alive', async () => {
     const [stateDir, ownerId] = [tempDir(), 'owner-windows'];
     const roots = [
       { pid: 10, startTime: '100' },

@@ -5,18 +5,18 @@ import { thisSystem } from '../../src/driver/process/system.ts';
 import { alive, fakeSystem, start, startInnocent, until } from './support.ts';
 
 describe('identity of a process', () => {
-  it('has the start time of the kernel', async () => {
+  it('is the pid and the kernel’s start time', async () => {
     const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ');
     expect(await startTimeOf(process.pid)).toBe(fields?.[19]);
     expect(await isAlive({ pid: process.pid, startTime: String(fields?.[19]) })).toBe(true);
     expect(await isAlive({ pid: process.pid, startTime: '1' })).toBe(false);
   });
 
-  it.each([0, -1, 1.5, NaN, 2 ** 31 - 1])('knows none for pid %s', async (pid) => {
+  it.each([0, -1, 1.5, NaN, 2 ** 31 - 1])('does not exist for pid %s', async (pid) => {
     expect(await startTimeOf(pid)).toBeUndefined();
   });
 
-  it('counts fields from the last parenthesis', async () => {
+  it('counts the fields of stat from the last parenthesis', async () => {
     const rest = Array.from({ length: 40 }, (_, index) => String(index + 3))
       .join(' ')
       .replace(/^3/, 'S');
@@ -24,8 +24,8 @@ describe('identity of a process', () => {
     expect(await startTimeOf(7, system)).toBe('22');
   });
 
-  it('takes a process that only waits to be reaped for gone', async () => {
-    // The shell becomes a sleep that never reaps the child it had.
+  it('does not exist for a zombie', async () => {
+    // The shell execs sleep, which never reaps its child.
     const parent = start('/bin/sh', ['-c', 'sleep 0.01 & echo $!; exec sleep 600']);
     let zombie = 0;
     parent.stdout?.on('data', (chunk: Buffer) => (zombie = Number(chunk.toString())));
@@ -33,7 +33,7 @@ describe('identity of a process', () => {
     expect(await startTimeOf(zombie)).toBeUndefined();
   });
 
-  it('does not take a failing question for an answer', async () => {
+  it('is unknown, not gone, if it cannot be read', async () => {
     const noFiles = Object.assign(new Error('EMFILE'), { code: 'EMFILE' });
     const system = fakeSystem({
       stat: () => {
@@ -43,14 +43,14 @@ describe('identity of a process', () => {
     await expect(isAlive({ pid: 7, startTime: '1' }, system)).rejects.toThrow('EMFILE');
   });
 
-  it('signals only the process that was meant', async () => {
+  it('decides whether a process is signalled', async () => {
     const child = startInnocent();
     const pid = Number(child.pid);
     const startTime = String(await startTimeOf(pid));
     expect(await signalIfSame({ pid, startTime: String(Number(startTime) - 1) }, 'SIGKILL')).toBe(false);
     expect(await alive(pid)).toBe(true);
     expect(await signalIfSame({ pid, startTime }, 'SIGTERM')).toBe(true);
-    await until('it is gone', async () => !(await alive(pid)));
+    await until('it has exited', async () => !(await alive(pid)));
     expect(await signalIfSame({ pid: process.pid, startTime: String(await startTimeOf(process.pid)) }, 'SIGKILL')).toBe(
       false,
     );

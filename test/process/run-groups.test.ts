@@ -9,7 +9,7 @@ import { thisSystem } from '../../src/driver/process/system.ts';
 import { groupsDirectory, groupsOf } from '../harness/cgroups.ts';
 import { alive, fakeSystem, newOwner, onCleanup, start, startInnocent, tempDir, until } from './support.ts';
 
-/** A shell that leaves behind a process without its environment or parent, and ends. */
+/** Starts a shell that leaves behind a process with neither its environment nor its parent, and exits. */
 async function leaveOrphan(groups: RunGroups, run: string): Promise<number> {
   const shell = spawn('/bin/sh', ['-c', 'read go; (env -i setsid sh -c "echo \\$\\$; exec sleep 600" &)'], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -18,13 +18,13 @@ async function leaveOrphan(groups: RunGroups, run: string): Promise<number> {
   let output = '';
   shell.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   shell.stdin.end('go\n');
-  await until('the orphan says its pid', () => output.endsWith('\n'));
+  await until('the orphan prints its pid', () => output.endsWith('\n'));
   onCleanup(() => thisSystem.kill(Number(output), 'SIGKILL'));
   return Number(output);
 }
 
-describe('groups of runs', () => {
-  it('hold what nothing else leads to, until the run ends', async (context) => {
+describe('cgroups of runs', () => {
+  it('hold processes that cannot be found otherwise, until the run ends', async (context) => {
     groupsDirectory(context);
     const [owner, first, second] = [newOwner(), randomUUID(), randomUUID()];
     const groups = new RunGroups(owner, thisSystem);
@@ -38,7 +38,7 @@ describe('groups of runs', () => {
     expect(groupsOf(owner)).toEqual([]);
   });
 
-  it('go with those of a server inside, and leave other owners alone', async (context) => {
+  it('are removed with those of a nested server, without touching other owners', async (context) => {
     const parent = groupsDirectory(context);
     const [owner, other] = [newOwner(), newOwner()];
     const [mine, theirs] = [new RunGroups(owner, thisSystem), new RunGroups(other, thisSystem)];
@@ -54,7 +54,7 @@ describe('groups of runs', () => {
     await theirs.endAll();
   });
 
-  it('that are still being entered when their run or the server ends are ended too', async (context) => {
+  it('are ended even if a process is still entering when its run or the server ends', async (context) => {
     groupsDirectory(context);
     const owner = newOwner();
     const groups = new RunGroups(owner, thisSystem);
@@ -69,14 +69,14 @@ describe('groups of runs', () => {
     expect(groupsOf(owner)).toEqual([]);
   });
 
-  it('leave no group behind for a process that is already gone', async (context) => {
+  it('are not left behind for a process that has already exited', async (context) => {
     groupsDirectory(context);
     const owner = newOwner();
     await new RunGroups(owner, thisSystem).enter(randomUUID(), 2 ** 22 + 1);
     expect(groupsOf(owner)).toEqual([]);
   });
 
-  it('are not made where the directory is no cgroup, or cannot be written', async () => {
+  it('are not created where the directory is not a cgroup or not writable', async () => {
     const [parent, run] = [tempDir(), randomUUID()];
     writeFileSync(join(parent, 'file'), '');
     const child = start('/bin/sleep', ['600']);
@@ -90,11 +90,11 @@ describe('groups of runs', () => {
     expect(await alive(child.pid)).toBe(true);
   });
 
-  it.each(['darwin', 'win32'] as const)('are not asked for on %s', (platform) => {
+  it.each(['darwin', 'win32'] as const)('are not used on %s', (platform) => {
     expect(new RunGroups(newOwner(), fakeSystem({ platform })).parent).toBeUndefined();
   });
 
-  it('are ended by nobody whose name could lead elsewhere', async () => {
+  it('are not ended for an owner id that could be used as a path', async () => {
     const parent = tempDir();
     mkdirSync(join(parent, groupName('..', 'x')), { recursive: true });
     await endGroups(parent, '..');
@@ -108,17 +108,17 @@ describe('own cgroup', () => {
 
   it.each([
     ['the root', '0::/\n', mount('/', '/sys/fs/cgroup'), '/sys/fs/cgroup'],
-    ['a scope beside version 1', '4:memory:/x\n0::/user.slice/a.scope\n', mount('/', '/u'), '/u/user.slice/a.scope'],
-    ['a mount of a part', '0::/docker/abc/inner\n', mount('/docker/abc', '/sys/fs/cgroup'), '/sys/fs/cgroup/inner'],
+    ['a scope next to version 1', '4:memory:/x\n0::/user.slice/a.scope\n', mount('/', '/u'), '/u/user.slice/a.scope'],
+    ['a partial mount', '0::/docker/abc/inner\n', mount('/docker/abc', '/sys/fs/cgroup'), '/sys/fs/cgroup/inner'],
     ['a name with a space', '0::/a b\n', mount('/', '/my\\040groups'), '/my groups/a b'],
-    ['a mount that does not show it', '0::/user.slice\n', mount('/docker/abc', '/sys/fs/cgroup'), undefined],
+    ['a mount that does not contain it', '0::/user.slice\n', mount('/docker/abc', '/sys/fs/cgroup'), undefined],
     ['version 1 only', '4:memory:/x\n', mount('/', '/sys/fs/cgroup'), undefined],
     ['no mount', '0::/\n', '23 1 0:20 / / rw - ext4 /dev/vda rw\n', undefined],
   ])('is found for %s', (_, cgroup, mountinfo, directory) => {
     expect(ownGroupDirectory(cgroup, mountinfo)).toBe(directory);
   });
 
-  it('of this process is where the system says', (context) => {
+  it('contains this process', (context) => {
     const parent = groupsDirectory(context);
     const members = readFileSync(join(parent, 'cgroup.procs'), 'utf8').split('\n');
     expect(members).toContain(String(process.pid));

@@ -12,14 +12,14 @@ import { thisSystem, type System } from '../../src/driver/process/system.ts';
 
 export function newOwner(): string {
   const owner = randomUUID();
-  // Whatever a failing test left: the id was made here, so they are ours.
+  // Processes that a failing test left: the id was created here, so they are ours.
   onCleanup(async () => {
     for (const { pid } of await findMarked({ owner })) thisSystem.kill(pid, 'SIGKILL');
   });
   return owner;
 }
 
-/** After the test, the last step first. */
+/** Runs after the test, the last step first. */
 export function onCleanup(step: () => unknown): void {
   onTestFinished(async () => {
     await step();
@@ -38,7 +38,7 @@ export async function until(what: string, condition: () => unknown, timeoutMs = 
   const end = performance.now() + timeoutMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`Not within ${timeoutMs} ms: ${what}`);
-    // Each look reads the environment of every process of the machine.
+    // Each attempt reads the environment of every process on the machine.
     await pause(50);
   }
 }
@@ -61,7 +61,7 @@ export function start(
   return child;
 }
 
-/** A process like any other on the machine, without a marker. */
+/** An unrelated process, without a marker. */
 export function startInnocent(): ChildProcess {
   return start('/bin/sleep', ['600']);
 }
@@ -70,7 +70,7 @@ export function startMarked(owner: string, run: string, script: string): ChildPr
   return start('/bin/sh', ['-c', script], { env: markerEnv(owner, run) });
 }
 
-/** The root, a child, one in its own session, a grandchild there that ignores requests with a child, an orphan. */
+/** The root, a child, a child in its own session with a grandchild that ignores SIGTERM and has a child, an orphan. */
 export const TREE = `
   sleep 600 &
   setsid sh -c 'sh -c "trap \\"\\" TERM INT HUP; while :; do sleep 600; done" & wait' &
@@ -95,7 +95,7 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** A system that answers from a script, for the platforms that are not here. */
+/** A scripted system, for platforms other than this one. */
 export function fakeSystem(overrides: Partial<System>): System {
   const missing = (): never => {
     throw new Error('not scripted');

@@ -17,7 +17,7 @@ import { fakeSystem, newOwner, startInnocent, startTree, tempDir, TREE_SIZE } fr
 
 const stop = { graceMs: 0, forceAfterMs: 300 };
 
-/** A record of a server that is gone: this pid, which had another start time then. */
+/** Writes the record of a dead server: this pid with another start time. */
 async function writeRecord(stateDir: string, ownerId: string, change: Partial<OwnerRecord> = {}): Promise<void> {
   const startTime = String(Number(await startTimeOf(process.pid)) - 1);
   const record: OwnerRecord = {
@@ -33,8 +33,8 @@ async function writeRecord(stateDir: string, ownerId: string, change: Partial<Ow
   writeFileSync(recordPath(stateDir, ownerId), JSON.stringify(record));
 }
 
-describe('record of an owner', () => {
-  it('is written whole, and removed', async () => {
+describe('an owner’s record', () => {
+  it('is written atomically, and removed', async () => {
     const [stateDir, owner] = [join(tempDir(), 'new', 'state'), newOwner()];
     expect(await recordOwner(stateDir, owner)).toBeUndefined();
     expect(readdirSync(join(stateDir, 'owners'))).toEqual([`${owner}.json`]);
@@ -48,7 +48,7 @@ describe('record of an owner', () => {
     expect(readdirSync(join(stateDir, 'owners'))).toEqual([]);
   });
 
-  it('says what is wrong instead of throwing', async () => {
+  it('reports an error instead of throwing', async () => {
     const file = join(tempDir(), 'file');
     writeFileSync(file, '');
     expect(await recordOwner(file, newOwner())).toMatch(/ENOTDIR|EEXIST/);
@@ -72,7 +72,7 @@ describe('sweep', () => {
     expect(await startTimeOf(Number(innocent.pid))).toBeDefined();
   });
 
-  it('does not touch an owner whose server lives', async () => {
+  it('does not touch an owner whose server is alive', async () => {
     const [stateDir, owner, dead] = [tempDir(), newOwner(), newOwner()];
     await startTree(owner, randomUUID());
     await recordOwner(stateDir, owner);
@@ -85,7 +85,7 @@ describe('sweep', () => {
   it.each([
     ['another container', { namespace: 'pid:[1]' }],
     ['another machine', { host: 'elsewhere', boot: 'other' }],
-  ])('does not judge a record of %s until it is old', async (_, place) => {
+  ])('keeps a record from %s until it is a month old, and ends nothing', async (_, place) => {
     const [stateDir, owner] = [tempDir(), newOwner()];
     await startTree(owner, randomUUID());
     await writeRecord(stateDir, owner, { place: { ...thisPlace(), ...place } });
@@ -96,14 +96,14 @@ describe('sweep', () => {
     expect(await findMarked({ owner })).toHaveLength(TREE_SIZE);
   });
 
-  it('knows that nothing outlives a boot, even if pid and start time fit', async () => {
+  it('treats a server from before a reboot as dead, even if pid and start time match', async () => {
     const [stateDir, owner] = [tempDir(), newOwner()];
     const startTime = String(await startTimeOf(process.pid));
     await writeRecord(stateDir, owner, { startTime, place: { ...thisPlace(), boot: 'before' } });
     expect(await sweep({ stateDir, stop })).toMatchObject({ swept: [owner], problems: [] });
   });
 
-  it('goes on past records that make no sense', async () => {
+  it('skips and reports invalid records', async () => {
     const [stateDir, dead] = [tempDir(), newOwner()];
     await writeRecord(stateDir, dead);
     const broken = {
@@ -121,21 +121,24 @@ describe('sweep', () => {
     expect(readdirSync(join(stateDir, 'owners')).sort()).toEqual(['a-directory.json', 'draft.json.tmp']);
   });
 
-  it.skipIf(process.platform === 'win32')('neither waits at a pipe nor follows a link among the records', async () => {
-    const [stateDir, dead] = [tempDir(), newOwner()];
-    await writeRecord(stateDir, dead);
-    const [pipe, link] = [recordPath(stateDir, 'a-pipe-there'), recordPath(stateDir, 'a-link-there')];
-    execFileSync('mkfifo', [pipe]);
-    writeFileSync(join(stateDir, 'elsewhere'), 'kept');
-    symlinkSync(join(stateDir, 'elsewhere'), link);
-    const result = await sweep({ stateDir, stop });
-    expect(result.swept).toEqual([dead]);
-    expect(result.problems.map(({ path }) => path).sort()).toEqual([link, pipe]);
-    expect(readdirSync(join(stateDir, 'owners'))).toEqual([]);
-    expect(readFileSync(join(stateDir, 'elsewhere'), 'utf8')).toBe('kept');
-  });
+  it.skipIf(process.platform === 'win32')(
+    'neither blocks on a pipe nor follows a symlink among the records',
+    async () => {
+      const [stateDir, dead] = [tempDir(), newOwner()];
+      await writeRecord(stateDir, dead);
+      const [pipe, link] = [recordPath(stateDir, 'a-pipe-there'), recordPath(stateDir, 'a-link-there')];
+      execFileSync('mkfifo', [pipe]);
+      writeFileSync(join(stateDir, 'elsewhere'), 'kept');
+      symlinkSync(join(stateDir, 'elsewhere'), link);
+      const result = await sweep({ stateDir, stop });
+      expect(result.swept).toEqual([dead]);
+      expect(result.problems.map(({ path }) => path).sort()).toEqual([link, pipe]);
+      expect(readdirSync(join(stateDir, 'owners'))).toEqual([]);
+      expect(readFileSync(join(stateDir, 'elsewhere'), 'utf8')).toBe('kept');
+    },
+  );
 
-  it('does not believe a record that names another owner than its file', async () => {
+  it('rejects a record whose owner does not match its file name', async () => {
     const [stateDir, owner] = [tempDir(), newOwner()];
     await writeRecord(stateDir, owner, { ownerId: newOwner() });
     expect(await sweep({ stateDir, stop })).toMatchObject({
@@ -144,14 +147,14 @@ describe('sweep', () => {
     });
   });
 
-  it('has nothing to do without a directory, and says when it is none', async () => {
+  it('does nothing without a state directory, and reports one that is not a directory', async () => {
     const dir = tempDir();
     expect(await sweep({ stateDir: join(dir, 'missing') })).toEqual({ stopped: 0, forced: 0, swept: [], problems: [] });
     writeFileSync(join(dir, 'file'), '');
     expect((await sweep({ stateDir: join(dir, 'file') })).problems).toHaveLength(1);
   });
 
-  it('touches nothing when it cannot be known whether the server lives', async () => {
+  it('touches nothing if it cannot tell whether the server is alive', async () => {
     const [stateDir, owner] = [tempDir(), newOwner()];
     await writeRecord(stateDir, owner);
     const system = fakeSystem({

@@ -60,56 +60,56 @@ async function allGone(owner: string, watchdog: number): Promise<boolean> {
 }
 
 describe('watchdog', () => {
-  it('ends everything when the server is killed, and itself', async () => {
+  it('ends everything, including itself, when the server is killed', async () => {
     const owner = newOwner();
     const innocent = startInnocent();
     const server = await startServer(owner);
-    await until('the tree is there', async () => (await findMarked({ owner })).length === TREE_SIZE);
+    await until('the tree is complete', async () => (await findMarked({ owner })).length === TREE_SIZE);
     server.process.kill('SIGKILL');
-    await until('all is gone', () => allGone(owner, server.watchdog));
+    await until('everything has exited', () => allGone(owner, server.watchdog));
     expect(await alive(innocent.pid)).toBe(true);
   });
 
-  it('survives what a terminal sends to the group, and still does its work', async () => {
+  it('survives the signals a terminal sends to the group, and still does its job', async () => {
     const owner = newOwner();
     const server = await startServer(owner, 'exec sleep 600');
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.kill(server.watchdog, signal);
     process.kill(-Number(server.process.pid), 'SIGKILL');
-    await until('all is gone', () => allGone(owner, server.watchdog));
+    await until('everything has exited', () => allGone(owner, server.watchdog));
   });
 
-  it('leaves at a clean end without touching anything', async () => {
+  it('exits without ending anything when the server exits cleanly', async () => {
     const owner = newOwner();
     const server = await startServer(owner, 'exec sleep 600');
     server.process.stdin?.end();
     await once(server.process, 'exit');
-    await until('it is gone', async () => !(await alive(server.watchdog)));
+    await until('it has exited', async () => !(await alive(server.watchdog)));
     expect(await alive(server.session)).toBe(true);
   });
 
   it('does not keep the server running', async () => {
     const server = await startServer(newOwner(), 'exec sleep 600', 'idle');
     await once(server.process, 'exit');
-    await until('all is gone', async () => !(await alive(server.watchdog)) && !(await alive(server.session)));
+    await until('everything has exited', async () => !(await alive(server.watchdog)) && !(await alive(server.session)));
   });
 
-  it('lets the watchdog of a nested server do its part when the outer server is killed', async () => {
+  it('lets a nested server’s own watchdog clean up when the outer server is killed', async () => {
     const [outer, inner] = [newOwner(), newOwner()];
-    const nested = `${process.execPath} ${program} ${inner} ${randomUUID()} 'trap "" TERM; while :; do sleep 600; done' deaf`;
+    const nested = `${process.execPath} ${program} ${inner} ${randomUUID()} 'trap "" TERM; while :; do sleep 600; done' ignore-stdin`;
     const server = await startServer(outer, `sleep 600 | ${nested}`);
-    await until('the inner session is there', async () => (await findMarked({ owner: inner })).length === 2);
+    await until('the inner session has started', async () => (await findMarked({ owner: inner })).length === 2);
     server.process.kill('SIGKILL');
     await until(
-      'both are gone',
+      'both have exited',
       async () => (await allGone(outer, server.watchdog)) && (await findMarked({ owner: inner })).length === 0,
     );
   });
 
-  it('carries no marker and little memory', async () => {
+  it('has no marker and uses little memory', async () => {
     const owner = newOwner();
     const watchdog = startWatchdog({ ownerId: owner });
     const pid = Number(watchdog.pid);
-    await until('it runs', () => commandOf(pid).startsWith('/bin/sh'));
+    await until('it is running', () => commandOf(pid).startsWith('/bin/sh'));
     expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).not.toContain('CLAUDE_CODE_MCP');
     expect(commandOf(pid)).not.toContain(owner);
     expect(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])).toBeLessThan(6_000);
@@ -117,12 +117,12 @@ describe('watchdog', () => {
     expect(await alive(pid)).toBe(false);
   });
 
-  it('is started again when somebody kills it, and says so when that does not help', async () => {
+  it('is restarted when it is killed, and reports a problem after three times', async () => {
     const problems: string[] = [];
     const watchdog = startWatchdog({ ownerId: newOwner(), onProblem: (problem) => problems.push(problem) });
     const seen = new Set<number | undefined>();
     for (let times = 0; times < 3; times++) {
-      await until('there is a new one', () => !seen.has(watchdog.pid));
+      await until('it has been restarted', () => !seen.has(watchdog.pid));
       seen.add(watchdog.pid);
       process.kill(Number(watchdog.pid), 'SIGKILL');
     }
@@ -131,7 +131,7 @@ describe('watchdog', () => {
     await watchdog.stop();
   });
 
-  it('ends the runs it was told to watch once it is told no more, and no others', async () => {
+  it('ends the runs it watches when their time is not extended, and no others', async () => {
     const [owner, lent, own] = [newOwner(), randomUUID(), randomUUID()];
     for (const run of [lent, own]) await startTree(owner, run);
     const watchdog = startWatchdog({ ownerId: owner });
@@ -139,37 +139,37 @@ describe('watchdog', () => {
     const left = async (run: string): Promise<number> => (await findMarked({ owner, run })).length;
     watchdog.watch(60, [lent, own]);
     watchdog.watch(1, [lent]);
-    await until('the lent run is gone', async () => (await left(lent)) === 0);
+    await until('the lent run has ended', async () => (await left(lent)) === 0);
     expect(await left(own)).toBe(TREE_SIZE);
-    // Told in time that nothing is lent any more, it ends nothing.
+    // A run that is returned in time is not ended.
     watchdog.watch(1, [own]);
     watchdog.watch(1, []);
     const again = randomUUID();
     await startTree(owner, again);
     watchdog.watch(1, [again]);
-    await until('the next one is gone', async () => (await left(again)) === 0);
+    await until('the next run has ended', async () => (await left(again)) === 0);
     expect(await left(own)).toBe(TREE_SIZE);
     const pid = Number(watchdog.pid);
     await watchdog.stop();
     expect(await alive(pid)).toBe(false);
   });
 
-  it('watches the first run of a server too, which is lent before there is a watchdog', async () => {
+  it('also watches a run that was lent before the watchdog started', async () => {
     const owner = new ProcessOwner({ stateDir: tempDir(), warn: () => undefined });
     onCleanup(() => owner.release());
     const run = randomUUID();
     owner.extend(1_000);
     owner.lend(run);
     const child = start('sleep', ['60'], { env: owner.adopt(run) });
-    await until('it is ended although nothing more is said', () => child.signalCode !== null);
+    await until('it is ended when its time runs out', () => child.signalCode !== null);
   });
 
-  it('refuses an id that a script could misread', () => {
+  it('refuses an id that the shell could misinterpret', () => {
     expect(() => startWatchdog({ ownerId: 'a\nb; reboot' })).toThrow(TypeError);
   });
 });
 
-/** The script itself, with the tools that are given to it. */
+/** Runs the script itself, with the tools on the given path. */
 async function runScript(
   platform: NodeJS.Platform,
   path: string,
@@ -185,7 +185,7 @@ async function runScript(
   });
   onCleanup(() => script.kill('SIGKILL'));
   script.stdin.write(`${owner}\n${since}\n${groups}\n`);
-  await until('it waits', () => script.pid !== undefined);
+  await until('the script has started', () => script.pid !== undefined);
   return script;
 }
 
@@ -194,17 +194,17 @@ function fakeTool(dir: string, name: string, body: string): void {
   chmodSync(join(dir, name), 0o755);
 }
 
-describe('script of the watchdog', () => {
-  it('manages with a grep that knows no -z', async () => {
+describe('the watchdog script', () => {
+  it('works with a grep that does not support -z', async () => {
     const [owner, dir] = [newOwner(), tempDir()];
     fakeTool(dir, 'grep', '#!/bin/sh\ncase $1 in *z*) exit 2 ;; esac\nexec /usr/bin/grep "$@"\n');
     await startTree(owner, randomUUID());
     const script = await runScript('linux', `${dir}:/usr/bin:/bin`, owner, String(await startTimeOf(process.pid)));
     script.stdin?.end();
-    await until('all is gone', () => allGone(owner, Number(script.pid)));
+    await until('everything has exited', () => allGone(owner, Number(script.pid)));
   });
 
-  it('leaves alone what started before its server', async () => {
+  it('ignores processes that started before its server', async () => {
     const owner = newOwner();
     const root = await startTree(owner, randomUUID());
     const later = Number(await startTimeOf(Number(root.pid))) + 100_000;
@@ -214,25 +214,25 @@ describe('script of the watchdog', () => {
     expect(await findMarked({ owner })).toHaveLength(TREE_SIZE);
   });
 
-  it('on macOS finds hidden environments by their parents', async () => {
+  it('on macOS finds processes with hidden environments by their parents', async () => {
     const [owner, dir] = [newOwner(), tempDir()];
     const innocent = startInnocent();
-    // As macOS does, it hides the environment of what the system brings along; here of sleep.
+    // Like macOS, it hides the environment of system programs, here sleep.
     fakeTool(dir, 'ps', `#!${process.execPath}\n${FAKE_PS}`);
     for (const tool of ['awk', 'date', 'sleep', 'tr']) symlinkSync(`/usr/bin/${tool}`, join(dir, tool));
     await startTree(owner, randomUUID());
     const script = await runScript('darwin', dir, owner, '0');
     script.stdin?.end();
-    // The orphan has neither a visible environment nor a parent that is ours: the limit of macOS.
-    await until('all is gone that can be known', async () => !(await alive(script.pid)), 15_000);
+    // On macOS the orphan cannot be found: it has neither a visible environment nor a known parent.
+    await until('the script has exited', async () => !(await alive(script.pid)), 15_000);
     expect((await findMarked({ owner })).map(({ pid }) => commandOf(pid).trim())).toEqual(['sleep 600']);
     expect(await alive(innocent.pid)).toBe(true);
   }, 20_000);
 
-  it('on Windows ends what descends from the server', async () => {
+  it('on Windows ends the descendants of the server', async () => {
     const [dir, owner] = [tempDir(), newOwner()];
     const log = join(dir, 'log');
-    // This test is the parent, hence the server: 11 and its child 12 are its own, 13 is older, 14 somebody else's.
+    // This process acts as the server: 11 and its child 12 are its own, 13 is older, 14 belongs to another process.
     const list = `11 ${process.pid} 2000\\n12 11 2001\\n13 ${process.pid} 1\\n14 4 3000\\n`;
     fakeTool(dir, 'powershell.exe', `#!/bin/sh\n[ -f ${log} ] && printf '14 4 3000\\n' || printf '${list}'\n`);
     fakeTool(dir, 'taskkill', `#!/bin/sh\necho "$*" >>${log}\n`);
@@ -242,7 +242,7 @@ describe('script of the watchdog', () => {
     expect(readFileSync(log, 'utf8')).toBe('/F /PID 11\n/F /PID 12\n');
   });
 
-  it('on Windows leaves at a clean end', async () => {
+  it('on Windows ends nothing after a clean exit', async () => {
     const dir = tempDir();
     fakeTool(dir, 'powershell.exe', `#!/bin/sh\ntouch ${dir}/called\n`);
     const script = await runScript('win32', `${dir}:/usr/bin:/bin`, newOwner(), '1000');

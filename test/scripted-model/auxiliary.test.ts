@@ -37,7 +37,7 @@ test('title and auto-mode permission requests use up no script, but are charged'
   model.assertAllExpected();
 });
 
-test('suggestions, token counts and a compaction leave the scripts alone', async () => {
+test('suggestions, token counts and a compaction use up no script', async () => {
   const { model, start } = await openBench();
   model.on('one').reply('Said one.');
   model.on('two').reply('Said two.').always('Remembered two.');

@@ -23,7 +23,7 @@ export interface Bench {
   readonly model: ScriptedModel;
   readonly home: string;
   start(prompt: string | Prompts, options?: Options): Query;
-  /** Runs to the end. The SDK throws after an error result; the result is returned all the same. */
+  /** Runs to the end. Returns an error result too, although the SDK throws after it. */
   run(prompt: string | Prompts, options?: Options): Promise<Transcript>;
   /** One CLI process for several turns. */
   converse(options?: Options): Conversation;

@@ -44,7 +44,7 @@ describe('a permanent fault', () => {
     expect(messages.filter(isRetry)).toEqual([]);
   });
 
-  test('HTTP 401 is retried, visibly to the caller', async () => {
+  test('HTTP 401 is retried, and the caller sees it', async () => {
     const { model, session, say } = conversation();
     const script = model.on('without a key').always(httpError(401));
 
@@ -71,7 +71,7 @@ describe('an unexpected request', () => {
     expect(() => model.assertAllExpected()).toThrow('nobody expects this');
   });
 
-  test('is reported as well when a script is used up', async () => {
+  test('is also reported when a script is used up', async () => {
     const { model, say } = fresh();
     model.on('once').reply('Once.');
     await say('once');

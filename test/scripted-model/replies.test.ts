@@ -98,14 +98,14 @@ test('a delayed answer keeps the session waiting', async () => {
   const { model, say } = conversation();
   model.on('slowly').reply(text('There.').delay(400));
 
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { result } = await say('slowly');
 
   expect(result).toMatchObject({ result: 'There.' });
-  expect(performance.now() - begun).toBeGreaterThanOrEqual(399);
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(399);
 });
 
-test('a reply names the requested model', async () => {
+test('a reply can name another model', async () => {
   const { model, say } = conversation();
   model.on('who are you').reply(text('Another.').model('claude-named-otherwise'));
 

@@ -1,4 +1,4 @@
-/** Every script is built and run with `--check`, which does its work on a small scale. */
+/** Builds and runs every script with `--check`, which does its work on a small scale. */
 
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** Run by the build, and by the test of the demo that the pictures show. */
+/** Run by the build, and by the test of the demo shown in the screenshots. */
 const RUN_ELSEWHERE = ['third-party-notices', 'screenshots'];
 
 const scripts = readdirSync(path.join(root, 'scripts'))

@@ -82,7 +82,7 @@ test('a limit of 0 lists nothing', async () => {
   expect(await createTranscripts({ configDir }).list({ limit: 0, offset: 0 })).toEqual([]);
 });
 
-test('only sessions in allowed directories are listed, by where they moved last', async () => {
+test('only sessions whose last directory is allowed are listed', async () => {
   const configDir = await temporaryConfigDirectory();
   const transcripts = createTranscripts({ configDir });
   const at = (minute: number, project: string) => ({

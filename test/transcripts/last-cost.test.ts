@@ -44,7 +44,7 @@ test('the real Claude Code continues from the last recorded cost', async () => {
   expect(await lastCostUsd(killedFork)).toBe(0);
   expect(await costOf({ resume: killedFork })).toBeCloseTo(price, 9);
 
-  // The cost of a running session is not recorded yet either. A fork made meanwhile continues from its parent's
+  // The cost of a running session is not recorded yet either. A fork made at this point continues from its parent's
   // recorded cost, and does not change it.
   const prompts = new Prompts().say('next');
   for await (const message of bench.start(prompts, { resume: parent })) {

@@ -22,7 +22,7 @@ async function deadPid(): Promise<number> {
 
 const isLock = (outcome: SessionLock | { pid: number }): outcome is SessionLock => 'release' in outcome;
 
-test('only one of many concurrent callers gets the lock, and another once it is released', async () => {
+test('at most one of many concurrent callers gets the lock, and another once it is released', async () => {
   const directory = await lockDirectory();
   for (let round = 0; round < 20; round++) {
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => lockSession(directory, ID)));

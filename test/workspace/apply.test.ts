@@ -31,7 +31,7 @@ const apply = (mode: ApplyMode, host = scene.worktrees): ReturnType<typeof apply
 const status = (): Promise<string> => scene.git('status', '--porcelain');
 const current = async (): Promise<WorktreeRecord> => (await loadRecord(scene.worktrees, record.id))!;
 
-/** Edits, a new file, a removed one: one part committed by the session, one not. */
+/** An edit that the session commits, and a new and a removed file that it does not. */
 async function work(): Promise<void> {
   await inWorktree('a.txt', '1\n2\n3\n4\nfive\n');
   await scene.gitAt(record.path, 'commit', '--quiet', '--all', '--message', 'session: five');
@@ -46,8 +46,8 @@ async function expectApplied(): Promise<void> {
   expect(await scene.git('fsck', '--no-dangling')).toBe('');
 }
 
-/** Everything somebody could notice in the user's checkout: the branch and its commit, the index, all files. */
-async function everything(): Promise<unknown> {
+/** Everything visible in the user's checkout: the branch and its commit, the index, all files. */
+async function checkoutState(): Promise<unknown> {
   return {
     head: await readFile(path.join(scene.repo, '.git', 'HEAD'), 'utf8'),
     status: await scene.git('status', '--porcelain=v2', '--branch', '--untracked-files=all', '--ignored'),
@@ -56,7 +56,7 @@ async function everything(): Promise<unknown> {
 }
 
 describe.each(MODES)('apply as %s', (mode) => {
-  test('updates the checkout of the base, leaves unrelated changes there alone, and next brings only what is new', async () => {
+  test('updates the base’s checkout, keeps unrelated changes there, and next time applies only what is new', async () => {
     await work();
     await scene.write('b.txt', 'mine\n');
     await scene.write('other.txt', 'mine too\n');
@@ -79,7 +79,7 @@ describe.each(MODES)('apply as %s', (mode) => {
       );
     }
 
-    // Over the same lines too.
+    // Even if it changes the same lines.
     record = await current();
     expect(await apply(mode)).toMatchObject({ outcome: 'nothing-to-apply' });
     await inWorktree('a.txt', '1\n2\n3\n4\nsix\n');
@@ -97,10 +97,10 @@ describe.each(MODES)('apply as %s', (mode) => {
   });
 });
 
-// A squash goes the way of a merge up to the parents of its commit.
-const BOTH_WAYS: ApplyMode[] = ['merge', 'patch'];
+// A squash differs from a merge only in the parents of its commit.
+const MERGE_AND_PATCH: ApplyMode[] = ['merge', 'patch'];
 
-describe('apply in either way', () => {
+describe('apply as merge or patch', () => {
   test.each<[string, () => Promise<unknown>, RegExp]>([
     ['a conflict', () => scene.commit('moved on', { 'a.txt': '1\n2\n3\n4\nFIVE\n' }), /conflicts with .* in a\.txt/],
     ['an edited file in the way', () => scene.write('a.txt', 'mine\n'), /would be overwritten: a\.txt/],
@@ -112,14 +112,14 @@ describe('apply in either way', () => {
     ['an untracked file in the way', () => scene.write('new/n.txt', 'mine\n'), /overwritten: new\/n\.txt/],
     ['a file in place of a directory', () => scene.write('new', 'mine\n'), /overwritten: new/],
     ['a deleted file in the way', () => rm(path.join(scene.repo, 'a.txt')), /overwritten: a\.txt/],
-    ['a merge under way', () => scene.write('.git/MERGE_HEAD', ''), /A merge is in progress/],
-  ])('changes nothing on %s and names it', async (_, prepare, message) => {
+    ['a merge in progress', () => scene.write('.git/MERGE_HEAD', ''), /A merge is in progress/],
+  ])('changes nothing if there is %s, and names it', async (_, prepare, message) => {
     await work();
     await prepare();
-    const before = await everything();
-    for (const mode of BOTH_WAYS) {
+    const before = await checkoutState();
+    for (const mode of MERGE_AND_PATCH) {
       await expect(apply(mode)).rejects.toThrow(message);
-      expect(await everything()).toEqual(before);
+      expect(await checkoutState()).toEqual(before);
       expect(await scene.gitAt(record.path, 'status', '--porcelain')).toBe('');
       expect((await current()).journal).toBeUndefined();
     }
@@ -129,40 +129,37 @@ describe('apply in either way', () => {
     await scene.write('x.log', 'mine\n');
     await inWorktree('x.log', 'theirs\n');
     await scene.gitAt(record.path, 'add', '--force', 'x.log');
-    for (const mode of BOTH_WAYS) {
+    for (const mode of MERGE_AND_PATCH) {
       await expect(apply(mode)).rejects.toThrow(/overwritten: x\.log/);
       expect(await scene.read('x.log')).toBe('mine\n');
     }
   });
 
-  // `processes.test.ts` kills a real process before every step, in the other of the two ways.
+  // `processes.test.ts` kills a real process before each step, in the other mode.
   test.each<[ApplyMode, string]>([
     ['merge', 'apply-journal'],
     ['patch', 'apply-files'],
     ['merge', 'apply-ref'],
     ['patch', 'apply-done'],
-  ])(
-    'as a %s that failed before %s leaves a sound repository, and the next one finishes it once',
-    async (mode, step) => {
-      await work();
-      const checkpoint = (reached: string): void => {
-        if (reached === step) throw new Error('cut off');
-      };
-      await expect(apply(mode, { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
-      expect(await scene.git('fsck', '--no-dangling')).toBe('');
-      await status();
-      expect(await readFile(path.join(scene.repo, '.git', 'index.lock')).catch(() => 'none')).toBe('none');
-      record = await current();
-      await apply(mode);
-      await expectApplied();
-      expect(await scene.git('rev-list', '--count', 'main')).toBe(mode === 'merge' ? '3' : '1');
-      expect((await current()).journal).toBeUndefined();
-    },
-  );
+  ])('leaves a sound repository when a %s fails before %s, and the next one completes it once', async (mode, step) => {
+    await work();
+    const checkpoint = (reached: string): void => {
+      if (reached === step) throw new Error('cut off');
+    };
+    await expect(apply(mode, { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
+    expect(await scene.git('fsck', '--no-dangling')).toBe('');
+    await status();
+    expect(await readFile(path.join(scene.repo, '.git', 'index.lock')).catch(() => 'none')).toBe('none');
+    record = await current();
+    await apply(mode);
+    await expectApplied();
+    expect(await scene.git('rev-list', '--count', 'main')).toBe(mode === 'merge' ? '3' : '1');
+    expect((await current()).journal).toBeUndefined();
+  });
 });
 
 describe('apply', () => {
-  test('goes on after git itself died among the files', async () => {
+  test('continues after git died while writing files', async () => {
     await work();
     const checkpoint = async (step: string): Promise<void> => {
       if (step !== 'apply-files') return;
@@ -176,7 +173,7 @@ describe('apply', () => {
     expect(await status()).toBe('');
   });
 
-  test('that was cut off and found a file changed since names it and waits', async () => {
+  test('names a file changed since an interruption, and completes once it is out of the way', async () => {
     await work();
     const checkpoint = async (step: string): Promise<void> => {
       if (step === 'apply-ref') throw new Error('cut off');
@@ -191,7 +188,7 @@ describe('apply', () => {
     await expectApplied();
   });
 
-  test('takes an edit of the same size and second as the last commit', async () => {
+  test('includes an edit with the same size and second as the last commit', async () => {
     const [file, index] = [
       path.join(record.path, 'b.txt'),
       path.join(record.commonDir, 'worktrees', record.entry!, 'index'),
@@ -206,7 +203,7 @@ describe('apply', () => {
     expect(await scene.git('show', 'main:b.txt')).toBe('d');
   });
 
-  test('moves a base that is checked out nowhere', async () => {
+  test('moves a base that is not checked out', async () => {
     await work();
     await scene.git('checkout', '--quiet', '-b', 'elsewhere');
     const before = await status();
@@ -248,7 +245,7 @@ describe('apply', () => {
       /A rebase is in progress/,
     ],
     [
-      'its branch checked out elsewhere',
+      'a branch that is also checked out elsewhere',
       () => scene.git('checkout', '--quiet', '--ignore-other-worktrees', 'claude/abcdef01'),
       /also checked out in/,
     ],
@@ -263,7 +260,7 @@ describe('apply', () => {
     expect((await current()).journal).toBeUndefined();
   });
 
-  test('refuses a link in place of the index, which git would write through', async () => {
+  test('refuses a symlink in place of the index, which git would write through', async () => {
     await work();
     const index = path.join(scene.repo, '.git/worktrees/abcdef01/index');
     const victim = await scene.write('victim', 'mine\n', scene.root);
@@ -279,14 +276,14 @@ describe('discard', () => {
   const discard = (force = false, host = scene.worktrees): ReturnType<typeof discardWork> =>
     discardWork(host, record, { force });
 
-  test('of a session without work takes the branch along', async () => {
+  test('of a session without work deletes its branch too', async () => {
     expect(await discard()).toMatchObject({ keptBranches: [], deletedBranch: 'claude/abcdef01' });
     expect(await branches()).toBe('main');
     expect(await scene.git('worktree', 'list')).not.toContain('abcdef01');
     expect(await listWorktrees(scene.worktrees)).toEqual([]);
   });
 
-  test('with work is refused, names it, and by force keeps all of it on the branch', async () => {
+  test('of work is refused and names it; with force it keeps everything on the branch', async () => {
     await work();
     await expect(discard()).rejects.toThrow(/1 commit\(s\) on claude\/abcdef01.*uncommitted changes in .*gone\.txt/);
     expect(await scene.read('new/n.txt', record.path)).toBe('new\n');
@@ -309,7 +306,7 @@ describe('discard', () => {
     expect(await discard()).toMatchObject({ keptBranches: ['claude/second'] });
   });
 
-  test('keeps commits that only a detached HEAD holds, and repositories inside', async () => {
+  test('keeps commits held only by a detached HEAD, and nested repositories', async () => {
     await scene.gitAt(record.path, 'checkout', '--quiet', '--detach');
     await scene.gitAt(record.path, 'commit', '--quiet', '--allow-empty', '--message', 'loose');
     const inner = path.join(record.path, 'inner');
@@ -323,7 +320,7 @@ describe('discard', () => {
   });
 });
 
-test('a worktree somebody deleted by hand is listed as missing and its branch survives', async () => {
+test('a worktree deleted by hand is listed as missing, and its branch survives', async () => {
   await work();
   await scene.gitAt(record.path, 'commit', '--quiet', '--all', '--message', 'more');
   await rm(record.path, { recursive: true });

@@ -18,8 +18,8 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Everything that git writes in a way of its own, in so many places that each part has some. */
-async function beginRepository(format: string): Promise<void> {
+/** Everything that git writes in a special way, spread out so that each part has some. */
+async function createRepository(format: string): Promise<void> {
   const git = (...args: string[]): Promise<string> => scene.gitAt(repo, ...args);
   await mkdir(repo);
   await git('init', '--quiet', `--object-format=${format}`);
@@ -56,11 +56,11 @@ async function checkOut(prepare: () => Promise<unknown> = async () => undefined)
 }
 
 test.each(['sha1', 'sha256'])(
-  'files written in parts are as git writes them, also in the index (%s)',
+  'files written in parts match what git writes, including the index (%s)',
   async (format) => {
-    await beginRepository(format);
+    await createRepository(format);
     expect(await checkOut()).toMatchObject({ isVerbatim: false });
-    // Git would look into files whose size and times the index does not know: none of them may be left.
+    // Git would have to read files whose size and times are not in the index, so there must be none.
     expect(await scene.gitAt(worktree, 'diff-files', '--name-only')).toBe('');
     expect(await scene.gitAt(worktree, 'status', '--porcelain')).toBe('');
     expect(await scene.gitAt(worktree, 'fsck', '--no-dangling')).toBe('');
@@ -72,7 +72,7 @@ test.each(['sha1', 'sha256'])(
   },
 );
 
-test('files that nothing converts are known to be as they are committed, without a look at them', async () => {
+test('a checkout is known to be verbatim only if nothing converts its files', async () => {
   await mkdir(repo);
   await scene.gitAt(repo, 'init', '--quiet');
   for (const name of ['a', 'm', 'z']) await scene.write(`${name}/plain.txt`, 'one\r\n', repo);
@@ -86,8 +86,8 @@ test('files that nothing converts are known to be as they are committed, without
   expect(await checkOut()).toMatchObject({ isVerbatim: false });
 });
 
-test('a file that is in the way of a part is overwritten, as by git', async () => {
-  await beginRepository('sha1');
+test('a file in the way is overwritten, as git would do', async () => {
+  await createRepository('sha1');
   await checkOut(() => scene.write('m/plain.txt', 'other\n', worktree));
   expect(await scene.gitAt(worktree, 'status', '--porcelain')).toBe('');
   expect(await scene.read('m/plain.txt', worktree)).toBe('one\n');

@@ -1,4 +1,4 @@
-/** Whatever a session writes into the repository: nothing of it runs when the server looks with git. */
+/** Nothing that a session writes into its repository runs when the server uses git there. */
 
 import { execFileSync } from 'node:child_process';
 import { appendFile, chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -110,14 +110,14 @@ async function attack(files: string): Promise<void> {
   await rm(path.join(scene.root, 'sprung'), { force: true });
 }
 
-async function lookAtEverything(workspace: Workspace): Promise<void> {
+async function inspectEverything(workspace: Workspace): Promise<void> {
   const mark = await workspace.mark();
   await workspace.evidence(mark, [], false);
   await workspace.diff({ maxBytes: 10_000, offset: 0 }, []);
 }
 
-describe('a repository that the session turned hostile', () => {
-  test('would run things under git as people use it', async () => {
+describe('a repository that its session made hostile', () => {
+  test('runs programs when the user’s own git is used', async () => {
     await attack(scene.repo);
     await scene.write('a.txt', 'changed\n');
     for (const command of [
@@ -143,35 +143,35 @@ describe('a repository that the session turned hostile', () => {
       expect(sprung).toContain(trap);
   });
 
-  test('runs nothing when its directory is looked at', async () => {
+  test('runs nothing when its directory is inspected', async () => {
     const workspace = await spaces.openDirectory('s', scene.repo);
     await attack(scene.repo);
     await scene.write('a.txt', 'changed\n');
     await scene.write('big.bin', 'x');
     await rm(path.join(scene.root, 'sprung'), { force: true });
-    await lookAtEverything(workspace);
+    await inspectEverything(workspace);
     const { diff, filesChanged } = await workspace.diff({ maxBytes: 10_000, offset: 0 }, []);
     expect(await scene.sprung()).toEqual([]);
     expect(filesChanged).toBe(5);
     expect(diff).toContain('-one\n+changed\n');
   });
 
-  test('runs nothing when its worktree is looked at, discarded, or another one is made', async () => {
+  test('runs nothing when its worktree is inspected or discarded, or another one is created', async () => {
     const workspace = await spaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
     await attack(workspace.cwd);
     await scene.write('a.txt', 'changed\n', workspace.cwd);
     await rm(path.join(scene.root, 'sprung'), { force: true });
-    await lookAtEverything(workspace);
-    // Filters count from when a session begins; this one's are the user's alone.
+    await inspectEverything(workspace);
+    // Filters are pinned when a session starts; this one has only the user's own.
     const second = await spaces.openWorktree({ sessionId: 'second', cwd: scene.repo, filters: 'user' });
     await scene.write('a.txt', 'second\n', second.cwd);
     await scene.write('.gitattributes', ATTRIBUTES, second.cwd);
-    await lookAtEverything(second);
+    await inspectEverything(second);
     await expect(second.discard()).rejects.toThrow(/uncommitted changes/);
     expect(await scene.sprung()).toEqual([]);
   });
 
-  test('cannot commit through its new filters, and says which', async () => {
+  test('cannot have its work applied through new filters, which the error names', async () => {
     const workspace = await spaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
     await scene.write('.gitattributes', ATTRIBUTES, workspace.cwd);
     await scene.git('config', 'filter.evil.clean', await scene.trap('filter-clean'));
@@ -183,7 +183,7 @@ describe('a repository that the session turned hostile', () => {
   });
 
   test.each(['merge', 'squash', 'patch'] as const)(
-    'runs nothing when its work is applied as %s and merged by hand',
+    'runs nothing when its work is applied as %s to a base that has moved on',
     async (mode) => {
       const workspace = await spaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
       await scene.write('a.txt', 'one\nchanged\n', workspace.cwd);
@@ -200,7 +200,7 @@ describe('a repository that the session turned hostile', () => {
     },
   );
 
-  test('uses the filters that were there when the session began, as they were', async () => {
+  test('uses the filters as they were when the session started', async () => {
     await scene.git('config', 'filter.upper.clean', 'tr a-z A-Z');
     await scene.git('config', 'filter.upper.smudge', 'tr A-Z a-z');
     await scene.commit('filtered', { '.gitattributes': 'f.txt filter=upper\n', 'f.txt': 'hello\n' });
@@ -213,9 +213,9 @@ describe('a repository that the session turned hostile', () => {
     expect(await scene.sprung()).toEqual([]);
   });
 
-  test('leads no filter to a file that the session wrote', async () => {
+  test('cannot make a filter run a file that the session wrote', async () => {
     await scene.git('config', 'filter.own.clean', 'sh tools/clean.sh');
-    // Where a script, or a module of Python's, is looked for: in the directory that git starts it in.
+    // Scripts and Python modules are looked up in the directory in which git starts the filter.
     const trap = await scene.trap('planted');
     await scene.git('config', 'filter.near.clean', `if test -e planted; then '${trap}'; fi; tr a-z A-Z`);
     await scene.commit('filtered', {
@@ -232,7 +232,7 @@ describe('a repository that the session turned hostile', () => {
     expect(diff).toContain('+NEAR\n');
     expect(await workspace.apply({ mode: 'squash' })).toMatchObject({ outcome: 'applied' });
     await scene.write('f.own', 'own\n', workspace.cwd);
-    await lookAtEverything(workspace);
+    await inspectEverything(workspace);
     expect(workspace.notes).toEqual([expect.stringContaining('The git filter own is left out of the worktree')]);
     await expect(workspace.apply({ mode: 'squash' })).rejects.toThrow(
       /git filter own .*runs a file from the repository/,
@@ -240,29 +240,32 @@ describe('a repository that the session turned hostile', () => {
     expect(await scene.sprung()).toEqual([]);
   });
 
-  test('has its hooks turned off by name where git knows hooks in the configuration', async () => {
+  test('has the hooks in its configuration disabled by name', async () => {
     await setTraps();
     const git = await gitWithoutHooks(scene.host, path.join(scene.repo, '.git'));
     expect((await git(['config', '--get', 'hook.a=b.enabled'])).trim()).toBe('false');
   });
 
-  test.skipIf(process.platform === 'win32')('holds nobody up with a pipe or a device in place of a file', async () => {
-    const workspace = await spaces.openDirectory('s', scene.repo);
-    const files = ['info/exclude', 'info/attributes', 'packed-refs', 'shallow', 'sharedindex.x', 'BISECT_START'];
-    for (const name of files) {
-      await rm(path.join(scene.repo, '.git', name), { force: true });
-      execFileSync('mkfifo', [path.join(scene.repo, '.git', name)]);
-    }
-    await symlink('/dev/zero', path.join(scene.repo, '.git', 'rebase-apply'));
-    for (const name of files) expect(await readPlainFile(path.join(scene.repo, '.git', name))).toBe('');
-    expect(await readPlainFile('/dev/zero')).toBe('');
-    // These are read by git itself, which is stopped.
-    for (const name of ['packed-refs', 'shallow']) await rm(path.join(scene.repo, '.git', name));
-    await scene.write('a.txt', 'changed\n');
-    expect((await workspace.diff({ maxBytes: 1000, offset: 0 }, [])).filesChanged).toBe(1);
-    await spaces.openDirectory('t', scene.repo);
-    expect(await operationOnBranch(path.join(scene.repo, '.git'), 'refs/heads/main')).toBeUndefined();
-  });
+  test.skipIf(process.platform === 'win32')(
+    'cannot block the server with a pipe or a device in place of a file',
+    async () => {
+      const workspace = await spaces.openDirectory('s', scene.repo);
+      const files = ['info/exclude', 'info/attributes', 'packed-refs', 'shallow', 'sharedindex.x', 'BISECT_START'];
+      for (const name of files) {
+        await rm(path.join(scene.repo, '.git', name), { force: true });
+        execFileSync('mkfifo', [path.join(scene.repo, '.git', name)]);
+      }
+      await symlink('/dev/zero', path.join(scene.repo, '.git', 'rebase-apply'));
+      for (const name of files) expect(await readPlainFile(path.join(scene.repo, '.git', name))).toBe('');
+      expect(await readPlainFile('/dev/zero')).toBe('');
+      // Git itself reads these, and would block until its timeout.
+      for (const name of ['packed-refs', 'shallow']) await rm(path.join(scene.repo, '.git', name));
+      await scene.write('a.txt', 'changed\n');
+      expect((await workspace.diff({ maxBytes: 1000, offset: 0 }, [])).filesChanged).toBe(1);
+      await spaces.openDirectory('t', scene.repo);
+      expect(await operationOnBranch(path.join(scene.repo, '.git'), 'refs/heads/main')).toBeUndefined();
+    },
+  );
 
   test('cannot hide what changed behind attributes, replaced objects or excluded files', async () => {
     const workspace = await spaces.openDirectory('s', scene.repo);
@@ -278,7 +281,7 @@ describe('a repository that the session turned hostile', () => {
     expect(diff).toContain('+++ b/hidden.txt');
   });
 
-  test('cannot make git fetch what is missing', async () => {
+  test('cannot make git fetch missing objects', async () => {
     const workspace = await spaces.openDirectory('s', scene.repo);
     const blob = await scene.git('rev-parse', 'HEAD:a.txt');
     await setTraps();
@@ -292,7 +295,7 @@ describe('a repository that the session turned hostile', () => {
     expect(await scene.sprung()).toEqual([]);
   });
 
-  test('cannot name another working tree or lead out through a link', async () => {
+  test('can neither name another working tree nor reveal the target of a symlink', async () => {
     await scene.git('config', 'core.worktree', scene.home);
     await expect(findCheckout(scene.host, scene.repo)).rejects.toThrow(/names .*home as its working tree/);
     await scene.git('config', '--unset', 'core.worktree');
@@ -314,7 +317,7 @@ function isRunning(pid: number): boolean {
 }
 
 describe('running git', () => {
-  test('takes an absolute program from the PATH and none of the GIT_ variables', async () => {
+  test('uses only absolute entries of the PATH, and passes on neither GIT_ variables nor LD_PRELOAD', async () => {
     const bin = path.join(scene.root, 'bin');
     await mkdir(bin);
     await symlink(scene.host.executable, path.join(bin, 'git'));
@@ -331,13 +334,13 @@ describe('running git', () => {
     expect(await findGit({ PATH: '.:bin' })).toBeUndefined();
   });
 
-  test('ends a git that takes too long, with what it started, and one that writes too much', async () => {
+  test('kills a git that takes too long, with its children, and one that writes too much', async () => {
     const pidFile = path.join(scene.root, 'pid');
     const slow = `!sleep 600 & echo $! > '${pidFile}'; wait`;
     const run = { cwd: scene.repo, args: ['-c', `alias.slow=${slow}`, 'slow'] };
     await expect(runGit(scene.host, { ...run, timeoutMs: 1500 })).rejects.toThrow(/longer than 1500 ms/);
     const pid = Number(await readFile(pidFile, 'utf8'));
-    await eventually(() => !isRunning(pid), { what: 'the command that git started has ended' });
+    await eventually(() => !isRunning(pid), { what: 'the command that git started has exited' });
     const endless = ['-c', 'alias.endless=!yes', 'endless'];
     await expect(runGit(scene.host, { cwd: scene.repo, args: endless, maxBytes: 10_000 })).rejects.toThrow(
       /more than 10000/,

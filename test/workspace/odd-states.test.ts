@@ -1,4 +1,4 @@
-/** States that people and agents leave repositories in. Whatever is done then: nobody loses a line of work. */
+/** Unusual states that users and agents leave repositories in. Whatever happens then, no work is lost. */
 
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import { openScene, type Scene } from './scene.ts';
 
 let scene: Scene;
 let record: WorktreeRecord;
-// A squash goes the way of a merge up to the parents of its commit.
+// A squash differs from a merge only in the parents of its commit.
 const MODES: ApplyMode[] = ['merge', 'patch'];
 
 beforeEach(async () => {
@@ -51,7 +51,7 @@ async function addSubmodule(): Promise<void> {
 }
 
 describe.each(MODES)('apply as %s', (mode) => {
-  test('with a base whose only commit is empty, from three sessions at once', async () => {
+  test('works from three sessions at once, with a base whose only commit is empty', async () => {
     const other = path.join(scene.root, 'empty');
     await mkdir(other);
     await scene.gitAt(other, 'init', '--quiet', '--initial-branch', 'main');
@@ -61,10 +61,10 @@ describe.each(MODES)('apply as %s', (mode) => {
       ['one', 'two', 'three'].map((sessionId) => workspaces.openWorktree({ sessionId, cwd: other })),
     );
     for (const [index, { cwd }] of sessions.entries()) await scene.write(`f${index}.txt`, 'x\n', cwd);
-    // What was looked at is among the session's own objects already; the repository needs it all the same.
+    // A diff writes objects to the session's own object store; the repository needs them too.
     for (const session of sessions) await session.diff({ maxBytes: 1000, offset: 0 }, []);
     const outcomes = await Promise.allSettled(sessions.map((session) => session.apply({ mode })));
-    // Side by side one may find that the base has moved on; asked again it works.
+    // A concurrent apply may find that the base has moved on; repeating it works.
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.status === 'fulfilled') continue;
       expect(String(outcome.reason)).toMatch(/moved on|Nothing was changed/);
@@ -76,8 +76,8 @@ describe.each(MODES)('apply as %s', (mode) => {
   });
 });
 
-describe('apply in either way', () => {
-  test('leaves hidden edits of the user alone', async () => {
+describe('apply as merge or patch', () => {
+  test('does not overwrite edits that the user hid from git', async () => {
     await begin();
     await inWorktree('a.txt', 'theirs\n');
     await inWorktree('b.txt', 'theirs\n');
@@ -91,7 +91,7 @@ describe('apply in either way', () => {
     }
   });
 
-  test('does not put a file in place of a submodule that holds work', async () => {
+  test('does not replace a submodule that has uncommitted work', async () => {
     await addSubmodule();
     await begin();
     await scene.gitAt(record.path, 'rm', '--quiet', '--cached', 'sub');
@@ -105,18 +105,18 @@ describe('apply in either way', () => {
   });
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
-    ['ignored files in place of a directory', () => scene.write('build', 'mine\n'), /overwritten: build/],
+    ['an ignored file in place of a directory', () => scene.write('build', 'mine\n'), /overwritten: build/],
     [
-      'a link in place of a directory',
+      'a symlink in place of a directory',
       async () => (
         await mkdir(path.join(scene.root, 'elsewhere')),
         symlink(path.join(scene.root, 'elsewhere'), path.join(scene.repo, 'build'))
       ),
       /overwritten: build/,
     ],
-    ['another git at work', () => scene.write('.git/index.lock', ''), /Another git process is running/],
+    ['another git running', () => scene.write('.git/index.lock', ''), /Another git process is running/],
     [
-      'conflicts that are not resolved',
+      'unresolved conflicts',
       async () => {
         const blob = await scene.git('hash-object', '-w', 'a.txt');
         const stages = [1, 2, 3].map((stage) => `100644 ${blob} ${stage}\tb.txt`).join('\n');
@@ -142,7 +142,7 @@ describe('apply in either way', () => {
 });
 
 describe('apply', () => {
-  test('refuses a base that is checked out twice: one of the two would seem to undo the work', async () => {
+  test('refuses a base that is checked out twice, since one checkout would seem to undo the work', async () => {
     await begin();
     await inWorktree('a.txt', 'theirs\n');
     const other = path.join(scene.root, 'other');
@@ -154,7 +154,7 @@ describe('apply', () => {
     ]);
   });
 
-  test('refuses a base that is being rebased: the rebase would fail in the end', async () => {
+  test('refuses a base that is being rebased, since the rebase would fail', async () => {
     await begin();
     await inWorktree('b.txt', 'theirs\n');
     await scene.commit('mine', { 'a.txt': 'mine\n' });
@@ -167,7 +167,7 @@ describe('apply', () => {
     expect([await scene.read('a.txt'), await scene.read('b.txt')]).toEqual(['mine\n', 'theirs\n']);
   });
 
-  test('keeps all files of a checkout that is not sparse any more', async () => {
+  test('keeps all files of a checkout that is no longer sparse', async () => {
     await scene.commit('more', { 'in/x': '1\n', 'out/y': '1\n' });
     await scene.git('sparse-checkout', 'set', 'in');
     await begin();
@@ -179,7 +179,7 @@ describe('apply', () => {
     expect(await scene.git('status', '--porcelain')).toBe('');
   });
 
-  test('takes what the session hid from git', async () => {
+  test('includes what the session hid from git', async () => {
     await begin();
     await scene.gitAt(record.path, 'update-index', '--assume-unchanged', 'a.txt');
     await scene.gitAt(record.path, 'update-index', '--skip-worktree', 'b.txt');
@@ -190,7 +190,7 @@ describe('apply', () => {
     expect([await scene.read('a.txt'), await scene.read('b.txt')]).toEqual(['theirs\n', 'theirs\n']);
   });
 
-  test('of a case-only rename is in nobody’s way where case does not count', () => {
+  test('does not take a case-only rename for a conflict where case is ignored', () => {
     const file = { mode: '100644', oid: 'x' };
     const touched = new Map([
       ['Readme', { path: 'Readme', before: file, after: null }],
@@ -200,19 +200,19 @@ describe('apply', () => {
     expect(goingFrom(touched, false)('README')).toBe(false);
   });
 
-  test('takes an edit of the same size that came in the second of the checkout', async () => {
+  test('includes an edit of the same size in the second of the checkout', async () => {
     await begin();
     const index = path.join(scene.repo, '.git', 'worktrees', 'abcdef01', 'index');
     const { mtime } = await stat(index);
     await inWorktree('b.txt', 'c\n');
-    // Git looks at whole seconds of these, and at the inode, which an edit in place keeps.
+    // Git compares these in whole seconds, and the inode, which an edit in place keeps.
     await utimes(path.join(record.path, 'b.txt'), mtime, mtime);
     expect((await worktreeState(scene.worktrees, record)).dirty).toEqual(['b.txt']);
     expect(await apply('merge')).toMatchObject({ outcome: 'applied' });
     expect(await scene.read('b.txt')).toBe('c\n');
   });
 
-  test('as a patch sees an edit of the user’s of the same size, in the second in which git last looked', async () => {
+  test('as a patch detects an edit by the user of the same size, in the second of git’s last refresh', async () => {
     await begin();
     await inWorktree('b.txt', 'c\n');
     await scene.git('update-index', '--refresh');
@@ -223,7 +223,7 @@ describe('apply', () => {
     expect(await scene.read('b.txt')).toBe('m\n');
   });
 
-  test('asked for twice at once happens once', async () => {
+  test('requested twice at once happens once', async () => {
     const workspace = await spaces().openWorktree({ sessionId: 'twice', cwd: scene.repo });
     await scene.write('a.txt', 'theirs\n', workspace.cwd);
     const outcomes = await Promise.all([workspace.apply({ mode: 'squash' }), workspace.apply({ mode: 'squash' })]);
@@ -276,7 +276,7 @@ describe('discard', () => {
   test.each<[string, () => Promise<unknown>]>([
     ['repository', () => rename(scene.repo, path.join(scene.root, 'moved'))],
     ['entry', () => rm(path.join(scene.repo, '.git', 'worktrees'), { recursive: true })],
-  ])('by force, with its %s gone, moves the files aside', async (_, prepare) => {
+  ])('by force moves the files aside if the %s is gone', async (_, prepare) => {
     await begin();
     await inWorktree('work.txt', 'work\n');
     await prepare();
@@ -284,7 +284,7 @@ describe('discard', () => {
     expect(await scene.read('files/work.txt', keptDirectory)).toBe('work\n');
   });
 
-  test('sees what was written in a submodule, and by force keeps it', async () => {
+  test('detects changes in a submodule, and by force keeps them', async () => {
     await addSubmodule();
     await begin();
     await scene.gitAt(record.path, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'update', '--init');
@@ -296,7 +296,7 @@ describe('discard', () => {
     expect(await readdir(path.join(keptDirectory!, 'submodules'))).toEqual(['sub']);
   });
 
-  test('cut off before a repository inside was moved aside still keeps it', async () => {
+  test('keeps a nested repository even if it was interrupted before moving that aside', async () => {
     await begin();
     const inner = path.join(record.path, 'inner');
     await mkdir(inner);
@@ -311,7 +311,7 @@ describe('discard', () => {
     expect(await scene.gitAt(path.join(keptDirectory!, 'inner'), 'log', '--format=%s')).toBe('inner');
   });
 
-  test('of two that hold each other’s commits keeps one branch, also at the same time', async () => {
+  test('of two worktrees with the same commits at the same time keeps one branch', async () => {
     const workspaces = spaces();
     const first = await workspaces.openWorktree({ sessionId: 'first', cwd: scene.repo });
     await scene.write('a.txt', 'work\n', first.cwd);
@@ -323,21 +323,21 @@ describe('discard', () => {
     expect(await scene.git('show', `${branches.split('\n')[0]!}:a.txt`)).toBe('work');
   });
 
-  test('leaves a branch that somebody has checked out', async () => {
+  test('keeps a branch that is checked out elsewhere', async () => {
     await begin();
     await scene.git('checkout', '--quiet', '--ignore-other-worktrees', 'claude/abcdef01');
     expect(await discard()).toMatchObject({ keptBranches: ['claude/abcdef01'] });
     expect(await scene.git('status', '--porcelain', '--branch')).toBe('## claude/abcdef01');
   });
 
-  test('names the ignored files that go with the worktree', async () => {
+  test('names the ignored files that are deleted with the worktree', async () => {
     await begin();
     await inWorktree('x.log', 'x\n');
     await inWorktree('build/out', 'x\n');
     expect(await discard()).toMatchObject({ ignored: ['build/', 'x.log'] });
   });
 
-  test('of a start that failed never takes the branch of another session', async () => {
+  test('after a failed start never deletes the branch of another session', async () => {
     const workspaces = spaces();
     const asked = (sessionId: string): ReturnType<Workspaces['openWorktree']> =>
       workspaces.openWorktree({ sessionId, cwd: scene.repo, branch: 'feature' });
@@ -347,7 +347,7 @@ describe('discard', () => {
     expect(await workspaces.worktrees()).toHaveLength(1);
   });
 
-  test('of files that cannot be removed says so and can be repeated', async () => {
+  test('reports files that cannot be removed, and can be repeated', async () => {
     if (process.getuid?.() === 0) return;
     await begin();
     await mkdir(path.join(record.path, 'build'));

@@ -1,4 +1,4 @@
-/** Servers beside each other, and servers that are killed: real processes, real signals. */
+/** Concurrent and killed servers, with real processes and signals. */
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -56,17 +56,17 @@ const server = (): Workspaces => {
   return new Workspaces({ env: scene.host.env, worktreesDir, snapshotsDir, lock: worktreeLock(worktreesDir) });
 };
 
-/** Git itself is content, once the git that the dead process had started has ended too. */
+/** The repository is sound, once the git that the dead process started has exited too. */
 async function expectSound(): Promise<void> {
   const lock = path.join(scene.repo, '.git', 'refs', 'heads', 'main.lock');
-  await eventually(() => !existsSync(lock), { what: 'git has let go of the branch' });
+  await eventually(() => !existsSync(lock), { what: 'git has released the branch' });
   expect(await scene.git('fsck', '--no-dangling')).toBe('');
   await scene.git('status', '--porcelain');
   expect(existsSync(path.join(scene.repo, '.git', 'index.lock'))).toBe(false);
 }
 
 describe('two servers', () => {
-  test.each(['the same directory', 'a directory each'])('make worktrees of one repository in %s', async (where) => {
+  test.each(['the same directory', 'a directory each'])('create worktrees of one repository in %s', async (where) => {
     const sessions = ['a', 'b'].map((name) => Array.from({ length: 5 }, (_, index) => `${name}${index}`));
     const made = await Promise.all(
       sessions.map((ids, index) => {
@@ -90,17 +90,17 @@ describe('two servers', () => {
     expect(await scene.git('status', '--porcelain')).toBe('');
   });
 
-  test('wait for each other, but not for one that is dead', async () => {
+  test('wait for each other for a limited time, then report which process is working', async () => {
     const take = worktreeLock(scene.worktrees.worktreesDir);
     const held = await take('x');
-    if (!('release' in held)) throw new Error('Somebody holds it.');
+    if (!('release' in held)) throw new Error('The lock is already held.');
     await expect(exclusively(take, 60)('x', async () => 'done')).rejects.toThrow(/process \d+\) is working on/);
     await held.release();
     expect(await exclusively(take, 60)('x', async () => 'done')).toBe('done');
   });
 });
 
-describe('a server that is killed', () => {
+describe('a server killed', () => {
   let workspace: Workspace;
   const reopened = async (): Promise<Workspace> => (await server().findWorktree('one'))!;
 
@@ -111,7 +111,7 @@ describe('a server that is killed', () => {
     await rm(path.join(workspace.cwd, 'gone.txt'));
   }
 
-  // Every step; `apply.test.ts` has the other mode for those in which modes differ.
+  // Every step; `apply.test.ts` covers the other mode where the modes differ.
   test.each<[ApplyMode, string]>([
     ['squash', 'commit-index'],
     ['merge', 'commit-ref'],
@@ -119,7 +119,7 @@ describe('a server that is killed', () => {
     ['merge', 'apply-files'],
     ['patch', 'apply-ref'],
     ['squash', 'apply-done'],
-  ])('in a %s before %s leaves a sound repository, and the next one goes on', async (mode, killAt) => {
+  ])('during a %s before %s leaves a sound repository, and the next attempt completes it', async (mode, killAt) => {
     await begin();
     await workUntilKilled({ action: 'apply', ids: [workspace.worktree!.id], mode, killAt });
     await expectSound();
@@ -142,7 +142,7 @@ describe('a server that is killed', () => {
     'discard-entry',
     'discard-branch',
     'discard-record',
-  ])('in a discard before %s loses nothing, and the next one goes on', async (killAt) => {
+  ])('during a discard before %s loses nothing, and the next attempt completes it', async (killAt) => {
     await begin();
     const id = workspace.worktree!.id;
     await workUntilKilled({ action: 'discard', ids: [id], killAt });
@@ -155,7 +155,7 @@ describe('a server that is killed', () => {
   });
 
   test.each(['add', 'add-entry', 'record-entry', 'check-out', 'ready'])(
-    'in a start before %s leaves a sound repository, where the next one starts and cleans up',
+    'during a start before %s leaves a sound repository, and the next start works and cleans up',
     async (killAt) => {
       await workUntilKilled({ action: 'create', ids: ['one'], killAt });
       await expectSound();
@@ -165,7 +165,7 @@ describe('a server that is killed', () => {
       await expectSound();
       expect(await scene.git('worktree', 'list')).toContain(record.path);
       const branches = (await scene.git('for-each-ref', '--format=%(refname)', 'refs/heads')).split('\n');
-      // A branch without an entry could be anybody's.
+      // A branch without a worktree entry could belong to anyone, so it is kept.
       const left = killAt === 'add-entry' ? ['refs/heads/claude/one'] : [];
       expect(branches.sort()).toEqual([...left, record.branch, 'refs/heads/main']);
       expect(await scene.gitAt(record.path, 'status', '--porcelain', '--branch')).toBe(

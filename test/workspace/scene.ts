@@ -1,4 +1,4 @@
-/** A repository with a home of its own, and the hosts that look at it. */
+/** A repository with its own home, and the hosts that operate on it. */
 
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ export interface Scene {
   readonly root: string;
   readonly host: GitHost;
   readonly worktrees: WorktreeHost;
-  /** The user's git: it trusts the repository, as people's git does. */
+  /** The user's own git, which trusts the repository. */
   git(...args: string[]): Promise<string>;
   gitAt(cwd: string, ...args: string[]): Promise<string>;
   write(name: string, content: string | Buffer, inDirectory?: string): Promise<string>;
@@ -35,7 +35,7 @@ export async function openScene(name = 'repo'): Promise<Scene> {
   const root = path.dirname(place.home);
   const repo = path.join(root, name);
   const env = { ...place.env(), GIT_CONFIG_NOSYSTEM: '1' };
-  // Each commit would start another git, to see whether anything is to be tidied up.
+  // Otherwise each commit starts another git, to check whether maintenance is due.
   const settings = '[user]\n\tname = Test\n\temail = test@example.invalid\n[maintenance]\n\tauto = false\n';
   await writeFile(path.join(place.home, '.gitconfig'), settings);
   const host = await findGit(env);

@@ -1,4 +1,4 @@
-/** What the server counts against what git itself says. */
+/** The server's counts, compared with git's own. */
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -29,7 +29,7 @@ async function open(): Promise<void> {
 
 const LINES = Array.from({ length: 20 }, (_, index) => `line ${index}\n`).join('');
 
-/** The numstat of two whole trees, made by git in the usual way. */
+/** The tree of all files as they are now, written by git itself. */
 async function treeNow(): Promise<string> {
   const index = path.join(scene.repo, '.git', 'index');
   const env = { GIT_INDEX_FILE: path.join(scene.root, 'index') };
@@ -73,29 +73,29 @@ const CHANGES: Record<string, () => Promise<unknown>> = {
     await scene.write('empty', '');
   },
   'ignored files': () => scene.write('x.log', 'ignored\n'),
-  'names with spaces, quotes and other letters': async () => {
+  'names with spaces, quotes and non-ASCII letters': async () => {
     await scene.write('ä b/"c".txt', 'x\n');
     await scene.write('tab\there', 'x\n');
   },
-  'a mode': () => chmod(path.join(scene.repo, 'a.txt'), 0o755),
-  'a file that is edited and put back': async () => {
+  'a mode change': () => chmod(path.join(scene.repo, 'a.txt'), 0o755),
+  'a file that is edited and restored': async () => {
     await scene.write('a.txt', 'other\n');
     await scene.git('add', 'a.txt');
     await scene.write('a.txt', LINES);
   },
-  'a file that is staged away but still there': () => scene.git('rm', '--quiet', '--cached', 'a.txt'),
-  'another branch': async () => {
+  'a file that is removed from the index but not from disk': () => scene.git('rm', '--quiet', '--cached', 'a.txt'),
+  'a switch to another branch': async () => {
     await scene.git('checkout', '--quiet', '-b', 'side');
     await scene.commit('side', { 'side.txt': 'side\n', 'a.txt': 'new\n' });
   },
-  'a submodule that moved on': async () => {
+  'a new commit in a submodule': async () => {
     const sub = path.join(scene.repo, 'sub');
     await scene.gitAt(sub, 'commit', '--quiet', '--allow-empty', '--message', 'more');
   },
   nothing: async () => undefined,
 };
 
-async function beginRepository(): Promise<void> {
+async function createRepository(): Promise<void> {
   const sub = path.join(scene.repo, 'sub');
   await mkdir(sub);
   await scene.gitAt(sub, 'init', '--quiet');
@@ -104,8 +104,8 @@ async function beginRepository(): Promise<void> {
 }
 
 describe.each(['clean', 'dirty'])('in a %s repository', (state) => {
-  test.each(Object.keys(CHANGES))('%s count as git counts them', async (name) => {
-    await beginRepository();
+  test.each(Object.keys(CHANGES))('%s: the counts match git’s', async (name) => {
+    await createRepository();
     if (state === 'dirty') {
       await scene.write('b.txt', 'changed before\n');
       await scene.write('untracked.txt', 'before\n');
@@ -125,7 +125,7 @@ describe.each(['clean', 'dirty'])('in a %s repository', (state) => {
   });
 });
 
-test('a repository without a commit', async () => {
+test('a new file counts in a repository without a commit', async () => {
   await scene.write('a.txt', 'before\n');
   await open();
   const mark = await workspace.mark();
@@ -134,8 +134,8 @@ test('a repository without a commit', async () => {
   expect(changes!.map(asNumstat)).toEqual(['1\t0\tb.txt']);
 });
 
-test('an index that is split or sparse, and a repository with SHA-256', async () => {
-  await beginRepository();
+test('changes count with a split index, and in a repository with SHA-256', async () => {
+  await createRepository();
   await scene.git('update-index', '--split-index');
   await open();
   const mark = await workspace.mark();
@@ -156,22 +156,19 @@ test('an index that is split or sparse, and a repository with SHA-256', async ()
   expect((await second.evidence(begin, [], false)).changes!.map(asNumstat)).toEqual(['1\t0\tb']);
 });
 
-test.each(['--assume-unchanged', '--skip-worktree'])(
-  'a file counts that git was told to overlook by %s',
-  async (mark) => {
-    await beginRepository();
-    await scene.write('b.txt', 'before\n');
-    await scene.git('update-index', mark, 'b.txt');
-    await open();
-    const begun = await workspace.mark();
-    await scene.git('update-index', mark, 'a.txt');
-    await scene.write('a.txt', 'hidden\n');
-    expect((await workspace.evidence(begun, [], false)).changes!.map(asNumstat)).toEqual(['1\t20\ta.txt']);
-    expect(await scene.git('status', '--porcelain')).toBe('');
-  },
-);
+test.each(['--assume-unchanged', '--skip-worktree'])('a file hidden from git with %s counts', async (mark) => {
+  await createRepository();
+  await scene.write('b.txt', 'before\n');
+  await scene.git('update-index', mark, 'b.txt');
+  await open();
+  const before = await workspace.mark();
+  await scene.git('update-index', mark, 'a.txt');
+  await scene.write('a.txt', 'hidden\n');
+  expect((await workspace.evidence(before, [], false)).changes!.map(asNumstat)).toEqual(['1\t20\ta.txt']);
+  expect(await scene.git('status', '--porcelain')).toBe('');
+});
 
-test('a new file counts in a directory that seems unchanged', async () => {
+test('a new file counts even if its directory looks unchanged', async () => {
   await scene.commit('begin', { 'd/a.txt': LINES, 'e/b.txt': 'b\n' });
   await open();
   const past = new Date(Date.now() - 3_600_000);
@@ -179,36 +176,33 @@ test('a new file counts in a directory that seems unchanged', async () => {
     await scene.write(`${directory}/${name}`, 'x\n');
     await utimes(path.join(scene.repo, directory), past, past);
   };
-  // In the same second as the mark, when a directory's times tell nothing.
+  // In the same second as the mark, when a directory's times prove nothing.
   await addTo('d', 'before.txt');
   const first = await workspace.mark();
   await addTo('d', 'new.txt');
   const { changes, now } = await workspace.evidence(first, [], false);
   expect(changes).toMatchObject([{ path: 'd/new.txt', status: 'added' }]);
-  // Later, when git remembers the directories.
+  // Later, when git has cached the directories.
   const directories = ['.', 'd', 'e'].map((name) => path.join(scene.repo, name));
   const changedAt = Math.max(...directories.map((name) => Math.floor(statSync(name).ctimeMs / 1000)));
-  const isRemembered = async (): Promise<boolean> => {
+  const isCached = async (): Promise<boolean> => {
     await workspace.mark();
     return newestDirectory(searchedIndex(), 20) === changedAt && changedAt < Math.floor(Date.now() / 1000) - 1;
   };
-  if (process.platform === 'linux') await expect.poll(isRemembered, { timeout: 10_000 }).toBe(true);
+  if (process.platform === 'linux') await expect.poll(isCached, { timeout: 10_000 }).toBe(true);
   await addTo('e', 'new.txt');
   const later = await workspace.evidence(now, [], false);
   expect(later.changes).toMatchObject([{ path: 'e/new.txt', status: 'added' }]);
 });
 
-test.runIf(process.platform === 'linux')(
-  'what a session’s own git remembers of directories is not believed',
-  async () => {
-    await scene.commit('begin', { 'd/a.txt': LINES });
-    await scene.git('-c', 'core.untrackedCache=true', 'status', '--short');
-    expect(readFileSync(path.join(scene.repo, '.git', 'index'), 'latin1')).toContain('UNTR');
-    await open();
-    await workspace.mark();
-    expect(searchedIndex()).toHaveLength(0);
-  },
-);
+test.runIf(process.platform === 'linux')('the untracked cache of the session’s own git is not trusted', async () => {
+  await scene.commit('begin', { 'd/a.txt': LINES });
+  await scene.git('-c', 'core.untrackedCache=true', 'status', '--short');
+  expect(readFileSync(path.join(scene.repo, '.git', 'index'), 'latin1')).toContain('UNTR');
+  await open();
+  await workspace.mark();
+  expect(searchedIndex()).toHaveLength(0);
+});
 
 /** The server's own copy of the index, if it has one. */
 function searchedIndex(): Buffer {
@@ -216,8 +210,8 @@ function searchedIndex(): Buffer {
   return existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
 }
 
-test('what a running sandbox puts there does not count, but a file of that name with content does', async () => {
-  await beginRepository();
+test('empty files that a running sandbox creates do not count, but one of the same name with content does', async () => {
+  await createRepository();
   await open();
   const mark = await workspace.mark();
   for (const name of ['.bashrc', '.mcp.json', 'deep/.gitconfig', '.claude/settings.json', '.claude/skills'])
@@ -234,8 +228,8 @@ test('what a running sandbox puts there does not count, but a file of that name 
   ]);
 });
 
-test('large files and repositories inside count without being read', async () => {
-  await beginRepository();
+test('large files and nested repositories count without being read', async () => {
+  await createRepository();
   await scene.write('data', Buffer.alloc(17 * 1024 * 1024));
   await open();
   const mark = await workspace.mark();
@@ -248,8 +242,8 @@ test('large files and repositories inside count without being read', async () =>
   expect(changes!.map(asNumstat)).toEqual(['-\t-\tdata', '-\t-\tinner']);
 });
 
-test('edits of ignored files and outside of the repository are known from the tools', async () => {
-  await beginRepository();
+test('edits of ignored files and outside the repository are taken from tool calls', async () => {
+  await createRepository();
   await open();
   const mark = await workspace.mark();
   const call = (file: string): Parameters<Workspace['evidence']>[1][number] => ({
@@ -263,8 +257,8 @@ test('edits of ignored files and outside of the repository are known from the to
   expect(changes!.map(({ path: name }) => name).sort()).toEqual([outside, 'seen.txt', 'x.log'].sort());
 });
 
-test('a diff is paged over one comparison, whole lines, binary files named', async () => {
-  await beginRepository();
+test('the pages of a diff add up to one comparison, which names binary files', async () => {
+  await createRepository();
   await open();
   await scene.write('a.txt', LINES.replaceAll('line', 'Zeile ü'));
   await scene.write('picture', Buffer.from([1, 0, 2]));

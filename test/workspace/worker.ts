@@ -14,7 +14,7 @@ export interface Order {
   readonly worktreesDir: string;
   readonly action: 'create' | 'apply' | 'discard';
   readonly cwd: string;
-  /** Of the sessions for `create`; otherwise the one worktree. */
+  /** The session ids for `create`; otherwise the id of one worktree. */
   readonly ids: readonly string[];
   readonly mode?: ApplyMode;
   /** Killed before this step. */

@@ -18,7 +18,7 @@ const create = (request: Partial<Parameters<typeof createWorktree>[1]> = {}): Re
   createWorktree(scene.worktrees, { sessionId: '1f0c2d3e-0000-4000-8000-000000000000', cwd: scene.repo, ...request });
 
 describe('a worktree', () => {
-  test('begins at what is checked out and leaves the index, HEAD and uncommitted work alone', async () => {
+  test('starts from the checked-out commit, and leaves the index, HEAD and uncommitted work alone', async () => {
     await scene.commit('begin', { 'a.txt': 'one\n', 'dir ä/b.txt': 'two\n' });
     await scene.write('a.txt', 'edited\n');
     await scene.write('dir ä/b.txt', 'staged\n');
@@ -47,7 +47,7 @@ describe('a worktree', () => {
     expect(await scene.git('fsck')).toBe('');
   });
 
-  test('of a subdirectory works in the same subdirectory, also when no commit has it', async () => {
+  test('of a subdirectory works in the same subdirectory, even if no commit contains it', async () => {
     await scene.commit('begin', { 'packages/a/x': '1' });
     expect((await create({ cwd: path.join(scene.repo, 'packages', 'a') })).cwd).toMatch(/1f0c2d3e\/packages\/a$/);
     await mkdir(path.join(scene.repo, 'new'));
@@ -57,10 +57,10 @@ describe('a worktree', () => {
   });
 
   test.each([
-    ['a branch', 'other', { ref: 'refs/heads/other' }],
-    ['a tag', 'v1', {}],
-    ['a commit', 'HEAD~1', {}],
-  ])('begins at %s that is given', async (_, base, expected) => {
+    ['branch', 'other', { ref: 'refs/heads/other' }],
+    ['tag', 'v1', {}],
+    ['commit', 'HEAD~1', {}],
+  ])('starts from a given %s', async (_, base, expected) => {
     await scene.commit('first', { a: '1' });
     const first = await scene.git('rev-parse', 'HEAD');
     await scene.git('tag', 'v1');
@@ -79,7 +79,7 @@ describe('a worktree', () => {
     expect((await create()).record.base).toEqual({ commit: first });
   });
 
-  test('is made in the innermost repository, and for another worktree in the common one', async () => {
+  test('belongs to the innermost repository, and that of another worktree to the common one', async () => {
     await scene.commit('outer', { a: '1' });
     const inner = path.join(scene.repo, 'inner');
     await mkdir(inner);
@@ -91,7 +91,7 @@ describe('a worktree', () => {
     expect(second.record).toMatchObject({ commonDir: path.join(inner, '.git'), origin: record.path });
   });
 
-  test('of a sparse checkout is as sparse, of a shallow clone as shallow', async () => {
+  test('of a sparse checkout is sparse, and of a shallow clone shallow', async () => {
     await scene.commit('first', { 'in/a': '1', 'out/b': '2' });
     await scene.commit('second', { 'in/a': '2' });
     await scene.git('sparse-checkout', 'set', 'in');
@@ -105,7 +105,7 @@ describe('a worktree', () => {
     expect(await scene.gitAt(shallow.cwd, 'log', '--format=%s')).toBe('second');
   });
 
-  test('has submodules unpopulated and LFS files as pointers, and says so', async () => {
+  test('leaves submodules empty and LFS files as pointers, and says so', async () => {
     const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n';
     await scene.commit('begin', {
       '.gitattributes': '*.bin filter=lfs\n',
@@ -129,7 +129,11 @@ describe('a worktree', () => {
       async () => (await scene.commit('x'), { base: 'nowhere' }),
       /"nowhere" is not a branch, tag or commit/,
     ],
-    ['a base like an option', async () => (await scene.commit('x'), { base: '--all' }), /"--all" is not a branch/],
+    [
+      'a base that looks like an option',
+      async () => (await scene.commit('x'), { base: '--all' }),
+      /"--all" is not a branch/,
+    ],
     ['a bad branch name', async () => (await scene.commit('x'), { branch: 'a..b' }), /is not a valid branch name/],
     [
       'a branch that exists',
@@ -146,13 +150,13 @@ describe('a worktree', () => {
     await expect(create(request)).rejects.toThrow(message);
   });
 
-  test('finds a branch name beside a branch `claude`', async () => {
+  test('gets another branch name if there is a branch `claude`', async () => {
     await scene.commit('x');
     await scene.git('branch', 'claude');
     expect((await create()).record.branch).toBe('refs/heads/claude-code/1f0c2d3e');
   });
 
-  test('with paths that Windows does not take is refused before anything is made, unless long paths are on', async () => {
+  test('with paths too long for Windows is refused before anything is created, unless long paths are enabled', async () => {
     const name = `${'deep/'.repeat(46)}file.txt`;
     await scene.commit('x', { [name]: '1' });
     const request = { sessionId: 'long', cwd: scene.repo };
@@ -165,14 +169,14 @@ describe('a worktree', () => {
     expect((await createWorktree(windows, request)).record.state).toBe('ready');
   });
 
-  test('of a repository of another user is refused with the way out', async () => {
+  test('of another user’s repository is refused, with the remedy', async () => {
     if (process.getuid?.() !== 0) return;
     await scene.commit('x');
     await chown(scene.repo, 12345, 12345);
     await expect(create()).rejects.toThrow(/belongs to another user.*safe\.directory/);
   });
 
-  test('reached through a link is made for the real repository', async () => {
+  test('of a symlinked repository belongs to the real one', async () => {
     await scene.commit('x', { a: '1' });
     const link = path.join(scene.root, 'link');
     await symlink(scene.repo, link);
@@ -180,7 +184,7 @@ describe('a worktree', () => {
   });
 });
 
-test('what a sandboxed session may write is its objects, ref, logs and entry, never config or hooks', () => {
+test('a sandboxed session may write objects, its ref, logs and entry, but not config or hooks', () => {
   const place = { commonDir: '/r/.git', entry: 'x', branch: 'refs/heads/claude/x' };
   expect(sandboxWrites(place)).toEqual({
     allow: ['/r/.git/objects', '/r/.git/refs/heads/claude', '/r/.git/logs/refs/heads/claude', '/r/.git/worktrees/x'],
@@ -195,7 +199,7 @@ test('what a sandboxed session may write is its objects, ref, logs and entry, ne
 });
 
 test.runIf(existsSync('/usr/bin/bwrap'))(
-  'a session that may write only that can commit, and change neither config, hooks nor main',
+  'a session with only that access can commit, but not change config, hooks or main',
   async () => {
     await scene.commit('begin', { 'a.txt': 'one\n' });
     const { record, cwd } = await create();
