@@ -101,7 +101,7 @@ test(
   WITHIN_MS,
 );
 
-describe('Claude Code is not found', () => {
+describe('reports that Claude Code is not found', () => {
   test('at the path the operator gave', async () => {
     const { code, problems, find } = await examine({ argv: ['doctor', '--executable', '/nowhere/claude'] });
     expect(problems).toEqual([
@@ -134,7 +134,7 @@ describe('Claude Code is not found', () => {
 });
 
 // Windows cannot execute a shell script.
-describe.skipIf(process.platform === 'win32')('a Claude Code', () => {
+describe.skipIf(process.platform === 'win32')('reports a Claude Code', () => {
   test('that is too old', async () => {
     const env = { ...place.env(), ...KEY, CLAUDE_CODE_MCP_EXECUTABLE: await fakeClaude('1.0.44 (Claude Code)') };
     const { code, problems } = await examine({ env });
@@ -180,12 +180,12 @@ describe.skipIf(process.platform === 'win32')('a Claude Code', () => {
 const QUICK = { bundled: { version: '2.1.325', executable: undefined } } as const;
 
 describe('directories', () => {
-  test('a working directory that does not exist', async () => {
+  test('reports a working directory that does not exist', async () => {
     const { find } = await examine({ ...QUICK, cwd: path.join(place.home, 'gone') });
     expect(find('Working directory')).toMatchObject({ status: 'problem', found: expect.stringContaining('ENOENT') });
   });
 
-  test('a working directory outside the allowed ones', async () => {
+  test('reports a working directory outside the allowed ones', async () => {
     const { find } = await examine({ ...QUICK, argv: ['doctor', '--allowed-dirs', place.home] });
     expect(find('Working directory')).toMatchObject({
       status: 'problem',
@@ -193,7 +193,7 @@ describe('directories', () => {
     });
   });
 
-  test('a state directory that cannot be written', async () => {
+  test('reports a state directory that cannot be written', async () => {
     const file = path.join(place.home, 'file');
     await writeFile(file, '');
     const { find } = await examine({ ...QUICK, argv: ['doctor', '--state-dir', path.join(file, 'state')] });
@@ -205,7 +205,7 @@ describe('directories', () => {
   });
 
   // Root can write anywhere.
-  test.skipIf(process.platform === 'win32' || process.getuid?.() === 0)('no write access', async () => {
+  test.skipIf(process.platform === 'win32' || process.getuid?.() === 0)('reports missing write access', async () => {
     const locked = path.join(place.home, 'locked');
     await mkdir(locked, { mode: 0o500 });
     const { find } = await examine({ ...QUICK, configDir: locked, argv: ['doctor', '--state-dir', locked] });
@@ -213,7 +213,7 @@ describe('directories', () => {
     expect(find('Claude Code directory').found).toContain('EACCES');
   });
 
-  test('a configuration directory that is a file', async () => {
+  test('reports a configuration directory that is a file', async () => {
     const file = path.join(place.home, 'file');
     await writeFile(file, '');
     const { find } = await examine({ ...QUICK, configDir: file });
@@ -223,7 +223,7 @@ describe('directories', () => {
     });
   });
 
-  test('a configuration directory that does not exist yet is fine', async () => {
+  test('accepts a configuration directory that does not exist yet', async () => {
     const configDir = path.join(place.home, 'later', '.claude');
     const { find } = await examine({ ...QUICK, configDir });
     expect(find('Claude Code directory')).toMatchObject({

@@ -16,7 +16,7 @@ describe('identity of a process', () => {
     expect(await startTimeOf(pid)).toBeUndefined();
   });
 
-  it('counts the fields of stat from the last parenthesis', async () => {
+  it('is read correctly if the program’s name contains parentheses', async () => {
     const rest = Array.from({ length: 40 }, (_, index) => String(index + 3))
       .join(' ')
       .replace(/^3/, 'S');
@@ -43,7 +43,7 @@ describe('identity of a process', () => {
     await expect(isAlive({ pid: 7, startTime: '1' }, system)).rejects.toThrow('EMFILE');
   });
 
-  it('decides whether a process is signalled', async () => {
+  it('must match before a process is signalled, and the server never signals itself', async () => {
     const child = startInnocent();
     const pid = Number(child.pid);
     const startTime = String(await startTimeOf(pid));

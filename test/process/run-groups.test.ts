@@ -102,7 +102,7 @@ describe('cgroups of runs', () => {
   });
 });
 
-describe('own cgroup', () => {
+describe('the process’s own cgroup', () => {
   const mount = (root: string, point: string): string =>
     `23 1 0:20 / / rw - ext4 /dev/vda rw\n31 23 0:28 ${root} ${point} rw,relatime shared:9 - cgroup2 cgroup2 rw\n`;
 
@@ -114,7 +114,7 @@ describe('own cgroup', () => {
     ['a mount that does not contain it', '0::/user.slice\n', mount('/docker/abc', '/sys/fs/cgroup'), undefined],
     ['version 1 only', '4:memory:/x\n', mount('/', '/sys/fs/cgroup'), undefined],
     ['no mount', '0::/\n', '23 1 0:20 / / rw - ext4 /dev/vda rw\n', undefined],
-  ])('is found for %s', (_, cgroup, mountinfo, directory) => {
+  ])('is resolved for %s', (_, cgroup, mountinfo, directory) => {
     expect(ownGroupDirectory(cgroup, mountinfo)).toBe(directory);
   });
 

@@ -34,7 +34,7 @@ async function writeRecord(stateDir: string, ownerId: string, change: Partial<Ow
 }
 
 describe('an owner’s record', () => {
-  it('is written atomically, and removed', async () => {
+  it('is written and removed, and leaves no other file', async () => {
     const [stateDir, owner] = [join(tempDir(), 'new', 'state'), newOwner()];
     expect(await recordOwner(stateDir, owner)).toBeUndefined();
     expect(readdirSync(join(stateDir, 'owners'))).toEqual([`${owner}.json`]);
@@ -48,7 +48,7 @@ describe('an owner’s record', () => {
     expect(readdirSync(join(stateDir, 'owners'))).toEqual([]);
   });
 
-  it('reports an error instead of throwing', async () => {
+  it('that cannot be written or removed is reported, not thrown', async () => {
     const file = join(tempDir(), 'file');
     writeFileSync(file, '');
     expect(await recordOwner(file, newOwner())).toMatch(/ENOTDIR|EEXIST/);

@@ -283,7 +283,7 @@ describe('discard', () => {
     expect(await listWorktrees(scene.worktrees)).toEqual([]);
   });
 
-  test('of work is refused and names it; with force it keeps everything on the branch', async () => {
+  test('of a session with work is refused and names the work; with force it keeps everything on the branch', async () => {
     await work();
     await expect(discard()).rejects.toThrow(/1 commit\(s\) on claude\/abcdef01.*uncommitted changes in .*gone\.txt/);
     expect(await scene.read('new/n.txt', record.path)).toBe('new\n');

@@ -296,7 +296,7 @@ describe('discard', () => {
     expect(await readdir(path.join(keptDirectory!, 'submodules'))).toEqual(['sub']);
   });
 
-  test('keeps a nested repository even if it was interrupted before moving that aside', async () => {
+  test('keeps a nested repository even if it was interrupted before moving it aside', async () => {
     await begin();
     const inner = path.join(record.path, 'inner');
     await mkdir(inner);
