@@ -1,11 +1,11 @@
-/** What Claude asks people about besides permissions: its plan, and questions. */
+/** What Claude asks people besides permissions: plans and questions. */
 
 import { tool, type MessageReply } from '../../src/scripted-model/reply.ts';
 import type { ModelRequest } from '../../src/scripted-model/scripted-model.ts';
 
 const PLAN_FILE = /\S+\/plans\/\S+?\.md/;
 
-/** Claude writes its plan where the reminder of plan mode tells it to. */
+/** Claude writes its plan to the file that the plan mode reminder names. */
 export function writesPlan(plan: string): (request: ModelRequest) => MessageReply {
   return ({ reminders }) => {
     const [file] = PLAN_FILE.exec(reminders.join('\n')) ?? [];

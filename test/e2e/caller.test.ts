@@ -12,7 +12,7 @@ import { textCaller } from './text-caller.ts';
 import { verifies } from './requirements.ts';
 import { check, turn } from './steps.ts';
 
-/** One server for all of them: none of the others can tell that these commands are refused. */
+/** One server for all tests: the denied commands matter to one of them only. */
 const SHARED = { settings: { permissions: { deny: ['Bash(rm *)'] } } };
 
 const QUESTION = 'Which colour?';
@@ -42,7 +42,7 @@ verifies('caller.one-call-per-decision', { eras: ['modern'] }, async (variant) =
     ['permission'],
     [],
   ]);
-  // Nothing that was told before comes again.
+  // No answer repeats earlier events.
   for (const { answer } of calls) expect(answer).not.toHaveProperty('events');
 });
 

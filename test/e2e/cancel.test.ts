@@ -27,7 +27,7 @@ verifies(['session.cancel', 'session.cancel-final'], async (variant) => {
   expect((await runningCommands(h)).length).toBeGreaterThanOrEqual(2);
   const answer = await h.ok('claude_code_session', { action: 'cancel', sessionId });
   expect(answer.sessions).toMatchObject([{ sessionId, status: 'cancelled', cancelledSource: 'caller' }]);
-  // Cancel has answered, so everything is gone by now.
+  // Cancel answers only once everything is gone.
   expect(await claudeProcesses(h)).toEqual([]);
 
   const state = await check(h, { action: 'poll', sessionId });
@@ -47,7 +47,7 @@ verifies(['session.cancel', 'session.cancel-final'], async (variant) => {
   expect(after).toMatchObject({ cancelledAt: state.cancelledAt, nextCursor: state.nextCursor, events: state.events });
 });
 
-verifies('session.cancel-final', { when: 'while the answer is on its way' }, async (variant) => {
+verifies('session.cancel-final', { when: 'even if the answer is just arriving' }, async (variant) => {
   const h = await variant.share();
   const late = gate(text('too late'));
   h.model.on('answer me').reply(late);
@@ -59,7 +59,7 @@ verifies('session.cancel-final', { when: 'while the answer is on its way' }, asy
   const state = await check(h, { action: 'poll', sessionId, pollOptions: { includeTerminalEvents: true } });
   expect(state.status).toBe('cancelled');
   expect(state).not.toHaveProperty('result');
-  // What arrives before the cancellation is part of the session, and nothing after it.
+  // Output from before the cancellation is part of the session, but nothing after it.
   const said: Json[] = state.events.filter(({ type }: Json) => type === 'output');
   expect(said.filter(({ timestamp }) => timestamp > state.cancelledAt)).toEqual([]);
 });

@@ -10,7 +10,7 @@ export async function claudePid(h: Harness, sessionId: string): Promise<number |
   return registeredPids(h, sessionId).find((pid) => alive.has(pid));
 }
 
-/** As a crash would: SIGKILL, and back only when it is gone. */
+/** Like a crash: sends SIGKILL, and waits until the process is gone. */
 export async function killClaude(h: Harness, sessionId: string): Promise<void> {
   const pid = await eventually(() => claudePid(h, sessionId), { what: 'the session has a process' });
   process.kill(pid, 'SIGKILL');

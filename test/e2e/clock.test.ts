@@ -10,7 +10,7 @@ import { standIn } from './stand-in.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** A server for which somebody sets the system clock, as far as Node can tell. */
+/** A server whose system clock, as Node sees it, can be shifted. */
 async function serverWithClock(
   env: Record<string, string> = {},
 ): Promise<{ h: Harness; shift(ms: number): Promise<void> }> {
@@ -29,7 +29,7 @@ async function serverWithClock(
   return { h, shift: (ms) => writeFile(offset, String(ms)) };
 }
 
-test('a wait is answered in time and a session works on, although the system clock was set back an hour or forward five', async () => {
+test('a wait ends on time and a session keeps working when the system clock is set back an hour or forward five', async () => {
   const { h, shift } = await serverWithClock({
     CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50',
     CLAUDE_CODE_MCP_SESSION_TTL_MS: '50',

@@ -37,7 +37,7 @@ async function outcomes(h: Harness): Promise<unknown[]> {
     .map(({ outcome }) => outcome as unknown);
 }
 
-test.each(TOOLSETS)('endless nesting and __proto__ are refused and recorded: %s', async (toolset) => {
+test.each(TOOLSETS)('extreme nesting and __proto__ are refused and audited: %s', async (toolset) => {
   const h = await startHarness({ connect: false, toolset });
   const client = new RawClient(h.server);
   await client.initialize();
@@ -62,16 +62,16 @@ test('more rules than can be checked on every call are refused', async () => {
   await h.fails('claude_code', { prompt: 'x', disallowedTools }, 'INVALID_ARGUMENT');
 });
 
-/** While this goes on, others are answered: the server computes for at most two seconds before it does. */
+/** Expects that, until this call ends, the server answers another with less than two seconds of CPU time. */
 async function answersMeanwhile<T>(h: Harness, call: Promise<T>): Promise<T> {
-  const before = computedMs(h.server.pid);
+  const before = cpuMs(h.server.pid);
   await h.ok('claude_code_session', { action: 'list' });
-  expect(computedMs(h.server.pid) - before).toBeLessThan(2_000);
+  expect(cpuMs(h.server.pid) - before).toBeLessThan(2_000);
   return call;
 }
 
-/** On a busy machine the time of the day tells nothing. */
-function computedMs(pid: number): number {
+/** On a busy machine, elapsed time says little. */
+function cpuMs(pid: number): number {
   if (process.platform !== 'linux') return performance.now();
   const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const [user, system] = line
@@ -81,7 +81,7 @@ function computedMs(pid: number): number {
   return (Number(user) + Number(system)) * 10;
 }
 
-test('settings that are a pipe or endless are refused, and block nobody', async () => {
+test('a settings file that is a pipe or endless is refused, and does not block other calls', async () => {
   const h = shared();
   const pipe = join(h.project, 'pipe');
   execFileSync('mkfifo', [pipe]);
@@ -97,7 +97,7 @@ describe('with ALLOWED_DIRS', () => {
   test.each([
     ['dots', '.'.repeat(200_000)],
     ['mentions', '@a '.repeat(100_000)],
-  ])('a prompt of very many %s blocks nobody', async (_, prompt) => {
+  ])('a prompt with very many %s does not block other calls', async (_, prompt) => {
     const h = fenced();
     h.model.on(prompt.slice(0, 100)).reply('read');
     const sessionId = await answersMeanwhile(h, h.converse(prompt));
@@ -105,23 +105,25 @@ describe('with ALLOWED_DIRS', () => {
   });
 });
 
-/** What Claude Code (2.1.325) takes hours to hold against a command of 80 letters. */
-const ENDLESS = `Bash(true ${'a*'.repeat(30)}b)`;
+/** Claude Code (2.1.325) takes hours to match this rule against a command of 80 letters. */
+const SLOW_RULE = `Bash(true ${'a*'.repeat(30)}b)`;
 
-test('a rule that Claude Code itself would never finish checking is refused', async () => {
+test('a rule that Claude Code itself would never finish matching is refused', async () => {
   const h = shared();
   for (const name of ['disallowedTools', 'allowedTools'])
-    expect(await h.fails('claude_code', { prompt: 'x', [name]: [ENDLESS] }, 'INVALID_ARGUMENT')).toContain('wildcards');
+    expect(await h.fails('claude_code', { prompt: 'x', [name]: [SLOW_RULE] }, 'INVALID_ARGUMENT')).toContain(
+      'wildcards',
+    );
 });
 
-test('a hanging Claude Code blocks nobody, and can be cancelled', async () => {
+test('a hanging Claude Code does not block other calls, and can be cancelled', async () => {
   const h = shared();
   const command = `true ${'a'.repeat(80)}`;
   h.model.on('hang').reply(tool('Bash', { command, description: 'x' }), text('never'));
-  const settings = { permissions: { deny: [ENDLESS] } };
+  const settings = { permissions: { deny: [SLOW_RULE] } };
   const { sessionId } = await h.ok('claude_code', { prompt: 'hang', advanced: { settings } });
   const isHanging = ({ activity }: Json): boolean => activity?.includes(`now: ${command.slice(0, 20)}`);
-  await answersMeanwhile(h, h.waitFor(sessionId, isHanging, { what: 'the command is being looked at' }));
+  await answersMeanwhile(h, h.waitFor(sessionId, isHanging, { what: 'Claude Code is checking the command' }));
   const cancelled = h.ok('claude_code_session', { action: 'cancel', sessionId });
   expect(await answersMeanwhile(h, cancelled)).toMatchObject({ sessions: [{ status: 'cancelled' }] });
 });

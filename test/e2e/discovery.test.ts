@@ -1,4 +1,4 @@
-/** What a client finds, and what it is told when it is wrong about it. */
+/** What a client discovers, and the errors for wrong tools and parameters. */
 
 import type { Tool } from '@modelcontextprotocol/client';
 import { expect } from 'vitest';
@@ -11,17 +11,17 @@ import { standInEnv } from './stand-in.ts';
 import { check } from './steps.ts';
 
 const ACTS = { readOnlyHint: false, destructiveHint: true };
-const LOOKS = { readOnlyHint: true, destructiveHint: false };
+const READS = { readOnlyHint: true, destructiveHint: false };
 
 const TOOLS: Readonly<Record<Toolset, Readonly<Record<string, object>>>> = {
   compact: { claude_code: ACTS, claude_code_reply: ACTS, claude_code_check: ACTS, claude_code_session: ACTS },
   explicit: {
     claude_create_session: ACTS,
     claude_send_message: ACTS,
-    claude_get_status: LOOKS,
+    claude_get_status: READS,
     claude_respond: ACTS,
     claude_interrupt: ACTS,
-    claude_list_sessions: LOOKS,
+    claude_list_sessions: READS,
   },
 };
 
@@ -31,7 +31,7 @@ async function listed(h: Harness): Promise<Tool[]> {
   return (await h.client.listTools()).tools;
 }
 
-/** What a model reads of it. */
+/** Of what a model reads. */
 async function sizeOfList(h: Harness): Promise<number> {
   const read = (await listed(h)).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   return Buffer.byteLength(JSON.stringify(read));
@@ -41,7 +41,7 @@ async function startDescription(h: Harness): Promise<string> {
   return (await listed(h)).find(({ name }) => name === 'claude_code')?.description ?? '';
 }
 
-/** What the tools are does not depend on Claude Code. */
+/** The tools do not depend on Claude Code. */
 const STAND_IN = { env: standInEnv('ordinary') };
 
 verifies(['tools.few', 'tools.described', 'tools.size'], async (variant) => {
@@ -84,7 +84,7 @@ verifies(
     for (const { category } of availableTools) expect(category).toEqual(expect.any(String));
     expect(await sizeOfList(h)).toBeLessThanOrEqual(SIZES.compact);
 
-    // A session with few tools does not hide the others, however they are told.
+    // A session with few tools does not hide the others. One era is enough to show it.
     if (variant.era === 'legacy') return;
     const few = await h.ok('claude_code', { prompt: 'hello', tools: ['Read'], waitMs: 40_000 });
     expect(
@@ -131,7 +131,7 @@ const FAILURES: Calls = {
   ],
   explicit: [
     ['claude_create_session', {}, 'INVALID_ARGUMENT'],
-    // Of a kind that only the compact set offers.
+    // A mode that only the compact toolset offers.
     ['claude_create_session', { prompt: 'x', permissionMode: 'auto' }, 'INVALID_ARGUMENT'],
     ['claude_create_session', { prompt: 'x', maxTurns: 0 }, 'INVALID_ARGUMENT'],
     ['claude_create_session', { prompt: 'x', systemPrompt: '' }, 'INVALID_ARGUMENT'],
@@ -217,7 +217,7 @@ verifies(['errors.given-twice', 'errors.flat-form'], async (variant) => {
     'INVALID_ARGUMENT',
   );
 
-  // That the flat form alone does as the nested one: `option-arguments`.
+  // For the flat form by itself, see `option-arguments`.
   const form = { effort: 'low', advanced: { effort: 'low' } };
   const { sessionId } = await h.ok('claude_code', { prompt: 'hello', ...form, waitMs: 40_000 });
   const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });

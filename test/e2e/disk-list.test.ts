@@ -15,7 +15,7 @@ async function directoryIn(h: Harness, name: string): Promise<string> {
   return directory;
 }
 
-/** A transcript in the place where Claude Code would keep it. */
+/** Writes a transcript where Claude Code would keep it. */
 async function writeSession(h: Harness, cwd: string, minute: number, prompt = 'hello'): Promise<string> {
   const project = cwd.replace(/[^a-zA-Z0-9]/g, '-');
   const lastModified = new Date(Date.UTC(2026, 0, 1, 0, minute));
@@ -33,7 +33,7 @@ async function listedIds(h: Harness, filter?: Filter): Promise<string[]> {
   return (await listed(h, filter)).map(({ sessionId }) => sessionId);
 }
 
-/** The server itself knows none of them. */
+/** Pages of the list on disk. The server itself has none of these sessions. */
 async function expectPages(h: Harness, [, second, third]: string[]): Promise<void> {
   const page = async (args: object): Promise<Json> =>
     (await h.ok('claude_code_session', { action: 'list', scope: 'disk', ...args })).sessions;
@@ -50,7 +50,7 @@ verifies('session.disk-list', async (variant) => {
   const gone = path.join(h.home, 'gone');
   const oldest = await writeSession(h, gone, 0);
   const typed = 'typed by a person';
-  // What a terminal writes is the same for both toolsets.
+  // A terminal writes the same for both toolsets.
   const middle = await (variant.toolset === 'compact'
     ? runInTerminal(h, typed, { cwd: elsewhere })
     : writeSession(h, elsewhere, 1, typed));
@@ -83,12 +83,12 @@ verifies('list.begun', async (variant) => {
   const elsewhere = await directoryIn(h, 'elsewhere');
   const sessionId = await h.begin('just\nbegun');
   await held.arrived;
-  // Claude Code may be writing there.
+  // With retries, because Claude Code may be writing there.
   await rm(path.join(h.configDir, 'projects'), { recursive: true, force: true, maxRetries: 10 });
 
   const begun = { sessionId, projectDirectory: h.project, displayText: 'just begun', activeStatus: 'running' };
   expect(await listed(h)).toMatchObject([begun]);
-  // The first lines do not say where it works.
+  // The first lines of a transcript do not say where the session works.
   const title = `${JSON.stringify({ type: 'custom-title', customTitle: 'just begun', sessionId })}\n`;
   await writeTranscript(h.configDir, () => title, { project: h.project.replace(/[^a-zA-Z0-9]/g, '-'), sessionId });
   expect(await listed(h)).toMatchObject([begun]);
@@ -104,7 +104,7 @@ verifies('session.disk-list-allowed', async (variant) => {
   const neighbour = await directoryIn(h, 'project-neighbour');
   const inside = path.join(h.project, 'inside');
   await mkdir(inside);
-  // Oldest first; the one link leads out, the other in.
+  // Oldest first. One link leads out, the other in.
   const leadsOut = path.join(h.project, 'leads-out');
   const leadsIn = path.join(h.home, 'leads-in');
   await symlink(outside, leadsOut);

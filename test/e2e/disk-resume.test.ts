@@ -12,14 +12,14 @@ import { verifies } from './requirements.ts';
 const tokenOf = (sessionId: string, secret: string = DISK_RESUME.CLAUDE_CODE_MCP_RESUME_SECRET): string =>
   createHmac('sha256', secret).update(sessionId).digest('hex');
 
-interface Left {
+interface StoredSession {
   readonly sessionId: string;
   readonly resumeToken: string | undefined;
   readonly cwd: string;
 }
 
-/** A session in a directory of its own, that only the disk remembers; another server runs by then. */
-async function leftSession(h: Harness, next?: ServerStart): Promise<Left> {
+/** A session in its own directory that exists only on disk, because the server was restarted. */
+async function leaveOnDisk(h: Harness, next?: ServerStart): Promise<StoredSession> {
   const cwd = join(h.project, 'elsewhere');
   mkdirSync(cwd);
   h.model.on('remember seven').reply(text('I do'));
@@ -31,7 +31,7 @@ async function leftSession(h: Harness, next?: ServerStart): Promise<Left> {
 
 verifies('disk.resumes', { toolsets: ['explicit'] }, async (variant) => {
   const h = await variant.share({ env: DISK_RESUME });
-  await expectResumed(h, await leftSession(h));
+  await expectResumed(h, await leaveOnDisk(h));
 });
 
 verifies(
@@ -39,8 +39,8 @@ verifies(
   { toolsets: ['compact'], when: 'with options and as a fork' },
   async (variant) => {
     const h = await variant.share({ env: DISK_RESUME });
-    const left = await leftSession(h, { env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '' } });
-    const { sessionId, resumeToken, cwd } = left;
+    const stored = await leaveOnDisk(h, { env: { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '' } });
+    const { sessionId, resumeToken, cwd } = stored;
     expect(resumeToken).toBe(tokenOf(sessionId));
 
     const off = await h.fails(...h.dialect.resume(sessionId, 'go on'), 'SESSION_NOT_FOUND');
@@ -49,7 +49,7 @@ verifies(
 
     await h.restartServer({ env: { CLAUDE_CODE_MCP_RESUME_SECRET: '' } });
     const reply = { sessionId, prompt: 'go on' };
-    // Neither the right one nor one that anybody could make when there is no secret.
+    // Neither the right token nor one that anybody could make without a secret.
     for (const token of [{}, { resumeToken }, { resumeToken: tokenOf(sessionId, '') }]) {
       const noSecret = await h.fails('claude_code_reply', { ...reply, ...token }, 'PERMISSION_DENIED');
       expect(noSecret).toContain('CLAUDE_CODE_MCP_RESUME_SECRET');
@@ -74,7 +74,7 @@ verifies(
     const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId: fork.sessionId });
     expect(sessions[0]).toMatchObject({ maxTurns: 4, effort: 'low' });
 
-    await expectResumed(h, left);
+    await expectResumed(h, stored);
     await h.restartServer();
     rmSync(cwd, { recursive: true });
     const { data, isError } = await h.call(...h.dialect.resume(sessionId, 'go on'));
@@ -84,7 +84,7 @@ verifies(
   },
 );
 
-async function expectResumed(h: Harness, { sessionId, cwd }: Left): Promise<void> {
+async function expectResumed(h: Harness, { sessionId, cwd }: StoredSession): Promise<void> {
   const recall = h.model.on('what was it').reply(tool('Bash', { command: 'pwd' }), text('seven'));
   const resumed = await h.resume(sessionId, 'what was it');
   expect(resumed).toMatchObject({ sessionId, status: 'running' });

@@ -21,8 +21,8 @@ verifies(['message.from-terminal', 'message.together', 'life.held'], async (vari
 
   await terminal.close();
   h.model.on(/message [ab]/).always(text('come in'));
-  const taken = await Promise.all(['message a', 'message b'].map((words) => h.say(sessionId, words)));
-  for (const answer of taken) expect(answer).toEqual({ sessionId, status: 'running' });
+  const accepted = await Promise.all(['message a', 'message b'].map((words) => h.say(sessionId, words)));
+  for (const answer of accepted) expect(answer).toEqual({ sessionId, status: 'running' });
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'come in' });
   const heard = h.model.requests.at(-1)?.userTexts;
   expect(heard?.[0]).toContain('xylophone');
@@ -39,7 +39,7 @@ verifies(['message.from-terminal', 'message.together', 'life.held'], async (vari
 
 verifies(
   'life.held',
-  { when: 'of ours that a person has opened meanwhile', toolsets: ['compact'] },
+  { when: 'even one of this server that a person has opened meanwhile', toolsets: ['compact'] },
   async (variant) => {
     const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
     const h = await variant.start({ env });

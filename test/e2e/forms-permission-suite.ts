@@ -5,13 +5,13 @@ import { basename } from 'node:path';
 import { expect, it } from 'vitest';
 import { reply, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
-import { accept, allowOnce, choicesOf, decline, type Asking } from './forms-support.ts';
+import { accept, allowOnce, choicesOf, decline, type SharedSession } from './forms-support.ts';
 
 const touch = (name: string): ReturnType<typeof tool> =>
   tool('Bash', { command: `touch ${name}`, description: 'make a file' });
 
 /** Requests reach the person, and their answers reach the session. */
-export function permissionForms({ harness, ask }: Asking): void {
+export function permissionForms({ harness, ask }: SharedSession): void {
   it('lets its user allow a tool once', async () => {
     const { h, sessionId, file, forms, outcomes, auditedDecisions } = await ask(() => allowOnce);
     expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'done' } });
@@ -55,7 +55,7 @@ export function permissionForms({ harness, ask }: Asking): void {
 }
 
 /** What the form says and offers: the same for every client that can show one. */
-export function permissionContents({ harness, ask }: Asking): void {
+export function permissionContents({ harness, ask }: SharedSession): void {
   it('lets its user always allow a tool, and adds only the rule that the form names', async () => {
     const { h, sessionId, forms } = await ask(
       (request) =>

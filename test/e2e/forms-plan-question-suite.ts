@@ -4,25 +4,25 @@ import { expect, it } from 'vitest';
 import { reply } from '../../src/scripted-model/reply.ts';
 import type { FormAnswer } from '../harness/connect-client.ts';
 import { asks, COLOUR, EXTRAS } from './asked-of-people.ts';
-import { accept, cancel, choicesOf, decline, type Asked, type Asking } from './forms-support.ts';
+import { accept, cancel, choicesOf, decline, type Asked, type SharedSession } from './forms-support.ts';
 
 const PLAN = '# The plan\n1. Look\n2. Leap';
 
 /** Shows a plan to a person who gives this answer; `told` is what Claude learns of it. */
-async function plan(session: Asking, answer: FormAnswer): Promise<Asked & { told: string }> {
+async function plan(session: SharedSession, answer: FormAnswer): Promise<Asked & { told: string }> {
   const replies = [reply().text(PLAN).tool('ExitPlanMode')];
   const asked = await session.ask(() => answer, { replies, permissionMode: 'plan' });
   await asked.h.waitUntilRest(asked.sessionId);
   return { ...asked, told: asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
 }
 
-async function ask(session: Asking, answer: FormAnswer): Promise<Asked & { told: () => string }> {
+async function ask(session: SharedSession, answer: FormAnswer): Promise<Asked & { told: () => string }> {
   const asked = await session.ask(() => answer, { replies: [asks(COLOUR, EXTRAS)], permissionMode: 'default' });
   return { ...asked, told: () => asked.h.model.requestsFor(asked.script).at(-1)!.toolResults[0]!.text };
 }
 
 /** Plans and questions reach the person, and their answers reach the session. */
-export function planAndQuestionForms(session: Asking): void {
+export function planAndQuestionForms(session: SharedSession): void {
   it('shows a plan, and an approval starts the work', async () => {
     const { h, sessionId, forms, outcomes } = await plan(session, accept({ decision: 'Approve and start the work' }));
     expect(forms()).toHaveLength(1);
@@ -56,7 +56,7 @@ export function planAndQuestionForms(session: Asking): void {
 }
 
 /** What other answers mean: the same for every client that can show the form. */
-export function planAndQuestionAnswers(session: Asking): void {
+export function planAndQuestionAnswers(session: SharedSession): void {
   it('passes on a request to change the plan', async () => {
     const { outcomes, told } = await plan(
       session,

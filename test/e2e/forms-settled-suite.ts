@@ -1,11 +1,11 @@
-/** How forms end that are not simply answered, and what calls do meanwhile. */
+/** How forms end when they are not simply answered, and what calls do meanwhile. */
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { reply, tool } from '../../src/scripted-model/reply.ts';
 import type { Era } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
-import { accept, allowOnce, cancel, SlowPerson, type Asking, type OutcomeEvent } from './forms-support.ts';
+import { accept, allowOnce, cancel, SlowPerson, type SharedSession, type OutcomeEvent } from './forms-support.ts';
 
 const touchAgain = tool('Bash', { command: 'touch again.txt', description: 'make a file' });
 
@@ -14,11 +14,11 @@ const expectOne = (settled: OutcomeEvent[], one: Partial<OutcomeEvent>): void =>
   expect(settled[0]).toMatchObject(one);
 };
 
-/** What becomes of a form that is not simply answered. */
-export function settledForms(era: Era, { ask }: Asking): void {
+/** Forms that are cancelled, invalid, late, failed or never answered. */
+export function settledForms(era: Era, { ask }: SharedSession): void {
   it('that is cancelled leaves the request to the caller, and is not shown again', async () => {
     const { h, sessionId, forms, outcomes } = await ask(() => cancel);
-    // A call that waits again and again does not ask again.
+    // Waiting again does not ask again.
     for (let i = 0; i < 3; i++) expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Bash' });
     await h.allow(sessionId);
     await h.waitUntilRest(sessionId);
@@ -36,7 +36,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('that is answered after the caller has no effect', async () => {
+  it('that is answered after the caller answered has no effect', async () => {
     const person = new SlowPerson();
     const { h, sessionId, file, outcomes, auditedDecisions } = await ask(person.form);
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
@@ -51,7 +51,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expect(auditedDecisions()).toEqual([{ who: 'caller', what: 'Bash', outcome: 'deny' }]);
   });
 
-  it('that is answered before the caller wins', async () => {
+  it('that is answered before the caller answers takes effect', async () => {
     const person = new SlowPerson();
     const { h, sessionId, outcomes } = await ask(person.form);
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
@@ -80,15 +80,15 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expectOne(await outcomes(), { decision: 'allow', source: 'caller' });
   });
 
-  it('that nobody answers ends when the request times out', async () => {
+  it('that nobody answers ends when the request times out or the session is cancelled', async () => {
     const person = new SlowPerson();
     const { h, sessionId, script, file, outcomes } = await ask(person.form, {
       own: { permissionRequestTimeoutMs: 2_500 },
     });
     const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
     const { withdrawn, answer } = await person.nextForm();
-    await eventually(async () => (await outcomes()).length, { what: 'the request has its outcome' });
-    // The person comes back when it is over.
+    await eventually(async () => (await outcomes()).length, { what: 'the request is settled' });
+    // The person answers too late.
     if (era === 'modern') answer(allowOnce);
     else await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
     await waiting;
@@ -98,7 +98,7 @@ export function settledForms(era: Era, { ask }: Asking): void {
     expect(existsSync(file)).toBe(false);
     expect(person.shown).toHaveLength(1);
 
-    // A session that nobody needs any more.
+    // The same with a session that is cancelled.
     h.model.on('and again').reply(touchAgain);
     await h.say(sessionId, 'and again');
     const cancelled = era === 'legacy' ? undefined : h.ok('claude_code_check', { action: 'wait', sessionId });
@@ -111,14 +111,14 @@ export function settledForms(era: Era, { ask }: Asking): void {
   });
 }
 
-/** While the person has the form. */
-export function heldForms({ ask }: Asking): void {
-  it('a wait continues until they decide', async () => {
+/** While a form is open. */
+export function heldForms({ ask }: SharedSession): void {
+  it('a wait continues until the person decides', async () => {
     const person = new SlowPerson();
     const { h, sessionId } = await ask(person.form);
     const first = h.ok(...h.dialect.watch(sessionId, 45_000));
     const { answer } = await person.nextForm();
-    // Its time is up, and the form still open: told so, the next wait holds again.
+    // When its time is up, a wait reports that the form is still open, and the next one waits again.
     const told = await h.ok(...h.dialect.watch(sessionId, 300));
     expect(h.dialect.view(told).status).toBe('waiting');
     expect(h.dialect.openRequests(told)).toMatchObject([{ toolName: 'Bash', askedPerson: true }]);
@@ -129,7 +129,7 @@ export function heldForms({ ask }: Asking): void {
     expect(person.shown).toHaveLength(1);
   });
 
-  it('a wait ends when they close it, and the caller can answer', async () => {
+  it('a wait ends when the person closes it, and the caller can answer', async () => {
     const person = new SlowPerson();
     const { h, sessionId } = await ask(person.form);
     const wait = h.ok(...h.dialect.watch(sessionId, 45_000));
@@ -139,7 +139,7 @@ export function heldForms({ ask }: Asking): void {
     const [request] = h.dialect.openRequests(left);
     expect(request).toMatchObject({ toolName: 'Bash' });
     expect(request).not.toHaveProperty('askedPerson');
-    // The next does not hold.
+    // The next wait returns at once.
     expect((await h.watch(sessionId)).status).toBe('waiting');
     await h.allow(sessionId);
     expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
@@ -147,8 +147,8 @@ export function heldForms({ ask }: Asking): void {
   });
 }
 
-/** Only there can a form be taken back. */
-export function withdrawnForms({ harness, ask }: Asking): void {
+/** Only a legacy client's form can be withdrawn. */
+export function withdrawnForms({ harness, ask }: SharedSession): void {
   it('is withdrawn when the caller answers', async () => {
     const person = new SlowPerson();
     const { h, sessionId } = await ask(person.form);
@@ -188,8 +188,8 @@ export function withdrawnForms({ harness, ask }: Asking): void {
   });
 }
 
-/** Ends the session's process, and the server: what comes after it needs another. */
-export function formsLeftOpen(era: Era, { ask }: Asking): void {
+/** Ends the session's process and the server: later tests would need another one. */
+export function formsLeftOpen(era: Era, { ask }: SharedSession): void {
   it.runIf(era === 'legacy')('is withdrawn when Claude Code crashes', async () => {
     const person = new SlowPerson();
     const { h, sessionId, outcomes } = await ask(person.form);
@@ -201,7 +201,7 @@ export function formsLeftOpen(era: Era, { ask }: Asking): void {
     expectOne(await outcomes(), { decision: 'deny', source: 'cancel' });
   });
 
-  it('does no harm when the client disconnects', async () => {
+  it('is denied when the client disconnects, and no process is left', async () => {
     const person = new SlowPerson();
     const { h, sessionId, auditedDecisions } = await ask(person.form);
     void h.call('claude_code_check', { action: 'wait', sessionId }).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** A person who answers forms when the test says, and what became of requests. */
+/** A person who answers forms when the test says so, the outcomes of requests, and a shared session. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,13 +42,13 @@ export interface OutcomeEvent {
   message?: string;
 }
 
-/** Every outcome that the session's events tell of since the cursor, oldest first. */
+/** The outcomes in the session's events since the cursor, oldest first. */
 export async function outcomes(h: Harness, sessionId: string, cursor?: number): Promise<OutcomeEvent[]> {
   const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, ...(cursor && { cursor }) });
   return events.filter(({ type }: Json) => type === 'permission_result').map(({ data }: Json) => data);
 }
 
-/** The decisions in the audit log that were made since then. */
+/** The decisions in the audit log since this time. */
 export function auditedDecisions(h: Harness, since = 0): { who: string; what: string; outcome: string }[] {
   const lines = readFileSync(join(h.stateDir, 'claude-code-mcp', 'audit.jsonl'), 'utf8')
     .trimEnd()
@@ -59,13 +59,13 @@ export function auditedDecisions(h: Harness, since = 0): { who: string; what: st
     .map(({ who, what, outcome }) => ({ who, what, outcome }));
 }
 
-/** The entries of the audit log that are wanted, once there are any. */
-export function auditedEntries(h: Harness, wanted: (entry: Json) => boolean, count = 1): Promise<Json[]> {
+/** The matching entries of the audit log, once there are this many. */
+export function auditedEntries(h: Harness, matches: (entry: Json) => boolean, count = 1): Promise<Json[]> {
   const file = join(h.stateDir, 'claude-code-mcp', 'audit.jsonl');
   return eventually(
     () => {
       const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-      const found = lines.map((line) => JSON.parse(line)).filter(wanted);
+      const found = lines.map((line) => JSON.parse(line)).filter(matches);
       return found.length >= count && found;
     },
     { what: 'the entry is in the audit log' },
@@ -76,7 +76,7 @@ export function choicesOf({ requestedSchema }: FormRequest, name = 'decision'): 
   return (requestedSchema.properties[name] as { enum?: string[] } | undefined)?.enum ?? [];
 }
 
-/** A start may take long while other tests run. */
+/** A start may be slow while other tests run. */
 const START_MS = 50_000;
 
 export async function start(h: Harness, prompt: string, args: Record<string, unknown> = {}): Promise<string> {
@@ -85,28 +85,28 @@ export async function start(h: Harness, prompt: string, args: Record<string, unk
   return sessionId;
 }
 
-/** A request of a session that several tests share, and what became of it alone. */
+/** One request in a session that several tests share, without the forms and outcomes of the others. */
 export interface Asked {
   readonly h: Harness;
   readonly sessionId: string;
   readonly script: Script;
-  /** What is made if the request is allowed. */
+  /** Made if the request is allowed. */
   readonly file: string;
   forms(): readonly FormRequest[];
   outcomes(): Promise<OutcomeEvent[]>;
   auditedDecisions(): ReturnType<typeof auditedDecisions>;
 }
 
-export interface Asking {
+export interface SharedSession {
   readonly harness: () => Harness;
-  /** Lets the session ask; this person is shown the forms. */
+  /** Has the session make a request; its forms are shown to this person. */
   ask(person: Form, asking?: AskOptions): Promise<Asked>;
-  /** Puts this person in front of the client. */
-  meet(person: Form): void;
+  /** From now on, forms are shown to this person. */
+  setPerson(person: Form): void;
 }
 
 export interface AskOptions {
-  /** What Claude does, instead of asking to make the file. */
+  /** What Claude does instead of making the file. */
   readonly replies?: readonly ReplyLike[];
   /** A session of its own, started with these options. */
   readonly own?: Readonly<Record<string, unknown>>;
@@ -114,20 +114,20 @@ export interface AskOptions {
   readonly permissionMode?: 'plan' | 'default';
 }
 
-/** For tests that come one after the other and leave the session at rest: most of a test is the start of Claude Code. */
-export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
+/** For sequential tests that leave the session at rest: starting Claude Code takes most of the time of a test. */
+export function shareSession(options: Omit<HarnessOptions, 'form'>): SharedSession {
   let person: Form = () => cancel;
   let shared: string | undefined;
   let isDefaultMode = true;
   let count = 0;
   const harness = shareHarness({ ...options, form: (...shown) => person(...shown) });
 
-  async function ask(whom: Form, { replies, own, permissionMode }: AskOptions = {}): Promise<Asked> {
+  async function ask(nextPerson: Form, { replies, own, permissionMode }: AskOptions = {}): Promise<Asked> {
     const h = harness();
-    person = whom;
+    person = nextPerson;
     count += 1;
     const name = `made-${count}.txt`;
-    // The log is written behind: decisions of the test before this one may still come.
+    // The log is written asynchronously: decisions of the previous test may still arrive.
     const [formsBefore, askedAt] = [h.forms.length, Date.now()];
     const touch = tool('Bash', { command: `touch ${name}`, description: 'make a file' });
     const script = h.model.on(`make ${name}`).reply(...(replies ?? [touch]), text('done'));
@@ -148,7 +148,7 @@ export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
 
   async function begin(h: Harness, prompt: string, own: AskOptions['own'], mode?: 'plan' | 'default'): Promise<string> {
     if (own) return start(h, prompt, own);
-    // What a test that failed left behind is not to fail the others.
+    // What a failed test left behind must not fail the others.
     if (shared !== undefined && ['running', 'waiting'].includes((await h.look(shared)).status)) shared = undefined;
     const permissionMode = mode ?? (isDefaultMode ? undefined : 'default');
     isDefaultMode = permissionMode !== 'plan';
@@ -162,8 +162,8 @@ export function shareSession(options: Omit<HarnessOptions, 'form'>): Asking {
   return {
     harness,
     ask,
-    meet: (whom) => {
-      person = whom;
+    setPerson: (nextPerson) => {
+      person = nextPerson;
     },
   };
 }

@@ -1,11 +1,11 @@
-/** Calls that wait and bring forms along. */
+/** Calls that wait, and return forms. */
 
 import { expect, it } from 'vitest';
 import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { allowOnce, cancel, SlowPerson, type Asking } from './forms-support.ts';
+import { allowOnce, cancel, SlowPerson, type SharedSession } from './forms-support.ts';
 
 const patient = { timeout: 60_000 };
 
@@ -15,13 +15,13 @@ export const touch = (name: string): MessageReply =>
 export const sessionsOf = async (h: Harness): Promise<Json[]> =>
   (await h.ok('claude_code_session', { action: 'list' })).sessions;
 
-/** A call of a 2026-07-28 client that waits brings the forms along. */
-export function waitingCalls({ harness, ask, meet }: Asking): void {
+/** With a 2026-07-28 client, a call that waits returns the forms. */
+export function waitingCalls({ harness, ask, setPerson }: SharedSession): void {
   it('returns the form and then continues the same session, for a start, a reply and a fork', async () => {
     const h = harness();
     const before = (await sessionsOf(h)).length;
     const shown = h.forms.length;
-    meet(() => allowOnce);
+    setPerson(() => allowOnce);
     const made = { status: 'idle', result: { result: 'made it' } };
     const started = h.model.on('go').reply(touch('started.txt'), text('made it'));
     const { sessionId, ...done } = await h.ok('claude_code', { prompt: 'go', waitMs: 60_000 }, patient);
@@ -43,8 +43,8 @@ export function waitingCalls({ harness, ask, meet }: Asking): void {
     expect(fork.sessionId).not.toBe(sessionId);
     expect(await sessionsOf(h)).toHaveLength(before + 2);
 
-    // The person closes the form: the start is not repeated, and its answer has the actions.
-    meet(() => cancel);
+    // If the person closes the form, the start is not repeated, and its answer has the actions.
+    setPerson(() => cancel);
     h.model.on('at last').reply(touch('last.txt'), text('made it'));
     const asked = await h.ok('claude_code', { prompt: 'at last', waitMs: 60_000 }, patient);
     expect(asked).toMatchObject({ status: 'waiting_permission', actions: [{ toolName: 'Bash' }] });
@@ -54,19 +54,19 @@ export function waitingCalls({ harness, ask, meet }: Asking): void {
     expect(h.forms).toHaveLength(shown + 4);
   });
 
-  it('asks no more often than clients accept; the next call asks the rest', async () => {
+  it('shows no more forms than clients accept; the next call shows the rest', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `one-of-many-${index}.txt`);
     const { h, sessionId, forms } = await ask(() => allowOnce, { replies: names.map(touch) });
     const wait = { action: 'wait', sessionId, waitMs: 60_000 };
     expect(await h.ok('claude_code_check', wait, patient)).toMatchObject({ status: 'waiting_permission' });
     expect(forms().length).toBeLessThanOrEqual(9);
     expect(await h.ok('claude_code_check', wait, patient)).toMatchObject({ status: 'idle' });
-    // None was asked twice, and none was passed over.
+    // None was shown twice or skipped.
     expect(new Set(forms().map(({ message }) => /touch (\S+)/.exec(message)?.[1]))).toEqual(new Set(names));
     expect(forms()).toHaveLength(names.length);
   });
 
-  it('does not ask when it does not wait', async () => {
+  it('that does not wait shows no form', async () => {
     const { h, sessionId, forms } = await ask(() => allowOnce);
     const poll = { action: 'poll', sessionId };
     await eventually(async () => (await h.ok('claude_code_check', poll)).actions?.length, {
@@ -76,7 +76,7 @@ export function waitingCalls({ harness, ask, meet }: Asking): void {
     await h.waitUntilRest(sessionId);
   });
 
-  it('asks once when two calls wait, and both continue', async () => {
+  it('shows a form once when another waits too, and both continue', async () => {
     const person = new SlowPerson();
     const { h, sessionId, outcomes } = await ask(person.form);
     const wait = { action: 'wait', sessionId };
@@ -92,12 +92,12 @@ export function waitingCalls({ harness, ask, meet }: Asking): void {
     const held = gate(touch('held.txt'));
     const { h, sessionId, forms, outcomes } = await ask(() => allowOnce, { replies: [held] });
     await held.arrived;
-    const lostInterest = new AbortController();
-    const lost = h.call('claude_code_check', { action: 'wait', sessionId }, { signal: lostInterest.signal });
-    // An answer to this says that the call before it has arrived.
+    const controller = new AbortController();
+    const cancelledCall = h.call('claude_code_check', { action: 'wait', sessionId }, { signal: controller.signal });
+    // Once this is answered, the call before it has arrived.
     await h.ok('claude_code_check', { action: 'poll', sessionId });
-    lostInterest.abort();
-    await expect(lost).rejects.toThrow();
+    controller.abort();
+    await expect(cancelledCall).rejects.toThrow();
     held.release();
     await h.waitUntilRest(sessionId);
     expect(forms()).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Calls as clients of the two designs write them. */
+/** Calls as clients written for the two original tool designs make them. */
 
 import { describe, expect, test } from 'vitest';
 import { gate, stall, text, tool } from '../../src/scripted-model/reply.ts';
@@ -7,7 +7,7 @@ import type { Json } from '../harness/json.ts';
 import { DISK_RESUME, TOOLSETS, type Toolset } from '../harness/toolsets.ts';
 import { killClaude } from './claude-process.ts';
 
-/** A call about a session that fails, and the status it has to carry. */
+/** Calls about a session that fail. */
 const FAILING: Readonly<Record<Toolset, (id: string) => readonly [tool: string, args: Record<string, unknown>][]>> = {
   compact: (sessionId) => [
     ['claude_code_check', { action: 'poll', sessionId, cursr: 1 }],
@@ -50,7 +50,7 @@ describe.each(TOOLSETS)('%s', (toolset) => {
     await expectStatus(STATUSES[toolset].atRest);
   });
 
-  test('an empty reason counts as none', async () => {
+  test('an empty reason for a denial counts as none', async () => {
     const h = harness();
     const script = h.model.on('touch').reply(tool('Bash', { command: 'touch a', description: 'x' }), text('well'));
     const sessionId = await h.converse('touch');
@@ -61,7 +61,7 @@ describe.each(TOOLSETS)('%s', (toolset) => {
 
   if (toolset === 'compact') return;
 
-  test('recentOutput shows text while it is written, and keeps no record of the pieces', async () => {
+  test('recentOutput shows text while it is being written, line by line', async () => {
     const h = harness();
     h.model.on('write').reply(stall(text('first line\nsecond line\nand no more of it').chunks(10)));
     const sessionId = await h.converse('write');
@@ -72,7 +72,7 @@ describe.each(TOOLSETS)('%s', (toolset) => {
     await h.interrupt(sessionId);
   });
 
-  test('claude_send_message with fork answers in a copy', async () => {
+  test('claude_send_message with fork answers in a copy of the session', async () => {
     const h = harness();
     h.model.on('remember seven').reply(text('I do'));
     const forked = h.model.on('and eight').reply(text('both'));
@@ -86,7 +86,7 @@ describe.each(TOOLSETS)('%s', (toolset) => {
     expect(await h.look(sessionId)).toMatchObject({ answer: 'I do' });
   });
 
-  test('isActive is true only while there is a process', async () => {
+  test('isActive is true only while the session has a process', async () => {
     const h = harness();
     h.model.on('hello').reply(text('hi'));
     const sessionId = await h.converse('hello');

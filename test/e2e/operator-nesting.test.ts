@@ -1,4 +1,4 @@
-/** Sessions inside sessions: how deep they go, and what of the server's environment they see. */
+/** Nested sessions: how deep they may go, and what they see of the server's environment. */
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,16 +10,20 @@ import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { recordingClaude } from '../harness/recording-claude.ts';
 
-/** A server and a Claude Code inside another one: more than most tests start. */
+/** These tests run a server and a Claude Code inside another one. */
 const TIMEOUT = 90_000;
 
-/** This very server, as a server of the session. `alwaysLoad` holds the first turn until it is connected. */
+/** This server, as an MCP server of the session. `alwaysLoad` holds the first turn until it is connected. */
 function innerServer(...args: string[]): Record<string, unknown> {
   return { command: process.execPath, args: [builtServer(), ...args], alwaysLoad: true };
 }
 
-/** A session that starts a session through each server inside it. Returns what those were answered. */
-async function goDeeper(h: Harness, servers: readonly string[], options: Record<string, unknown>): Promise<string[]> {
+/** Starts a session that starts another one through each of these servers. Returns what those starts answered. */
+async function startNested(
+  h: Harness,
+  servers: readonly string[],
+  options: Record<string, unknown>,
+): Promise<string[]> {
   const deeper = servers.map((name) => tool(`mcp__${name}__claude_code`, { prompt: 'the inner task', waitMs: 30_000 }));
   const outer: Script = h.model.on('the outer task').reply(...deeper, text('went deeper'));
   const { sessionId } = await h.ok('claude_code', {
@@ -34,17 +38,17 @@ async function goDeeper(h: Harness, servers: readonly string[], options: Record<
 }
 
 describe('MAX_DEPTH', () => {
-  it('lets a session start a session by default', { timeout: TIMEOUT }, async () => {
+  it('lets a session start another by default', { timeout: TIMEOUT }, async () => {
     const h = await startHarness();
     h.model.on('the inner task').reply(text('done inside'));
     const options = { mcpServers: { inner: innerServer() }, strictMcpConfig: true };
-    expect(await goDeeper(h, ['inner'], options)).toEqual([expect.stringContaining('done inside')]);
+    expect(await startNested(h, ['inner'], options)).toEqual([expect.stringContaining('done inside')]);
   });
 
   const isLinux = process.platform === 'linux';
 
   it(
-    'of 1 bounds it where the operator says, says so, and cannot be raised further in; on Linux it also bounds a server that the project configures with a depth of its own',
+    'of 1 refuses nested sessions, names the setting, and cannot be raised by an inner server; on Linux, nor by one that the project configures with its own depth',
     { timeout: TIMEOUT },
     async () => {
       const h = await startHarness({ args: ['--max-depth', '1'] });
@@ -53,13 +57,13 @@ describe('MAX_DEPTH', () => {
       await writeFile(join(h.project, '.mcp.json'), JSON.stringify({ mcpServers }));
       await writeFile(join(h.configDir, 'settings.json'), JSON.stringify({ enableAllProjectMcpServers: true }));
       const options = { mcpServers: { inner: innerServer('--max-depth', '50') } };
-      const answers = await goDeeper(h, ['inner', ...(isLinux ? ['configured'] : [])], options);
+      const answers = await startNested(h, ['inner', ...(isLinux ? ['configured'] : [])], options);
       expect(answers[0]).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
       for (const answer of answers) expect(answer).toContain('PERMISSION_DENIED');
     },
   );
 
-  it('of 0 lets nothing start', async () => {
+  it('of 0 refuses every session', async () => {
     const h = await startHarness({ args: ['--max-depth', '0'] });
     const message = await h.fails('claude_code', { prompt: 'never' }, 'PERMISSION_DENIED');
     expect(message).toContain('CLAUDE_CODE_MCP_MAX_DEPTH');
@@ -68,7 +72,7 @@ describe('MAX_DEPTH', () => {
 
 describe('the environment of a session', () => {
   const SECRET = 'the-secret-of-the-operator';
-  /** As if the server had been started by a Claude Code. */
+  /** As if Claude Code had started the server. */
   const OUTER = {
     CLAUDECODE: '1',
     CLAUDE_CODE_SESSION_ID: '11111111-1111-4111-8111-111111111111',
@@ -76,7 +80,7 @@ describe('the environment of a session', () => {
     CLAUDE_CODE_CHILD_SESSION: '1',
   };
 
-  it('has neither the secrets of the server nor the marks of an outer Claude Code, but its rules', async () => {
+  it('has neither the server’s secrets nor the marks of an outer Claude Code, but has its rules', async () => {
     const h = await startHarness({
       args: ['--resume-secret', `${SECRET}-2`, '--allowed-dirs', '.', '--max-turns', '9', '--allow-bypass=off'],
       env: { ...OUTER, CLAUDE_CODE_MCP_RESUME_SECRET: SECRET, CLAUDE_CODE_PATH: './recording-claude.mjs', KEPT: 'yes' },

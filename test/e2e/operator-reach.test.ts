@@ -1,4 +1,4 @@
-/** ALLOWED_DIRS inside a session: what Claude Code's own tools reach. */
+/** ALLOWED_DIRS inside a session: what Claude Code's own tools can reach. */
 
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { openHarness, type Harness } from '../harness/open-harness.ts';
 
 const SECRET = 'what lies outside';
 
-describe('in a session of an allowed directory', () => {
+describe('in an allowed directory', () => {
   let h: Harness;
   let outside: string;
   let neighbour: string;
@@ -37,7 +37,7 @@ describe('in a session of an allowed directory', () => {
     await writeFile(inProject('CLAUDE.local.md'), `kept inside @${join(outside, 'memory.md')}`);
   }
 
-  /** What the tools answered, one after the other, in one session that was asked nothing. */
+  /** The results of these tool calls, in order, in a session that makes no request. */
   async function results(calls: readonly MessageReply[], options: Record<string, unknown>): Promise<ToolResult[]> {
     const prompt = `try ${JSON.stringify(options)}`;
     const script = h.model.on(prompt).reply(...calls, text('tried'));
@@ -74,7 +74,7 @@ describe('in a session of an allowed directory', () => {
     text: expect.stringMatching(/is outside .* setting blocks (reads|writes) outside/),
   });
 
-  it('file tools read and write nothing outside, though they were allowed in advance, and a linked CLAUDE.md is not loaded from outside', async () => {
+  it('file tools read and write nothing outside, even if allowed in advance, and a linked CLAUDE.md is not loaded from outside', async () => {
     const calls = [...reads(), ...searches(), ...writes()];
     const allowedTools = ['Read', 'Grep', 'Glob', 'Write'];
     const answers = await results([...calls, ...nextDoor()], { allowedTools });
@@ -84,14 +84,14 @@ describe('in a session of an allowed directory', () => {
     expect(await readdir(outside)).not.toContain('new.txt');
   });
 
-  it('another allowed directory can be written to when it was opened for the session', async () => {
+  it('another allowed directory can be written to if it was opened for the session', async () => {
     const allowedTools = ['Read', 'Write'];
     const opened = await results(nextDoor(), { allowedTools, additionalDirectories: [neighbour] });
     expect(opened).toMatchObject([{ isError: false }, { isError: false }]);
     expect(await readdir(neighbour)).toEqual(['new.txt', 'note.txt']);
   });
 
-  it('bypassPermissions and settings of the caller’s own do not lift it, and a command that names a path outside is asked about', async () => {
+  it('neither bypassPermissions nor the caller’s own settings lift this, and a command that names a path outside is asked about', async () => {
     const permissions = {
       blockReadsOutsideWorkingDirectories: false,
       blockWritesOutsideWorkingDirectories: false,
@@ -104,7 +104,6 @@ describe('in a session of an allowed directory', () => {
     expect(answers).toEqual(calls.map(() => refused));
     expect(await readdir(outside)).not.toContain('new.txt');
 
-    // A command that names a path outside is asked about all the same.
     const command = `grep -R lies ${outside}`;
     h.model.on('search').reply(tool('Bash', { command, description: 'search' }), text('searched'));
     await h.say(tried, 'search');

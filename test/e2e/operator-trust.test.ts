@@ -1,4 +1,4 @@
-/** Under `human` a directory carries rights: what a person has not trusted brings none along, at any start of a process. */
+/** With APPROVALS=human, whenever a process starts, a directory that no person has trusted grants and runs nothing. */
 
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import type { Harness } from '../harness/open-harness.ts';
 
 const HUMAN = { CLAUDE_CODE_MCP_APPROVALS: 'human' };
 
-/** A directory with everything by which a repository can act or allow; each leaves a file `ran-…` behind. */
+/** Sets up every way a repository can run or allow something; each leaves a file `ran-…` behind. */
 async function makeEager(directory: string): Promise<string> {
   const ran = (name: string): string => `touch ${join(directory, `ran-${name}`)}`;
   const settings = {
@@ -69,11 +69,11 @@ async function attempt(h: Harness, args: Record<string, unknown>): Promise<{ ses
   return h.ok(name, { prompt: 'try it', waitMs: 40_000, ...args });
 }
 
-describe('under human', () => {
-  // With one place a session has no process any more as soon as another has one.
+describe('with APPROVALS=human', () => {
+  // With room for one session, starting another parks the first.
   const harness = shareHarness({ env: HUMAN, args: ['--max-sessions', '1'] });
 
-  it('an untrusted directory brings nothing along, at a start, a resume, a fork and after a park; the server’s own needs no trust', async () => {
+  it('nothing in an untrusted directory takes effect, in a start, a fork or a reply after parking; the server’s own needs no trust', async () => {
     const h = harness();
     const eager = await eagerIn(h, 'untrusted');
     const { sessionId, warnings } = await attempt(h, { cwd: eager });
@@ -91,7 +91,7 @@ describe('under human', () => {
     expect(whatRan(eager)).toEqual([]);
   });
 
-  it('a directory that a person has trusted is used whole, until the trust is taken back; a link to a trusted worktree that the repository knows nothing of is none', async () => {
+  it('hooks and rules in a trusted directory take effect until the trust is revoked; a link to a worktree that the trusted repository does not know is not trusted', async () => {
     const h = harness();
     const eager = await eagerIn(h, 'trusted');
     await trust(h, eager);
@@ -100,7 +100,7 @@ describe('under human', () => {
     expect(whatRan(eager)).toEqual(expect.arrayContaining(['ran-hook', 'ran-allowed']));
     const { sessionId } = started;
 
-    // Takes the only place: a process that still ran could write the trust down again.
+    // Takes the only slot: a process that still ran could write the trust back.
     const linked = await eagerIn(h, 'linked');
     const worktree = join(h.home, 'repository', '.git', 'worktrees', 'w');
     await mkdir(worktree, { recursive: true });
@@ -115,7 +115,7 @@ describe('under human', () => {
     expect(whatRan(eager)).toEqual([]);
   });
 
-  it('one inside ALLOWED_DIRS needs no trust', async () => {
+  it('a directory inside ALLOWED_DIRS needs no trust', async () => {
     const h = await startHarness({ env: HUMAN, args: ['--allowed-dirs', '.,../home'] });
     const directory = await eagerIn(h, 'eager');
     const { warnings = [] } = await attempt(h, { cwd: directory });
@@ -123,7 +123,7 @@ describe('under human', () => {
     expect(existsSync(join(directory, 'ran-hook'))).toBe(true);
   });
 
-  it('explicit says so too', async () => {
+  it('the explicit toolset warns of an untrusted directory too', async () => {
     const h = await startHarness({ env: HUMAN, toolset: 'explicit' });
     const eager = await eagerIn(h, 'eager');
     tries(h);

@@ -15,13 +15,13 @@ const mkdir = (name: string) => tool('Bash', { command: `mkdir -p ${name}`, desc
 const firstDecision = (h: Harness): Promise<object> =>
   eventually(() => auditedDecisions(h)[0], { what: 'a decision is in the audit log' });
 
-const SOON = { env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '800' } };
-const MINUTE = { env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '60000' } };
+const SHORT_TIMEOUT = { env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '800' } };
+const ONE_MINUTE = { env: { CLAUDE_CODE_MCP_PERMISSION_TIMEOUT_MS: '60000' } };
 
 const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: `make ${file}` });
 
 verifies(['request.permission', 'wait.until-request'], async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   const script = h.model.on('make a file').reply(touch('made.txt'), text('made it'));
   const before = Date.now();
   const sessionId = await h.converse('make a file');
@@ -51,7 +51,7 @@ verifies(['request.permission', 'wait.until-request'], async (variant) => {
 });
 
 verifies(['check.poll-interval', 'request.events'], async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   h.model.on('make a file').reply(touch('made.txt'), text('made it'));
   const { sessionId, from, state: waiting } = await turn(h, 'make a file');
   expect(waiting).toMatchObject({ status: 'waiting_permission', pollInterval: 1000 });
@@ -74,7 +74,7 @@ verifies(['check.poll-interval', 'request.events'], async (variant) => {
 });
 
 verifies(['request.deny', 'request.once', 'request.deny-default', 'request.updated-input'], async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   const denied = h.model.on('make a file').reply(touch('denied.txt'), text('all right'));
   const sessionId = await h.converse('make a file');
   const { id } = await h.nextRequest(sessionId);
@@ -108,7 +108,7 @@ verifies(['request.deny', 'request.once', 'request.deny-default', 'request.updat
 });
 
 verifies('request.deny-interrupt', async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   const script = h.model.on('make a file').reply(touch('stopped.txt'));
   h.model.on('what now').reply(text('nothing'));
   const sessionId = await h.converse('make a file');
@@ -120,7 +120,7 @@ verifies('request.deny-interrupt', async (variant) => {
 });
 
 verifies(['request.always-allow', 'request.disallowed-input'], async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   const rule = { toolName: 'Bash', ruleContent: 'touch *' };
   h.model.on('two files').reply(touch('one.txt'), touch('two.txt'), text('both'));
   h.model.on('one more').reply(touch('three.txt'), text('three'));
@@ -135,7 +135,7 @@ verifies(['request.always-allow', 'request.disallowed-input'], async (variant) =
   expect(more).toMatchObject({ status: 'idle', result: { result: 'three' } });
   expect(existsSync(join(h.project, 'three.txt'))).toBe(true);
 
-  // What is disallowed is neither asked about nor let in by an answer.
+  // What is disallowed is neither asked about nor allowed by an answer.
   const copy = tool('Bash', { command: 'cp three.txt y.txt' });
   const script = h.model.on('remove it').reply(tool('Bash', { command: 'rm -f x.txt' }), copy, text('well'));
   await h.say(sessionId, 'remove it');
@@ -148,7 +148,7 @@ verifies(['request.always-allow', 'request.disallowed-input'], async (variant) =
   await h.allow(sessionId, { requestId: id });
   await h.finish(sessionId);
 
-  // The suggestion as it came.
+  // With the suggestions as they came.
   h.model.on('directories').reply(mkdir('one'), mkdir('one'), text('both again'));
   await h.say(sessionId, 'directories');
   const asked = await h.waitForRequest(sessionId);
@@ -170,11 +170,11 @@ async function expectTimeOut(h: Harness): Promise<string> {
 }
 
 verifies(['request.time-out', 'request.audited', 'request.never-expires', 'check.result-fields'], async (variant) => {
-  const h = await variant.start(SOON);
+  const h = await variant.start(SHORT_TIMEOUT);
   h.model.on('keep asking').reply(touch('kept.txt'), text('done'));
   const sessionId = await start(h, { prompt: 'keep asking', permissionRequestTimeoutMs: 0 });
   expect(await h.waitForRequest(sessionId)).not.toHaveProperty('expiresAt');
-  // A second session with the setting of the server shows that the time would have been up.
+  // A second session, with the server's own timeout, shows that the request would have expired.
   const expired = await check(h, { action: 'wait', sessionId: await expectTimeOut(h) });
   expect(expired.result).toMatchObject({ result: 'nobody there', permissionDenials: [{ toolName: 'Bash' }] });
   await h.allow(sessionId);
@@ -182,13 +182,13 @@ verifies(['request.time-out', 'request.audited', 'request.never-expires', 'check
 });
 
 verifies('request.parallel', async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   const files = ['parallel-one.txt', 'parallel-two.txt', 'parallel-three.txt'];
   const together = files.reduce((all, file) => all.tool('Bash', { command: `touch ${file}` }), reply());
   const script = h.model.on('all at once').reply(together, text('all three'));
   const sessionId = await h.converse('all at once');
   const answered = new Set<string>();
-  // Claude Code may ask one after the other or all at once: whichever it does, each is answered by its id, last first.
+  // Claude Code may ask one after the other or all at once. Either way each is answered by its id, last first.
   while (answered.size < files.length) {
     const { requests } = await h.until(sessionId, ({ requests }) => requests.length > 0, { what: 'a request' });
     const { id, input } = requests.at(-1)!;
@@ -205,7 +205,7 @@ verifies('request.parallel', async (variant) => {
 });
 
 verifies(['request.sub-agents', 'request.agent-id'], async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   const agent = (prompt: string) => ({ description: prompt, prompt, subagent_type: 'general-purpose' });
   h.model
     .on('delegate both')
@@ -214,7 +214,9 @@ verifies(['request.sub-agents', 'request.agent-id'], async (variant) => {
   h.model.on(/^first errand/).reply(touch('first.txt'), text('first done'));
   h.model.on(/^second errand/).reply(touch('second.txt'), text('second done'));
   const sessionId = await h.converse('delegate both');
-  const { actions } = await h.waitFor(sessionId, ({ actions }) => actions?.length === 2, { what: 'both ask' });
+  const { actions } = await h.waitFor(sessionId, ({ actions }) => actions?.length === 2, {
+    what: 'both sub-agents have a request',
+  });
   const agents: unknown[] = actions.map(({ agentID }: { agentID: unknown }) => agentID);
   expect(agents).toEqual([expect.any(String), expect.any(String)]);
   expect(new Set(agents).size).toBe(2);
@@ -228,8 +230,8 @@ verifies(['request.sub-agents', 'request.agent-id'], async (variant) => {
   expect(existsSync(join(h.project, 'second.txt'))).toBe(false);
 });
 
-/** Answers that lack something or carry what does not belong. */
-const BAD: Readonly<Record<Toolset, (sessionId: string, id: string) => ToolCall[]>> = {
+/** Answers that lack a parameter or have one that does not apply. */
+const BAD_ANSWERS: Readonly<Record<Toolset, (sessionId: string, id: string) => ToolCall[]>> = {
   compact: (sessionId, requestId) =>
     [
       { sessionId, decision: 'allow' },
@@ -252,17 +254,17 @@ const BAD: Readonly<Record<Toolset, (sessionId: string, id: string) => ToolCall[
 };
 
 verifies('request.needs-parameters', async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   h.model.on('make a file').reply(touch('made.txt'), text('done'));
   const sessionId = await h.converse('make a file');
   const { id } = await h.nextRequest(sessionId);
-  for (const call of BAD[variant.toolset](sessionId, id)) await h.fails(...call, 'INVALID_ARGUMENT');
+  for (const call of BAD_ANSWERS[variant.toolset](sessionId, id)) await h.fails(...call, 'INVALID_ARGUMENT');
   await h.allow(sessionId, { requestId: id });
   expect(await h.finish(sessionId)).toMatchObject({ answer: 'done' });
 });
 
 verifies(['request.shown-whole', 'request.shortened-input'], async (variant) => {
-  const h = await variant.share(MINUTE);
+  const h = await variant.share(ONE_MINUTE);
   const input = (state: Json): Json => h.dialect.openRequests(state)[0];
   const inputOf = (request: Json): Json => request.input ?? request.toolInput;
   const command = `: ${'x'.repeat(12_000)}; touch tail.txt`;

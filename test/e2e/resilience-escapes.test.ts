@@ -9,7 +9,7 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
 
-/** The promise of the product, for a server that was killed. */
+/** The promised limit, for a server that was killed. */
 const WATCHDOG_MS = 10_000;
 
 let escapes = 0;
@@ -18,11 +18,11 @@ interface Escape {
   readonly h: Harness;
   readonly sessionId: string;
   readonly ownerId: string;
-  /** Nothing of it, and no cgroup, is left. */
+  /** Whether the process and every cgroup are gone. */
   gone(): boolean;
 }
 
-/** A session whose command has left a process that nothing leads to: no parent, session, group or environment. */
+/** A session whose command left a process behind that shares no parent, session, group or environment with it. */
 async function startEscape(context: TestContext, options: HarnessOptions = {}): Promise<Escape> {
   groupsDirectory(context);
   const h = await startHarness(options);
@@ -51,13 +51,13 @@ function processes(): { pid: number; args: string }[] {
   return lines.map((line) => ({ pid: Number.parseInt(line, 10), args: line.trim().replace(/^\d+\s+/, '') }));
 }
 
-test('a process that left its parent, session, group and environment ends with a cancelled session', async (context) => {
+test('a process detached from its parent, session, group and environment ends when the session is cancelled', async (context) => {
   const { h, sessionId, gone } = await startEscape(context);
   await h.ok('claude_code_session', { action: 'cancel', sessionId });
-  await eventually(gone, { what: 'the process that left is gone' });
+  await eventually(gone, { what: 'the detached process is gone' });
 });
 
-test('a process that left everything ends with a server that is told to end, also when a spare became the session', async (context) => {
+test('a fully detached process ends when the server is told to exit, even if the session came from a spare process', async (context) => {
   const env = { CLAUDE_CODE_MCP_PREWARM: '1', CLAUDE_CODE_MCP_LOG_LEVEL: 'debug' };
   const { h, gone } = await startEscape(context, { env });
   expect(h.server.stderr()).toContain('spare claimed');
@@ -66,15 +66,15 @@ test('a process that left everything ends with a server that is told to end, als
   expect(gone()).toBe(true);
 });
 
-test('a process that left everything is gone after SIGKILL of the server', async (context) => {
+test('a fully detached process is gone after SIGKILL of the server', async (context) => {
   const { h, gone } = await startEscape(context);
   h.server.kill('SIGKILL');
-  await eventually(gone, { what: 'the process that left is gone', within: WATCHDOG_MS });
+  await eventually(gone, { what: 'the detached process is gone', within: WATCHDOG_MS });
 });
 
-test('a process that left everything is ended by the next server after SIGKILL of watchdog and server', async (context) => {
+test('a fully detached process is ended by the next server after SIGKILL of watchdog and server', async (context) => {
   const { h, gone } = await startEscape(context);
-  // A watchdog that was killed would be replaced.
+  // Stopped first, because a running server replaces a killed watchdog.
   process.kill(h.server.pid, 'SIGSTOP');
   for (const { pid, args } of processes()) {
     if (args.includes(WATCHDOG_NAME) && parentOf(pid) === h.server.pid) process.kill(pid, 'SIGKILL');
@@ -83,7 +83,7 @@ test('a process that left everything is ended by the next server after SIGKILL o
   await h.server.exited;
   expect(gone()).toBe(false);
   await h.startServer();
-  await eventually(gone, { what: 'the process that left is gone', within: WATCHDOG_MS });
+  await eventually(gone, { what: 'the detached process is gone', within: WATCHDOG_MS });
 });
 
 function parentOf(pid: number): number {

@@ -6,22 +6,21 @@ import { stillAlive, treeBelow, type TreeProcess } from '../harness/process-tree
 import { endlessCommand } from '../harness/running-command.ts';
 
 /*
- * What has to be gone is found by parents here, not by marks in the environment: Windows has nothing else, and there
- * these are the tests of it.
+ * Processes are found by their parents here, not by marks in the environment: on Windows there is no other way, and no
+ * other test of this.
  */
 
-// Listing processes takes a second on Windows, and each test does it again and again.
 const SHUT_DOWN_MS = 5_000;
 const WATCHDOG_MS = 10_000;
 
 interface Scene {
   readonly sessionId: string;
-  /** Claude Code and all below it. */
+  /** Claude Code and its descendants. */
   readonly tree: TreeProcess[];
 }
 
-/** What a session's process started, once its command runs. */
-async function running(h: Harness, sessionId: string, name: string): Promise<Scene> {
+/** The process tree of a session, once its command is running. */
+async function waitForTree(h: Harness, sessionId: string, name: string): Promise<Scene> {
   return eventually(
     async () => {
       const all = await treeBelow(h.server.pid);
@@ -30,30 +29,30 @@ async function running(h: Harness, sessionId: string, name: string): Promise<Sce
       const runs = tree.some(({ command, pid }) => command.includes(`never-${name}`) && pid !== cli?.pid);
       return runs && { sessionId, tree };
     },
-    { what: 'the command runs', within: 40_000 },
+    { what: 'the command is running', within: 40_000 },
   );
 }
 
-/** A session whose command runs until somebody stops it. */
+/** A session whose command runs until it is stopped. */
 async function startScene(h: Harness, name: string): Promise<Scene> {
   h.model.on(`run ${name}`).reply(endlessCommand(name));
-  return running(h, await h.begin(`run ${name}`, { allowedTools: ['Bash'] }), name);
+  return waitForTree(h, await h.begin(`run ${name}`, { allowedTools: ['Bash'] }), name);
 }
 
-/** The endless command sleeps a second at a time. */
+/** The endless command starts a new `sleep` every second. */
 const lasts = ({ command }: TreeProcess): boolean => !/^sleep\b/.test(command);
 
-async function gone(processes: readonly TreeProcess[], within: number): Promise<void> {
+async function expectGone(processes: readonly TreeProcess[], within: number): Promise<void> {
   await eventually(
     async () => {
       expect(await stillAlive(processes)).toEqual([]);
       return true;
     },
-    { what: 'all of them are gone', within },
+    { what: 'all these processes are gone', within },
   );
 }
 
-test('a Claude Code that is killed, a cancel and the end of stdin each end what they have to, and nothing else', async () => {
+test('killing Claude Code, cancelling a session and closing stdin each end the processes they should, and no others', async () => {
   const h = await startHarness();
   const [killed, other] = await Promise.all([startScene(h, 'killed'), startScene(h, 'other')]);
   process.kill(killed.tree[0]!.pid, 'SIGKILL');
@@ -61,31 +60,31 @@ test('a Claude Code that is killed, a cancel and the end of stdin each end what 
   expect(crashed).toMatchObject({ status: 'error', result: { isError: true, errorSubtype: 'process_exited' } });
   if (process.platform !== 'win32')
     expect(crashed.result.result).toMatch(/exited before it answered \(signal SIGKILL.*\)\. A reply resumes/s);
-  await gone(killed.tree, SHUT_DOWN_MS);
+  await expectGone(killed.tree, SHUT_DOWN_MS);
   const lasting = other.tree.filter(lasts);
   expect(await stillAlive(lasting)).toEqual(lasting);
 
   // It resumes with its history.
   const again = h.model.on('go on').reply(endlessCommand('again'));
   await h.say(killed.sessionId, 'go on');
-  const resumed = await running(h, killed.sessionId, 'again');
+  const resumed = await waitForTree(h, killed.sessionId, 'again');
   expect(h.model.requestsFor(again)[0]?.userTexts.join('\n')).toContain('run killed');
 
   await h.ok('claude_code_session', { action: 'cancel', sessionId: other.sessionId });
-  await gone(other.tree, SHUT_DOWN_MS);
+  await expectGone(other.tree, SHUT_DOWN_MS);
   const staying = [...(await treeBelow(h.server.pid)).slice(0, 1), ...resumed.tree.filter(lasts)];
   expect(await stillAlive(staying)).toEqual(staying);
 
   const whole = await treeBelow(h.server.pid);
   h.server.closeStdin();
-  await gone(whole, SHUT_DOWN_MS);
+  await expectGone(whole, SHUT_DOWN_MS);
   expect(await h.server.exited).toEqual({ code: 0, signal: null });
 });
 
-test('a server that is killed leaves nothing', async () => {
+test('a killed server leaves no process behind', async () => {
   const h = await startHarness();
   await startScene(h, 'scene');
   const whole = await treeBelow(h.server.pid);
   h.server.kill('SIGKILL');
-  await gone(whole, WATCHDOG_MS);
+  await expectGone(whole, WATCHDOG_MS);
 });

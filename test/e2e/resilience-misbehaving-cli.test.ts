@@ -12,7 +12,7 @@ import { FAKE_CLAUDE } from './stand-in.ts';
 
 const programOf = (behaviour: string): string => `claude-that-is-${behaviour}.mjs`;
 
-/** Arguments of a session with a stand-in for Claude Code that behaves so. Its program tells its processes apart. */
+/** Arguments of a session with a stand-in for Claude Code. The name of its program identifies its processes. */
 function fake(h: Harness, behaviour: string, more: Record<string, unknown> = {}): Record<string, unknown> {
   const program = join(h.home, programOf(behaviour));
   if (!existsSync(program)) symlinkSync(FAKE_CLAUDE, program);
@@ -23,29 +23,29 @@ function fake(h: Harness, behaviour: string, more: Record<string, unknown> = {})
   };
 }
 
-/** Nothing is left of the stand-in that behaves so. */
+/** No process of this stand-in is left. */
 async function expectGone(h: Harness, behaviour: string): Promise<void> {
   const isIts = ({ command }: MarkedProcess): boolean => command.includes(programOf(behaviour));
   await eventually(async () => !(await h.processes()).some(isIts), { what: 'its process is gone', within: 20_000 });
 }
 
-/** A session of the real Claude Code beside those that misbehave. */
-function besides(harness: () => Harness): { expectHealthy(): Promise<void> } {
+/** A session of the real Claude Code, next to those that misbehave. */
+function healthySession(harness: () => Harness): { expectHealthy(): Promise<void> } {
   let sessionId = '';
-  const says = async (): Promise<void> => {
+  const expectAnswer = async (): Promise<void> => {
     const state = await harness().waitUntilRest(sessionId);
     expect(state).toMatchObject({ status: 'idle', result: { result: 'quite well' } });
   };
   beforeAll(async () => {
     harness().model.on('are you well').always(text('quite well'));
     ({ sessionId } = await harness().ok('claude_code', { prompt: 'are you well', cwd: harness().project }));
-    await says();
+    await expectAnswer();
   }, 60_000);
   return {
-    /** The server lives, and the session works as ever. */
+    /** The server is up, and the session still works. */
     async expectHealthy() {
       await harness().ok('claude_code_reply', { sessionId, prompt: 'are you well' });
-      await says();
+      await expectAnswer();
     },
   };
 }
@@ -55,12 +55,12 @@ async function poll(h: Harness, sessionId: string, args: Record<string, unknown>
 }
 
 const harness = shareHarness({ args: ['--max-sessions', '40'] });
-const { expectHealthy } = besides(harness);
+const { expectHealthy } = healthySession(harness);
 
 describe('a misbehaving Claude Code affects nobody else', () => {
-  // Much of it is waiting for what does not come.
+  // Most of the time is spent waiting for timeouts.
   describe.concurrent('when', () => {
-    test('it is the stand-in without a fault', async () => {
+    test('it is a stand-in without a fault', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'ordinary'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -71,7 +71,7 @@ describe('a misbehaving Claude Code affects nobody else', () => {
       expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'answer to: again' } });
     });
 
-    test('it is another version that reports neither its state nor what became of messages', async () => {
+    test('it is another version that reports neither its state nor the delivery of messages', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'other-version'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -124,7 +124,7 @@ describe('a misbehaving Claude Code affects nobody else', () => {
       for (const responseMode of ['minimal', 'full']) await poll(h, sessionId, { responseMode });
     });
 
-    test('its result lacks what a result has', async () => {
+    test('its result lacks the usual fields', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'garbage-result'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'error', result: { isError: true } });
@@ -185,7 +185,7 @@ describe('a misbehaving Claude Code affects nobody else', () => {
       await expectGone(h, 'closes-its-output');
     });
 
-    test('it dies while idle: nothing is lost, and the next reply starts another', async () => {
+    test('it dies while idle: nothing is lost, and the next reply starts it again', async () => {
       const h = harness();
       const { sessionId } = await h.ok('claude_code', fake(h, 'answers-and-dies'));
       expect(await h.waitUntilRest(sessionId)).toMatchObject({
@@ -210,16 +210,15 @@ describe('a misbehaving Claude Code affects nobody else', () => {
     });
   });
 
-  test('a session next to them all keeps working', () => expectHealthy());
+  test('a session of the real Claude Code keeps working', () => expectHealthy());
 });
 
 describe('open requests when a session ends', () => {
-  // Of the real one: `cancel`.
+  // For the real Claude Code, see `cancel`.
   test('cancel at the same time as an answer settles a request once', async () => {
     const h = harness();
     const { sessionId } = await h.ok('claude_code', fake(h, 'asks'));
     const { requestId } = await h.waitForRequest(sessionId);
-    // The answer and the cancel at once: whichever comes first, the request has one outcome.
     const answer = h.call('claude_code_check', {
       action: 'respond_permission',
       sessionId,
@@ -242,7 +241,7 @@ describe('open requests when a session ends', () => {
     await h.waitUntilRest(stubborn.sessionId);
     await h.waitForRequest(sessionId);
     h.server.closeStdin();
-    await eventually(async () => (await h.processes()).length === 0, { what: 'all is gone', within: 5_000 });
+    await eventually(async () => (await h.processes()).length === 0, { what: 'all processes are gone', within: 5_000 });
     expect(await h.server.exited).toEqual({ code: 0, signal: null });
     expect(h.server.stderr()).toBe('');
   });
@@ -261,7 +260,7 @@ async function startStandIn(h: Harness): Promise<{ sessionId: string; pid: numbe
 }
 
 describe('control messages to a process that is dead or dying', () => {
-  test.for(['interrupt', 'cancel'])('%s right after a crash', async (action) => {
+  test.for(['interrupt', 'cancel'])('%s right after a crash succeeds', async (action) => {
     const h = harness();
     const { sessionId, pid } = action === 'interrupt' ? await startAtWork(h) : await startStandIn(h);
     process.kill(pid, 'SIGKILL');
@@ -270,7 +269,7 @@ describe('control messages to a process that is dead or dying', () => {
     await expectHealthy();
   });
 
-  test('a reply right after the crash of a resting process is delivered or reported', async () => {
+  test('a reply right after the process of an idle session crashed is answered or reported as undelivered', async () => {
     const h = harness();
     h.model.on('first').reply(text('one'));
     h.model.on('second').reply(text('two'));
@@ -281,14 +280,14 @@ describe('control messages to a process that is dead or dying', () => {
     await h.ok('claude_code_reply', { sessionId, prompt: 'second', permissionMode: 'plan' });
     const { result } = await h.waitUntilRest(sessionId);
     if (result.isError) {
-      // The server could not know of the death yet.
+      // The server did not know of the crash yet.
       expect(result.result).toContain('Not delivered, send again: "second"');
       await h.ok('claude_code_reply', { sessionId, prompt: 'second' });
     }
     expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'two' } });
   });
 
-  test('several at once: interrupts, cancels, switches and replies in any order', async () => {
+  test('interrupts, cancels and a reply at the same time leave the session cancelled', async () => {
     const h = harness();
     const held = gate(text('late'));
     h.model.on('hold on').reply(held);

@@ -8,11 +8,11 @@ import type { Harness } from '../harness/open-harness.ts';
 import { startRunningCommand } from '../harness/running-command.ts';
 import { standIn } from './stand-in.ts';
 
-/** The promises of the product. */
+/** The promised limits. */
 const SHUT_DOWN_MS = 5_000;
 const WATCHDOG_MS = 10_000;
 
-async function allGone(h: Harness, within: number): Promise<void> {
+async function expectAllGone(h: Harness, within: number): Promise<void> {
   await eventually(
     async () => {
       expect(await h.processes()).toEqual([]);
@@ -22,22 +22,22 @@ async function allGone(h: Harness, within: number): Promise<void> {
   );
 }
 
-describe.skipIf(process.platform === 'win32')('nothing is left when the server ends', () => {
-  // The end of stdin: `resilience-every-platform`.
+describe.skipIf(process.platform === 'win32')('no process is left when the server ends', () => {
+  // For the end of stdin, see `resilience-every-platform`.
   test.for(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('by %s', async (signal) => {
     const h = await startHarness();
-    // What Claude Code itself does does not depend on how its server was told to end.
+    // Once is enough with the real Claude Code, which does not see how the server was told to end.
     if (signal === 'SIGTERM') await startRunningCommand(h);
     else await startStandIn(h);
     h.server.kill(signal);
-    // Idempotent.
+    // A second signal changes nothing.
     h.server.kill(signal);
-    await allGone(h, SHUT_DOWN_MS);
+    await expectAllGone(h, SHUT_DOWN_MS);
     expect(await h.server.exited).toEqual({ code: 0, signal: null });
   });
 
   test('by an uncaught exception', async () => {
-    // A fault of our own code, put in from outside: SIGUSR2 throws where nobody catches.
+    // Simulates a bug in the server: SIGUSR2 throws where nothing catches.
     const hook = `process.on('SIGUSR2', () => { throw new Error('a defect nobody foresaw'); });`;
     const h = await startHarness({
       env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` },
@@ -45,7 +45,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
     });
     await startStandIn(h);
     h.server.kill('SIGUSR2');
-    await allGone(h, SHUT_DOWN_MS);
+    await expectAllGone(h, SHUT_DOWN_MS);
     expect(await h.server.exited).toEqual({ code: 1, signal: null });
     expect(h.server.stderr()).toContain('a defect nobody foresaw');
   });
@@ -55,7 +55,7 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
     const other = await startHarness();
     const { cli, command } = await startRunningCommand(h);
     const innocent = await startRunningCommand(other, 'innocent');
-    // A watchdog that was killed is replaced, three times in all.
+    // Stopped first, because a running server replaces a killed watchdog.
     process.kill(h.server.pid, 'SIGSTOP');
     process.kill(watchdogOf(h.server.pid), 'SIGKILL');
     h.server.kill('SIGKILL');
@@ -73,23 +73,23 @@ describe.skipIf(process.platform === 'win32')('nothing is left when the server e
     const untouched = (await other.processes()).map(({ pid }) => pid);
     expect(untouched).toEqual(expect.arrayContaining([innocent.cli.pid, innocent.command.pid]));
 
-    // SIGKILL of the server alone: the watchdog survives it, also one that replaced another, and ends what runs.
+    // SIGKILL of the server alone: the watchdog, even one that replaced another, survives and ends what is running.
     const first = watchdogOf(other.server.pid);
     process.kill(first, 'SIGKILL');
     const next = await eventually(() => watchdogsOf(other.server.pid).find((pid) => pid !== first), {
-      what: 'another watchdog runs',
+      what: 'another watchdog is running',
     });
-    // An answer says that the server has told it whom it guards.
+    // Once this is answered, the server has told the watchdog what to guard.
     await other.ok('claude_code_session', { action: 'list' });
     other.server.kill('SIGKILL');
-    await allGone(other, WATCHDOG_MS);
-    await eventually(() => parentOf(next) === undefined, { what: 'the watchdog has gone too', within: WATCHDOG_MS });
+    await expectAllGone(other, WATCHDOG_MS);
+    await eventually(() => parentOf(next) === undefined, { what: 'the watchdog is gone too', within: WATCHDOG_MS });
   });
 });
 
-// When a session ends: `resilience-every-platform`, `reply`, `cancel`, `totals`, `life`.
+// For the end of a session, see `resilience-every-platform`, `reply`, `cancel`, `totals` and `life`.
 
-/** A session of a stand-in that works forever. */
+/** A session of a stand-in whose request is never answered. */
 async function startStandIn(h: Harness): Promise<void> {
   await h.waitForRequest((await h.ok('claude_code', { prompt: 'hello', ...standIn('asks') })).sessionId);
 }
@@ -100,7 +100,7 @@ function watchdogOf(server: number): number {
   return watchdog;
 }
 
-/** It carries no marker, so that nothing takes it for a process of a session. */
+/** A watchdog carries no marker, so that nothing mistakes it for a process of a session. */
 function watchdogsOf(server: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -10,10 +10,10 @@ import type { Harness } from '../harness/open-harness.ts';
 import { verifies } from './requirements.ts';
 import { standIn } from './stand-in.ts';
 
-/** Not at once, so that one process may do several things. */
+/** Not at once, so that one process can do several things. */
 const PARKED = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '2000', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
 
-/** The uuid of the message that the last turn answered, where a caller finds it. */
+/** The uuid of the message that the last turn answered, read as a caller would. */
 async function lastMessage(h: Harness, sessionId: string): Promise<string> {
   const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, responseMode: 'full' });
   return events.findLast(({ type }: Json) => type === 'result').data.user_message_uuids[0];
@@ -25,21 +25,21 @@ async function isParked(h: Harness): Promise<boolean> {
 
 verifies(
   'session.rewind',
-  { when: 'with a process that still runs, and leaves what somebody else changed since' },
+  { when: 'with a running process, and leaves what somebody else changed since' },
   async (variant) => {
     const h = await variant.start();
-    const sessionId = await rewindTwice(h);
-    await rewindBeside(h, sessionId);
-    await rewindRefused(h, sessionId);
+    const sessionId = await expectRewinds(h);
+    await expectOthersKept(h, sessionId);
+    await expectRefusals(h, sessionId);
   },
 );
 
-verifies('session.rewind', { when: 'with a process that was parked' }, async (variant) => {
-  await rewindTwice(await variant.start({ env: PARKED }), isParked);
+verifies('session.rewind', { when: 'with a parked process' }, async (variant) => {
+  await expectRewinds(await variant.start({ env: PARKED }), isParked);
 });
 
-/** Dry first, then for real, one message after the other. */
-async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> = async () => true): Promise<string> {
+/** First as a dry run, then for real, one message after the other. */
+async function expectRewinds(h: Harness, ready: (h: Harness) => Promise<boolean> = async () => true): Promise<string> {
   const kept = path.join(h.project, 'kept.txt');
   const made = path.join(h.project, 'made.txt');
   await writeFile(kept, 'as it was\n');
@@ -59,7 +59,7 @@ async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> =
   await h.waitUntilRest(sessionId);
   const second = await lastMessage(h, sessionId);
   expect(second).not.toBe(first);
-  await eventually(() => ready(h), { what: 'the process is parked, if it should be' });
+  await eventually(() => ready(h), { what: 'the process is in the expected state' });
   const rewind = (args: object): Promise<Json> => h.ok('claude_code_session', { action: 'rewind', sessionId, ...args });
 
   const dry = await rewind({ toUserMessage: second });
@@ -82,8 +82,8 @@ async function rewindTwice(h: Harness, ready: (h: Harness) => Promise<boolean> =
   return sessionId;
 }
 
-/** What somebody else changed since is left. */
-async function rewindBeside(h: Harness, sessionId: string): Promise<void> {
+/** Leaves what somebody else changed since. */
+async function expectOthersKept(h: Harness, sessionId: string): Promise<void> {
   const [own, shared, gone] = ['own.txt', 'shared.txt', 'gone.txt'].map((name) => path.join(h.project, name));
   const write = (file: string) => tool('Write', { file_path: file, content: 'by Claude\n' });
   h.model.on('write them').reply(write(own!), write(shared!), write(gone!), text('ok'));
@@ -103,8 +103,8 @@ async function rewindBeside(h: Harness, sessionId: string): Promise<void> {
   expect(await readdir(path.join(h.stateDir, 'claude-code-mcp', 'rewind'))).toEqual([]);
 }
 
-/** One that cannot be says why. */
-async function rewindRefused(h: Harness, sessionId: string): Promise<void> {
+/** A rewind that is refused says why. */
+async function expectRefusals(h: Harness, sessionId: string): Promise<void> {
   const held = gate(text('done'));
   h.model.on('with checkpoints').reply(held);
   const rewind = { action: 'rewind', toUserMessage: randomUUID() };

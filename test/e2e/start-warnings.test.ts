@@ -1,4 +1,4 @@
-/** What a start has to say besides: rules that Claude Code leaves out because nobody trusted the project. */
+/** Warnings of a start: allow rules that Claude Code ignores because nobody has trusted the project. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ function trust(h: Harness, ...directories: string[]): Promise<void> {
   return writeFile(join(h.configDir, '.claude.json'), JSON.stringify({ projects }));
 }
 
-/** Starts a session that touches a file; tells what the start said, and whether the touch was asked about. */
+/** Starts a session that touches a file; returns the warnings, and whether the touch was asked about. */
 async function touch(h: Harness, cwd: string): Promise<{ warnings: string[]; asked: boolean }> {
   h.model.on('touch it').reply(tool('Bash', { command: 'touch made.txt', description: 'x' }), text('made'));
   const { sessionId, warnings = [] } = await h.ok(...h.dialect.start('touch it', { cwd }));
@@ -52,7 +52,7 @@ function expectWarning(h: Harness, project: string, warnings: string[]): void {
 describe('compact', () => {
   const harness = shareHarness();
 
-  test('allow rules of a project nobody trusted are named, with the way to trust it', async () => {
+  test('ignored allow rules of an untrusted project are named, with how to trust it', async () => {
     const h = harness();
     const project = await untrusted(h);
     const { warnings, asked } = await touch(h, project);
@@ -75,7 +75,7 @@ describe('compact', () => {
     expect(await touch(h, project)).toEqual({ warnings: [], asked: false });
   });
 
-  test('in a repository, the root is what is trusted', async () => {
+  test('in a repository, trusting the root counts', async () => {
     const h = harness();
     const sub = await folder(h, 'repository', 'sub');
     execFileSync('git', ['init', '--quiet', dirname(sub)]);
@@ -85,8 +85,8 @@ describe('compact', () => {
   });
 });
 
-// What counts as trust, and what Claude Code makes of it, is the same for both.
-test('explicit names them too', async () => {
+// What counts as trust, and what Claude Code does with it, is the same for both toolsets.
+test('the explicit toolset names them too', async () => {
   const h = await startHarness({ toolset: 'explicit', env: standInEnv('ordinary') });
   const project = await untrusted(h);
   const { warnings } = await h.ok(...h.dialect.start('hello', { cwd: project }));

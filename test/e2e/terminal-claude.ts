@@ -11,11 +11,11 @@ import type { Harness } from '../harness/open-harness.ts';
 
 export interface TerminalOptions {
   readonly cwd?: string;
-  /** Goes on with this session. */
+  /** Resumes this session. */
   readonly resume?: string;
 }
 
-/** A conversation of one prompt, by the time it is over. */
+/** Runs one prompt to its end, and returns the id of the session. */
 export async function runInTerminal(h: Harness, prompt: string, options: TerminalOptions = {}): Promise<string> {
   const { sessionId, args } = identity(options);
   const child = startClaude(h, ['-p', prompt, ...args], options);
@@ -72,7 +72,7 @@ function startClaude(h: Harness, args: string[], { cwd = h.project }: TerminalOp
       ...h.model.env(),
     },
   });
-  // Breaking off the reading of stdout must not end the process by a closed pipe.
+  // Leaving the loop over stdout destroys the stream, which may then report an error.
   child.stdout?.on('error', () => undefined);
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;

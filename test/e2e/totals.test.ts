@@ -14,7 +14,7 @@ const priced = (words: string, outputTokens: number): MessageReply =>
 const step = (outputTokens: number): MessageReply =>
   tool('Bash', { command: 'echo on' }).usage({ input_tokens: 2000, output_tokens: outputTokens });
 
-/** Compares an answer with what the model charged since the last look. */
+/** Keeps track of what the model has charged. */
 class Bill {
   readonly #h: Harness;
   #seenUsd = 0;
@@ -23,6 +23,7 @@ class Bill {
     this.#h = h;
   }
 
+  /** Since the last call. */
   takeUsd(): number {
     const charged = this.#h.model.chargedUsd();
     const since = charged - this.#seenUsd;

@@ -1,4 +1,4 @@
-/** Two servers of one user never have a process each for one session. */
+/** Two servers of one user never both run a process for one session. */
 
 import { randomUUID } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import type { Harness } from '../harness/open-harness.ts';
 import { callTool } from '../harness/tool-call.ts';
 import { runInTerminal } from './terminal-claude.ts';
 
-test('of two servers that send to one session in the same instant one starts a process, the other is told it is busy', async () => {
+test('when two servers send to one session at the same time, one starts a process and the other gets SESSION_BUSY', async () => {
   const h = await startHarness({ toolset: 'explicit' });
   const first = h.client;
   await h.startServer();
@@ -20,7 +20,7 @@ test('of two servers that send to one session in the same instant one starts a p
   for (let round = 1; round <= 2; round++) {
     const held = gate(text('heard'));
     h.model.on(`message ${round}`).reply(held);
-    // A session that none of them has had yet.
+    // A session that neither server has used yet.
     const sessionId = await copyOf(h, fromTerminal);
     const call = { sessionId, message: `message ${round}` };
     const answers = await Promise.all(clients.map((client) => callTool(client, 'claude_send_message', call)));

@@ -1,4 +1,4 @@
-/** What a result reports of the work: evidence that git and the tools gave. */
+/** What a result reports about the work, based on git and the tool calls. */
 
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { check } from './steps.ts';
 
 const bash = (command: string): ReturnType<typeof tool> => tool('Bash', { command, description: 'run' });
 
-/** A repository in which nothing is asked about, so that one conversation serves most tests. */
+/** A repository with pre-approved tools, so that most tests can share one conversation. */
 const REPOSITORY = { git: true, settings: { permissions: { allow: ['Bash', 'Write'] } } };
 
 const shared = (): Promise<Harness> => sharedHarness({ ...REPOSITORY, era: 'modern', toolset: 'compact' });
@@ -50,7 +50,7 @@ verifies('work.report', { eras: ['modern'] }, async (variant) => {
   expect(readdirSync(snapshotsOf(h))).toEqual([sessionId]);
 });
 
-it('says when another session worked in the same checkout', async () => {
+it('the report says when another session worked in the same checkout', async () => {
   const h = await shared();
   mkdirSync(join(h.project, 'sub'));
   const held = gate(text('slow is done'));
@@ -64,7 +64,7 @@ it('says when another session worked in the same checkout', async () => {
   expect((await h.waitUntilRest(slow)).result.work).toMatchObject({ filesChanged: 2, shared: true });
 });
 
-it('counts what each call changed, and lists everything on request', async () => {
+it('the report counts what each call changed, and lists everything on request', async () => {
   const h = await shared();
   const names = Array.from({ length: 30 }, (_, index) => `file-with-a-long-name-${String(index)}.txt`);
   h.model.on('many').reply(bash(`for f in ${names.join(' ')}; do echo x > $f; done`), text('made'));
@@ -80,7 +80,7 @@ it('counts what each call changed, and lists everything on request', async () =>
 
   const second = await h.ok('claude_code_reply', { sessionId, prompt: 'one more', waitMs: 40_000 });
   expect(second.result.work).toMatchObject({ filesChanged: 2, insertions: 1, deletions: 1, commandsRun: 1 });
-  // No later turn of this session looks at files: one whose first tool is fast may count this as its own.
+  // Later turns of this session must not use tools: they might count this file as their own.
   writeFileSync(join(h.project, 'by-hand.txt'), 'x');
   const third = await h.ok('claude_code_reply', { sessionId, prompt: 'only talk', waitMs: 40_000 });
   expect(third.result.work).toEqual({
@@ -92,7 +92,7 @@ it('counts what each call changed, and lists everything on request', async () =>
   });
 });
 
-it('reports what the file tools did where there is no git', async () => {
+it('the report covers what the file tools did where there is no git', async () => {
   const h = await shared();
   const cwd = join(h.home, 'no-repository');
   mkdirSync(cwd);
@@ -107,8 +107,8 @@ it('reports what the file tools did where there is no git', async () => {
   expect(readdirSync(cwd)).toEqual(['new.txt']);
 });
 
-// The last, for the sessions before it are forgotten.
-it('removes the snapshots of sessions that no longer have a server', async () => {
+// Last, because the restart forgets the sessions of the other tests.
+it('a new server removes the snapshots of earlier sessions', async () => {
   const h = await shared();
   h.model.on('only talk').reply(text('talked'));
   const sessionId = await h.converse('only talk');

@@ -1,4 +1,4 @@
-/** Sessions in git worktrees, and how their work is taken or left. */
+/** Sessions in git worktrees, and how their work is applied or discarded. */
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ const shared = shareHarness({
   args: ['--allowed-dirs', '.'],
 });
 
-it('parallel sessions touch neither each other nor the checkout; one is applied, one discarded', async () => {
+it('parallel sessions affect neither each other nor the checkout; one is applied, the other discarded', async () => {
   const h = shared();
   const git = gitIn(h);
   writeFileSync(join(h.project, 'a.txt'), 'one\nwhat the user is writing\n');
@@ -98,7 +98,7 @@ it('parallel sessions touch neither each other nor the checkout; one is applied,
   expect(await h.fails('claude_code_reply', reply, 'INVALID_ARGUMENT')).toContain('worktree of this session is gone');
 });
 
-it('a start that fails to get its worktree leaves nothing behind', async () => {
+it('a failed start leaves no worktree or branch behind', async () => {
   const h = shared();
   const git = gitIn(h);
   const [worktrees, branches] = [git('worktree', 'list'), git('branch', '--list', 'claude/*')];
@@ -110,7 +110,7 @@ it('a start that fails to get its worktree leaves nothing behind', async () => {
   expect(git('branch', '--list', 'claude/*')).toBe(branches);
 });
 
-it('a fork works in a worktree of its own that begins at the same commit', async () => {
+it('a fork works in its own worktree, which begins at the same commit', async () => {
   const h = shared();
   h.model
     .on('begin')
@@ -130,14 +130,14 @@ it('a fork works in a worktree of its own that begins at the same commit', async
   ]);
 });
 
-// The last with this server, which forgets its sessions.
-it('the worktree outlives the session, and a resume from disk finds it, inside ALLOWED_DIRS', async () => {
+// Last with this server, because a restart forgets the sessions.
+it('a worktree outlives its session, and a resume from disk finds it, even with ALLOWED_DIRS', async () => {
   const h = shared();
   h.model.on('begin').reply(bash('echo x > kept.txt && pwd'), text('begun'));
   h.model.on('go on').reply(tool('Read', { file_path: 'kept.txt' }), bash('cat kept.txt'), text('went on'));
   const begun = await h.ok('claude_code', { prompt: 'begin', ...ALLOWED, ...WORKTREE });
   const { sessionId, resumeToken, workspace } = begun;
-  // Only its own session works there.
+  // Only its own session may work there.
   await h.fails('claude_code', { prompt: 'never', cwd: workspace.path }, 'PERMISSION_DENIED');
   await h.restartServer();
   const { sessions, worktrees } = await h.ok('claude_code_session', { action: 'list' });
@@ -156,14 +156,14 @@ it('the worktree outlives the session, and a resume from disk finds it, inside A
   });
 });
 
-/** What Claude does needs no form, so that only what is done with its work does. */
+/** Claude's tools are pre-approved, so that all forms are about what happens to its work. */
 const UNDER_HUMAN: HarnessOptions = {
   ...repository,
   env: { CLAUDE_CODE_MCP_APPROVALS: 'human' },
   settings: { permissions: { allow: ['Bash', 'Read', 'Edit'] } },
 };
 
-/** A session that has edited a file and made another, and the call that would rewind the edit. */
+/** A session that has edited one file and made another, and the call that would rewind the edit. */
 async function startWork(h: Harness) {
   let file = '';
   h.model.on('begin').reply(
@@ -185,7 +185,7 @@ async function startWork(h: Harness) {
   return { sessionId, workspace, rewind, file, content: () => readFileSync(file, 'utf8') };
 }
 
-describe.each(ERAS)('with APPROVALS=human, asked by a %s client', (era) => {
+describe.each(ERAS)('with APPROVALS=human, in a %s client', (era) => {
   it('the person decides on rewind, discard and apply', async () => {
     const person = new SlowPerson();
     const h = await startHarness({ ...UNDER_HUMAN, era, form: person.form });
@@ -243,7 +243,7 @@ it('with APPROVALS=human, nothing is rewound, applied or discarded when nobody c
   expect(content()).toBe('two\n');
   for (const args of [{ action: 'apply' }, { action: 'discard', force: true }])
     expect(await h.fails('claude_code_session', { sessionId, ...args }, 'PERMISSION_DENIED')).toContain('form');
-  // The session goes on; where it leaves nothing behind, nobody has to be asked.
+  // The session still works, and nobody has to be asked to discard a worktree without changes.
   h.model.on('undo it').reply(bash('git checkout a.txt && rm b.txt'), text('undone'));
   const reply = { sessionId, prompt: 'undo it', waitMs: 40_000 };
   expect(await h.ok('claude_code_reply', reply)).toMatchObject({ status: 'idle', result: { result: 'undone' } });
@@ -262,7 +262,7 @@ async function allowUntilRest(h: Harness, sessionId: string): Promise<void> {
 const canSandbox = process.platform === 'linux' && missingSandboxPackages(process).length === 0;
 
 describe.skipIf(!canSandbox)('in the sandbox', () => {
-  it('a session works and commits in its worktree, and reaches neither config nor the server’s own files', async () => {
+  it('a session can work and commit in its worktree, but reaches neither the repository’s other git files nor the server’s own', async () => {
     const h = await startHarness({ ...repository, args: ['--sandbox', '--allow-bypass'] });
     const git = gitIn(h);
     const state = join(h.stateDir, 'claude-code-mcp');
