@@ -102,9 +102,9 @@ verifies('caller.input-changed', { eras: ['modern'] }, async (variant) => {
   const sessionId = await h.converse('make a file');
   await h.allow(sessionId, { updatedInput: { command: 'touch other.txt' } });
   await h.finish(sessionId);
-  const isIts = ({ kind, session, details }: Json): boolean =>
+  const matches = ({ kind, session, details }: Json): boolean =>
     kind === 'decision' && session === sessionId && details?.inputChanged;
-  const [decision] = await auditedEntries(h, isIts);
+  const [decision] = await auditedEntries(h, matches);
   expect(decision).toMatchObject({ details: { inputChanged: true, ran: expect.stringMatching(/chars, sha256/) } });
   if (variant.toolset === 'explicit') {
     const { toolUseEvents } = await h.ok('claude_get_status', { sessionId });

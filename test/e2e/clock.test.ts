@@ -50,7 +50,7 @@ test('a wait ends on time and a session keeps working when the system clock is s
   const waiting = h.watch(sessionId);
   const { sessionId: short } = await h.ok('claude_code', { prompt: 'be short', ...standIn('ordinary') });
   await eventually(async () => (await h.call('claude_code_session', { action: 'get', sessionId: short })).isError, {
-    what: 'housekeeping forgets a session at rest',
+    what: 'the session at rest is forgotten',
   });
   held.release();
   expect(await waiting).toMatchObject({ status: 'rest', answer: 'done' });

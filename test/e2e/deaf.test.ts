@@ -62,7 +62,7 @@ test('more rules than can be checked on every call are refused', async () => {
   await h.fails('claude_code', { prompt: 'x', disallowedTools }, 'INVALID_ARGUMENT');
 });
 
-/** Expects that, until this call ends, the server answers another with less than two seconds of CPU time. */
+/** Expects that while this call is pending, another is answered within two seconds of CPU time. */
 async function answersMeanwhile<T>(h: Harness, call: Promise<T>): Promise<T> {
   const before = cpuMs(h.server.pid);
   await h.ok('claude_code_session', { action: 'list' });

@@ -31,7 +31,7 @@ async function listed(h: Harness): Promise<Tool[]> {
   return (await h.client.listTools()).tools;
 }
 
-/** Of what a model reads. */
+/** Counts only what a model reads. */
 async function sizeOfList(h: Harness): Promise<number> {
   const read = (await listed(h)).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   return Buffer.byteLength(JSON.stringify(read));

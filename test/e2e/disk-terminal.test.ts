@@ -37,28 +37,24 @@ verifies(['message.from-terminal', 'message.together', 'life.held'], async (vari
   expect(existsSync(path.join(elsewhere, 'here.txt'))).toBe(true);
 });
 
-verifies(
-  'life.held',
-  { when: 'even one of this server that a person has opened meanwhile', toolsets: ['compact'] },
-  async (variant) => {
-    const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
-    const h = await variant.start({ env });
-    h.model.on('ours').reply(text('done'));
-    h.model.on('theirs').reply(text('done'));
-    h.model.on('ours again').reply(text('back'));
-    const sessionId = await h.begin('ours');
-    await h.finish(sessionId);
-    await eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
+verifies('life.held', { when: 'even if this server started it', toolsets: ['compact'] }, async (variant) => {
+  const env = { CLAUDE_CODE_MCP_PARK_AFTER_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };
+  const h = await variant.start({ env });
+  h.model.on('ours').reply(text('done'));
+  h.model.on('theirs').reply(text('done'));
+  h.model.on('ours again').reply(text('back'));
+  const sessionId = await h.begin('ours');
+  await h.finish(sessionId);
+  await eventually(async () => (await claudePid(h, sessionId)) === undefined, { what: 'the session is parked' });
 
-    const terminal = await openTerminal(h, 'theirs', { resume: sessionId });
-    const message = await h.fails(...h.dialect.say(sessionId, 'ours again'), 'SESSION_BUSY');
-    expect(message).toContain(`pid ${terminal.pid}`);
+  const terminal = await openTerminal(h, 'theirs', { resume: sessionId });
+  const message = await h.fails(...h.dialect.say(sessionId, 'ours again'), 'SESSION_BUSY');
+  expect(message).toContain(`pid ${terminal.pid}`);
 
-    await terminal.close();
-    await h.say(sessionId, 'ours again');
-    expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'back' });
-  },
-);
+  await terminal.close();
+  await h.say(sessionId, 'ours again');
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'back' });
+});
 
 verifies(['message.forgotten', 'life.ttl'], { toolsets: ['explicit'] }, async (variant) => {
   const env = { CLAUDE_CODE_MCP_SESSION_TTL_MS: '1', CLAUDE_CODE_MCP_CLEANUP_INTERVAL_MS: '50' };

@@ -90,7 +90,9 @@ verifies('status.tool-uses', async (variant) => {
     );
   const sessionId = await h.begin('use tools', { allowedTools: ['Bash'], disallowedTools: ['Bash(rm *)'] });
   await h.deny(sessionId);
-  const running = await h.waitFor(sessionId, ({ toolUseEvents }) => toolUseEvents.length === 5, { what: 'five tools' });
+  const running = await h.waitFor(sessionId, ({ toolUseEvents }) => toolUseEvents.length === 5, {
+    what: 'there are five tool uses',
+  });
   expect(running.toolUseEvents).toMatchObject([
     { toolName: 'Bash', status: 'completed', input: 'echo fine' },
     { toolName: 'Read', status: 'failed', error: expect.stringContaining('does not exist') },

@@ -76,7 +76,7 @@ export function waitingCalls({ harness, ask, setPerson }: SharedSession): void {
     await h.waitUntilRest(sessionId);
   });
 
-  it('shows a form once when another waits too, and both continue', async () => {
+  it('shows a form once even if another call waits too, and both continue', async () => {
     const person = new SlowPerson();
     const { h, sessionId, outcomes } = await ask(person.form);
     const wait = { action: 'wait', sessionId };

@@ -64,7 +64,7 @@ verifies(
   },
 );
 
-/** A session at rest whose background command runs until `end` is called; then Claude replies `afterwards`. */
+/** A session at rest whose background command runs until `end` is called; then Claude says `afterwards`. */
 async function startBackground(h: Harness, afterwards: ReplyLike): Promise<{ sessionId: string; end: () => void }> {
   const command = 'until [ -f go ]; do sleep 0.1; done; echo woken';
   h.model
@@ -94,7 +94,7 @@ verifies('life.background-agent', async (variant) => {
   h.model.on(/^run the errand/).reply(agentTool, text('errand run'));
   const sessionId = await h.begin('delegate this');
   await agentTool.arrived;
-  await eventually(() => hasResult(h, sessionId), { what: 'the first result' });
+  await eventually(() => hasResult(h, sessionId), { what: 'there is a first result' });
   expect(await h.look(sessionId)).toMatchObject({ status: 'running', answer: undefined });
 
   agentTool.release();

@@ -40,7 +40,7 @@ async function answersTo(toolset: Toolset, messages: Json[], expected: number): 
   const answers: Json[] = [];
   server.onLine = (line) => answers.push(JSON.parse(line));
   for (const message of messages) await server.write(`${JSON.stringify(message)}\n`);
-  await eventually(() => answers.length >= expected, { what: 'all answers', within: 20_000 });
+  await eventually(() => answers.length >= expected, { what: 'all answers have arrived', within: 20_000 });
   expect(answers).toHaveLength(expected);
   return Object.fromEntries(answers.map((answer) => [answer.id, answer.result]));
 }

@@ -293,7 +293,7 @@ describe('the repository that a session works in', () => {
     return cwd;
   }
 
-  it('has its hooks run, but cannot turn permissions off; neither a reply nor an answer can switch to bypassPermissions', async () => {
+  it('can run hooks, but cannot turn permissions off; neither a reply nor an answer can switch to bypassPermissions', async () => {
     const h = plain();
     const cwd = await repository(h, 'eager', { ...bypass, hooks: { SessionStart: [hook] } });
     const agent = '---\nname: eager\ndescription: eager\npermissionMode: bypassPermissions\n---\nYou are eager.\n';

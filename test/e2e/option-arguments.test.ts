@@ -196,7 +196,7 @@ describe('the server’s own options', () => {
     expect(await requestWith(0)).not.toHaveProperty('expiresAt');
   });
 
-  it('sessionInitTimeoutMs ends a start that never gets ready', async () => {
+  it('sessionInitTimeoutMs ends a start that never becomes ready', async () => {
     const mute = join(h.home, 'mute.mjs');
     await writeFile(mute, 'process.stdin.resume();');
     await chmod(mute, 0o755);

@@ -1,4 +1,4 @@
-/** Every option that a caller may set reaches Claude Code: in its arguments, environment or input, or at the model. */
+/** Every option that a caller may set reaches Claude Code: in its arguments, environment, input or model request. */
 
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';

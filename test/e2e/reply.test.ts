@@ -131,7 +131,9 @@ verifies('reply.queue-late', async (variant) => {
     held.release();
     await h.queue(sessionId, `late ${round}.`);
 
-    const heard = await h.until(sessionId, ({ answer }) => answer === `heard ${round}`, { what: `answer ${round}` });
+    const heard = await h.until(sessionId, ({ answer }) => answer === `heard ${round}`, {
+      what: `message ${round} is answered`,
+    });
     expect(heard).toMatchObject({ status: 'rest' });
     expect(h.model.requestsFor(late)).toHaveLength(1);
   }
@@ -146,7 +148,7 @@ verifies('reply.queue-late', async (variant) => {
     await Promise.all((round % 2 === 0 ? calls : calls.toReversed()).map((call) => call()));
 
     const heard = await h.until(sessionId, ({ answer }) => answer === `heard again ${round}`, {
-      what: `answer ${round}`,
+      what: `message ${round} is answered`,
     });
     expect(heard).toMatchObject({ status: 'rest' });
   }

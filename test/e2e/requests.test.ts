@@ -190,7 +190,7 @@ verifies('request.parallel', async (variant) => {
   const answered = new Set<string>();
   // Claude Code may ask one after the other or all at once. Either way each is answered by its id, last first.
   while (answered.size < files.length) {
-    const { requests } = await h.until(sessionId, ({ requests }) => requests.length > 0, { what: 'a request' });
+    const { requests } = await h.until(sessionId, ({ requests }) => requests.length > 0, { what: 'a request is open' });
     const { id, input } = requests.at(-1)!;
     expect(answered.has(id)).toBe(false);
     answered.add(id);

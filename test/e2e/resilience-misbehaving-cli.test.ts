@@ -25,8 +25,8 @@ function fake(h: Harness, behaviour: string, more: Record<string, unknown> = {})
 
 /** No process of this stand-in is left. */
 async function expectGone(h: Harness, behaviour: string): Promise<void> {
-  const isIts = ({ command }: MarkedProcess): boolean => command.includes(programOf(behaviour));
-  await eventually(async () => !(await h.processes()).some(isIts), { what: 'its process is gone', within: 20_000 });
+  const matches = ({ command }: MarkedProcess): boolean => command.includes(programOf(behaviour));
+  await eventually(async () => !(await h.processes()).some(matches), { what: 'its process is gone', within: 20_000 });
 }
 
 /** A session of the real Claude Code, next to those that misbehave. */
