@@ -4,7 +4,6 @@ import { links } from '../model/router.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
 import { RequestCard } from '../parts/request-card.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
-import { plural } from '../text/words.ts';
 
 export function InboxPage() {
   const main = useRef<HTMLElement>(null);
@@ -16,7 +15,7 @@ export function InboxPage() {
     <main class="page inbox" id="content" tabIndex={-1} ref={main}>
       <div class="page-header">
         <h1>Inbox</h1>
-        <p class="quiet">{state.state === 'loaded' ? `${plural(openCount.value, 'request')} waiting` : ' '}</p>
+        <p class="quiet">{state.state === 'loaded' ? `${openCount.value} waiting` : ' '}</p>
         <button type="button" class="button small" hidden={done === 0} onClick={clearSettled}>
           Clear {done} answered
         </button>

@@ -21,9 +21,15 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
   const state = answerState(request.requestId).value;
   const isOpen = request.status === 'open' && state.step !== 'late' && state.step !== 'confirmed';
   const send = (body: AnswerBody) => void answer(request.requestId, body, (settled) => takeRequests([settled]));
+  // A settled card stays as tall as it was: otherwise a click meant for the next card could land on another button.
+  const settledHeight = useRef<number | undefined>(undefined);
+  settledHeight.current = isOpen
+    ? undefined
+    : (settledHeight.current ?? element.current?.getBoundingClientRect().height);
   return (
     <article
       class={isOpen ? 'card request' : 'card request settled'}
+      style={{ minHeight: settledHeight.current === undefined ? undefined : `${settledHeight.current}px` }}
       aria-labelledby={heading}
       tabIndex={-1}
       ref={element}

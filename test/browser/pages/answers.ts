@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DESKTOP, PHONE } from '../browser.ts';
 import { ago, calls, event, request } from '../fixture-data.ts';
 import { button, card, SESSION, SESSION_ID, show } from '../page-world.ts';
 
@@ -75,8 +76,11 @@ export function answers(): void {
     await page.locator('.decided').getByText('Allowed by you (Anna)').waitFor();
   });
 
-  test('given by someone else stay on the request until it is cleared, while new requests arrive', async () => {
-    const { page, hub } = await show();
+  test.each([
+    ['a desktop', { viewport: DESKTOP }],
+    ['a phone', { viewport: PHONE }],
+  ])('given by someone else stay on the request until it is cleared, and move nothing on %s', async (_, options) => {
+    const { page, hub } = await show(undefined, options);
     await button(page, 'req-bash', 'Allow').waitFor();
     const before = await card(page, 'req-bash').boundingBox();
     const first = hub.data.requests[0]!;
@@ -88,9 +92,9 @@ export function answers(): void {
     });
     await card(page, 'req-edit').getByText('Allowed by Ben').waitFor();
     hub.publish('request', request('req-new', first.sessionId, { createdAt: ago(0), input: { command: 'date' } }));
-    await page.getByText('4 requests waiting').waitFor();
+    await page.getByText('4 waiting').waitFor();
     const after = await card(page, 'req-bash').boundingBox();
-    expect(after?.x).toBe(before?.x);
+    expect(after).toEqual(before);
     await page.getByRole('button', { name: 'Clear 1 answered' }).click();
     expect(await card(page, 'req-edit').count()).toBe(0);
   });

@@ -92,6 +92,10 @@ export function lists(): void {
     };
     // Rows move until the earlier ones have been measured.
     await expect.poll(hasSettled).toBe(true);
+    // It was the first row, and is still the one the reader looks at.
+    const view = (await page.locator('.timeline').boundingBox())!;
+    expect(before).toBeGreaterThanOrEqual(view.y);
+    expect(before).toBeLessThan(view.y + view.height);
     hub.publish('event', { sessionId: id, ...says(3002, 'Line number 3002') });
     await page.getByRole('button', { name: 'Latest' }).waitFor();
     expect(await top()).toBe(before);
