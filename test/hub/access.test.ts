@@ -103,7 +103,7 @@ test('every route enforces roles and ownership, by token and in a browser', asyn
         const key = `${route}: ${person}${browser ? ', browser' : ''}`;
         got[key] = status;
         expected[key] = statusFor(row, person, browser);
-        if (person === 'other' && status < 300) expect([key, text]).not.toContain(made.sessionId);
+        if (person === 'other' && status < 300) expect(text, key).not.toContain(made.sessionId);
       }
     }
   }
