@@ -19,7 +19,7 @@ async function record(): Promise<void> {
     env: { ...process.env, NO_COLOR: '1' },
   });
   // Without the times, which change with every run and would be noise in the history.
-  const steady = stdout.replace(/, [\d.]+ s of Claude, [\d.]+ s in all/, '');
+  const steady = stdout.replace(/, [\d.]+ s of Claude, [\d.]+ s in total/, '');
   await writeFile(path.join(root, 'docs', 'session.svg'), terminalPicture(`$ npm run demo\n\n${steady}`, TITLE));
   console.log('wrote docs/session.svg');
 }
