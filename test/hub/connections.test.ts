@@ -50,11 +50,12 @@ function toolAnswers(h: Harness, script: Parameters<Harness['model']['requestsFo
   return h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults.map((result) => result.text));
 }
 
-it('an agent in a hub session sees only sessions it started, and cannot exceed the limits, sign in, create a token or stop the hub', async () => {
+it('an agent in a hub session sees and answers only sessions it started, and cannot exceed the limits, sign in, create a token or stop the hub', async () => {
   const h = shared();
   const command = `${process.execPath} ${builtServer()}`;
-  h.model.on('other task').reply(text('the other one'));
-  const { sessionId: otherId } = await h.ok('claude_code', { prompt: 'other task', waitMs: 45_000 });
+  h.model.on('other task').reply(bash('touch never'), text('the other one'));
+  const { sessionId: otherId, actions } = await h.ok('claude_code', { prompt: 'other task', waitMs: 45_000 });
+  const answer = { action: 'respond_permission', sessionId: otherId, requestId: actions[0].requestId };
   h.model.on('inner task').reply(text('done inside'));
   const outer = h.model
     .on('outer task')
@@ -63,6 +64,7 @@ it('an agent in a hub session sees only sessions it started, and cannot exceed t
       tool('mcp__inner__claude_code', { prompt: 'inner task', maxTurns: 8 }),
       tool('mcp__inner__claude_code_session', { action: 'list' }),
       tool('mcp__inner__claude_code_check', { action: 'poll', sessionId: otherId }),
+      tool('mcp__inner__claude_code_check', { ...answer, decision: 'allow' }),
       bash(`${command} hub open --print; ${command} hub stop; ${command} token create me --role admin; true`),
       text('tried everything'),
     );
@@ -77,13 +79,13 @@ it('an agent in a hub session sees only sessions it started, and cannot exceed t
     result: { result: 'tried everything' },
   });
 
-  const [started, overLimit, listed, polled, commands] = toolAnswers(h, outer);
+  const [started, overLimit, listed, polled, answered, commands] = toolAnswers(h, outer);
   expect(started).toContain('done inside');
   expect(overLimit).toMatch(/PERMISSION_DENIED.*limit of 7/);
   const inner = (JSON.parse(listed!) as { sessions: { sessionId: string }[] }).sessions.map((one) => one.sessionId);
   expect(inner).toHaveLength(1);
   expect(inner).not.toContain(sessionId);
-  expect(polled).toContain('SESSION_NOT_FOUND');
+  for (const refused of [polled, answered]) expect(refused).toContain('SESSION_NOT_FOUND');
   expect(commands).toMatch(/hub open does not run inside a session[^]*hub stop does not[^]*token does not/);
   // The inner session belongs to the agent: the user's own clients do not see it.
   const { sessions } = (await h.ok('claude_code_session', { action: 'list' })) as {
