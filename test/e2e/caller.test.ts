@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
 import { makeRepository } from '../harness/isolated-home.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
@@ -100,7 +101,13 @@ verifies('caller.input-changed', { eras: ['modern'] }, async (variant) => {
   const h = await variant.share(SHARED);
   h.model.on('make a file').reply(tool('Bash', { command: 'touch asked.txt' }), text('made'));
   const sessionId = await h.converse('make a file');
-  await h.allow(sessionId, { updatedInput: { command: 'touch other.txt' } });
+  const ran = 'until [ -f go.txt ]; do sleep 0.05; done; touch other.txt';
+  await h.allow(sessionId, { updatedInput: { command: ran } });
+  if (variant.toolset === 'compact')
+    await eventually(async () => (await check(h, { action: 'poll', sessionId })).activity.includes('(input changed)'), {
+      what: 'the activity says that the input was changed',
+    });
+  writeFileSync(join(h.project, 'go.txt'), '');
   await h.finish(sessionId);
   const matches = ({ kind, session, details }: Json): boolean =>
     kind === 'decision' && session === sessionId && details?.inputChanged;
@@ -108,15 +115,15 @@ verifies('caller.input-changed', { eras: ['modern'] }, async (variant) => {
   expect(decision).toMatchObject({ details: { inputChanged: true, ran: expect.stringMatching(/chars, sha256/) } });
   if (variant.toolset === 'explicit') {
     const { toolUseEvents } = await h.ok('claude_get_status', { sessionId });
-    expect(toolUseEvents).toMatchObject([{ input: 'touch other.txt', inputChanged: true }]);
+    expect(toolUseEvents).toMatchObject([{ input: ran, inputChanged: true }]);
     return;
   }
   const outcome = async (responseMode: string): Promise<Json> =>
     (await check(h, { action: 'poll', sessionId, responseMode })).events.find(
       ({ type, data }: Json) => type === 'permission_result' && data.inputChanged,
     ).data;
-  expect(await outcome('minimal')).toMatchObject({ inputChanged: true, ran: 'touch other.txt' });
-  expect(await outcome('full')).toMatchObject({ inputChanged: true, input: { command: 'touch other.txt' } });
+  expect(await outcome('minimal')).toMatchObject({ inputChanged: true, ran });
+  expect(await outcome('full')).toMatchObject({ inputChanged: true, input: { command: ran } });
 });
 
 verifies('caller.decision-aids', { eras: ['modern'] }, async (variant) => {

@@ -67,7 +67,7 @@ export const { requirements, verifies } = defineRequirements({
     'caller.evidence':
       'at rest, the answer lists the tool calls that failed or were denied, and by whom, whatever Claude claims',
     'caller.input-changed':
-      'input changed by updatedInput is reported in the tool uses or events, and in the audit log',
+      'input changed by updatedInput is reported in the activity and event, or in the tool uses, and in the audit log',
     'caller.decision-aids':
       'a request has the directory, what Claude said, when it expires and what then happens, what "always" allows, and the place of an edit',
     'start.effective': 'a start returns the effective permission mode, directory and rules in one line',
@@ -80,7 +80,7 @@ export const { requirements, verifies } = defineRequirements({
       'a request can be answered once: a second answer, or an unknown id, is PERMISSION_REQUEST_NOT_FOUND',
     'request.time-out':
       'a request that nobody answers in time is denied, Claude is told so, and a late answer is not found',
-    'request.parallel': 'requests of parallel tool calls are answered by id, in any order',
+    'request.parallel': 'requests of parallel tool calls are open side by side, and can be answered in any order',
     'request.sub-agents': 'requests of several sub-agents can be open at once',
     'request.audited': 'each outcome is in the audit log, with who decided',
     'request.plan':
