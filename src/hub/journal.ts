@@ -10,7 +10,8 @@ import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
 import type { Change, HubRef, StoredEvent, StoredSession } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
-import { isSameLife, recall } from './recall.ts';
+import { isSameIncarnation } from '../store/row-facts.ts';
+import { recall } from './recall.ts';
 import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
 import { unfinishedOn } from './take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
@@ -308,7 +309,7 @@ export class Journal implements SessionArchive {
 
   async #isTaken(sessionId: string): Promise<boolean> {
     const row = await this.#options.store.session(sessionId);
-    return row !== undefined && !isSameLife(row.runsOn, this.#options.by);
+    return row !== undefined && !isSameIncarnation(row.runsOn, this.#options.by);
   }
 
   /**

@@ -1,9 +1,10 @@
-/** A session of an earlier incarnation of this hub, or of one that is gone, as it was last stored. */
+/** Recalls a session as it was last stored, by an earlier incarnation of this hub or by a hub that is gone. */
 
 import type { RecalledSession } from '../engine/services.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { HubRef, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
+import { isSameIncarnation } from '../store/row-facts.ts';
 import { knownOf } from './hub-info.ts';
 import { storedEvents } from './stored-events.ts';
 
@@ -15,16 +16,12 @@ export interface Recaller {
   readonly checkCanRun: (row: StoredSession) => Promise<void>;
 }
 
-export function isSameLife(a: HubRef, b: HubRef): boolean {
-  return a.hub === b.hub && a.fence === b.fence;
-}
-
 /** Claims the session if it is not this incarnation's already; throws if this hub may not have it. */
 export async function recall(sessionId: string, recaller: Recaller): Promise<RecalledSession | undefined> {
   const { store, by } = recaller;
   const known = await store.session(sessionId);
   if (!known) return undefined;
-  const row = isSameLife(known.runsOn, by) ? known : await claim(known, recaller);
+  const row = isSameIncarnation(known.runsOn, by) ? known : await claim(known, recaller);
   const requests = await store.inbox({ sessionId, limit: 1_000 });
   const messages = await store.messages(sessionId);
   const { events, lastId, droppedThrough } = await storedEvents(store, sessionId);

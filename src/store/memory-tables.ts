@@ -14,6 +14,7 @@ import type {
 } from '../schema/store.ts';
 import type { EventPage, FeedPage, InboxQuery, Page, Retention, SessionQuery, StoreReads } from './contract.ts';
 import { EMPTY_BOOK, type EventBook, type EventSize } from './event-bounds.ts';
+import { Rows } from './memory-rows.ts';
 import { MemoryTranscripts } from './memory-transcripts.ts';
 import type { Loaded, Needs } from './plan.ts';
 import {
@@ -25,44 +26,15 @@ import {
   holdsWork,
   isResting,
   searchText,
-  toJson,
   toPage,
   type PageEnd,
 } from './row-facts.ts';
 import type { PositionedWrite, Tables, TranscriptReads } from './tables.ts';
 
-interface Entry<Row> {
-  /** The position of the last change. */
-  readonly seq: number;
-  /** The position of the first. */
-  readonly first: number;
-  readonly row: Row;
-}
-
 interface MemoryEvent {
   readonly seq: number;
   readonly size: number;
   readonly row: StoredEvent;
-}
-
-class Rows<Row> extends Map<string, Entry<Row>> {
-  /** The final state; nothing that can fail is left for later. */
-  prepare(key: string, row: Row, seq: number): () => void {
-    const copy = JSON.parse(toJson(row)) as Row;
-    return () => void this.set(key, { seq, first: this.get(key)?.first ?? seq, row: copy });
-  }
-
-  row(key: string): Row | undefined {
-    return structuredClone(this.get(key)?.row);
-  }
-
-  /** In the order in which they were first stored. */
-  select(where: (row: Row) => boolean): Row[] {
-    return [...this.values()]
-      .filter(({ row }) => where(row))
-      .sort((a, b) => a.first - b.first)
-      .map(({ row }) => structuredClone(row));
-  }
 }
 
 /** Everything in maps; values are copied in and out. */
@@ -107,9 +79,9 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
           return session ? [[id, { isNew: false, runsOn: session.row.runsOn, book: this.#book(id) }]] : [];
         }),
       ),
-      requests: found(this.#requests, needs.requests),
+      requests: this.#requests.pick(needs.requests),
       commands: new Map(commands.map((command) => [command.id, command])),
-      grants: found(this.#grants, needs.grants),
+      grants: this.#grants.pick(needs.grants),
     };
   }
 
@@ -391,15 +363,6 @@ export class MemoryTables implements Tables, StoreReads, TranscriptReads {
   #eventsOf(sessionId: string): MemoryEvent[] {
     return [...(this.#events.get(sessionId)?.values() ?? [])];
   }
-}
-
-function found<Row>(rows: Rows<Row>, keys: ReadonlySet<string>): Map<string, Row> {
-  return new Map(
-    [...keys].flatMap((key) => {
-      const row = rows.row(key);
-      return row === undefined ? [] : [[key, row] as const];
-    }),
-  );
 }
 
 function byText(a: string, b: string): number {

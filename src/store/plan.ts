@@ -19,7 +19,7 @@ import type {
   StoredToken,
 } from '../schema/store.ts';
 import { StoreConflict } from './contract.ts';
-import { isUnderWay, toJson } from './row-facts.ts';
+import { isSameIncarnation, isUnderWay, toJson } from './row-facts.ts';
 import { appended, EMPTY_BOOK, type EventBook } from './event-bounds.ts';
 
 export interface Needs {
@@ -155,7 +155,7 @@ export function checkSessionOwner(sessionId: string, by: HubRef, { lease, sessio
 }
 
 function checkRunsOn(sessionId: string, by: HubRef, owner: HubRef): void {
-  if (owner.hub === by.hub && owner.fence === by.fence) return;
+  if (isSameIncarnation(owner, by)) return;
   throw new StoreConflict('fenced', `Session ${sessionId} runs on hub ${owner.hub} now.`, owner);
 }
 

@@ -1,7 +1,13 @@
 /** Values derived from rows: their text, and what they are searched, paged and expired by. */
 
 import { DomainError } from '../errors/errors.ts';
-import { RESTING_TAGS, type StoredCommand, type StoredSession, type StoredToken } from '../schema/store.ts';
+import {
+  RESTING_TAGS,
+  type HubRef,
+  type StoredCommand,
+  type StoredSession,
+  type StoredToken,
+} from '../schema/store.ts';
 
 /** Nothing that a session says or is asked comes close, and Postgres accepts no more than a gigabyte. */
 const MAX_ROW_CHARACTERS = 64 * 1024 * 1024;
@@ -18,6 +24,10 @@ export function searchText({ id, title = '', cwd, principal }: StoredSession): s
 
 export function holdsWork({ workspace }: StoredSession): boolean {
   return workspace.type !== 'directory';
+}
+
+export function isSameIncarnation(one: HubRef, other: HubRef): boolean {
+  return one.hub === other.hub && one.fence === other.fence;
 }
 
 export function isResting({ state }: StoredSession): boolean {
