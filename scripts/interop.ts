@@ -91,14 +91,18 @@ async function attempt(
   return { outcome, record };
 }
 
-interface Workspace {
+interface TaskContext {
   home: string;
   project: string;
   log: string;
   settings: Record<string, string>;
 }
 
-async function drive(client: Client, model: ScriptedModel, { home, project, log, settings }: Workspace): Promise<Seen> {
+async function drive(
+  client: Client,
+  model: ScriptedModel,
+  { home, project, log, settings }: TaskContext,
+): Promise<Seen> {
   const wire = path.join(root, 'scripts/interop/clients/wire.mjs');
   const place: Place = {
     install: await installations.of(client),

@@ -91,7 +91,7 @@ function cutOffInWords(told: string): string {
     : `an error: ${told.slice(0, 80)}`;
 }
 
-interface Workspace extends HttpSetup {
+interface TaskContext extends HttpSetup {
   readonly model: ScriptedModel;
   readonly home: string;
   readonly project: string;
@@ -99,21 +99,21 @@ interface Workspace extends HttpSetup {
   readonly restarted: Promise<void>;
 }
 
-async function drive(client: Client, workspace: Workspace): Promise<Seen> {
-  const install = await workspace.installations.of(client);
-  const outerHome = path.join(workspace.home, 'outer');
+async function drive(client: Client, context: TaskContext): Promise<Seen> {
+  const install = await context.installations.of(client);
+  const outerHome = path.join(context.home, 'outer');
   const place: Place = {
     install,
     home: outerHome,
-    project: workspace.project,
+    project: context.project,
     server: undefined,
-    model: { url: workspace.model.url, env: workspace.model.env() },
+    model: { url: context.model.url, env: context.model.env() },
     prompt: '',
   };
   mkdirSync(outerHome);
   return client.drive.kind === 'library'
-    ? driveProgram(client, place, workspace)
-    : driveAgent(client, client.drive.command, place, workspace);
+    ? driveProgram(client, place, context)
+    : driveAgent(client, client.drive.command, place, context);
 }
 
 /** Environment of a client: its own home, so that `install` writes the entry where the client looks for it. */
@@ -122,18 +122,18 @@ function clientEnv({ home }: Place): Record<string, string> {
 }
 
 /** Clients that `install --http` supports use the entry it writes. */
-async function installEntry({ http }: Client, place: Place, { hub }: Workspace): Promise<void> {
+async function installEntry({ http }: Client, place: Place, { hub }: TaskContext): Promise<void> {
   await hub.command(['install', String(http), '--http', '--attended', '--yes'], clientEnv(place));
 }
 
-async function driveProgram(client: Client, place: Place, workspace: Workspace): Promise<Seen> {
-  const { hub, root, installations } = workspace;
+async function driveProgram(client: Client, place: Place, context: TaskContext): Promise<Seen> {
+  const { hub, root, installations } = context;
   cpSync(path.join(root, 'scripts/interop/clients'), place.install, { recursive: true });
   let headers = {};
   if (client.http === 'library') {
     const made = await hub.command(['token', 'create', 'interop', '--role', 'caller', '--attended', '--json']);
     headers = { Authorization: `Bearer ${(JSON.parse(made) as { token: string }).token}` };
-  } else await installEntry(client, place, workspace);
+  } else await installEntry(client, place, context);
   const http = { url: `${hub.url}/mcp`, headers };
   const { output } = await runProgram({
     file: await installations.nodeFor(client),
@@ -164,9 +164,9 @@ async function driveAgent(
   client: Client,
   command: (place: Place) => Command,
   place: Place,
-  workspace: Workspace,
+  context: TaskContext,
 ): Promise<Seen> {
-  const { model, restarted } = workspace;
+  const { model, restarted } = context;
   const caller = scriptHttpCaller(model, place.project, restarted);
   const run = async (prompt: string): Promise<string> => {
     const { file, args, env } = command({ ...place, prompt });
@@ -177,7 +177,7 @@ async function driveAgent(
     mkdirSync(path.dirname(name), { recursive: true });
     writeFileSync(name, content);
   }
-  await installEntry(client, place, workspace);
+  await installEntry(client, place, context);
   const output = await run(caller.prompt);
   const result = new RegExp(`${HTTP_DONE} (interop done.*)`).exec(output)?.[1];
   if (result === undefined) throw new Error(`${caller.calls.join(' | ')} :: ${caller.told} :: ${output.slice(-400)}`);

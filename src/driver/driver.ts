@@ -10,7 +10,7 @@ import { SpareKeeper } from './spare-keeper.ts';
 const NO_CLAUDE_CODE =
   'Claude Code is not installed: this server was installed without the optional package that contains it. Install Claude Code and set its path where the server is configured (CLAUDE_CODE_MCP_EXECUTABLE), or reinstall the server with optional dependencies; then restart it.';
 
-/** A client that only wants to know the tools has left by then, and a model takes longer to begin a session. */
+/** A client that only lists the tools has left by then, and a model takes longer to start its first session. */
 const PRELOAD_AFTER_MS = 1_000;
 
 /** No executable was configured, and the bundled one is missing. */
@@ -32,7 +32,7 @@ export class Driver {
     this.#owner = owner;
   }
 
-  /** A little later, unless a session needs it first. */
+  /** Loads the SDK shortly, unless a session needs it first. */
   preload(debug: (line: string) => void): void {
     this.#preloading ??= setTimeout(() => {
       this.#load().then(onlyBundledProgram, (error: unknown) => debug(`preload: ${String(error)}`));

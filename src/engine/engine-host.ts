@@ -40,7 +40,7 @@ export interface HostedEngine {
    * Processes of sessions that others could take over may run for this much longer; called repeatedly while they may.
    */
   extendLease(ms: number): void;
-  /** Soon loads the Agent SDK, and warms a spare if configured, before the first session needs it. */
+  /** Prepares for the first session: loads the Agent SDK shortly, and warms a spare if configured. */
   preload(): void;
 }
 

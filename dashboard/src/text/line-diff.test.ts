@@ -38,7 +38,7 @@ test('both texts can be reconstructed from the diff', () => {
   );
 });
 
-test('20,000 replaced lines are diffed within the test timeout', () => {
+test('a replacement of 20,000 lines is diffed', () => {
   const before = Array.from({ length: 20_000 }, (_, index) => `a${index}`).join('\n');
   const after = Array.from({ length: 20_000 }, (_, index) => `b${index}`).join('\n');
   expect(lineDiff(before, after)).toHaveLength(40_000);

@@ -65,7 +65,7 @@ async function createGroup(group: string, pid: number): Promise<string | undefin
   }
   try {
     if (!existsSync(join(group, 'cgroup.kill'))) throw new Error('Linux before 5.14');
-    // The kernel may take 30 ms to move a process, too long to hold up everything else.
+    // The kernel may take 30 ms to move a process, which would block everything else.
     await writeFile(join(group, 'cgroup.procs'), String(pid));
     return group;
   } catch {
