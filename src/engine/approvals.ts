@@ -2,6 +2,7 @@ import type { Settings } from '../config/load-settings.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { Answer } from './answer.ts';
 import type { Clock } from './clock.ts';
+import { Gate } from './gate.ts';
 import type { Principal } from './principal.ts';
 import type { OpenRequest } from './requests.ts';
 import type { Rules } from './rules.ts';
@@ -74,15 +75,17 @@ interface Asked {
 export class Approvals {
   readonly #clock: Clock;
   readonly #unanswerable: 'refused' | 'kept';
+  readonly #gate: Gate;
   readonly #clients = new Set<ConnectedClient>();
   readonly #asked = new Map<OpenRequest, Asked>();
 
   /**
    * A request that only a person may decide is refused if no one can be asked here; if there is an inbox, it is kept.
    */
-  constructor(clock: Clock, unanswerable: 'refused' | 'kept' = 'refused') {
+  constructor(clock: Clock, unanswerable: 'refused' | 'kept' = 'refused', gate = new Gate()) {
     this.#clock = clock;
     this.#unanswerable = unanswerable;
+    this.#gate = gate;
   }
 
   // ── who may decide ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,8 +219,14 @@ export class Approvals {
     const own = session.client && this.#clients.has(session.client) ? [session.client] : [];
     const client = [...own, ...this.#clients].find((one) => this.canAsk(one, session, request));
     if (client?.showForm && this.beginForm(client, session, request))
-      void client.showForm(session, request).then((end) => this.formEnded(client, session, request, end));
+      this.#gate.afterStored(() => this.#showForm(client, session, request));
     return client !== undefined;
+  }
+
+  /** It may have been settled, or the client may have gone, while it was being stored. */
+  #showForm(client: ConnectedClient, session: AskingSession, request: OpenRequest): void {
+    if (!this.#isShownBy(client, request)) return;
+    void client.showForm?.(session, request).then((end) => this.formEnded(client, session, request, end));
   }
 
   #leaveToCaller(session: AskingSession, request: OpenRequest, why: string): void {

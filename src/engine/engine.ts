@@ -6,11 +6,13 @@ import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { DiskResumes } from './disk-resumes.ts';
 import { FleetMember } from './fleet-member.ts';
+import { Gate } from './gate.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { rewindCopiesDir } from './kept-files.ts';
 import { bringMissing } from './missing-values.ts';
 import { NoticeStream, type EngineNotice } from './notices.ts';
 import { OpenConnections } from './open-connections.ts';
+import { settledWithin } from './patience.ts';
 import type { Policy } from './policy.ts';
 import { RIGHTS, type Principal } from './principal.ts';
 import { Registry } from './registry.ts';
@@ -29,6 +31,9 @@ import { SessionWorktrees } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 import { withOverrides, type ReplyRequest, type StartRequest } from './start-request.ts';
 import { WorkspaceActions } from './workspace-actions.ts';
+
+/** How long the end of the server waits for the store. */
+const LAST_STORE_MS = 1_000;
 
 /** All sessions of this server, and the only way to them. */
 export class Engine {
@@ -55,10 +60,11 @@ export class Engine {
 
   constructor(settings: Settings, cwd: string, services: EngineServices) {
     this.settings = settings;
-    this.approvals = new Approvals(services.clock, services.archive ? 'kept' : 'refused');
+    const gate = new Gate(services.archive);
+    this.approvals = new Approvals(services.clock, services.archive ? 'kept' : 'refused', gate);
     this.#services = services;
     this.#rules = new Rules({ settings, cwd }, services);
-    this.#trail = new SessionTrail(services.audit, (line) => services.log('info', line));
+    this.#trail = new SessionTrail(services.audit, gate, (line) => services.log('info', line));
     this.#registry = new Registry(settings.maxSessions, (session) => this.stream.tell({ kind: 'forgotten', session }));
     this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock, (session) => {
       this.#trail.parked(session);
@@ -71,6 +77,7 @@ export class Engine {
       registry: this.#registry,
       approvals: this.approvals,
       trail: this.#trail,
+      gate,
       stream: this.stream,
       rules: this.#rules,
       worktrees: this.#worktrees,
@@ -227,6 +234,7 @@ export class Engine {
   respond(sessionId: string, requestId: string, answer: Answer, by?: ConnectedClient): Session {
     const session = this.session(sessionId);
     this.approvals.checkCallerMayAnswer(session, by);
+    this.#checkStorable(answer);
     const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
     const rules = this.#rulesOf(by);
     const cwd = session.options.cwd ?? rules.policy.directories.own ?? '';
@@ -242,6 +250,7 @@ export class Engine {
    */
   respondAsPerson(sessionId: string, requestId: string, answer: Answer, person: Principal): Session {
     const session = this.session(sessionId);
+    this.#checkStorable(answer);
     const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
     const granted = session.rules.policy.grantable(updates, session.options.cwd ?? '', 'person');
     const updatedPermissions = granted.length > 0 && { updatedPermissions: granted };
@@ -296,7 +305,15 @@ export class Engine {
     this.#housekeeping.stop();
     this.#recall.close();
     await Promise.all(this.#registry.all.map((session) => this.#closeSession(session)));
-    await this.#services.release?.();
+    // The audit log gets its last records once they are stored.
+    const { archive, clock, release } = this.#services;
+    if (archive)
+      await settledWithin(
+        clock,
+        LAST_STORE_MS,
+        archive.stored().catch(() => undefined),
+      );
+    await release?.();
   }
 
   async #closeSession(session: Session): Promise<void> {
@@ -324,6 +341,12 @@ export class Engine {
   #checkOpen(): void {
     if (this.#closing) throw new DomainError('CANCELLED', 'The server is shutting down.');
     // The caller could not be told about anything started now, and a retry would start it twice.
+    this.#services.archive?.checkReachable();
+  }
+
+  /** Nothing is decided that cannot be stored; a refusal that also stops the turn never waits for the store. */
+  #checkStorable(answer: Answer): void {
+    if (answer.decision === 'deny' && answer.interrupt === true) return;
     this.#services.archive?.checkReachable();
   }
 

@@ -56,6 +56,11 @@ export interface FleetLease {
 export interface SessionArchive {
   /** Resolves when everything that has happened so far is stored; rejects with `UNAVAILABLE` while it cannot be. */
   stored(): Promise<void>;
+  /**
+   * Resolves when everything that has happened so far is stored, however long that takes: undefined if it already is.
+   * Never rejects.
+   */
+  everStored(): Promise<void> | undefined;
   /** Throws `UNAVAILABLE` while nothing can be stored. */
   checkReachable(): void;
   /** A session that this process does not have. From now on this process may change it. */

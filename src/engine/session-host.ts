@@ -3,6 +3,7 @@ import type { Settings } from '../config/load-settings.ts';
 import type { LaunchLease } from '../driver/agent-process.ts';
 import { DomainError, formatError, messageOf } from '../errors/errors.ts';
 import type { Approvals } from './approvals.ts';
+import type { Gate } from './gate.ts';
 import { withReason } from './launch-plan.ts';
 import { bringMissing } from './missing-values.ts';
 import { canMove } from './mobility.ts';
@@ -33,6 +34,7 @@ export interface EngineParts {
   readonly registry: Registry;
   readonly approvals: Approvals;
   readonly trail: SessionTrail;
+  readonly gate: Gate;
   readonly stream: NoticeStream<EngineNotice>;
   readonly rules: Rules;
   readonly worktrees: SessionWorktrees;
@@ -148,7 +150,7 @@ export class SessionHost {
   }
 
   #newServices(): SessionServices {
-    const { settings, services, registry, approvals, trail, stream, rules } = this.#parts;
+    const { settings, services, registry, approvals, trail, gate, stream, rules } = this.#parts;
     const { clock, driver, transcripts, archive, log } = services;
     return {
       clock,
@@ -165,6 +167,7 @@ export class SessionHost {
         return driver.launch({ ...asked, ...launch, lease, ...(mirror && { mirror }) }, listener);
       },
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
+      gate,
       ...(archive && { stored: () => archive.stored() }),
       fetchTranscript: (id) => this.transcripts.fetch(id),
       lockTranscript: (id) => this.transcripts.lock(id),
@@ -178,7 +181,7 @@ export class SessionHost {
       onRest: (session, turn) => trail.rested(session, turn),
       keepsRequests: archive !== undefined,
       sharedWorkspace: settings.sharedWorkspace,
-      onDecided: (session) => this.handOver(session),
+      onDecided: (session) => gate.afterStored(() => this.handOver(session)),
       onGranted: (_session, grant) => archive?.grantAdded(grant),
       onGrantEnded: (session, grant, end) => {
         trail.grantEnded(session, grant, end);

@@ -1,8 +1,9 @@
 import { digestLine } from '../audit/audit-entry.ts';
 import type { ToolStatus, Work } from '../schema/results.ts';
+import type { Gate } from './gate.ts';
 import type { Grant, GrantEnd } from './grants.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';
-import type { AuditTrail } from './services.ts';
+import type { AuditRecord, AuditTrail } from './services.ts';
 import type { Session } from './session.ts';
 import type { RestedTurn, SessionOrigin } from './session-types.ts';
 import { ranInstead } from './shown-request.ts';
@@ -16,10 +17,12 @@ const MAX_LINE_LENGTH = 200;
 /** What sessions leave in the audit log and, one line each, in the server's log: texts only as length and digest. */
 export class SessionTrail {
   readonly #audit: AuditTrail;
+  readonly #gate: Gate;
   readonly #info: (line: string) => void;
 
-  constructor(audit: AuditTrail, info: (line: string) => void) {
+  constructor(audit: AuditTrail, gate: Gate, info: (line: string) => void) {
     this.#audit = audit;
+    this.#gate = gate;
     this.#info = info;
   }
 
@@ -80,8 +83,7 @@ export class SessionTrail {
     details: Record<string, string | number | boolean>,
     outcome?: string,
   ): void {
-    this.#info(`session ${session.id}: ${lineOf(kind, who, what, outcome)}`);
-    this.#audit.record({
+    const record: AuditRecord = {
       kind,
       session: session.id,
       principal: session.owner.id,
@@ -90,6 +92,11 @@ export class SessionTrail {
       ...(outcome !== undefined && { outcome }),
       ...(kind === 'end' && { cost: roundUsd(session.totals.session.costUsd) }),
       ...(Object.keys(details).length > 0 && { details }),
+    };
+    // A decision that a crash undoes is made again: the log has only the one that was kept.
+    this.#gate.afterStored(() => {
+      this.#info(`session ${session.id}: ${lineOf(kind, who, what, outcome)}`);
+      this.#audit.record(record);
     });
   }
 }

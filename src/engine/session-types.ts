@@ -5,6 +5,7 @@ import type { ToolUse } from './activity.ts';
 import type { ConnectedClient } from './approvals.ts';
 import type { Clock, Instant } from './clock.ts';
 import type { RestoredConversation } from './conversation-types.ts';
+import type { Gate } from './gate.ts';
 import type { Grant, GrantEnd } from './grants.ts';
 import type { EventLogLimits } from './event-log.ts';
 import type { SessionNotice } from './notices.ts';
@@ -27,6 +28,8 @@ export interface SessionServices {
   ): Promise<AgentProcess>;
   /** What a resumed or forked process counts as the cost so far. */
   recordedCostUsd(sessionId: string): Promise<number>;
+  /** What leaves the session passes it. */
+  gate: Gate;
   /** Resolves when everything that has happened so far is stored, where there is a store. */
   stored?(): Promise<void>;
   /**

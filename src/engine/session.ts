@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Decision } from '../driver/permission-ask.ts';
+import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { EventBody } from '../schema/events.ts';
 import type { SessionState } from '../schema/records.ts';
@@ -103,7 +103,7 @@ export class Session extends MovableSession {
         if (this.sessionWork && callsTool(translation.event?.body)) this.sessionWork.toolUsed();
         this.conversation.heard(translation);
       },
-      onRequest: (ask) => this.conversation.asked(ask),
+      onRequest: (ask) => this.#decision(ask),
       onExit: (exit) => this.#redeliver(this.conversation.exited(exit, this.persists)),
     });
     this.process = this.#sessionProcess.holder;
@@ -334,6 +334,15 @@ export class Session extends MovableSession {
 
   #launch(first: Message | undefined, occasion: Occasion): Promise<void> {
     return this.#sessionProcess.launch(this.options, first, occasion);
+  }
+
+  /** Claude Code acts on a decision at once, so it gets one that a crash cannot undo. Stopping never waits for a store. */
+  async #decision(ask: PermissionAsk): Promise<Decision> {
+    const decision = await this.conversation.asked(ask);
+    if (decision.behavior === 'deny' && decision.interrupt === true) return decision;
+    await this.services.gate.passed(ask.withdrawn);
+    if (!ask.withdrawn.aborted && !this.hasLeft) return decision;
+    return { behavior: 'deny', message: 'The turn was stopped before the decision was stored.', interrupt: true };
   }
 
   /** A process that died at rest may be noticed only on the next write: what it never read goes to the next one. */

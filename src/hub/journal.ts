@@ -40,7 +40,8 @@ interface Waiting {
   /** Resolved when everything up to this notice is stored. */
   readonly upTo: number;
   readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
+  /** Missing for one that waits however long the store is unavailable. */
+  readonly reject?: (error: unknown) => void;
 }
 
 /**
@@ -86,6 +87,11 @@ export class Journal implements SessionArchive {
       this.#waiting.push({ upTo: this.#noticed, resolve, reject });
       this.#write(Promise.resolve());
     });
+  }
+
+  everStored(): Promise<void> | undefined {
+    if (this.#written >= this.#noticed) return undefined;
+    return new Promise((resolve) => this.#waiting.push({ upTo: this.#noticed, resolve }));
   }
 
   checkReachable(): void {
@@ -321,9 +327,7 @@ export class Journal implements SessionArchive {
     if (!session) return;
     this.#touched.delete(session);
     this.#engine?.fleet.disown(session).catch((error: unknown) => this.#options.log('warn', messageOf(error)));
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { reject } of waiting) reject(runsElsewhere(sessionId));
+    this.#rejectWaiting(runsElsewhere(sessionId));
   }
 
   #release(): void {
@@ -336,9 +340,13 @@ export class Journal implements SessionArchive {
     const error = notStored(why);
     if (this.#failure === undefined) this.#options.log('warn', error.message);
     this.#failure = why;
+    this.#rejectWaiting(error);
+  }
+
+  #rejectWaiting(error: DomainError): void {
     const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { reject } of waiting) reject(error);
+    this.#waiting = waiting.filter(({ reject }) => reject === undefined);
+    for (const { reject } of waiting) reject?.(error);
   }
 
   #pause(ms: number): Promise<void> {

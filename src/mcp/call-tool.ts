@@ -30,6 +30,7 @@ export async function callTool(
     auditCall(context.engine, tool, args, answer, asked ? 'asks the user' : 'ok');
     return asked ?? toResult(answer);
   } catch (error) {
+    context.forms?.withdraw();
     const failure = { ...tool.failure(formatError(error), args), ...knownStatus(context.engine, args) };
     auditCall(context.engine, tool, args, failure, error instanceof DomainError ? error.code : 'INTERNAL');
     return { ...toResult(failure), isError: true };

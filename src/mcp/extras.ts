@@ -38,6 +38,7 @@ export function offerExtras(
     observed(observe, { method: 'resources/list' }, async () => {
       watch();
       const { listResources } = await resources();
+      await engine.stored();
       return listResources(await engine.listSessions());
     }),
   );

@@ -7,12 +7,15 @@ import { activityLine } from './views/activity-line.ts';
 const MAX_INTERVAL_MS = 4_000;
 const MIN_INTERVAL_MS = 400;
 
+/** Told instead of what cannot be stored, so that a waiting client still hears something. */
+const STORE_AWAY = 'waiting for the store, which cannot be reached';
+
 /**
  * Reports what a session is doing until told to stop: regularly, and on every change unless the last report was too
  * recent.
  */
 export function reportProgress(
-  engine: Pick<EngineClient, 'clock'>,
+  engine: Pick<EngineClient, 'clock' | 'stored'>,
   session: Session,
   tell: (line: string) => void,
 ): () => void {
@@ -21,6 +24,15 @@ export function reportProgress(
   let soonest: Instant;
   let due: Instant;
   let cancelTimer: () => void = () => undefined;
+  const stopped = new AbortController();
+  const tellStored = (line: string): void => {
+    const stored = engine.stored();
+    if (!stored) return tell(line);
+    const unlessStopped = (told: string) => (): void => {
+      if (!stopped.signal.aborted) tell(told);
+    };
+    stored.then(unlessStopped(line), unlessStopped(STORE_AWAY));
+  };
   const tellIn = (ms: number): void => {
     cancelTimer();
     due = later(clock.instant(), ms);
@@ -29,7 +41,7 @@ export function reportProgress(
   const say = (): void => {
     soonest = later(clock.instant(), MIN_INTERVAL_MS);
     lastLine = activityLine(session);
-    tell(lastLine);
+    tellStored(lastLine);
     tellIn(MAX_INTERVAL_MS);
   };
   const onChange = (): void => {
@@ -41,6 +53,7 @@ export function reportProgress(
   say();
   const unsubscribe = session.notices.subscribe(onChange);
   return () => {
+    stopped.abort();
     cancelTimer();
     unsubscribe();
   };

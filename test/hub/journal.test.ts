@@ -56,10 +56,9 @@ test('during a long store outage the backlog is bounded, and nothing new is star
   for (let round = 0; round < 20; round++) {
     decisions.push(agent.ask(`r${round}`, 'Bash', { command: `echo ${round}` }));
     await eventually(() => session.findRequest(`r${round}`), { what: `request r${round} is open` });
-    hub.engine.respond(session.id, `r${round}`, { decision: 'deny', message: 'no' });
+    session.decide(`r${round}`, { behavior: 'deny', message: 'no' }, 'timeout');
     for (let word = 0; word < 500; word++) agent.say(textEvent(`word ${word} of ${round}`));
   }
-  await Promise.all(decisions);
   agent.answer('done');
   expect(hub.journal.waiting).toBeLessThan(3_000);
   await expect(hub.engine.start({ prompt: 'more', options: {} })).rejects.toMatchObject({
@@ -71,6 +70,7 @@ test('during a long store outage the backlog is bounded, and nothing new is star
   expect(hub.agents).toHaveLength(1);
 
   away.now = false;
+  await Promise.all(decisions);
   await eventually(async () => (await store.session(session.id))?.state.tag === 'idle', {
     what: 'the session is stored',
   });

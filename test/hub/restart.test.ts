@@ -150,6 +150,7 @@ describe('an open request', () => {
     void agent.ask('r3', 'Bash', { command: 'npm test' });
     const after = await recalled(session);
     await eventually(() => requestIds(after).includes('r3'), { what: 'the second call has a request' });
+    await hub.engine.stored();
     expect(hub.audit.map(({ kind, what, outcome }) => `${kind} ${what} ${outcome ?? ''}`.trim())).toEqual([
       'decision Bash allow',
       'decision Bash repeated',
@@ -210,6 +211,7 @@ describe('an open request', () => {
     // Killed right after the decision: the process that should have received it never started.
     between.missing = ['API_TOKEN'];
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
+    await eventually(() => between.state === 'error', { what: 'the decision waits for the token' });
     await restart();
     const after = await recalled(session);
     after.missing = [];

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
 import { LOCAL } from '../../src/engine/principal.ts';
 import type { Rules } from '../../src/engine/rules.ts';
+import { Gate } from '../../src/engine/gate.ts';
 import { Session } from '../../src/engine/session.ts';
 import { reportProgress } from '../../src/mcp/progress.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
@@ -37,6 +38,7 @@ async function workingSession(): Promise<WorkingSession> {
         listener = to;
         return process;
       },
+      gate: new Gate(),
       recordedCostUsd: async () => 0,
       lockTranscript: async () => ({ release: async () => undefined }),
       salvageTranscript: async () => true,
@@ -60,7 +62,7 @@ async function workingSession(): Promise<WorkingSession> {
 
 function progressOf({ clock, session }: WorkingSession): { lines: string[]; stop: () => void } {
   const lines: string[] = [];
-  const stop = reportProgress({ clock }, session, (line) => void lines.push(line));
+  const stop = reportProgress({ clock, stored: () => undefined }, session, (line) => void lines.push(line));
   return { lines, stop };
 }
 

@@ -143,12 +143,19 @@ export class CallForms {
       rounds: (this.#earlier?.rounds ?? 0) + 1,
       asked: requests.map(({ id }) => id),
     });
-    if (this.#ctx.mcpReq.signal.aborted) for (const request of requests) this.#engine.withdrawForm(session, request);
+    if (this.#ctx.mcpReq.signal.aborted) this.withdraw();
     const elicitations = requests.map((request) => {
       const { message, requestedSchema } = formFor(session, request, ABILITIES);
       return [request.id, inputRequired.elicit({ message, requestedSchema })] as const;
     });
     return inputRequired({ requestState, inputRequests: Object.fromEntries(elicitations) });
+  }
+
+  /** The call does not end with its forms: they may be shown by another. */
+  withdraw(): void {
+    if (!this.#round) return;
+    const { session, requests } = this.#round;
+    for (const request of requests) this.#engine.withdrawForm(session, request);
   }
 
   #returned(id: string): FormReturn {
