@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await fleet.close();
-  await postgres.remove();
+  await fleet?.close();
+  await postgres?.remove();
 });
 
 test('a hub is killed: other hubs take over its sessions and continue them with their full history', async () => {

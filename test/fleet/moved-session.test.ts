@@ -3,19 +3,19 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { expect, inject, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { tool } from '../../src/scripted-model/reply.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { afterThisTest, closedAfterwards, temporaryDirectory, withPostgres } from '../store/stores.ts';
+import { afterThisTest, closedAfterwards, sharedPostgres, temporaryDirectory, withPostgres } from '../store/stores.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
 /** Hubs always use the same schema, so each test needs its own database. */
 async function freshDatabase(): Promise<string> {
-  const server = await (await fetch(inject('postgresStarter'))).text();
+  const server = await sharedPostgres();
   const name = `fleet_${randomUUID().replaceAll('-', '')}`;
   await withPostgres(server, (client) => client.query(`CREATE DATABASE ${name}`));
   afterThisTest(() => withPostgres(server, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`)));

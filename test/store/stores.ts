@@ -55,11 +55,17 @@ export function ref({ hub, fence }: StoredLease): HubRef {
   return { hub, fence };
 }
 
+/** The Postgres server of this test run. */
+export async function sharedPostgres(): Promise<string> {
+  const response = await fetch(inject('postgresStarter'));
+  const answer = await response.text();
+  if (!response.ok) throw new Error(answer);
+  return answer;
+}
+
 /** The Postgres server of this test run, with a schema for this test alone. */
 export async function freshPostgres(): Promise<{ url: string; schema: string }> {
-  const response = await fetch(inject('postgresStarter'));
-  const url = await response.text();
-  if (!response.ok) throw new Error(url);
+  const url = await sharedPostgres();
   const schema = `test_${randomUUID().replaceAll('-', '')}`;
   afterThisTest(() => withPostgres(url, (client) => client.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`)));
   return { url, schema };
