@@ -13,6 +13,7 @@ import { openStdio } from '../transports/open-stdio.ts';
 import type { Opening } from '../transports/opening.ts';
 
 const BAD_USAGE = 2;
+const FAILED = 1;
 
 export interface CommandSource extends SettingsSource {
   /** The script that node was started with: what a client has to run to get this server. */
@@ -24,9 +25,15 @@ export async function run(source: CommandSource): Promise<number> {
   try {
     return await dispatch(source);
   } catch (error) {
-    if (!(error instanceof SettingsError)) throw error;
-    process.stderr.write(`claude-code-mcp: ${error.message}\n`);
-    return BAD_USAGE;
+    if (error instanceof SettingsError) {
+      process.stderr.write(`claude-code-mcp: ${error.message}\n`);
+      return BAD_USAGE;
+    }
+    const { failureLine } = await import('./failure-line.ts');
+    const line = failureLine(error);
+    if (line === undefined) throw error;
+    process.stderr.write(`claude-code-mcp: ${line}\n`);
+    return FAILED;
   }
 }
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { access, constants, mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { hubRecordFile, hubSecretFile, readHubRecord, type HubRecord } from '../config/hub-record.ts';
 import { openOwnFile } from '../config/own-file.ts';
+import { naming } from '../errors/system-errors.ts';
 import { lockSession } from '../transcripts/session-lock.ts';
 import { readSecret } from '../transports/attach/proof.ts';
 
@@ -31,7 +32,9 @@ export interface HubInstance {
 
 export async function becomeHub(stateDir: string): Promise<HubInstance> {
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
-  const lock = await lockSession(path.join(stateDir, 'hub'), 'instance');
+  // On a read-only file system, Node calls a directory that it cannot create missing.
+  await access(stateDir, constants.W_OK);
+  const lock = await lockSession(path.join(stateDir, 'hub'), 'instance').catch(naming(stateDir));
   if ('pid' in lock) throw new HubRunsAlready(lock.pid, readHubRecord(stateDir));
   try {
     // Left by a killed hub: it would send clients to a dead socket.
@@ -72,7 +75,7 @@ async function writeRecord(file: string, record: HubRecord): Promise<void> {
 async function write(file: string, text: string): Promise<void> {
   const handle = await openOwnFile(file, 'create');
   try {
-    await handle.writeFile(text);
+    await handle.writeFile(text).catch(naming(file));
     await handle.sync();
   } finally {
     await handle.close();

@@ -2,6 +2,7 @@ import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/
 import { digestLine } from '../audit/audit-entry.ts';
 import type { EngineClient } from '../engine/engine-client.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
+import { shortageOf } from '../errors/system-errors.ts';
 import { checkShape } from './argument-shape.ts';
 import { isObject, parseArguments, type Arguments } from './arguments.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
@@ -29,7 +30,8 @@ export async function callTool(
     await context.engine.stored();
     auditCall(context.engine, tool, args, answer, asked ? 'asks the user' : 'ok');
     return asked ?? toResult(answer);
-  } catch (error) {
+  } catch (thrown) {
+    const error = shortageOf(thrown) ?? thrown;
     context.forms?.withdraw();
     const failure = { ...tool.failure(formatError(error), args), ...knownStatus(context.engine, args) };
     auditCall(context.engine, tool, args, failure, error instanceof DomainError ? error.code : 'INTERNAL');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
+import { naming } from '../errors/system-errors.ts';
 import { worktreeRecord, type WorktreeRecord } from '../schema/worktree-record.ts';
 import type { Checkout } from './checkout.ts';
 import type { Exclusively } from './exclusive.ts';
@@ -30,7 +31,7 @@ export async function saveRecord(host: WorktreeHost, record: WorktreeRecord): Pr
   const temporary = path.join(directory, `record-${randomUUID()}.tmp`);
   const file = await open(temporary, 'wx', 0o600);
   try {
-    await file.writeFile(`${JSON.stringify(record, null, 2)}\n`);
+    await file.writeFile(`${JSON.stringify(record, null, 2)}\n`).catch(naming(temporary));
     await file.sync();
   } finally {
     await file.close();

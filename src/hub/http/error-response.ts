@@ -1,5 +1,6 @@
 import type { API_ERROR_CODES } from '../../schema/api.ts';
 import { DomainError, type ErrorCode } from '../../errors/errors.ts';
+import { shortageOf } from '../../errors/system-errors.ts';
 import type { RouteResponse } from './route.ts';
 
 const STATUS: Readonly<Record<ErrorCode, number>> = {
@@ -35,7 +36,8 @@ export class HttpRefusal extends Error {
 }
 
 /** Unexpected errors go to the log, not to the client: they may quote what the client must not see. */
-export function errorResponse(error: unknown, report: (error: unknown) => void): RouteResponse {
+export function errorResponse(thrown: unknown, report: (error: unknown) => void): RouteResponse {
+  const error = shortageOf(thrown) ?? thrown;
   if (error instanceof HttpRefusal) {
     const { status, code, message, headers } = error;
     return { status, headers, json: { error: { code, message } } };

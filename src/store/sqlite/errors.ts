@@ -1,4 +1,5 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
+import { ownFileProblem } from '../../errors/system-errors.ts';
 
 /** https://www.sqlite.org/rescode.html */
 const UNAVAILABLE: Readonly<Record<number, string>> = {
@@ -35,7 +36,8 @@ export function toDomainError(error: unknown, file: string): unknown {
 }
 
 export function toFileError(error: unknown, file: string): DomainError {
-  return unavailable(`The store ${file} cannot be opened: ${messageOf(error)}`, error);
+  const why = messageOf(ownFileProblem(error) ?? error);
+  return unavailable(`The store ${file} cannot be opened: ${why}`, error);
 }
 
 function unavailable(message: string, cause: unknown): DomainError {

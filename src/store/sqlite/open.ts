@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { DomainError } from '../../errors/errors.ts';
 import type { EventBounds, Store } from '../contract.ts';
 import { migrate, MIGRATIONS } from '../sql/migrate.ts';
 import { createStore } from '../store.ts';
@@ -42,10 +43,34 @@ async function prepareFile(file: string, now: () => number, warn: (line: string)
   try {
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
     if (existsSync(marker(file))) await moveAside(file, now, warn);
+    await refuseEmptied(file);
     await (await open(file, 'a', 0o600)).close();
     for (const part of parts(file)) if (existsSync(part)) await chmod(part, 0o600);
   } catch (error) {
-    throw toFileError(error, file);
+    throw error instanceof DomainError ? error : toFileError(error, file);
+  }
+}
+
+/**
+ * SQLite would take the log of a file without content for a leftover and delete it, with everything that is only there.
+ * The log is looked at first: a file that another process is just creating has content before its log has.
+ */
+async function refuseEmptied(file: string): Promise<void> {
+  const log = `${file}-wal`;
+  if ((await sizeOf(log)) === 0 || (await sizeOf(file)) > 0) return;
+  throw new DomainError(
+    'UNAVAILABLE',
+    `The store ${file} is empty or missing, but its log ${log} is not: the file was truncated or replaced. ` +
+      'Both were left untouched: restore the file from a backup, or move its log away to begin with an empty store.',
+  );
+}
+
+async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
   }
 }
 
