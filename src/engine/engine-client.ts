@@ -17,6 +17,7 @@ import type { RewindOutcome } from './rewind.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './services.ts';
 import { unknownSession } from './session-errors.ts';
 import type { ListedSession } from './session-listing.ts';
+import type { SessionList } from './session-recall.ts';
 import type { ListedWorktree } from './session-worktrees.ts';
 import type { Session } from './session.ts';
 
@@ -78,10 +79,11 @@ export class EngineClient {
   }
 
   /** Including those that exist only in the store. */
-  async listSessions(): Promise<Session[]> {
+  async listSessions(): Promise<SessionList> {
     const owner = this.#rights.read === 'all' ? undefined : this.principal.id;
     const here = this.#engine.sessions.filter((session) => this.sees(session));
-    return [...here, ...(await this.#engine.listStored(owner, MAX_LISTED))];
+    const { sessions, unreadable } = await this.#engine.listStored(owner, MAX_LISTED);
+    return { sessions: [...here, ...sessions], unreadable };
   }
 
   async session(id: string): Promise<Session> {

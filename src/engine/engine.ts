@@ -23,7 +23,7 @@ import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
 import { busy, unknownSession } from './session-errors.ts';
 import { SessionHost, type EngineParts } from './session-host.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
-import { SessionRecall } from './session-recall.ts';
+import { SessionRecall, type SessionList } from './session-recall.ts';
 import { withPartialMessages } from './session-setup.ts';
 import { SessionTrail } from './session-trail.ts';
 import type { OpenedWorkspace } from './session-work.ts';
@@ -157,7 +157,7 @@ export class Engine {
   }
 
   /** Sessions that are only in the store, as far as a list shows them. */
-  listStored(principal: string | undefined, limit: number): Promise<Session[]> {
+  listStored(principal: string | undefined, limit: number): Promise<SessionList> {
     return this.#recall.list(principal, limit);
   }
 

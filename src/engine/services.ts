@@ -53,6 +53,11 @@ export interface FleetLease {
   readonly held: boolean;
 }
 
+export interface ArchivedSessions {
+  readonly items: readonly StoredSession[];
+  readonly unreadable?: readonly string[];
+}
+
 export interface SessionArchive {
   /** Resolves when everything that has happened so far is stored; rejects with `UNAVAILABLE` while it cannot be. */
   stored(): Promise<void>;
@@ -67,8 +72,8 @@ export interface SessionArchive {
   recall(sessionId: string): Promise<RecalledSession | undefined>;
   /** Its owner, without recalling it. */
   ownerOf(sessionId: string): Promise<string | undefined>;
-  /** Most recently active first. */
-  list(query: { readonly principal?: string; readonly limit: number }): Promise<StoredSession[]>;
+  /** Most recently active first; with the ids of those that are stored but cannot be read. */
+  list(query: { readonly principal?: string; readonly limit: number }): Promise<ArchivedSessions>;
   grantAdded(grant: Grant): void;
   grantClosed(grant: Grant, end: GrantEnd): void;
 }

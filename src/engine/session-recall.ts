@@ -1,5 +1,5 @@
 import type { Settings } from '../config/load-settings.ts';
-import { DomainError } from '../errors/errors.ts';
+import { DomainError, messageOf } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { StoredSession } from '../schema/store.ts';
 import type { ConnectedClient } from './approvals.ts';
@@ -16,6 +16,12 @@ import type { Session } from './session.ts';
 const NOTHING = { events: [], lastEventId: 0, droppedThrough: 0, requests: [], messages: [], grants: [] };
 
 /** Sessions that exist only in the store: recalled on demand. */
+export interface SessionList {
+  readonly sessions: Session[];
+  /** Ids of sessions that are stored, but cannot be read. */
+  readonly unreadable: readonly string[];
+}
+
 export class SessionRecall {
   readonly #parts: EngineParts;
   readonly #host: SessionHost;
@@ -85,11 +91,20 @@ export class SessionRecall {
   }
 
   /** Those that are only in the store, as far as a list shows them. */
-  async list(principal: string | undefined, limit: number): Promise<Session[]> {
+  async list(principal: string | undefined, limit: number): Promise<SessionList> {
     const { services, registry } = this.#parts;
-    const rows = await services.archive?.list({ limit, ...(principal !== undefined && { principal }) });
-    const unknown = (rows ?? []).filter(({ id }) => !registry.find(id));
-    return Promise.all(unknown.map((row) => this.#revived({ row, ...NOTHING })));
+    const stored = await services.archive?.list({ limit, ...(principal !== undefined && { principal }) });
+    const unreadable = [...(stored?.unreadable ?? [])];
+    const unknown = (stored?.items ?? []).filter(({ id }) => !registry.find(id));
+    const sessions = await Promise.all(
+      unknown.map((row) =>
+        this.#revived({ row, ...NOTHING }).catch((error: unknown) => {
+          services.log('warn', `session ${row.id} is stored, but cannot be read: ${messageOf(error)}`);
+          unreadable.push(row.id);
+        }),
+      ),
+    );
+    return { sessions: sessions.filter((session) => session !== undefined), unreadable };
   }
 
   /** Throws if a session of another hub could not be continued here, or if this hub's rules forbid it. */
@@ -109,7 +124,7 @@ export class SessionRecall {
       ({ owner, continuity }) => owner.id === principal.id && continuity.handover.length > 0,
     );
     const stored = await services.archive.list({ principal: principal.id, limit: MAX_CANDIDATES });
-    const forgotten = stored.filter(({ id, state }) => !registry.find(id) && hasHandover(state));
+    const forgotten = stored.items.filter(({ id, state }) => !registry.find(id) && hasHandover(state));
     await Promise.all(forgotten.map(({ id }) => this.recall(id).catch(() => undefined)));
     // A session that runs on another hub is that hub's to continue.
     const recalled = forgotten.flatMap(({ id }) => registry.find(id) ?? []);

@@ -2,12 +2,12 @@ import { withoutTextsOf } from '../driver/original.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Grant, GrantEnd } from '../engine/grants.ts';
 import type { EngineNotice } from '../engine/notices.ts';
-import type { RecalledSession, SessionArchive } from '../engine/services.ts';
+import type { ArchivedSessions, RecalledSession, SessionArchive } from '../engine/services.ts';
 import { runsElsewhere } from '../engine/session-errors.ts';
 import type { Session } from '../engine/session.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
-import type { Change, HubRef, StoredEvent, StoredSession } from '../schema/store.ts';
+import type { Change, HubRef, StoredEvent } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
@@ -117,8 +117,8 @@ export class Journal implements SessionArchive {
     return (await this.#options.store.session(sessionId))?.principal;
   }
 
-  async list(query: { readonly principal?: string; readonly limit: number }): Promise<StoredSession[]> {
-    return (await this.#options.store.sessions(query)).items;
+  list(query: { readonly principal?: string; readonly limit: number }): Promise<ArchivedSessions> {
+    return this.#options.store.sessions(query);
   }
 
   /** Ids of sessions that were working or waiting when this hub last stopped. */

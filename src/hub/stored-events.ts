@@ -14,7 +14,9 @@ export async function storedEvents(
   for (;;) {
     const page = await store.events(sessionId, { after: events.at(-1)?.id ?? after, limit: EVENTS_PER_PAGE });
     events.push(...page.events);
-    if (page.events.length < EVENTS_PER_PAGE) return { ...page, events: events.map(sessionEvent) };
+    // One that cannot be read is missing from its page, which is then not the last one.
+    if (page.events.length === 0 || (events.at(-1)?.id ?? 0) >= page.lastId)
+      return { ...page, events: events.map(sessionEvent) };
   }
 }
 

@@ -39,7 +39,7 @@ export function offerExtras(
       watch();
       const { listResources } = await resources();
       await engine.stored();
-      return listResources(await engine.listSessions());
+      return listResources((await engine.listSessions()).sessions);
     }),
   );
   server.setRequestHandler('resources/templates/list', () =>

@@ -188,7 +188,14 @@ export const sessionsQuery = z.strictObject({
   after: z.string().max(500).optional(),
   limit: limit(200, 50),
 });
-export const sessionsPage = z.object({ sessions: z.array(apiSession), next: z.string().optional() });
+export const sessionsPage = z.object({
+  sessions: z.array(apiSession),
+  next: z.string().optional(),
+  unreadable: z
+    .array(z.string())
+    .optional()
+    .describe('ids of sessions that belong on this page, but whose stored form cannot be read'),
+});
 export type SessionsPage = z.infer<typeof sessionsPage>;
 
 const prompt = z.string().min(1).max(1_000_000);

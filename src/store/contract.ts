@@ -158,6 +158,8 @@ export interface Page<Row> {
   readonly items: Row[];
   /** Where the next page starts; absent on the last one. */
   readonly next?: string;
+  /** Ids of rows that belong here and cannot be read. They stay in the store. */
+  readonly unreadable?: readonly string[];
 }
 
 export interface PositionedSession {

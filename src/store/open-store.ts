@@ -13,7 +13,7 @@ export interface StoreOptions {
 export async function openStore({ url, stateDir, warn, bounds }: StoreOptions): Promise<Store> {
   if (url !== undefined) {
     const { openPostgresStore } = await import('./postgres/open.ts');
-    return openPostgresStore({ url, ...(bounds && { bounds }) });
+    return openPostgresStore({ url, warn, ...(bounds && { bounds }) });
   }
   const { openSqliteStore } = await import('./sqlite/open.ts');
   return openSqliteStore({ file: path.join(stateDir, 'hub.db'), warn, ...(bounds && { bounds }) });

@@ -35,7 +35,7 @@ for (const kind of ['memory', 'postgres'] as const) {
     const seen = await there.session(id);
     expect(seen.elsewhere).toBe('a');
     expect(seen.state).toBe('running');
-    expect((await there.listSessions()).map((one) => one.id)).toEqual([id]);
+    expect((await there.listSessions()).sessions.map((one) => one.id)).toEqual([id]);
 
     (await a.agent()).answer('done');
     await eventually(() => (isAtRest(seen.state) ? true : undefined), {

@@ -119,7 +119,7 @@ test('sessions that only the store remembers are listed', async () => {
   const session = await start('a task to remember');
   (await hub.agent()).answer('done');
   await restart();
-  const [listed] = await hub.engine.listStored('local', 10);
+  const [listed] = (await hub.engine.listStored('local', 10)).sessions;
   expect(listed).toMatchObject({ id: session.id, state: 'idle', topic: 'a task to remember' });
 });
 

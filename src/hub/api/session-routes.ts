@@ -35,7 +35,7 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
       async run({ context: { store }, principal, query: { status, search, owner, hub, after, limit } }) {
         const tags = status && SESSION_TAGS.filter((tag) => status.includes(COMPACT_STATUS[tag]));
         const of = readsAll(principal) ? owner : principal.id;
-        const { items, next } = await store.sessions({
+        const { items, next, unreadable } = await store.sessions({
           limit,
           ...(of !== undefined && { principal: of }),
           ...(tags && { tags }),
@@ -47,6 +47,7 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
         const json: SessionsPage = {
           sessions: await shown(foreign ? [] : items, viewOf(principal)),
           ...(next !== undefined && !foreign && { next }),
+          ...(unreadable && !foreign && { unreadable: [...unreadable] }),
         };
         return { status: 200, json };
       },

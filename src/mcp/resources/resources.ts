@@ -61,7 +61,7 @@ export async function readResource(engine: EngineClient, uri: string): Promise<R
     case undefined:
       return undefined;
     case 'sessions':
-      return json(uri, { sessions: (await engine.listSessions()).map(summary) });
+      return json(uri, { sessions: (await engine.listSessions()).sessions.map(summary) });
     case 'session':
       return json(uri, whole(await engine.session(address.id)));
     case 'transcript':

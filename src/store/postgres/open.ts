@@ -7,7 +7,7 @@ import { StoreUncertain, type EventBounds, type Store, type StoreNews } from '..
 import type { Dialect, SqlConnection, SqlRow, SqlValue } from '../sql/connection.ts';
 import { migrate, MIGRATIONS } from '../sql/migrate.ts';
 import { SqlReads } from '../sql/reads.ts';
-import { toLease } from '../sql/rows.ts';
+import { reportOnce, toLease } from '../sql/rows.ts';
 import { SqlTables } from '../sql/tables.ts';
 import { createStore } from '../store.ts';
 import type { Backend, Durability, Tables } from '../tables.ts';
@@ -21,6 +21,8 @@ export interface PostgresStoreOptions {
   /** Shared by all hubs of one service. */
   readonly schema?: string;
   readonly bounds?: EventBounds;
+  /** Called with one line on each row that cannot be read. */
+  readonly warn?: (line: string) => void;
   /** For tests: a clock other than Postgres's own. */
   readonly now?: () => number;
   readonly connections?: number;
@@ -75,6 +77,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     throw toDomainError(error);
   }
   const self = randomUUID();
+  const onUnreadable = reportOnce(options.warn ?? (() => undefined));
   const wakeUps = new WakeUps();
   const channel = `${schema} stored`;
   const notify = (news: StoreNews): string =>
@@ -128,7 +131,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     try {
       ahead.push(send(durability === 'durable' ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit = off'));
       const run: SqlConnection['run'] = async (text, parameters) => void ahead.push(send(numbered(text), parameters));
-      const tables = new SqlTables({ ...connection(client, now), run });
+      const tables = new SqlTables({ ...connection(client, now), run }, onUnreadable);
       const result = await work(tables);
       const news = durability === 'quiet' ? undefined : tables.news;
       const committed = send(news ? `${notify(news)}; COMMIT` : 'COMMIT');
@@ -165,7 +168,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   };
   const backend: Backend = {
     kind: 'postgres',
-    reads: new SqlReads(connection(pool, now)),
+    reads: new SqlReads(connection(pool, now), onUnreadable),
     transact,
     renewLease,
     subscribe: (wake) => wakeUps.subscribe(wake),

@@ -1,11 +1,13 @@
 /** Every read is one statement, so that it sees a consistent snapshot of the store. */
 
 import type { EventPage, FeedPage, InboxQuery, Page, SessionQuery, StoreReads } from '../contract.ts';
-import { activityEnd, creationEnd, fromCursor, toPage } from '../row-facts.ts';
+import { fromCursor, toPage, type PageEnd } from '../row-facts.ts';
 import type { HubRef, StoredLease, StoredRequest, StoredSession, TranscriptPart } from '../../schema/store.ts';
 import type { TranscriptReads } from '../tables.ts';
 import { slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import {
+  readEach,
+  readOne,
   toBook,
   toCommand,
   toEvent,
@@ -16,6 +18,7 @@ import {
   toRequest,
   toSession,
   toToken,
+  type ReportUnreadable,
 } from './rows.ts';
 import { SqlTranscripts } from './transcripts.ts';
 
@@ -38,9 +41,11 @@ const EVENTS = `
 export class SqlReads implements StoreReads, TranscriptReads {
   readonly #sql: SqlConnection;
   readonly #transcripts: SqlTranscripts;
+  readonly #report: ReportUnreadable;
 
-  constructor(sql: SqlConnection) {
+  constructor(sql: SqlConnection, report: ReportUnreadable) {
     this.#sql = sql;
+    this.#report = report;
     this.#transcripts = new SqlTranscripts(sql);
   }
 
@@ -49,14 +54,16 @@ export class SqlReads implements StoreReads, TranscriptReads {
   }
 
   async session(id: string): Promise<StoredSession | undefined> {
-    return this.#first(toSession, 'SELECT data FROM sessions WHERE id = ?', id);
+    return this.#first('session', toSession, 'SELECT id, data FROM sessions WHERE id = ?', id);
   }
 
   async sessionSince(id: string, position = 0): ReturnType<StoreReads['sessionSince']> {
     const text = 'SELECT seq, CASE WHEN seq = ? THEN NULL ELSE data END AS data FROM sessions WHERE id = ?';
     const [row] = await this.#sql.query(text, [position, id]);
     if (!row) return undefined;
-    return row['data'] === null ? 'unchanged' : { row: toSession(row), position: Number(row['seq']) };
+    return row['data'] === null
+      ? 'unchanged'
+      : { row: readOne(row, toSession, `session ${id}`), position: Number(row['seq']) };
   }
 
   async positions(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
@@ -75,29 +82,42 @@ export class SqlReads implements StoreReads, TranscriptReads {
       const { at, id } = fromCursor(after);
       where.add('(last_active_at, id) < (?, ?)', at, id);
     }
-    const text = `SELECT data FROM sessions ${where.text} ORDER BY last_active_at DESC, id DESC LIMIT ?`;
-    return toPage(await this.#all(toSession, text, ...where.values, limit + 1), limit, activityEnd);
+    const text = `SELECT id, last_active_at AS at, data FROM sessions ${where.text} ORDER BY last_active_at DESC, id DESC LIMIT ?`;
+    return this.#page('session', toSession, limit, text, where.values);
   }
 
   async events(sessionId: string, { after = 0, limit }: { after?: number; limit: number }): Promise<EventPage> {
     const rows = await this.#sql.query(EVENTS, [sessionId, after, limit, sessionId]);
     const { lastId, droppedThrough } = toBook(rows[0]?.['event_book']);
-    return { events: rows.filter((row) => row['id'] !== null).map(toEvent), lastId, droppedThrough };
+    const events = this.#read(
+      `event of session ${sessionId}`,
+      toEvent,
+      rows.filter((row) => row['id'] !== null),
+    );
+    return { events, lastId, droppedThrough };
   }
 
   async feed({ after, limit }: { after: number; limit: number }): Promise<FeedPage> {
     // Read first: everything with a position up to here is visible to the next statement.
     const [newest] = await this.#sql.query(`SELECT value FROM counters WHERE name = 'seq'`);
-    const entries = await this.#all(toFeedEntry, FEED, after, after, after, after, after, limit);
-    return { entries, last: entries.at(-1)?.seq ?? Number(newest?.['value'] ?? 0) };
+    const rows = await this.#sql.query(FEED, [after, after, after, after, after, limit]);
+    const nameOf = ({ kind, session_id: id }: SqlRow): string =>
+      kind === 'session' ? `session ${String(id)}` : `${String(kind)} of session ${String(id)}`;
+    const { read: entries } = readEach(rows, toFeedEntry, this.#report, nameOf);
+    return { entries, last: Number(rows.at(-1)?.['seq'] ?? newest?.['value'] ?? 0) };
   }
 
   messages(sessionId: string): ReturnType<StoreReads['messages']> {
-    return this.#all(toMessage, 'SELECT data FROM messages WHERE session_id = ? ORDER BY position', sessionId);
+    return this.#all(
+      'message',
+      toMessage,
+      'SELECT id, data FROM messages WHERE session_id = ? ORDER BY position',
+      sessionId,
+    );
   }
 
   request(id: string): ReturnType<StoreReads['request']> {
-    return this.#first(toRequest, 'SELECT data FROM requests WHERE id = ?', id);
+    return this.#first('request', toRequest, 'SELECT id, data FROM requests WHERE id = ?', id);
   }
 
   async inbox({ principal, sessionId, after, limit }: InboxQuery): Promise<Page<StoredRequest>> {
@@ -110,8 +130,8 @@ export class SqlReads implements StoreReads, TranscriptReads {
       where.add('(r.created_at, r.id) > (?, ?)', at, id);
     }
     const join = principal === undefined ? '' : 'JOIN sessions s ON s.id = r.session_id';
-    const text = `SELECT r.data FROM requests r ${join} ${where.text} ORDER BY r.created_at, r.id LIMIT ?`;
-    return toPage(await this.#all(toRequest, text, ...where.values, limit + 1), limit, creationEnd);
+    const text = `SELECT r.id, r.created_at AS at, r.data FROM requests r ${join} ${where.text} ORDER BY r.created_at, r.id LIMIT ?`;
+    return this.#page('request', toRequest, limit, text, where.values);
   }
 
   async hasCommands({ hub }: HubRef): Promise<boolean> {
@@ -125,33 +145,33 @@ export class SqlReads implements StoreReads, TranscriptReads {
   }
 
   command(id: string): ReturnType<StoreReads['command']> {
-    return this.#first(toCommand, 'SELECT data FROM commands WHERE id = ?', id);
+    return this.#first('command', toCommand, 'SELECT id, data FROM commands WHERE id = ?', id);
   }
 
   commandByKey(principal: string, key: string): ReturnType<StoreReads['commandByKey']> {
-    const text = 'SELECT data FROM commands WHERE principal = ? AND idempotency_key = ?';
-    return this.#first(toCommand, text, principal, key);
+    const text = 'SELECT id, data FROM commands WHERE principal = ? AND idempotency_key = ?';
+    return this.#first('command', toCommand, text, principal, key);
   }
 
   grants(sessionId: string): ReturnType<StoreReads['grants']> {
-    const text = 'SELECT data FROM grants WHERE session_id = ? AND done_at IS NULL ORDER BY created_at, id';
-    return this.#all(toGrant, text, sessionId);
+    const text = 'SELECT id, data FROM grants WHERE session_id = ? AND done_at IS NULL ORDER BY created_at, id';
+    return this.#all('grant', toGrant, text, sessionId);
   }
 
   token(id: string): ReturnType<StoreReads['token']> {
-    return this.#first(toToken, 'SELECT data FROM tokens WHERE id = ?', id);
+    return this.#first('token', toToken, 'SELECT id, data FROM tokens WHERE id = ?', id);
   }
 
   tokenByHash(hash: string): ReturnType<StoreReads['tokenByHash']> {
-    return this.#first(toToken, 'SELECT data FROM tokens WHERE hash = ?', hash);
+    return this.#first('token', toToken, 'SELECT id, data FROM tokens WHERE hash = ?', hash);
   }
 
   tokens(): ReturnType<StoreReads['tokens']> {
-    return this.#all(toToken, 'SELECT data FROM tokens ORDER BY id');
+    return this.#all('token', toToken, 'SELECT id, data FROM tokens ORDER BY id');
   }
 
   async setting(key: string): Promise<string | undefined> {
-    return this.#first((row) => String(row['value']), 'SELECT value FROM settings WHERE name = ?', key);
+    return this.#first('setting', (row) => String(row['value']), 'SELECT value FROM settings WHERE name = ?', key);
   }
 
   transcript(part: TranscriptPart): ReturnType<TranscriptReads['transcript']> {
@@ -163,15 +183,35 @@ export class SqlReads implements StoreReads, TranscriptReads {
   }
 
   leases(): Promise<StoredLease[]> {
-    return this.#all(toLease, 'SELECT data FROM leases ORDER BY hub');
+    return this.#all('lease', toLease, 'SELECT hub AS id, data FROM leases ORDER BY hub');
   }
 
-  async #first<T>(to: (row: SqlRow) => T, text: string, ...values: SqlValue[]): Promise<T | undefined> {
-    return (await this.#all(to, text, ...values))[0];
+  async #first<T>(kind: string, to: (row: SqlRow) => T, text: string, ...values: SqlValue[]): Promise<T | undefined> {
+    const [row] = await this.#sql.query(text, values);
+    return row && readOne(row, to, `${kind} ${String(row['id'])}`);
   }
 
-  async #all<T>(to: (row: SqlRow) => T, text: string, ...values: SqlValue[]): Promise<T[]> {
-    return (await this.#sql.query(text, values)).map(to);
+  async #all<T>(kind: string, to: (row: SqlRow) => T, text: string, ...values: SqlValue[]): Promise<T[]> {
+    return this.#read(kind, to, await this.#sql.query(text, values));
+  }
+
+  /** A page ends where its rows end, whether or not they can be read. */
+  async #page<T>(
+    kind: string,
+    to: (row: SqlRow) => T,
+    limit: number,
+    text: string,
+    values: readonly SqlValue[],
+  ): Promise<Page<T>> {
+    const rows = await this.#sql.query(text, [...values, limit + 1]);
+    const endOf = (row: SqlRow): PageEnd => ({ at: Number(row['at']), id: String(row['id']) });
+    const { items, ...rest } = toPage(rows, limit, endOf);
+    const { read, unreadable } = readEach(items, to, this.#report, (row) => `${kind} ${String(row['id'])}`);
+    return { ...rest, items: read, ...(unreadable.length > 0 && { unreadable }) };
+  }
+
+  #read<T>(kind: string, to: (row: SqlRow) => T, rows: readonly SqlRow[]): T[] {
+    return readEach(rows, to, this.#report, (row) => `${kind} ${String(row['id'])}`).read;
   }
 }
 

@@ -12,6 +12,7 @@ import {
   StoredToken,
   type FeedEntry,
 } from '../../schema/store.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
 import { EMPTY_BOOK, type EventBook } from '../event-bounds.ts';
 import type { SqlRow } from './connection.ts';
 
@@ -49,6 +50,64 @@ export function toFeedEntry(row: SqlRow): FeedEntry {
     default:
       return { kind: 'event', seq, row: toEvent(row) };
   }
+}
+
+/** Called with one line for each row that cannot be read. */
+export type ReportUnreadable = (line: string) => void;
+
+interface ReadRows<Row> {
+  readonly read: Row[];
+  /** Their ids. */
+  readonly unreadable: string[];
+}
+
+/** Rows that cannot be read are left out and reported, so that one of them does not hide all others. */
+export function readEach<Row>(
+  rows: readonly SqlRow[],
+  to: (row: SqlRow) => Row,
+  report: ReportUnreadable,
+  nameOf: (row: SqlRow) => string,
+): ReadRows<Row> {
+  const found: ReadRows<Row> = { read: [], unreadable: [] };
+  for (const row of rows) {
+    try {
+      found.read.push(to(row));
+    } catch (error) {
+      const name = nameOf(row);
+      found.unreadable.push(String(row['id']));
+      report(`The store has a ${name} that cannot be read: ${reason(error)}. It is left out, and stays in the store.`);
+    }
+  }
+  return found;
+}
+
+/** The one row that was asked for. */
+export function readOne<Row>(row: SqlRow, to: (row: SqlRow) => Row, name: string): Row {
+  try {
+    return to(row);
+  } catch (error) {
+    throw new DomainError('INTERNAL', `The ${name} is stored, but cannot be read: ${reason(error)}.`, { cause: error });
+  }
+}
+
+/** Each row once: lists are read again and again. */
+export function reportOnce(report: ReportUnreadable): ReportUnreadable {
+  const reported = new Set<string>();
+  return (line) => {
+    if (reported.has(line) || reported.size >= MAX_REPORTED) return;
+    reported.add(line);
+    report(line);
+  };
+}
+
+const MAX_REPORTED = 1_000;
+
+/** On one line, and without quoting what is stored. */
+function reason(error: unknown): string {
+  const { issues } = error as { issues?: readonly { readonly path: readonly PropertyKey[] }[] };
+  if (issues)
+    return `${issues.map(({ path }) => path.map(String).join('.') || 'the row').join(', ')} has the wrong form`;
+  return error instanceof SyntaxError ? 'it is not valid JSON' : messageOf(error);
 }
 
 /** NULL before the first event. */

@@ -6,7 +6,7 @@ import type { Loaded, Needs, RowWrite } from '../plan.ts';
 import { deadAt, finishedAt, holdsWork, searchText, toJson } from '../row-facts.ts';
 import type { PositionedWrite, Tables } from '../tables.ts';
 import { inChunks, insertRows, slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
-import { toBook, toCommand, toGrant, toLease, toRequest, toSession } from './rows.ts';
+import { readEach, toBook, toCommand, toGrant, toLease, toRequest, toSession, type ReportUnreadable } from './rows.ts';
 import { SqlTranscripts } from './transcripts.ts';
 
 const SESSION_COLUMNS = [
@@ -42,7 +42,7 @@ const REMOVAL_COLUMNS = ['id', 'seq', 'at', 'data'] as const;
 const TOKEN_COLUMNS = ['id', 'hash', 'dead_at', 'data'] as const;
 
 const NEXT_COMMANDS = `
-  SELECT c.data FROM commands c LEFT JOIN sessions s ON s.id = c.session_id
+  SELECT c.id, c.data FROM commands c LEFT JOIN sessions s ON s.id = c.session_id
    WHERE c.status = 'queued'
      AND (s.hub = ? OR (s.id IS NULL AND c.placed_on = ?))
      AND NOT EXISTS (
@@ -58,8 +58,11 @@ export class SqlTables implements Tables {
   /** The hubs that the commands in it are meant for; undefined if unknown. */
   readonly #hubs = new Set<string | undefined>();
 
-  constructor(sql: SqlConnection) {
+  readonly #report: ReportUnreadable;
+
+  constructor(sql: SqlConnection, report: ReportUnreadable) {
     this.#sql = sql;
+    this.#report = report;
     this.transcripts = new SqlTranscripts(sql);
   }
 
@@ -171,7 +174,7 @@ export class SqlTables implements Tables {
   }
 
   async leases(): Promise<StoredLease[]> {
-    return (await this.#sql.query('SELECT data FROM leases ORDER BY hub')).map(toLease);
+    return this.#read('lease', toLease, await this.#sql.query('SELECT hub AS id, data FROM leases ORDER BY hub'));
   }
 
   async saveLease(lease: StoredLease): Promise<void> {
@@ -180,12 +183,12 @@ export class SqlTables implements Tables {
   }
 
   async sessionsToClaim(ids: readonly string[]): Promise<StoredSession[]> {
-    return (await this.#byIds('SELECT data FROM sessions', new Set(ids))).map(toSession);
+    return this.#read('session', toSession, await this.#byIds('SELECT id, data FROM sessions', new Set(ids)));
   }
 
   async nextCommands({ hub }: HubRef, limit: number): Promise<StoredCommand[]> {
     const text = NEXT_COMMANDS + this.#sql.dialect.lock.skipTaken('c');
-    return (await this.#sql.query(text, [hub, hub, limit])).map(toCommand);
+    return this.#read('command', toCommand, await this.#sql.query(text, [hub, hub, limit]));
   }
 
   async saveTaken(commands: readonly StoredCommand[]): Promise<void> {
@@ -194,13 +197,14 @@ export class SqlTables implements Tables {
   }
 
   async commandsTakenBy(hub: string): Promise<StoredCommand[]> {
-    const text = `SELECT data FROM commands WHERE status = 'taken' AND taken_by = ?${this.#sql.dialect.lock.update}`;
-    return (await this.#sql.query(text, [hub])).map(toCommand);
+    const text = `SELECT id, data FROM commands WHERE status = 'taken' AND taken_by = ?${this.#sql.dialect.lock.update}`;
+    return this.#read('command', toCommand, await this.#sql.query(text, [hub]));
   }
 
   async commandsTakenFor(sessionIds: readonly string[]): Promise<StoredCommand[]> {
-    const text = `SELECT data FROM commands WHERE status = 'taken' AND session_id`;
-    return (await this.#in(text, [...new Set(sessionIds)], this.#sql.dialect.lock.update)).map(toCommand);
+    const text = `SELECT id, data FROM commands WHERE status = 'taken' AND session_id`;
+    const rows = await this.#in(text, [...new Set(sessionIds)], this.#sql.dialect.lock.update);
+    return this.#read('command', toCommand, rows);
   }
 
   async forget({ before, limit }: Retention): Promise<{ id: string; principal: string }[]> {
@@ -224,6 +228,10 @@ export class SqlTables implements Tables {
     await query('DELETE FROM tokens WHERE dead_at < ?', [before]);
     await query('DELETE FROM removals WHERE at < ?', [before]);
     return gone;
+  }
+
+  #read<T>(kind: string, to: (row: SqlRow) => T, rows: readonly SqlRow[]): T[] {
+    return readEach(rows, to, this.#report, (row) => `${kind} ${String(row['id'])}`).read;
   }
 
   #wrote(what: 'queued' | 'ended' | 'others'): void {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SqlConnection } from '../sql/connection.ts';
 import { SqlReads } from '../sql/reads.ts';
+import type { ReportUnreadable } from '../sql/rows.ts';
 import { SqlTables } from '../sql/tables.ts';
 import { SerialQueue } from '../serial-queue.ts';
 import type { Backend, Durability } from '../tables.ts';
@@ -17,6 +18,7 @@ export interface SqliteParts {
   /** How long a write waits for another process, such as `token create`. */
   readonly lockWaitMs: number;
   readonly onDamaged: () => void;
+  readonly onUnreadable: ReportUnreadable;
 }
 
 const LOCK_RETRY_MS = 25;
@@ -27,7 +29,8 @@ const VACUUM_PAGES = 1000;
  * The binding is synchronous: a statement blocks the event loop for as long as it takes, so none takes long, and lock
  * waits happen between attempts.
  */
-export function sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged }: SqliteParts): Backend {
+export function sqliteBackend(parts: SqliteParts): Backend {
+  const { file, writer, reader, now, lockWaitMs, onDamaged, onUnreadable } = parts;
   const queue = new SerialQueue();
   const wakeUps = new WakeUps();
   let synchronous: Durability | undefined;
@@ -39,7 +42,7 @@ export function sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged
     run: async (text, parameters) => void checked(() => database.all(text, parameters)),
     now: async () => now(),
   });
-  const tables = new SqlTables(connection(writer));
+  const tables = new SqlTables(connection(writer), onUnreadable);
 
   function checked<T>(work: () => T): T {
     try {
@@ -86,7 +89,7 @@ export function sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged
 
   return {
     kind: 'sqlite',
-    reads: new SqlReads(connection(reader)),
+    reads: new SqlReads(connection(reader), onUnreadable),
     transact: (durability, work) =>
       queue.run(async () => {
         await begin(durability);

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DomainError } from '../../errors/errors.ts';
 import type { EventBounds, Store } from '../contract.ts';
 import { migrate, MIGRATIONS } from '../sql/migrate.ts';
+import { reportOnce } from '../sql/rows.ts';
 import { createStore } from '../store.ts';
 import { sqliteBackend } from './backend.ts';
 import { loadSqlite, type OpenSqlite, type SqliteDatabase } from './binding.ts';
@@ -13,7 +14,7 @@ import { isBusy, isDamaged, toDomainError, toFileError } from './errors.ts';
 export interface SqliteStoreOptions {
   /** In the state directory. */
   readonly file: string;
-  /** Called with one line on where a damaged file was moved to. */
+  /** Called with one line on where a damaged file was moved to, and on each row that cannot be read. */
   readonly warn: (line: string) => void;
   readonly bounds?: EventBounds;
   readonly now?: () => number;
@@ -34,7 +35,11 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   onOpened?.(writer);
   const reader = connect(openSqlite, file);
   reader.exec('PRAGMA query_only = ON');
-  const backend = sqliteBackend({ file, writer, reader, now, lockWaitMs, onDamaged: () => void markDamaged(file) });
+  const backend = sqliteBackend({
+    ...{ file, writer, reader, now, lockWaitMs },
+    onDamaged: () => void markDamaged(file),
+    onUnreadable: reportOnce(warn),
+  });
   return createStore(backend, bounds);
 }
 

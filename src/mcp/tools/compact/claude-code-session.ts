@@ -95,13 +95,16 @@ async function list(args: Input, { engine }: ToolContext): Promise<SessionsAnswe
   const sensitive = args.includeSensitive === true;
   if (args.scope !== 'disk') {
     const worktrees = await engine.worktrees();
-    const listed = await engine.listSessions();
+    const { sessions: listed, unreadable } = await engine.listSessions();
     const others = worktrees.filter(({ sessionId }) => !listed.some(({ id }) => id === sessionId));
     return {
       sessions: listed.map((session) => viewWith(session, worktrees, sensitive)),
       // Their sessions are gone; their work is not.
       ...(others.length > 0 && {
         worktrees: others.map((one) => ({ sessionId: one.sessionId, ...worktreeView(one, sensitive) })),
+      }),
+      ...(unreadable.length > 0 && {
+        message: `Left out, since what is stored of them cannot be read: ${unreadable.join(', ')}. Nothing was deleted; the hub's log says more.`,
       }),
     };
   }
