@@ -15,7 +15,7 @@ import { onceForTools } from './once-for-tools.ts';
 import type { SignInCodes } from './sign-in.ts';
 import { Tokens } from './tokens.ts';
 
-export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown'> {
+export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown' | 'isReady'> {
   readonly engine: Engine;
   readonly store: Store;
   readonly hub: HubRef;
@@ -36,8 +36,8 @@ export function stateKeyIn(store: Store): Promise<string> {
 
 /** Everything the hub does over HTTP, put together: MCP, the API, the dashboard. */
 export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
-  const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, log, slowDown } =
-    options;
+  const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, log } = options;
+  const { slowDown, isReady } = options;
   // HTTP callers name the directory to work in: there is no default on this machine.
   const rules = engine.rulesFor({ settings, cwd: undefined });
   return serveHttp({
@@ -49,6 +49,7 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
     log,
     dashboardDir,
     ...(slowDown && { slowDown }),
+    ...(isReady && { isReady }),
     routes: [
       metrics.route(),
       ...apiRoutes({

@@ -104,6 +104,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       metrics,
       store: memory.store,
       hub: memory.by,
+      isReady: () => memory.isWritable,
       once,
       settings,
       identity,

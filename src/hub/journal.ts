@@ -98,6 +98,11 @@ export class Journal implements SessionArchive {
     if (this.#failure !== undefined) throw notBegun(this.#failure);
   }
 
+  /** Whether the store accepted the last write. */
+  get isReachable(): boolean {
+    return this.#failure === undefined;
+  }
+
   /** How many changes the store has not accepted yet. */
   get waiting(): number {
     return this.#changes.length;

@@ -59,6 +59,7 @@ export class Lease implements FleetLease {
   #timer: NodeJS.Timeout | undefined;
   #lossTimer: NodeJS.Timeout | undefined;
   #closed = false;
+  #lastRenewal: 'accepted' | 'failed' = 'accepted';
 
   /** Just after it was acquired; `since` is when that began, by `elapsed`. */
   constructor(options: LeaseOptions, since: number) {
@@ -72,6 +73,11 @@ export class Lease implements FleetLease {
 
   get held(): boolean {
     return !this.#options.isShared || (!this.#isLost && this.#heldForMs > 0);
+  }
+
+  /** Whether the store accepts writes, as of the last renewal; it is not waited for longer than a lease is held. */
+  get isRenewed(): boolean {
+    return this.#closed || (this.#lastRenewal === 'accepted' && this.#heldForMs > 0);
   }
 
   listen(listener: LeaseListener): void {
@@ -117,12 +123,14 @@ export class Lease implements FleetLease {
       if (this.#isLost) await this.#listener?.onRegained();
     } catch (error) {
       log('debug', `lease: ${messageOf(error)}`);
+      this.#lastRenewal = 'failed';
       if (error instanceof StoreConflict && !this.#closed) {
         this.#closed = true;
         onFenced();
       }
       return false;
     }
+    this.#lastRenewal = 'accepted';
     if (this.#closed) return true;
     this.#renewedAt = begun;
     if (this.#isLost) log('warn', 'reconnected to the store');

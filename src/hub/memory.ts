@@ -26,6 +26,8 @@ export interface HubMemory {
   readonly by: HubRef;
   readonly journal: Journal;
   readonly lease: Lease;
+  /** Whether the store can be written; the lease tries every two seconds, even if nothing happens. */
+  readonly isWritable: boolean;
   /** Continues where the last incarnation of this hub stopped. From now on everything that happens is stored. */
   restore(hosted: Pick<HostedEngine, 'engine' | 'extendLease'>): Promise<void>;
   /** After the engine is closed. */
@@ -84,6 +86,9 @@ export async function openMemory({ settings, version, now, log, onFenced }: Memo
     by,
     journal,
     lease,
+    get isWritable() {
+      return lease.isRenewed && journal.isReachable;
+    },
     async restore({ engine, extendLease }) {
       journal.follow(engine);
       for (const id of await journal.unfinished()) {

@@ -44,6 +44,7 @@ test('without a credential only status, static files and sign-in answer, and unk
   };
   expect(await get('/healthz')).toEqual([200, '{"status":"ok"}']);
   expect(await get('/healthz', { method: 'HEAD' })).toEqual([200, '']);
+  expect(await get('/readyz')).toEqual([200, '{"status":"ready"}']);
   expect(await get('/')).toEqual([503, expect.stringContaining('dashboard')]);
   expect(await get('/api/v1/unknown')).toEqual([401, expect.stringContaining('UNAUTHENTICATED')]);
   expect(await get('/api/v1/sign-in', { method: 'PUT' })).toEqual([405, expect.any(String)]);

@@ -19,9 +19,16 @@ const MCP_PATH = '/mcp';
 /** A caller who owns nothing. */
 const NOBODY: Principal = { id: 'anyone', name: 'anyone', kind: 'token', role: 'caller', attended: false };
 
+/** Anyone may read it: what exactly is wrong with the store is in the log. */
+const NOT_READY = {
+  status: 503,
+  json: { status: 'unavailable', reason: 'The store cannot be written; the log of the hub says why.' },
+};
+
 export interface DispatcherOptions {
   /** Undefined until the hub listens. */
   readonly names: () => OwnNames | undefined;
+  readonly isReady: () => boolean;
   readonly router: Router;
   readonly authenticator: Authenticator;
   readonly attempts: FailedAttempts;
@@ -58,7 +65,7 @@ export class Dispatcher {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, waits: boolean): Promise<void> {
-    const { names: namesNow, router, endpoint, files } = this.#options;
+    const { names: namesNow, isReady, router, endpoint, files } = this.#options;
     const names = namesNow();
     if (!names) throw new HttpRefusal(503, 'UNAVAILABLE', 'The hub is starting.');
     const target = checkRequest(request, names);
@@ -69,6 +76,8 @@ export class Dispatcher {
     };
     if (target.path === '/healthz' && isRead)
       return this.#send(request, response, { status: 200, json: { status: 'ok' } });
+    if (target.path === '/readyz' && isRead)
+      return this.#send(request, response, isReady() ? { status: 200, json: { status: 'ready' } } : NOT_READY);
 
     if (target.path === MCP_PATH) {
       const authenticated = await this.#authenticate(request, false);

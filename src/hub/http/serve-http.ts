@@ -29,6 +29,8 @@ export interface HttpOptions {
     'listen' | 'tlsCert' | 'tlsKey' | 'behindProxy' | 'oauthIssuer' | 'oauthAudience' | 'toolset'
   >;
   readonly store: Store;
+  /** Whether the hub can do what a balancer would send it. */
+  readonly isReady?: () => boolean;
   readonly mcp: McpServers;
   readonly codes: SignInCodes;
   readonly record: (entry: AuditRecord) => void;
@@ -49,7 +51,7 @@ export interface HttpOptions {
 export interface HttpServer {
   /** Where browsers and clients on this machine reach it. */
   readonly url: string;
-  /** Everything it serves besides `/mcp`, `/healthz` and the dashboard's files. */
+  /** Everything it serves besides `/mcp`, `/healthz`, `/readyz` and the dashboard's files. */
   readonly routes: readonly Route[];
   /** Ends requests in progress cleanly, within three seconds. Idempotent. */
   close(): Promise<void>;
@@ -80,6 +82,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     now = Date.now,
     limits,
     slowDown,
+    isReady = () => true,
   } = options;
   const tls = await checkedTls(settings);
   const accessTokens = options.accessTokens ?? (await accessTokensOf(settings, log));
@@ -110,6 +113,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
   ];
   const dispatcher = new Dispatcher({
     names: () => bound.names,
+    isReady,
     router: new Router(answered),
     authenticator,
     attempts: new FailedAttempts({
