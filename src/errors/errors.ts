@@ -27,6 +27,10 @@ export const ERRORS = {
     meaning: 'The maximum number of Claude Code processes (`MAX_SESSIONS`) is in use.',
     remedy: 'Wait for a session to finish, or cancel one.',
   },
+  TOO_MANY_REQUESTS: {
+    meaning: 'The caller has not read the answers to its earlier calls, or keeps too much under its idempotency keys.',
+    remedy: 'Read the answers, or call without a key, and check the session before you call again.',
+  },
   TIMEOUT: {
     meaning: 'Claude Code did not start or respond in time.',
     remedy:

@@ -15,7 +15,7 @@ import { onceForTools } from './once-for-tools.ts';
 import type { SignInCodes } from './sign-in.ts';
 import { Tokens } from './tokens.ts';
 
-export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown' | 'isReady'> {
+export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown' | 'isReady' | 'outboxLimits'> {
   readonly engine: Engine;
   readonly store: Store;
   readonly hub: HubRef;
@@ -37,7 +37,7 @@ export function stateKeyIn(store: Store): Promise<string> {
 /** Everything the hub does over HTTP, put together: MCP, the API, the dashboard. */
 export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
   const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, log } = options;
-  const { slowDown, isReady } = options;
+  const { slowDown, isReady, outboxLimits } = options;
   // HTTP callers name the directory to work in: there is no default on this machine.
   const rules = engine.rulesFor({ settings, cwd: undefined });
   return serveHttp({
@@ -50,6 +50,7 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
     dashboardDir,
     ...(slowDown && { slowDown }),
     ...(isReady && { isReady }),
+    ...(outboxLimits && { outboxLimits }),
     routes: [
       metrics.route(),
       ...apiRoutes({

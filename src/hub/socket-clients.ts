@@ -4,6 +4,7 @@ import type { HostContext } from '../engine/engine-host.ts';
 import type { Engine } from '../engine/engine.ts';
 import { createCallStates } from '../mcp/forms/call-forms.ts';
 import type { CallOnce } from '../mcp/call-once.ts';
+import { Outboxes } from '../mcp/outbox.ts';
 import type { Observer } from '../mcp/observe.ts';
 import { serverFactory, type ServerIdentity } from '../mcp/server.ts';
 import { placeOf } from '../transports/attach/place.ts';
@@ -12,6 +13,9 @@ import { FrameTransport } from '../transports/frame-transport.ts';
 import { serveOver } from '../transports/stdio.ts';
 import { admit, principalOf } from './admission.ts';
 import type { SocketAnswer } from './socket-server.ts';
+
+/** A client that has left this much unread for this long is not coming back to it. */
+const STALLED_MS = 60_000;
 
 interface SocketClientsOptions {
   readonly engine: Engine;
@@ -28,6 +32,7 @@ export class SocketClients {
   readonly #options: SocketClientsOptions;
   readonly #states: ReturnType<typeof createCallStates>;
   readonly #sockets = new Set<Socket>();
+  readonly #outboxes = new Outboxes();
 
   constructor(options: SocketClientsOptions) {
     this.#options = options;
@@ -50,11 +55,13 @@ export class SocketClients {
       warnings: admission.warnings,
     });
     const principal = principalOf(request);
+    const outbox = this.#outboxes.of(principal.id).connection();
     const factory = serverFactory(engine, identity, principal, {
       rules,
       states: this.#states,
       observe,
       once,
+      outbox,
     });
     return {
       reply: { ok: true, version: identity.version },
@@ -65,9 +72,12 @@ export class SocketClients {
           this.#sockets.delete(socket);
           left();
         });
-        serveOver(new FrameTransport(socket, socket), factory, (error) =>
+        serveOver(new FrameTransport(socket, socket, outbox), factory, (error) =>
           host.log('debug', `protocol: ${error.message}`),
         );
+        socket.setTimeout(STALLED_MS, () => {
+          if (outbox.isFull) socket.destroy(new Error('the client does not read its answers'));
+        });
         socket.resume();
       },
     };

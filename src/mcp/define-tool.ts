@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { EngineClient } from '../engine/engine-client.ts';
 import type { Arguments } from './arguments.ts';
 import type { CallForms } from './forms/call-forms.ts';
+import type { AnswerTurn } from './outbox.ts';
 
 export interface ToolContext {
   /** What this client may use of the engine. */
@@ -14,6 +15,8 @@ export interface ToolContext {
   forms: CallForms | undefined;
   /** Where a session works if the caller names no directory: the folder the client has open. */
   defaultDirectory: string | undefined;
+  /** Taken before a large answer is put together, where unread answers are counted. */
+  turn?: AnswerTurn | undefined;
 }
 
 export interface ToolAnnotations {

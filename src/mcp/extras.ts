@@ -2,6 +2,7 @@ import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError, type McpServer
 import type { EngineClient } from '../engine/engine-client.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import { observed, type Observer } from './observe.ts';
+import type { Outbox } from './outbox.ts';
 import { watchResources } from './resources/resource-updates.ts';
 
 export const EXTRA_CAPABILITIES = { resources: { subscribe: true, listChanged: true }, prompts: {} } as const;
@@ -18,6 +19,7 @@ export function offerExtras(
   engine: EngineClient,
   era: 'legacy' | 'modern',
   observe: Observer | undefined,
+  outbox: Outbox | undefined,
 ): () => void {
   const resources = () => import('./resources/resources.ts');
   const prompts = () => import('./prompts/prompts.ts');
@@ -45,17 +47,21 @@ export function offerExtras(
   server.setRequestHandler('resources/templates/list', () =>
     observed(observe, { method: 'resources/templates/list' }, async () => (await resources()).listResourceTemplates()),
   );
-  server.setRequestHandler('resources/read', ({ params: { uri } }) =>
+  server.setRequestHandler('resources/read', ({ params: { uri } }, { mcpReq: { signal } }) =>
     observed(observe, { method: 'resources/read' }, async () => {
       watch();
+      const turn = outbox?.answer();
       try {
         const { readResource } = await resources();
         await engine.stored();
+        await turn?.take(signal);
         const read = await readResource(engine, uri);
         if (read) return read;
       } catch (error) {
         if (!(error instanceof DomainError)) throw error;
         if (error.code !== 'SESSION_NOT_FOUND') throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
+      } finally {
+        turn?.end();
       }
       throw new ResourceNotFoundError(uri.slice(0, 300), `There is no resource ${uri.slice(0, 300)}.`);
     }),

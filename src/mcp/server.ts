@@ -20,6 +20,7 @@ import { CallForms, createCallStates, ModernClient } from './forms/call-forms.ts
 import { LegacyClient } from './forms/legacy-client.ts';
 import { INSTRUCTIONS } from './instructions.ts';
 import { observed, type Observer } from './observe.ts';
+import type { Outbox } from './outbox.ts';
 import { ConnectionRoots, rootsOfCall } from './roots.ts';
 import { TOOL_LISTING } from './tool-listing.ts';
 
@@ -42,6 +43,8 @@ export interface ServerOptions {
   readonly observe?: Observer | undefined;
   /** If there is a store to remember them: runs each idempotency key once. */
   readonly once?: CallOnce | undefined;
+  /** What the client has not read yet: large answers wait for it. */
+  readonly outbox?: Outbox | undefined;
 }
 
 /**
@@ -52,9 +55,9 @@ export function serverFactory(
   engine: Engine,
   identity: ServerIdentity,
   principal: Principal,
-  { rules, states = createCallStates(), takesRoots = true, observe, once }: ServerOptions = {},
+  { rules, states = createCallStates(), takesRoots = true, observe, once, outbox }: ServerOptions = {},
 ): ServerFactory {
-  const shared: Shared = { engine, identity, principal, rules, states, takesRoots, observe, once };
+  const shared: Shared = { engine, identity, principal, rules, states, takesRoots, observe, once, outbox };
   return ({ era, client }) => createMcpServer(shared, era, client);
 }
 
@@ -70,10 +73,11 @@ interface Shared {
   takesRoots: boolean;
   observe: Observer | undefined;
   once: CallOnce | undefined;
+  outbox: Outbox | undefined;
 }
 
 function createMcpServer(
-  { identity, principal, rules, states, takesRoots, observe, once, ...shared }: Shared,
+  { identity, principal, rules, states, takesRoots, observe, once, outbox, ...shared }: Shared,
   era: 'legacy' | 'modern',
   lasting: ModernClient | undefined,
 ): McpServer {
@@ -118,8 +122,10 @@ function createMcpServer(
       defaultDirectory = found.directory;
     }
     const { signal } = ctx.mcpReq;
-    const context: ToolContext = { engine, signal, progress: progressTo(ctx), forms, defaultDirectory };
-    const run = (): Promise<CallToolResult | InputRequiredResult> => callTool(tool, request.params.arguments, context);
+    const turn = outbox?.answer();
+    const context: ToolContext = { engine, signal, progress: progressTo(ctx), forms, defaultDirectory, turn };
+    const run = (): Promise<CallToolResult | InputRequiredResult> =>
+      callTool(tool, request.params.arguments, context).finally(() => turn?.end());
     return once ? calledOnce(once, request, ctx, principal, run) : run();
   };
   server.setRequestHandler('tools/call', (request, ctx) => {
@@ -127,7 +133,7 @@ function createMcpServer(
     const known = TOOL_LISTING[toolset].find(({ name }) => name === request.params.name);
     return observed(observe, { method: 'tools/call', ...(known && { tool: known.name }) }, () => call(request, ctx));
   });
-  const withdrawExtras = offerExtras(connection, engine, era, observe);
+  const withdrawExtras = offerExtras(connection, engine, era, observe, outbox);
   const openedAt = performance.now();
   const unsubscribe = engine.onToolsChanged(() => {
     // Before the handshake, and on a probe, there is no client to notify.

@@ -9,9 +9,16 @@ export const DEFAULT_WAIT_MS = 45_000;
 /**
  * Until a request that the caller should answer is open, the session is at rest, the time is up or the client has lost
  * interest. Where calls have to carry the forms, this one then ends with those for open requests, and continues with
- * the rest of its wait when repeated. Returns the session as it runs now.
+ * the rest of its wait when repeated. Returns the session as it runs now, when it is this call's turn to answer: views of
+ * it can be large.
  */
 export async function waitForSession(asked: Session, waitMs: number, context: ToolContext): Promise<Session> {
+  const session = await waited(asked, waitMs, context);
+  await context.turn?.take(context.signal);
+  return session;
+}
+
+async function waited(asked: Session, waitMs: number, context: ToolContext): Promise<Session> {
   const { engine, signal, forms } = context;
   let session = asked;
   if (waitMs <= 0 || signal.aborted) return session;

@@ -5,12 +5,16 @@ import {
   type JSONRPCMessage,
   type Transport,
 } from '@modelcontextprotocol/server';
+import { CallerOutbox, type Outbox } from '../mcp/outbox.ts';
 import { FrameReader } from './frame-reader.ts';
 import { keepProtoKey } from './proto-key.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
+const TOO_MANY_REQUESTS = -32000;
+/** Each takes a few kB while it waits. */
+const MAX_UNANSWERED = 1_000;
 
 /**
  * JSON-RPC over two pipes, one frame per line. Replaces the SDK's transport (2.4.0), which stops reading after a frame
@@ -28,11 +32,16 @@ export class FrameTransport implements Transport {
     (line) => this.#take(line),
     () => this.#refuse(INVALID_REQUEST, `A frame may have ${String(MAX_FRAME_BYTES)} bytes`, undefined),
   );
+  readonly #outbox: Outbox;
+  /** Requests of the client that are being carried out. */
+  readonly #unanswered = new Set<unknown>();
   #closed = false;
 
-  constructor(input: Readable, output: Writable) {
+  /** `outbox` counts what the client has not read. */
+  constructor(input: Readable, output: Writable, outbox = new CallerOutbox().connection()) {
     this.#input = input;
     this.#output = output;
+    this.#outbox = outbox;
   }
 
   async start(): Promise<void> {
@@ -45,6 +54,7 @@ export class FrameTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#closed) throw new Error('The connection is closed');
+    if ('id' in message && !('method' in message)) this.#unanswered.delete(message.id);
     await this.#write(serializeMessage(message));
   }
 
@@ -79,12 +89,28 @@ export class FrameTransport implements Transport {
       else this.#refuse(PARSE_ERROR, 'Not JSON', undefined);
       return;
     }
+    if (!this.#admit(message)) return;
     keepProtoKey(message);
     try {
       this.onmessage?.(message);
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  /** A client that sends requests without end and reads nothing is told so, instead of filling the memory. */
+  #admit(message: JSONRPCMessage): boolean {
+    if (!('method' in message)) return true;
+    // A cancelled request gets no answer.
+    if (message.method === 'notifications/cancelled') this.#unanswered.delete(message.params?.['requestId']);
+    if (!('id' in message)) return true;
+    if (this.#unanswered.size < MAX_UNANSWERED) {
+      this.#unanswered.add(message.id);
+      return true;
+    }
+    const most = `TOO_MANY_REQUESTS: ${String(MAX_UNANSWERED)} requests on this connection are unanswered; read the answers first`;
+    this.#refuse(TOO_MANY_REQUESTS, most, message.id);
+    return false;
   }
 
   /** Without an id if none can be determined: JSON-RPC would send `null`, which MCP does not allow. */
@@ -95,12 +121,22 @@ export class FrameTransport implements Transport {
   }
 
   #write(text: string): Promise<void> {
+    const read = this.#outbox.add(Buffer.byteLength(text));
     return new Promise((resolve, reject) => {
       this.#output.write(text, (error) => {
+        read();
+        this.#paceInput();
         if (error) reject(error);
         else resolve();
       });
+      this.#paceInput();
     });
+  }
+
+  /** Requests are not read from a client that does not read its answers. */
+  #paceInput(): void {
+    if (this.#outbox.isFull) this.#input.pause();
+    else if (!this.#closed && this.#input.isPaused()) this.#input.resume();
   }
 }
 

@@ -3,6 +3,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Engine } from '../engine/engine.ts';
 import { LOCAL } from '../engine/principal.ts';
+import { CallerOutbox, type Outbox } from '../mcp/outbox.ts';
 import { serverFactory, type ServerFactory, type ServerIdentity } from '../mcp/server.ts';
 import { FrameTransport } from './frame-transport.ts';
 import type { Opening } from './opening.ts';
@@ -24,9 +25,10 @@ export function serveOverStdio(
   opening: Opening | undefined,
   { onError, onFirstAnswer }: StdioEvents,
 ): Connection {
-  const transport = new OpenedTransport(opening?.answered ?? new Set(), onFirstAnswer);
+  const outbox = new CallerOutbox().connection();
+  const transport = new OpenedTransport(opening?.answered ?? new Set(), onFirstAnswer, outbox);
   if (opening?.hasListed === true) transport.firstAnswerSent();
-  return serveOver(transport, serverFactory(engine, identity, LOCAL), onError);
+  return serveOver(transport, serverFactory(engine, identity, LOCAL, { outbox }), onError);
 }
 
 /** Serves one client over this transport, or over stdin and stdout. */
@@ -43,8 +45,8 @@ class OpenedTransport extends FrameTransport {
   readonly #answered: Set<unknown>;
   #onFirstAnswer: (() => void) | undefined;
 
-  constructor(answered: ReadonlySet<unknown>, onFirstAnswer: () => void) {
-    super(process.stdin, process.stdout);
+  constructor(answered: ReadonlySet<unknown>, onFirstAnswer: () => void, outbox: Outbox) {
+    super(process.stdin, process.stdout, outbox);
     this.#answered = new Set(answered);
     this.#onFirstAnswer = onFirstAnswer;
   }

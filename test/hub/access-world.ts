@@ -7,7 +7,7 @@ import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotoco
 import { onTestFinished } from 'vitest';
 import type { Role } from '../../src/engine/principal.ts';
 import type { WorkspaceModule } from '../../src/engine/services.ts';
-import { serveHubHttp, stateKeyIn } from '../../src/hub/http-part.ts';
+import { serveHubHttp, stateKeyIn, type HttpPartOptions } from '../../src/hub/http-part.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { HubMetrics } from '../../src/hub/metrics/hub-metrics.ts';
 import { Once } from '../../src/hub/once.ts';
@@ -64,7 +64,9 @@ async function workspacesWithoutGit(): Promise<WorkspaceModule> {
   return { workspaces, fullWork, workReport };
 }
 
-export async function openAccessWorld(): Promise<AccessWorld> {
+export async function openAccessWorld({
+  outboxLimits,
+}: Pick<HttpPartOptions, 'outboxLimits'> = {}): Promise<AccessWorld> {
   const store = openMemoryStore();
   const auditLog = path.join(tmpdir(), `ccm-no-audit-${randomBytes(4).toString('hex')}.jsonl`);
   const argv = ['--max-sessions', '1000', '--audit-log', auditLog];
@@ -83,6 +85,7 @@ export async function openAccessWorld(): Promise<AccessWorld> {
     metrics: new HubMetrics({ engine, store, version: '0.0.0-test' }),
     log: () => undefined,
     slowDown: () => Promise.resolve(),
+    ...(outboxLimits && { outboxLimits }),
   });
   onTestFinished(async () => {
     await server.close();

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import type { Principal } from '../../engine/principal.ts';
+import type { Outbox, Outboxes } from '../../mcp/outbox.ts';
 import type { FailedAttempts } from './attempts.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Authenticated, Refused } from './credential.ts';
@@ -9,6 +10,7 @@ import { errorResponse, HttpRefusal } from './error-response.ts';
 import { checkRequest, type OwnNames, type Target } from './gate.ts';
 import type { McpEndpoint } from './mcp/endpoint.ts';
 import type { OpenResponses } from './open-responses.ts';
+import { Pipelines } from './pipelines.ts';
 import { sendEvents, sendWhole } from './respond.ts';
 import type { Route, RouteResponse } from './route.ts';
 import type { Match, Router } from './router.ts';
@@ -33,6 +35,7 @@ export interface DispatcherOptions {
   readonly authenticator: Authenticator;
   readonly attempts: FailedAttempts;
   readonly open: OpenResponses;
+  readonly outboxes: Outboxes;
   readonly bodies: BodyReader;
   readonly endpoint: McpEndpoint;
   readonly files: StaticFiles;
@@ -45,6 +48,7 @@ export interface DispatcherOptions {
 /** One request, from its headers to its response: authentication comes before its content. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
+  readonly #pipelines = new Pipelines();
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
@@ -56,6 +60,7 @@ export class Dispatcher {
     request.on('error', () => undefined);
     response.on('error', () => undefined);
     try {
+      if (!(await this.#pipelines.turn(request, response))) return;
       await this.#serve(request, response, waits);
     } catch (error) {
       const answer = errorResponse(error, this.#options.report);
@@ -82,7 +87,16 @@ export class Dispatcher {
     if (target.path === MCP_PATH) {
       const authenticated = await this.#authenticate(request, false);
       await this.#whileOpen(authenticated, response, (signal, endWith) =>
-        endpoint.handle({ request, response, target, principal: authenticated.principal, signal, invite, endWith }),
+        endpoint.handle({
+          request,
+          response,
+          target,
+          principal: authenticated.principal,
+          outbox: this.#outboxOf(authenticated.principal),
+          signal,
+          invite,
+          endWith,
+        }),
       );
       return;
     }
@@ -105,20 +119,30 @@ export class Dispatcher {
     const authenticated = roles === 'anyone' ? undefined : await this.#authenticate(request, true);
     if (authenticated && roles !== 'anyone' && !roles.includes(authenticated.principal.role))
       throw new HttpRefusal(403, 'PERMISSION_DENIED', `The role ${authenticated.principal.role} may not do this.`);
+    const principal = authenticated?.principal ?? NOBODY;
+    const outbox = this.#outboxOf(principal);
     const work = async (signal: AbortSignal): Promise<void> => {
       const body = await this.#body(request, route, invite);
-      const answer = await this.#answer(request, route, {
-        principal: authenticated?.principal ?? NOBODY,
-        credential: authenticated?.credential,
-        path: target.path,
-        params,
-        query: target.query,
-        headers: request.headers,
-        body,
-        signal,
-      });
-      if (!('events' in answer)) this.#send(request, response, answer);
-      else if (request.method === 'HEAD') this.#send(request, response, { status: 200 });
+      const turn = outbox.answer();
+      // What changes something is done even if its answer has to wait; that answer is small.
+      if (route.method === 'GET') await turn.take(signal);
+      let answer: RouteResponse;
+      try {
+        answer = await this.#answer(request, route, {
+          principal,
+          credential: authenticated?.credential,
+          path: target.path,
+          params,
+          query: target.query,
+          headers: request.headers,
+          body,
+          signal,
+        });
+        if (!('events' in answer)) return this.#send(request, response, answer, outbox);
+      } finally {
+        turn.end();
+      }
+      if (request.method === 'HEAD') this.#send(request, response, { status: 200 });
       else await sendEvents(response, answer);
     };
     if (authenticated) await this.#whileOpen(authenticated, response, work);
@@ -224,11 +248,26 @@ export class Dispatcher {
     }
   }
 
-  #send(request: IncomingMessage, response: ServerResponse, answer: Exclude<RouteResponse, { events: unknown }>): void {
+  /** A principal that is far behind with reading is refused before anything is done for it. */
+  #outboxOf({ id }: Principal): Outbox {
+    const caller = this.#options.outboxes.of(id);
+    if (caller.isFull)
+      throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', 'Read the answers to your earlier requests first.', {
+        'retry-after': '5',
+      });
+    return caller.shared();
+  }
+
+  #send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: Exclude<RouteResponse, { events: unknown }>,
+    outbox?: Outbox,
+  ): void {
     // The unread rest of a body would be taken for the next request, or keep the connection busy.
     const isUnread = hasBody(request) && !request.complete;
     const closing = isUnread ? { ...answer, headers: { ...answer.headers, connection: 'close' } } : answer;
-    sendWhole(response, closing, request.method !== 'HEAD');
+    sendWhole(response, closing, { withBody: request.method !== 'HEAD', outbox });
   }
 
   /** Behind a proxy, the last address, which the proxy added itself. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Outbox } from '../../mcp/outbox.ts';
 import type { EventStream, RouteResponse, ServerSentEvent } from './route.ts';
 
 /** For everything but the dashboard's files, which have their own policy. */
@@ -13,20 +14,33 @@ const API_HEADERS: Readonly<Record<string, string>> = {
 const KEEP_ALIVE_MS = 15_000;
 /** A reader that reads nothing for this long is dropped, and can resume with the id of its last event. */
 const STALLED_MS = 30_000;
+/** Smaller responses are bounded by the number of requests. */
+const COUNTED_BYTES = 16 * 1024;
 
 type Whole = Exclude<RouteResponse, { events: unknown }>;
 
 /** Sends a complete response. Does nothing if one has already started. */
-export function sendWhole(response: ServerResponse, answer: Whole, withBody = true): void {
+export function sendWhole(
+  response: ServerResponse,
+  answer: Whole,
+  { withBody = true, outbox }: { withBody?: boolean; outbox?: Outbox | undefined } = {},
+): void {
   if (response.headersSent || response.writableEnded) return;
-  const [contentType, body] = contentOf(answer);
+  const [contentType, text] = contentOf(answer);
+  const body = Buffer.from(text);
   response.writeHead(answer.status, {
     ...API_HEADERS,
     ...(contentType !== undefined && { 'content-type': contentType }),
-    ...(answer.status !== 204 && { 'content-length': Buffer.byteLength(body) }),
+    ...(answer.status !== 204 && { 'content-length': body.length }),
     ...answer.headers,
   });
-  response.end(withBody && answer.status !== 204 ? body : undefined);
+  if (!withBody || answer.status === 204) return void response.end();
+  if (outbox && body.length > COUNTED_BYTES) {
+    endWhenStalled(response);
+    const read = outbox.add(body.length);
+    response.once('finish', read).once('close', read);
+  }
+  response.end(body);
 }
 
 function contentOf(answer: Whole): [contentType: string | undefined, body: string] {
@@ -110,23 +124,45 @@ function oneLine(text: string): string {
   return text.replace(/[\r\n\0]/g, ' ');
 }
 
-/** Sends the MCP library's response, at the pace of the reader. */
-export async function sendWebResponse(response: ServerResponse, answer: Response): Promise<void> {
+/**
+ * Sends the MCP library's response. The library queues what it has to send without a bound; so its queue is emptied at
+ * once, and what the reader has not taken is counted.
+ */
+export async function sendWebResponse(response: ServerResponse, answer: Response, outbox: Outbox): Promise<void> {
   for (const [name, value] of Object.entries(API_HEADERS)) response.setHeader(name, value);
   for (const [name, value] of answer.headers) if (name !== 'connection') response.setHeader(name, value);
   response.writeHead(answer.status);
   if (!answer.body) return void response.end();
   response.flushHeaders();
-  const writer = new PacedWriter(response);
+  endWhenStalled(response);
   const reader = answer.body.getReader();
-  const cancel = (): void => void reader.cancel().catch(() => undefined);
-  writer.closed.addEventListener('abort', cancel, { once: true });
-  if (writer.closed.aborted) cancel();
+  const unread = new Set<() => void>();
+  const closed = (): void => {
+    for (const read of unread) read();
+    reader.cancel().catch(() => undefined);
+  };
+  response.once('close', closed);
+  if (response.destroyed) closed();
   try {
-    for (let piece = await reader.read(); !piece.done; piece = await reader.read())
-      await writer.write(piece.value as Uint8Array);
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      const bytes = piece.value as Uint8Array;
+      const read = outbox.add(bytes.length);
+      unread.add(read);
+      response.write(bytes, () => {
+        read();
+        unread.delete(read);
+      });
+    }
   } finally {
-    writer.closed.removeEventListener('abort', cancel);
     if (!response.writableEnded) response.end();
   }
+  if (response.writableFinished || response.destroyed) return;
+  await new Promise<void>((resolve) => response.once('finish', resolve).once('close', resolve));
+}
+
+/** A reader that makes no progress with what is there for it is dropped. An idle stream is not. */
+function endWhenStalled(response: ServerResponse): void {
+  response.setTimeout(STALLED_MS, () => {
+    if (response.writableLength > 0) response.destroy();
+  });
 }

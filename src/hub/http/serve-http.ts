@@ -6,6 +6,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import type { AuditRecord, EngineServices } from '../../engine/services.ts';
 import { messageOf } from '../../errors/errors.ts';
+import { Outboxes, type OutboxLimits } from '../../mcp/outbox.ts';
 import type { Store } from '../../store/contract.ts';
 import type { SignInCodes } from '../sign-in.ts';
 import { Tokens } from '../tokens.ts';
@@ -46,6 +47,8 @@ export interface HttpOptions {
   readonly slowDown?: (ms: number) => Promise<unknown>;
   /** For tests: shorter time-outs. */
   readonly limits?: Pick<ServerOptions, 'headersTimeout' | 'requestTimeout' | 'connectionsCheckingInterval'>;
+  /** For tests: smaller bounds on what a principal may leave unread. */
+  readonly outboxLimits?: Partial<OutboxLimits>;
 }
 
 export interface HttpServer {
@@ -83,6 +86,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     limits,
     slowDown,
     isReady = () => true,
+    outboxLimits,
   } = options;
   const tls = await checkedTls(settings);
   const accessTokens = options.accessTokens ?? (await accessTokensOf(settings, log));
@@ -96,12 +100,14 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     isSecure(host) ? '__Host-claude-code-hub' : `claude-code-hub-${String(bound.port)}`;
   const authenticator = new Authenticator({ tokens, accessTokens, cookieName, now });
   const bodies = new BodyReader();
+  const outboxes = new Outboxes(outboxLimits);
   const endpoint = await openMcpEndpoint({
     servers: mcp,
     store,
     toolset: settings.toolset,
     bodies,
     now,
+    outboxes,
     report: (error) => log('debug', `mcp: ${error.message}`),
   });
   const open = new OpenResponses((credential) => authenticator.stillHolds(credential));
@@ -129,6 +135,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
         }),
     }),
     open,
+    outboxes,
     bodies,
     endpoint,
     files: staticFiles(dashboardDir, tls !== undefined || settings.behindProxy !== undefined),

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isLegacyRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
 import type { Settings } from '../../../config/load-settings.ts';
 import type { Store } from '../../../store/contract.ts';
+import type { Outbox, Outboxes } from '../../../mcp/outbox.ts';
 import { keepProtoKey } from '../../../transports/proto-key.ts';
 import type { Principal } from '../../../engine/principal.ts';
 import { hasBody, parseJson, type BodyReader } from '../body.ts';
@@ -23,6 +24,8 @@ export interface McpCall {
   readonly response: ServerResponse;
   readonly target: Target;
   readonly principal: Principal;
+  /** What the principal has not read yet. */
+  readonly outbox: Outbox;
   /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
   /** Tells a client that waits to send its body to go ahead. */
@@ -43,6 +46,7 @@ export async function openMcpEndpoint({
   toolset,
   bodies,
   now,
+  outboxes,
   report,
 }: {
   readonly servers: McpServers;
@@ -50,12 +54,14 @@ export async function openMcpEndpoint({
   readonly toolset: Settings['toolset'];
   readonly bodies: BodyReader;
   readonly now: () => number;
+  readonly outboxes: Outboxes;
   readonly report: (error: Error) => void;
 }): Promise<McpEndpoint> {
-  const legacy = await LegacySessions.open(servers, store, now);
-  const modern = new ModernClients(servers, now, report);
+  const legacy = await LegacySessions.open(servers, store, now, outboxes);
+  const modern = new ModernClients(servers, now, report, outboxes);
 
-  const handle = async ({ request, response, target, principal, signal, invite, endWith }: McpCall): Promise<void> => {
+  const handle = async (call: McpCall): Promise<void> => {
+    const { request, response, target, principal, outbox, signal, invite, endWith } = call;
     if (!METHODS.includes(request.method ?? ''))
       throw new HttpRefusal(405, 'INVALID_ARGUMENT', 'Method not allowed.', { allow: METHODS.join(', ') });
     const chosen = toolsetOf(target, toolset);
@@ -76,7 +82,7 @@ export async function openMcpEndpoint({
     // A client reading a stream would wait for the rest of its timeout.
     endWith(() => endCalls(response, requestIds(body)));
     try {
-      await sendWebResponse(response, answer);
+      await sendWebResponse(response, answer, outbox);
     } finally {
       done();
     }

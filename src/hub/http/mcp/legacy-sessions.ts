@@ -6,6 +6,7 @@ import {
 import type { Settings } from '../../../config/load-settings.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Principal } from '../../../engine/principal.ts';
+import type { Outboxes } from '../../../mcp/outbox.ts';
 import { KeptSubscriptions } from './kept-subscriptions.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { keptParams, newSessionKey, SessionIds, type SessionContents } from './session-id.ts';
@@ -51,15 +52,17 @@ export class LegacySessions {
   readonly #tombstones: Tombstones;
   readonly #subscriptions: KeptSubscriptions;
   readonly #now: () => number;
+  readonly #outboxes: Outboxes;
   readonly #live = new Map<string, Promise<LegacySession>>();
   readonly #timer: NodeJS.Timeout;
 
-  static async open(servers: McpServers, store: Store, now: () => number): Promise<LegacySessions> {
+  static async open(servers: McpServers, store: Store, now: () => number, outboxes: Outboxes): Promise<LegacySessions> {
     const key = await store.ensureSetting('mcp-session-key', newSessionKey());
-    return new LegacySessions(servers, new SessionIds(key), store, now);
+    return new LegacySessions(servers, new SessionIds(key), store, now, outboxes);
   }
 
-  private constructor(servers: McpServers, ids: SessionIds, store: Store, now: () => number) {
+  private constructor(servers: McpServers, ids: SessionIds, store: Store, now: () => number, outboxes: Outboxes) {
+    this.#outboxes = outboxes;
     this.#servers = servers;
     this.#ids = ids;
     this.#tombstones = new Tombstones(store);
@@ -156,7 +159,12 @@ export class LegacySessions {
   async #connect(id: string, principal: Principal, toolset: Toolset): Promise<LegacySession> {
     const inner = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
     const transport = new SessionTransport(inner);
-    const server = this.#servers.open({ era: 'legacy', principal, toolset });
+    const server = this.#servers.open({
+      era: 'legacy',
+      principal,
+      toolset,
+      outbox: this.#outboxes.of(principal.id).shared(),
+    });
     await server.connect(transport);
     return { server, inner, transport, usedAt: this.#now(), reading: 0, streams: 0 };
   }

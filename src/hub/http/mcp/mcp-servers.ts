@@ -7,6 +7,7 @@ import type { Rules } from '../../../engine/rules.ts';
 import { createCallStates, ModernClient } from '../../../mcp/forms/call-forms.ts';
 import type { CallOnce } from '../../../mcp/call-once.ts';
 import type { Observer } from '../../../mcp/observe.ts';
+import type { Outbox } from '../../../mcp/outbox.ts';
 import { watchResources, type UpdateListener } from '../../../mcp/resources/resource-updates.ts';
 import { serverFactory, type ServerIdentity } from '../../../mcp/server.ts';
 
@@ -16,6 +17,8 @@ export interface McpConnection {
   readonly toolset: Settings['toolset'];
   /** Who forms are shown to in the modern era, where a connection lasts one request but its client does not. */
   readonly client?: ModernClient;
+  /** What its principal has not read yet. */
+  readonly outbox?: Outbox;
 }
 
 /** Creates the MCP servers for HTTP: one per older session, one per request of a modern client. */
@@ -42,8 +45,8 @@ export function mcpServersOver(
     engine.rulesFor({ settings: { ...engine.settings, toolset }, cwd: undefined });
   const rules = { compact: rulesOf('compact'), explicit: rulesOf('explicit') };
   return {
-    open({ era, principal, toolset, client }) {
-      const options = { rules: rules[toolset], states, takesRoots: false, observe, once };
+    open({ era, principal, toolset, client, outbox }) {
+      const options = { rules: rules[toolset], states, takesRoots: false, observe, once, outbox };
       return serverFactory(engine, identity, principal, options)({ era, ...(client && { client }) });
     },
     newClient: (principal, toolset) => new ModernClient(principal, rules[toolset]),

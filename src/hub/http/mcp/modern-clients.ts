@@ -3,6 +3,7 @@ import type { Settings } from '../../../config/load-settings.ts';
 import type { ModernClient } from '../../../mcp/forms/call-forms.ts';
 import { showsForms } from '../../../mcp/forms/client-forms.ts';
 import type { Principal } from '../../../engine/principal.ts';
+import type { Outboxes } from '../../../mcp/outbox.ts';
 import type { McpAnswer, McpExchange } from './legacy-sessions.ts';
 import type { McpServers } from './mcp-servers.ts';
 
@@ -26,11 +27,13 @@ export class ModernClients {
   readonly #servers: McpServers;
   readonly #now: () => number;
   readonly #report: (error: Error) => void;
+  readonly #outboxes: Outboxes;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
 
-  constructor(servers: McpServers, now: () => number, report: (error: Error) => void) {
+  constructor(servers: McpServers, now: () => number, report: (error: Error) => void, outboxes: Outboxes) {
+    this.#outboxes = outboxes;
     this.#servers = servers;
     this.#now = now;
     this.#report = report;
@@ -70,10 +73,11 @@ export class ModernClients {
     const known = this.#endpoints.get(key);
     if (known) return known;
     const clientOf = new WeakMap<Request, ModernClient>();
+    const outbox = this.#outboxes.of(principal.id).shared();
     const handler = createMcpHandler(
       ({ requestInfo }) => {
         const client = requestInfo && clientOf.get(requestInfo);
-        return this.#servers.open({ era: 'modern', principal, toolset, ...(client && { client }) });
+        return this.#servers.open({ era: 'modern', principal, toolset, outbox, ...(client && { client }) });
       },
       // Some clients give up on a call without a byte within a minute.
       { legacy: 'reject', responseMode: 'sse', maxSubscriptions: MAX_SUBSCRIPTIONS, onerror: this.#report },

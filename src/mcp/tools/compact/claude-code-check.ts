@@ -63,7 +63,7 @@ export const claudeCodeCheck = defineTool({
     const session = await context.engine.session(args.sessionId);
     switch (args.action) {
       case 'poll':
-        return checkView(session, viewOptions('poll', args));
+        return checkView(await waitForSession(session, 0, context), viewOptions('poll', args));
       case 'wait':
         return waitView(session, args, context);
       case 'respond_permission':

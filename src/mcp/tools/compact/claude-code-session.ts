@@ -76,6 +76,7 @@ export const claudeCodeSession = defineTool({
         return rewind(args, context);
       case 'diff': {
         const page = { maxBytes: args.maxBytes ?? DIFF_BYTES, offset: args.offset ?? 0 };
+        await context.turn?.take(context.signal);
         const diff = await context.engine.diff(idOf(args), page);
         return { sessions: await known(args, context), diff };
       }
