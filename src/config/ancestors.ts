@@ -16,6 +16,12 @@ export function* variableOfAncestors(
   for (const pid of withAncestors(process.ppid)) yield variableOf(pid, name);
 }
 
+/** The environments of this process's ancestors, nearest first. Linux only, empty elsewhere. */
+export function* environmentsOfAncestors(platform: NodeJS.Platform = process.platform): Generator<NodeJS.ProcessEnv> {
+  if (platform !== 'linux') return;
+  for (const pid of withAncestors(process.ppid)) yield environmentOf(pid);
+}
+
 /** A process and those above it, nearest first. Linux only. */
 export function* withAncestors(pid: number): Generator<number> {
   let current: number | undefined = pid;
@@ -33,6 +39,16 @@ export function enclosingSession(env: NodeJS.ProcessEnv, platform?: NodeJS.Platf
   return undefined;
 }
 
+function environmentOf(pid: number): NodeJS.ProcessEnv {
+  const variables = readProc(pid, 'environ', 'utf8').split('\0');
+  return Object.fromEntries(
+    variables.flatMap((variable) => {
+      const end = variable.indexOf('=');
+      return end > 0 ? [[variable.slice(0, end), variable.slice(end + 1)]] : [];
+    }),
+  );
+}
+
 /** Undefined where it is not set, or the process has gone. Linux only. */
 export function variableOf(pid: number, name: string): string | undefined {
   const start = `${name}=`;
@@ -46,9 +62,9 @@ function parentOf(pid: number): number | undefined {
 }
 
 /** Empty for a process that is gone or belongs to another user. */
-function readProc(pid: number, file: 'environ' | 'stat'): string {
+function readProc(pid: number, file: 'environ' | 'stat', encoding: 'latin1' | 'utf8' = 'latin1'): string {
   try {
-    return readFileSync(`/proc/${String(pid)}/${file}`, 'latin1');
+    return readFileSync(`/proc/${String(pid)}/${file}`, encoding);
   } catch {
     return '';
   }

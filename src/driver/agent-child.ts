@@ -41,7 +41,7 @@ export class AgentChild {
   environment(env: Readonly<Record<string, string>>, sessionId: string): Record<string, string> {
     return {
       ...env,
-      ...this.#owner.adopt(this.runId),
+      ...this.#owner.adopt(this.runId, sessionId),
       [PARENT_VARIABLE]: sessionId,
       // The only authoritative signal that Claude Code is at rest.
       CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
@@ -58,6 +58,7 @@ export class AgentChild {
     });
     // A process that dies while being written to; its end is reported by its exit.
     child.stdin.on('error', () => undefined);
+    child.once('exit', () => this.#owner.exited(this.runId));
     child.on('error', (error) => {
       this.#stderr.add(error.message);
     });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { markerEnv } from './process/markers.ts';
 import { recordOwner, removeOwner } from './process/owner-records.ts';
 import { startTimeOf, type ProcessId } from './process/process-identity.ts';
-import { RunGroups } from './process/run-groups.ts';
+import { RunGroups, runsInGroups } from './process/run-groups.ts';
 import { stopTree } from './process/stop-tree.ts';
 import { sweep } from './process/sweep.ts';
 import { thisSystem, type System } from './process/system.ts';
@@ -26,6 +26,8 @@ export class ProcessOwner {
   /** Windows only, where environments cannot be read and only the start of a run leads to what it left behind. */
   readonly #roots = new Map<string, Promise<ProcessId | undefined>>();
   readonly #groups: RunGroups;
+  /** The session of each run, and its root process while that is alive. */
+  readonly #runs = new Map<string, { readonly session: string; pid: number | undefined }>();
   #watchdog: Watchdog | undefined;
   /** Runs that must not continue once this server has been silent for too long. */
   readonly #lent = new Set<string>();
@@ -40,8 +42,9 @@ export class ProcessOwner {
     this.#groups = new RunGroups(this.id, system);
   }
 
-  /** Environment for a run; the first one starts the watchdog. */
-  adopt(runId: string): Record<string, string> {
+  /** Environment for a run of this session; the first one starts the watchdog. */
+  adopt(runId: string, session: string): Record<string, string> {
+    this.#runs.set(runId, { session, pid: undefined });
     if (!this.#watchdog) {
       this.#watchdog = startWatchdog({
         ownerId: this.id,
@@ -82,6 +85,8 @@ export class ProcessOwner {
 
   /** The root process of a run. */
   spawned(runId: string, pid: number): void {
+    const run = this.#runs.get(runId);
+    if (run) run.pid = pid;
     void this.#groups.enter(runId, pid);
     if (this.#system.platform !== 'win32') return;
     const identity = startTimeOf(pid, this.#system).then(
@@ -90,6 +95,27 @@ export class ProcessOwner {
     );
     this.#roots.set(runId, identity);
     this.#record();
+  }
+
+  /** The root process of a run is gone, so its pid may come to belong to any other process. */
+  exited(runId: string): void {
+    const run = this.#runs.get(runId);
+    if (run) run.pid = undefined;
+  }
+
+  /** The session whose Claude Code this process is. */
+  sessionOfProcess(pid: number): string | undefined {
+    for (const run of this.#runs.values()) if (run.pid === pid) return run.session;
+    return undefined;
+  }
+
+  /** The session in whose cgroup a process runs, from its /proc/<pid>/cgroup. */
+  sessionOfGroup(cgroup: string): string | undefined {
+    for (const { owner, run } of runsInGroups(cgroup)) {
+      const session = owner === this.id ? this.#runs.get(run)?.session : undefined;
+      if (session !== undefined) return session;
+    }
+    return undefined;
   }
 
   /** Ends a run's whole tree; the CLI ends its running command itself if asked first. */
@@ -102,6 +128,7 @@ export class ProcessOwner {
     );
     // After the tree, which may exit cleanly; what is left has evaded every search.
     await this.#groups.end(runId);
+    this.#runs.delete(runId);
     this.unlend(runId);
     if (this.#roots.delete(runId)) this.#record();
     if (left > 0) this.#warn(`${String(left)} process(es) of a session could not be ended.`);

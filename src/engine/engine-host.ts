@@ -29,9 +29,13 @@ export interface HostContext extends Host {
   readonly transcriptMirrors?: TranscriptMirrors | undefined;
 }
 
+/** Which sessions the processes of this machine belong to, as far as this engine has started them. */
+export type OwnProcesses = Pick<ProcessOwner, 'sessionOfProcess' | 'sessionOfGroup'>;
+
 export interface HostedEngine {
   /** Closing it ends its sessions, their processes and the services around it. */
   readonly engine: Engine;
+  readonly processes: OwnProcesses;
   /**
    * Ends what an earlier engine left behind when it was killed. Resolves once those processes are gone; never rejects.
    */
@@ -92,6 +96,7 @@ export function hostEngine(
   });
   return {
     engine,
+    processes: owner,
     async sweep() {
       const elsewhere = (pid: number): boolean => pid !== process.pid && isAlive(pid);
       findKeptFiles(rewindCopiesDir(settings.stateDir), elsewhere).then(

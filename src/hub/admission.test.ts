@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../config/load-settings.ts';
 import type { AttachRequest } from '../transports/attach/protocol.ts';
-import { admit, asPeer, principalOf } from './admission.ts';
+import { admit, principalOf, withinSessions } from './admission.ts';
 
 test('a symlink in a client’s allowed directories cannot lead out of the hub’s', () => {
   const home = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'admission-')));
@@ -18,8 +18,8 @@ test('a symlink in a client’s allowed directories cannot lead out of the hub�
     ...{ kind: 'attach', place, version: '1', toolset: 'compact', cwd: home, given: {}, env: {} },
     rules: { ...settings, allowedDirs },
   });
-  expect(admit(request([link]), settings, place, false)).toMatchObject({ settings: { allowedDirs: [home] } });
-  expect(admit(request([path.join(home, 'inner')]), settings, place, false)).toMatchObject({
+  expect(admit(request([link]), settings, place)).toMatchObject({ settings: { allowedDirs: [home] } });
+  expect(admit(request([path.join(home, 'inner')]), settings, place)).toMatchObject({
     settings: { allowedDirs: [path.join(home, 'inner')] },
   });
 });
@@ -36,21 +36,27 @@ test.each([
     ...{ kind: 'attach', version: '1', toolset: 'compact', cwd: '/', given: {}, env: {}, rules: settings },
     place: { ...place, [key]: '/other' },
   };
-  expect(admit(request, settings, place, false)).toEqual({ why });
+  expect(admit(request, settings, place)).toEqual({ why });
 });
 
-test('a client inside a session is identified by its process, whatever it claims', () => {
-  const settings = loadSettings({ argv: [], env: {}, cwd: '/', homedir: '/', platform: process.platform }, {}, 'hub');
-  const request = (inside?: string): AttachRequest => ({
-    ...{ kind: 'attach', version: '1', toolset: 'compact', cwd: '/', given: {}, env: {}, inside },
-    place: { user: 'me', home: '/', configDir: '/', stateDir: '/' },
-    rules: { ...settings, depth: 0 },
-  });
-  const seen = (inside: string | undefined, peer: Parameters<typeof asPeer>[1]): string =>
-    principalOf(asPeer(request(inside), peer)).id;
-  expect(seen(undefined, { kind: 'outside' })).toBe('local');
-  expect(seen('s1', { kind: 'outside' })).toBe('nested:s1');
-  expect(seen(undefined, { kind: 'inside', session: 's1' })).toBe('nested:s1');
-  expect(seen('s2', { kind: 'inside', session: 's1' })).toBe('nested:s1');
-  expect(seen(undefined, { kind: 'inside', session: undefined })).toMatch(/^nested:[0-9a-f-]{36}$/);
+const hub = loadSettings({ argv: [], env: {}, cwd: '/', homedir: '/', platform: process.platform }, {}, 'hub');
+
+test('a client inside sessions has the rules of all of them, one level deeper than the deepest', () => {
+  const careful = { ...hub, approvals: 'human', allowedDirs: ['/work'], depth: 1 } as const;
+  const boxed = { ...hub, sandbox: true, allowedDirs: ['/work/inner', '/other'], maxTurns: 3 };
+  expect(withinSessions(hub, [])).toEqual(hub);
+  expect(withinSessions(hub, [careful])).toEqual({ ...careful, depth: 2 });
+  for (const sessions of [
+    [careful, boxed],
+    [boxed, careful],
+  ])
+    expect(withinSessions(hub, sessions)).toMatchObject({
+      ...{ approvals: 'human', sandbox: true, allowedDirs: ['/work/inner'], maxTurns: 3, depth: 2 },
+    });
+});
+
+test('a client is the principal of the session that its process belongs to, whatever sessions it names', () => {
+  expect(principalOf({ kind: 'outside' }).id).toBe('local');
+  expect(principalOf({ kind: 'inside', session: 's1', named: ['s2', 's1'] }).id).toBe('nested:s1');
+  expect(principalOf({ kind: 'inside', session: undefined, named: ['s2'] }).id).toMatch(/^nested:[0-9a-f-]{36}$/);
 });

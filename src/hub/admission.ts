@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import type { Settings } from '../config/load-settings.ts';
 import { LOCAL, type Principal } from '../engine/principal.ts';
-import { intersectRules } from '../engine/rule-intersection.ts';
+import { intersectRules, strictest } from '../engine/rule-intersection.ts';
 import type { AttachRequest, UserPlace } from '../transports/attach/protocol.ts';
 import { ignoredSettings } from './connection-rules.ts';
-import type { Peer } from './peer.ts';
+import type { InsidePeer } from './peer.ts';
 
 export type Admission =
   | { readonly settings: Settings; readonly warnings: readonly string[] }
@@ -21,17 +21,16 @@ const NAMES: Readonly<Record<keyof UserPlace, string>> = {
 
 /**
  * Whether a client belongs to this hub, and under which rules: those that satisfy both it and `outer`, which are the
- * hub's own or, for a client inside a session, the session's.
+ * hub's own or, for a client inside a session, also those of the sessions it runs in.
  */
-export function admit(request: AttachRequest, outer: Settings, place: UserPlace, isNested: boolean): Admission {
+export function admit(request: AttachRequest, outer: Settings, place: UserPlace): Admission {
   for (const key of Object.keys(NAMES) as (keyof UserPlace)[]) {
     if (realPath(request.place[key]) !== realPath(place[key]))
       return { why: `${NAMES[key]} is ${place[key]} there and ${request.place[key]} here` };
   }
-  const depth = isNested ? outer.depth + 1 : outer.depth;
   // A link created by the client must not lead out of the directories it is compared with.
   const allowedDirs = request.rules.allowedDirs?.map(realPath);
-  const common = intersectRules({ ...outer, depth }, { ...request.rules, allowedDirs });
+  const common = intersectRules(outer, { ...request.rules, allowedDirs });
   if ('refusal' in common) return { why: common.refusal };
   return {
     settings: { ...outer, ...common.rules, toolset: request.toolset },
@@ -40,20 +39,23 @@ export function admit(request: AttachRequest, outer: Settings, place: UserPlace,
 }
 
 /**
- * All clients of the user share their sessions. One that runs inside a session is a separate principal: it sees only
- * what was started from there, and its form answers are not a person's.
+ * The rules for a client inside these sessions, which are those of all of them together: naming a session that it does
+ * not run in can only narrow them. The depth is counted from what the hub knows of the sessions.
  */
-export function principalOf({ inside, rules }: AttachRequest): Principal {
-  if (inside === undefined && rules.depth === 0) return LOCAL;
-  const session = inside ?? randomUUID();
-  return { id: `nested:${session}`, name: `inside ${session}`, kind: 'nested', role: 'caller', attended: false };
+export function withinSessions(hub: Settings, sessions: readonly Settings[]): Settings {
+  const outer = sessions.reduce((rules, session) => ({ ...rules, ...strictest(rules, session) }), hub);
+  return sessions.length === 0 ? hub : { ...outer, depth: outer.depth + 1 };
 }
 
-/** The request as coming from this process: its own claim about where it runs counts only if it is more restrictive. */
-export function asPeer(request: AttachRequest, peer: Peer): AttachRequest {
-  if (peer.kind !== 'inside') return request;
-  const { session = request.inside } = peer;
-  return { ...request, inside: session, rules: { ...request.rules, depth: Math.max(1, request.rules.depth) } };
+/**
+ * All clients of the user share their sessions. One that runs inside a session is a separate principal: it sees only
+ * what was started from there, and its form answers are not a person's. If no process shows which session that is, it
+ * sees only what it starts itself.
+ */
+export function principalOf(peer: { readonly kind: 'outside' } | InsidePeer): Principal {
+  if (peer.kind === 'outside') return LOCAL;
+  const id = peer.session ?? randomUUID();
+  return { id: `nested:${id}`, name: `inside ${id}`, kind: 'nested', role: 'caller', attended: false };
 }
 
 /** Unchanged if it is not a path, or does not exist. */

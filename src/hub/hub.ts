@@ -5,7 +5,6 @@ import type { Settings } from '../config/load-settings.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
 import type { TranscriptMirrors } from '../engine/services.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
-import { asPeer } from './admission.ts';
 import { refusedBelowSession } from './below-session.ts';
 import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
@@ -135,11 +134,12 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     });
     const answer = async (request: HubRequest, nonce: string): Promise<SocketAnswer> => {
       if (request.kind === 'status') return { reply: { ok: true, ...status() } };
-      const peer = await peerOf(request, { stateDir: settings.stateDir, nonce, platform: host.platform });
+      const { stateDir } = settings;
+      const peer = await peerOf(request, { stateDir, nonce, platform: host.platform, processes: hosted.processes });
       if (peer.kind === 'unproven') return { reply: { ok: false, why: UNPROVEN } };
-      if (request.kind === 'attach') return clients.attach(asPeer(request, peer));
+      if (request.kind === 'attach') return clients.attach(request, peer);
       if (peer.kind === 'inside') {
-        const principal = `nested:${peer.session ?? 'unknown'}`;
+        const principal = `nested:${peer.session ?? peer.named[0] ?? 'unknown'}`;
         engine.audit.record({ kind: 'server', who: 'policy', what: request.kind, outcome: 'refused', principal });
         return { reply: { ok: false, why: refusedBelowSession(`hub ${request.kind}`) } };
       }

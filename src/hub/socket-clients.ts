@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Settings } from '../config/load-settings.ts';
 import type { HostContext } from '../engine/engine-host.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Session } from '../engine/session.ts';
 import { createCallStates } from '../mcp/forms/call-forms.ts';
 import type { CallOnce } from '../mcp/call-once.ts';
 import { Outboxes } from '../mcp/outbox.ts';
@@ -11,7 +12,8 @@ import { placeOf } from '../transports/attach/place.ts';
 import type { AttachRequest } from '../transports/attach/protocol.ts';
 import { FrameTransport } from '../transports/frame-transport.ts';
 import { serveOver } from '../transports/stdio.ts';
-import { admit, principalOf } from './admission.ts';
+import { admit, principalOf, withinSessions } from './admission.ts';
+import type { InsidePeer } from './peer.ts';
 import type { SocketAnswer } from './socket-server.ts';
 
 /** A client that has left this much unread for this long is not coming back to it. */
@@ -43,18 +45,32 @@ export class SocketClients {
     return this.#sockets.size;
   }
 
-  async attach(request: AttachRequest): Promise<SocketAnswer> {
+  async attach(request: AttachRequest, peer: { readonly kind: 'outside' } | InsidePeer): Promise<SocketAnswer> {
     const { engine, settings, host, identity, observe, once } = this.#options;
-    const parent = request.inside === undefined ? undefined : await engine.recall(request.inside);
-    const admission = admit(request, parent?.rules.settings ?? settings, placeOf(settings, host), parent !== undefined);
-    if ('why' in admission) return { reply: { ok: false, why: admission.why } };
+    const principal = principalOf(peer);
+    const around = peer.kind === 'inside' ? await this.#sessionsAround(peer) : { sessions: [] };
+    const admission =
+      'why' in around
+        ? around
+        : admit(
+            request,
+            withinSessions(
+              settings,
+              around.sessions.map(({ rules }) => rules.settings),
+            ),
+            placeOf(settings, host),
+          );
+    if ('why' in admission) {
+      const refused = { what: 'attach', outcome: 'refused', principal: principal.id };
+      if (peer.kind === 'inside') engine.audit.record({ kind: 'server', who: 'policy', ...refused });
+      return { reply: { ok: false, why: admission.why } };
+    }
     const rules = engine.rulesFor({
       settings: admission.settings,
       cwd: request.cwd,
       baseEnv: request.env,
       warnings: admission.warnings,
     });
-    const principal = principalOf(request);
     const outbox = this.#outboxes.of(principal.id).connection();
     const factory = serverFactory(engine, identity, principal, {
       rules,
@@ -81,5 +97,19 @@ export class SocketClients {
         socket.resume();
       },
     };
+  }
+
+  /** Every session that this client runs in or says it runs in; a mark that this hub did not make is refused. */
+  async #sessionsAround({ session, named }: InsidePeer): Promise<{ sessions: Session[] } | { why: string }> {
+    const { engine } = this.#options;
+    const ids = new Set(session === undefined ? named : [session, ...named]);
+    if (ids.size === 0) return { why: 'it runs inside a session that this hub does not know' };
+    const sessions: Session[] = [];
+    for (const id of ids) {
+      const known = await engine.recall(id).catch(() => undefined);
+      if (!known) return { why: `it claims to run inside session ${id}, which this hub does not know` };
+      sessions.push(known);
+    }
+    return { sessions };
   }
 }

@@ -185,7 +185,7 @@ describe('Windows', () => {
     const processes = table();
     const owner = new ProcessOwner({ stateDir, warn: (line) => expect.fail(line), system: windows(processes).system });
     onCleanup(() => owner.release());
-    owner.adopt('run-of-windows');
+    owner.adopt('run-of-windows', 'a-session');
     owner.spawned('run-of-windows', 10);
     await until('the root is recorded', async () => {
       const record = await readOwner(stateDir, owner.id).catch(() => undefined);

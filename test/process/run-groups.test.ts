@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ownGroupDirectory } from '../../src/driver/process/own-group.ts';
+import { ProcessOwner } from '../../src/driver/process-owner.ts';
 import { endGroups, groupName, RunGroups } from '../../src/driver/process/run-groups.ts';
 import { thisSystem } from '../../src/driver/process/system.ts';
 import { groupsDirectory, groupsOf } from '../harness/cgroups.ts';
@@ -22,6 +23,29 @@ async function leaveOrphan(groups: RunGroups, run: string): Promise<number> {
   onCleanup(() => thisSystem.kill(Number(output), 'SIGKILL'));
   return Number(output);
 }
+
+it('a process is traced to its session by the Claude Code above it while that lives, and by its cgroup until the run ends', async () => {
+  const owner = new ProcessOwner({
+    stateDir: tempDir(),
+    warn: () => undefined,
+    system: { ...thisSystem, ownGroup: () => undefined },
+  });
+  onCleanup(() => owner.release());
+  const [run, foreign] = [randomUUID(), groupName(newOwner(), randomUUID())];
+  owner.adopt(run, 'session-1');
+  owner.spawned(run, 4711);
+  const group = `0::/user.slice/${groupName(owner.id, run)}/${foreign}\n`;
+  expect(owner.sessionOfProcess(4711)).toBe('session-1');
+  expect(owner.sessionOfGroup(group)).toBe('session-1');
+  expect(owner.sessionOfProcess(4712)).toBeUndefined();
+  expect(owner.sessionOfGroup(`0::/${foreign}\n`)).toBeUndefined();
+  expect(owner.sessionOfGroup(`0::/${groupName(owner.id, randomUUID())}\n`)).toBeUndefined();
+  owner.exited(run);
+  expect(owner.sessionOfProcess(4711)).toBeUndefined();
+  expect(owner.sessionOfGroup(group)).toBe('session-1');
+  await owner.stopRun(run, undefined);
+  expect(owner.sessionOfGroup(group)).toBeUndefined();
+});
 
 describe('cgroups of runs', () => {
   it('hold processes that cannot be found otherwise, until the run ends', async (context) => {

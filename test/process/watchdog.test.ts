@@ -160,7 +160,7 @@ describe('watchdog', () => {
     const run = randomUUID();
     owner.extend(1_000);
     owner.lend(run);
-    const child = start('sleep', ['60'], { env: owner.adopt(run) });
+    const child = start('sleep', ['60'], { env: owner.adopt(run, 'a-session') });
     await until('it is ended when its time runs out', () => child.signalCode !== null);
   });
 

@@ -1,10 +1,10 @@
-import { withDepthOfAncestors } from '../../config/ancestor-depth.ts';
 import type { Host } from '../../config/host.ts';
 import { misspeltVariables } from '../../config/misspelt-variables.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { hostEngine } from '../../engine/engine-host.ts';
 import type { Opening } from '../../transports/opening.ts';
 import { serveOverStdio } from '../../transports/stdio.ts';
+import { withinEnclosingRules } from './enclosing-rules.ts';
 import { createLog } from './log.ts';
 
 export interface ServeContext extends Host {
@@ -25,7 +25,7 @@ export function serve(settings: Settings, context: ServeContext): RunningServer 
   const log = createLog(settings.logLevel, stderr);
   for (const { name, nearest } of misspeltVariables(host.env))
     log('warn', `${name} is not a setting; did you mean ${nearest}?`);
-  const hosted = hostEngine(withDepthOfAncestors(settings), { ...host, log });
+  const hosted = hostEngine(withinEnclosingRules(settings, host), { ...host, log });
   const connection = serveOverStdio(hosted.engine, { name: 'claude-code-mcp', version }, opening, {
     onError: (error) => log('debug', `protocol: ${error.message}`),
     onFirstAnswer: () => {

@@ -15,6 +15,14 @@ export function groupName(ownerId: string, runId: string): string {
   return `${GROUP_PREFIX}-${ownerId}-${runId}`;
 }
 
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const GROUP_IN_PATH = new RegExp(`/${GROUP_PREFIX}-(${UUID})-(${UUID})(?=/|$)`, 'gm');
+
+/** The runs of any server in whose cgroups a process is, from its /proc/<pid>/cgroup; the innermost first. */
+export function runsInGroups(cgroup: string): { owner: string; run: string }[] {
+  return [...cgroup.matchAll(GROUP_IN_PATH)].map(([, owner = '', run = '']) => ({ owner, run })).reverse();
+}
+
 /**
  * A cgroup for each run, on Linux if this process may create one (cgroup v2, Linux 5.14). It also contains processes
  * that detached from their parent, session, group and environment: a process cannot lose its cgroup by accident.
