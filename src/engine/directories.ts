@@ -2,25 +2,40 @@ import { readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { DomainError, messageOf } from '../errors/errors.ts';
 
+/** Where no session may work, whatever the operator allows. */
+export interface ClosedPlaces {
+  /** Neither these nor anything in them. */
+  readonly inside?: readonly string[] | undefined;
+  /** Neither these, nor anything in them, nor a directory that contains one of them. */
+  readonly around?: readonly string[] | undefined;
+  /** Open nevertheless, with everything in them. */
+  readonly except?: readonly string[] | undefined;
+}
+
 /** Where sessions may work: the directories the operator allows, compared with links and `..` resolved. */
 export class Directories {
   readonly #allowed: readonly string[] | undefined;
-  readonly #stateDir: string | undefined;
+  readonly #closed: ClosedPlaces;
   /**
    * The server's own, which relative paths are resolved against unless a session's directory is given. Callers over
    * HTTP have none.
    */
   readonly own: string | undefined;
 
-  /** `stateDir`, if given, is off limits. A session's own worktree in it is not checked here. */
-  constructor(allowed: readonly string[] | undefined, own: string | undefined, stateDir?: string) {
+  /** A session's own worktree in a closed place is not checked here. */
+  constructor(allowed: readonly string[] | undefined, own: string | undefined, closed: ClosedPlaces = {}) {
     this.#allowed = allowed;
     this.own = own;
-    this.#stateDir = stateDir;
+    this.#closed = closed;
   }
 
   get limited(): boolean {
     return this.#allowed !== undefined;
+  }
+
+  /** Whether it matters which directory a path in the settings means. */
+  get checksSettings(): boolean {
+    return this.limited || this.#closed.around !== undefined;
   }
 
   /** An existing directory inside the allowed ones, absolute. */
@@ -41,15 +56,15 @@ export class Directories {
 
   /**
    * A path that Claude Code reads itself, as the absolute path that was checked. Claude Code trims such a path and
-   * expands `~`; where directories are limited, a path that would need either is refused, since it could mean a
+   * expands `~`; where directories are checked, a path that would need either is refused, since it could mean a
    * different place.
    */
   written(given: string, what: string, base: string): string {
-    if (!this.limited) return given;
+    if (!this.checksSettings) return given;
     if (given.trim() !== given || given.startsWith('~') || hasControlCharacter(given)) {
       throw new DomainError(
         'PERMISSION_DENIED',
-        `${what}: ${JSON.stringify(given)} is not a plain path. Directories are limited here (CLAUDE_CODE_MCP_ALLOWED_DIRS): write it without "~" or surrounding spaces.`,
+        `${what}: ${JSON.stringify(given)} is not a plain path. Directories are checked here: write it without "~" or surrounding spaces.`,
       );
     }
     const absolute = path.resolve(base, given);
@@ -71,7 +86,12 @@ export class Directories {
   }
 
   checkInside(directory: string, what: string): void {
-    this.#checkNotState(directory, what);
+    this.#checkOpen(directory, what);
+    this.checkAllowed(directory, what);
+  }
+
+  /** Whether the operator allows it, to whoever may work there. */
+  checkAllowed(directory: string, what: string): void {
     if (this.isInside(directory)) return;
     const allowed = this.#allowed?.join(', ') ?? '';
     throw new DomainError(
@@ -80,13 +100,23 @@ export class Directories {
     );
   }
 
-  /** Commands can write to a directory that a session works in. */
-  #checkNotState(directory: string, what: string): void {
+  /** Commands can read and write a directory that a session works in. */
+  #checkOpen(directory: string, what: string): void {
     const absolute = path.resolve(this.own ?? path.sep, directory);
-    if (this.#stateDir === undefined || !liesIn([realPath(this.#stateDir)], absolute)) return;
+    const { inside = [], around = [], except = [] } = this.#closed;
+    if (
+      liesIn(
+        except.map((place) => realPath(place)),
+        absolute,
+      )
+    )
+      return;
+    const places = [...inside, ...around].map((place) => realPath(place));
+    const holds = (place: string): boolean => liesIn([realPath(absolute)], place);
+    if (!liesIn(places, absolute) && !around.some(holds)) return;
     throw new DomainError(
       'PERMISSION_DENIED',
-      `${what}: the server keeps its own files there; choose another directory.`,
+      `${what}: the server, Claude Code or the system keeps its own files there; choose another directory.`,
     );
   }
 }

@@ -73,6 +73,7 @@ export function hostEngine(
     ...(lease && { lease }),
     ...(transcriptMirrors && { transcriptMirrors }),
     configDir,
+    privatePlaces: privatePlaces(settings, configDir, host),
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
     findGitBash: () => findGitBash(host, settings.gitBashPath),
     startWarnings: (options) => startWarnings(options, host),
@@ -115,6 +116,13 @@ export function hostEngine(
       }
     },
   };
+}
+
+function privatePlaces(settings: Settings, configDir: string, { homedir }: Host): string[] {
+  const { stateDir, worktreesDir, auditLog, tlsKey } = settings;
+  // The usual place holds what was there before the user chose another.
+  const places = [stateDir, worktreesDir, configDir, path.join(homedir, '.claude'), path.join(homedir, '.claude.json')];
+  return [...places, ...(auditLog === 'off' ? [] : [auditLog]), ...(tlsKey === undefined ? [] : [tlsKey])];
 }
 
 function once<T>(make: () => T): () => T {

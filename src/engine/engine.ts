@@ -4,6 +4,7 @@ import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
+import { accessOf, type DirectoryAccess } from './directory-access.ts';
 import { DiskResumes } from './disk-resumes.ts';
 import { FleetMember } from './fleet-member.ts';
 import { Gate } from './gate.ts';
@@ -109,6 +110,11 @@ export class Engine {
   /** Rules for a connection that brings its own; they must be narrower. */
   rulesFor(context: ConnectionContext): Rules {
     return new Rules(context, this.#services);
+  }
+
+  /** Which directories this principal may work in. */
+  accessOf(principal: Principal): Promise<DirectoryAccess> {
+    return accessOf(principal, this.#worktrees);
   }
 
   /**
@@ -273,7 +279,7 @@ export class Engine {
         'The session has no checkpoints; start it with advanced.enableFileCheckpointing.',
       );
     }
-    this.#host.checkDirectory(session);
+    this.#host.checkDirectories(session);
     const order: RewindOrder = {
       toUserMessage,
       dryRun,
@@ -372,7 +378,7 @@ export class Engine {
       );
     }
     this.#rulesOf(request.by).policy.checkDepth();
-    this.#host.checkDirectory(session);
+    this.#host.checkDirectories(session);
     await bringMissing(session, this.#rulesOf(request.by), request.disk.options, this.#services);
     // A closing process is still registered, and would look like someone else's.
     await session.closed();
@@ -392,11 +398,12 @@ export class Engine {
     this.#rulesOf(request.by).policy.checkDepth();
     const options = withOverrides(parent.options, request);
     const original = parent.worktree;
-    if (!original) this.#host.checkDirectory(parent);
+    const rules = parent.rules.narrowedTo(this.#rulesOf(request.by), this.#services);
+    this.#host.checkDirectories({ options, worktree: original, rules });
     return this.#host.launch(
       {
         id: randomUUID(),
-        rules: parent.rules.narrowedTo(this.#rulesOf(request.by), this.#services),
+        rules,
         options,
         worktree: original && ((id) => this.#worktrees.fork(id, original)),
         origin: { kind: 'fork', of: parent.id },

@@ -19,6 +19,8 @@ export interface LaunchPlace {
   /** Where Claude Code keeps this user's data. */
   readonly configDir: string;
   readonly worktree?: OwnWorktree | undefined;
+  /** What commands in the sandbox must not see, wherever the session works. */
+  readonly masked?: readonly string[];
   /** The server's files there would let a session pose as a client, and contain the data of all others. */
   readonly closesState?: boolean;
   readonly sandboxHost?: () => SandboxHost;
@@ -114,11 +116,11 @@ function untrusted(directory: string): string {
  * A limit is written into both layers that the launching program controls. The policy layer cannot be overridden, but
  * Claude Code drops it on a machine whose administrator has set a policy; `settings` always applies.
  */
-const confined: Imposition = (rules, launch, { worktree, sandboxHost = thisSandboxHost }) => {
+const confined: Imposition = (rules, launch, { worktree, masked, sandboxHost = thisSandboxHost }) => {
   if (rules.allowedDirs === undefined && !rules.sandbox) return launch;
   const { sandbox: inSettings, ...asked } = settingsOf(launch.options);
   const given = { ...fields(inSettings), ...launch.options.sandbox };
-  const sandbox = rules.sandbox ? sandboxFor(rules, given, sandboxHost(), worktree) : undefined;
+  const sandbox = rules.sandbox ? sandboxFor(rules, given, sandboxHost(), worktree, masked) : undefined;
   const permissions = { ...BLOCKED, ...(rules.sandbox && closedTo(stateOf(rules, worktree))) };
   const askedPermissions = fields(asked['permissions']);
   const settings = {

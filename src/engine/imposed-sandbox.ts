@@ -9,7 +9,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** What a command needs from the system to run at all; everything else at the top level is private. */
 const SYSTEM_DIRECTORIES: Readonly<Record<string, readonly string[]>> = {
-  linux: ['bin', 'dev', 'etc', 'lib', 'lib32', 'lib64', 'libx32', 'nix', 'opt', 'proc', 'sbin', 'sys', 'usr'],
+  linux: ['bin', 'dev', 'etc', 'lib', 'lib32', 'lib64', 'libx32', 'nix', 'opt', 'proc', 'sbin', 'usr'],
   darwin: [
     'Applications',
     'Library',
@@ -87,10 +87,12 @@ export function sandboxFor(
   asked: Fields,
   host: SandboxHost,
   own?: OwnWorktree,
+  masked: readonly string[] = [],
 ): Fields {
   const network = fields(asked['network']);
   const filesystem = fields(asked['filesystem']);
-  const closed = own?.besides ?? [rules.stateDir];
+  // Claude Code reopens the working directories, which may contain any of these.
+  const closed = [...new Set([...(own?.besides ?? [rules.stateDir]), ...masked])];
   return {
     enabled: true,
     failIfUnavailable: true,

@@ -9,7 +9,7 @@ import type { Directories } from './directories.ts';
 import { checkSandboxPackages } from './imposed-sandbox.ts';
 import { imposeRules } from './imposed-rules.ts';
 import type { EngineServices } from './services.ts';
-import { ownWorktree } from './session-worktrees.ts';
+import { maskedPlaces, ownWorktree } from './session-worktrees.ts';
 
 export interface LaunchPlan {
   readonly launch: SpareTemplate;
@@ -37,6 +37,7 @@ export class LaunchPlanner {
       trusted: await this.#isTrusted(admitted),
       configDir: this.#services.configDir,
       worktree: ownWorktree(worktree, this.#settings),
+      masked: this.#settings.sandbox ? maskedPlaces(this.#services.privatePlaces ?? [], worktree) : [],
       closesState: this.#services.archive !== undefined,
     });
     const launch = {

@@ -33,7 +33,8 @@ export async function bringMissing(
   const where = cwd === undefined ? {} : { cwd };
   await policy.admit(brought, where);
   const admitted = missingOf(session.missing, await rules.policy.admit(brought, where));
-  const context = { settings: rules.settings, cwd: rules.policy.directories.own, baseEnv };
+  const { settings, access } = rules;
+  const context = { settings, cwd: rules.policy.directories.own, baseEnv, access };
   session.adopt(new Rules(context, services), admitted);
 }
 

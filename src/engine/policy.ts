@@ -13,7 +13,7 @@ import {
   type SessionOptions,
 } from '../schema/session-options.ts';
 import { callersDecide } from './approvals.ts';
-import { Directories } from './directories.ts';
+import { Directories, type ClosedPlaces } from './directories.ts';
 import { isHarmless } from './harmless-values.ts';
 import { contentsOf, type OptionContents } from './option-contents.ts';
 import { checkSandboxEscapes } from './sandbox-escapes.ts';
@@ -32,11 +32,12 @@ export class Policy {
   readonly #settings: Settings;
   readonly #callersDecide: boolean;
 
-  /** `cwd`: where sessions work if their caller names no directory. */
-  constructor(settings: Settings, cwd: string | undefined) {
+  /** `cwd`: where sessions work if their caller names no directory. `closed`: where they may not. */
+  constructor(settings: Settings, cwd: string | undefined, closed: ClosedPlaces = {}) {
     this.#settings = settings;
     this.#callersDecide = callersDecide(settings.approvals);
-    this.directories = new Directories(settings.allowedDirs, cwd, settings.sandbox ? settings.stateDir : undefined);
+    const inside = settings.sandbox ? [settings.stateDir] : [];
+    this.directories = new Directories(settings.allowedDirs, cwd, { inside, ...closed });
   }
 
   /**

@@ -24,6 +24,19 @@ export function isThisUser({ kind }: Pick<Principal, 'kind'>): boolean {
   return kind === 'local' || kind === 'program';
 }
 
+const NESTED_PREFIX = 'nested:';
+
+/** A client that runs inside this session. */
+export function nestedIn(session: string): Principal {
+  const id = `${NESTED_PREFIX}${session}`;
+  return { id, name: `inside ${session}`, kind: 'nested', role: 'caller', attended: false };
+}
+
+/** The session that a principal runs inside. */
+export function sessionAround({ id, kind }: Pick<Principal, 'id' | 'kind'>): string | undefined {
+  return kind === 'nested' ? id.slice(NESTED_PREFIX.length) : undefined;
+}
+
 /** What a role may do with sessions. `own`: only with its own. */
 interface Rights {
   readonly read: 'own' | 'all';

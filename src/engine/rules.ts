@@ -1,6 +1,7 @@
 import type { Settings } from '../config/load-settings.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
+import { closedPlaces, USER_ACCESS, type DirectoryAccess } from './directory-access.ts';
 import { LaunchPlanner } from './launch-plan.ts';
 import { Policy } from './policy.ts';
 import { areInside, strictest } from './rule-intersection.ts';
@@ -17,6 +18,8 @@ export interface ConnectionContext {
   readonly baseEnv?: NodeJS.ProcessEnv | undefined;
   /** What callers that start a session here should know, one line each. */
   readonly warnings?: readonly string[] | undefined;
+  /** Which directories its callers may work in; without it, those of the user this process runs as. */
+  readonly access?: DirectoryAccess | undefined;
 }
 
 /**
@@ -37,15 +40,18 @@ export class Rules {
    */
   readonly ownVariables: string[];
   readonly warnings: readonly string[];
+  readonly access: DirectoryAccess;
 
-  constructor({ settings, cwd, baseEnv, warnings = [] }: ConnectionContext, services: EngineServices) {
+  constructor(context: ConnectionContext, services: EngineServices) {
+    const { settings, cwd, baseEnv, warnings = [], access = USER_ACCESS } = context;
     this.settings = settings;
     this.baseEnv = baseEnv ?? services.baseEnv;
     this.ownVariables = Object.keys(this.baseEnv).filter(
       (name) => NEEDED.test(name) && this.baseEnv[name] !== services.baseEnv[name],
     );
     this.warnings = warnings;
-    this.policy = new Policy(settings, cwd);
+    this.access = access;
+    this.policy = new Policy(settings, cwd, closedPlaces(access, services.privatePlaces ?? []));
     this.launches = new LaunchPlanner(settings, { ...services, baseEnv: this.baseEnv }, this.policy.directories);
   }
 
@@ -60,7 +66,8 @@ export class Rules {
     if (!areInside(rules.settings.allowedDirs, this.settings.allowedDirs))
       throw wider(id, 'for more directories than those', 'ALLOWED_DIRS');
     const directory = worktree ? inCheckout(worktree) : options.cwd;
-    if (directory !== undefined) this.policy.directories.checkInside(directory, 'cwd');
+    // Where it works was for its own rules to say: a person who may drive every session may continue one there.
+    if (directory !== undefined) this.policy.directories.checkAllowed(directory, 'cwd');
     this.policy.check(withoutServersOwn(options, this.settings, worktree !== undefined));
     this.policy.checkMode(options.permissionMode);
   }
@@ -70,7 +77,8 @@ export class Rules {
     if (other === this) return this;
     const settings = { ...this.settings, ...strictest(this.settings, other.settings) };
     const { baseEnv, policy } = this;
-    return new Rules({ settings, cwd: policy.directories.own, baseEnv, warnings: other.warnings }, services);
+    const access = other.access.of === 'others' ? other.access : this.access;
+    return new Rules({ settings, cwd: policy.directories.own, baseEnv, warnings: other.warnings, access }, services);
   }
 }
 

@@ -32,6 +32,8 @@ export interface EngineServices {
   transcriptMirrors?: TranscriptMirrors;
   /** Where Claude Code keeps this user's data. */
   configDir: string;
+  /** What this server and Claude Code keep on this machine: only the user it runs as may work there. */
+  privatePlaces?: readonly string[];
   /** Whether a person has trusted this very project in Claude Code. */
   isTrusted(directory: string): Promise<boolean>;
   /** Looked up at each start: it may have been installed since the last one. */

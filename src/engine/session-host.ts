@@ -138,10 +138,12 @@ export class SessionHost {
     });
   }
 
-  /** Throws if the directory it works in is gone, or no longer allowed. */
-  checkDirectory({ options, worktree, rules }: Session): void {
+  /** Throws if the directory it works in is gone, or it is no longer allowed to work there or in another of its own. */
+  checkDirectories({ options, worktree, rules }: Pick<Session, 'options' | 'worktree' | 'rules'>): void {
     if (worktree) requireWorktree(worktree);
     else if (options.cwd !== undefined) rules.policy.directories.existing(options.cwd, 'cwd');
+    for (const directory of options.additionalDirectories ?? [])
+      rules.policy.directories.checkInside(directory, 'additionalDirectories');
   }
 
   #sessionServices(): SessionServices {
@@ -223,7 +225,7 @@ export class SessionHost {
         );
       // The hub's rules may have been narrowed since it was started.
       rules.checkMayDrive(session);
-      this.checkDirectory(session);
+      this.checkDirectories(session);
       await session.closed();
       await registry.withPlace((place) => {
         place.session = session;

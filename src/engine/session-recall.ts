@@ -3,6 +3,7 @@ import { DomainError, messageOf } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { StoredSession } from '../schema/store.ts';
 import type { ConnectedClient } from './approvals.ts';
+import { accessOf } from './directory-access.ts';
 import { Mirrors } from './mirrors.ts';
 import { isThisUser } from './principal.ts';
 import { strictest, type RuleSettings } from './rule-intersection.ts';
@@ -111,7 +112,7 @@ export class SessionRecall {
   async checkCanRun(row: StoredSession): Promise<void> {
     const session = await this.#revived({ row, ...NOTHING });
     this.#parts.rules.checkMayDrive(session);
-    this.#host.checkDirectory(session);
+    this.#host.checkDirectories(session);
     if (!session.movable)
       throw new DomainError('UNAVAILABLE', `Session ${row.id} works in a directory that is not shared with this hub.`);
   }
@@ -148,7 +149,8 @@ export class SessionRecall {
     const { settings, ...seed } = await this.#revival(recalled);
     // All others named theirs, or used that of a connection that is gone.
     const cwd = isThisUser(seed.owner) ? operator.policy.directories.own : undefined;
-    const rules = new Rules({ settings: { ...own, ...presentRules(own, settings) }, cwd }, services);
+    const access = await accessOf(seed.owner, this.#parts.worktrees);
+    const rules = new Rules({ settings: { ...own, ...presentRules(own, settings) }, cwd, access }, services);
     return { ...seed, options: withinCeilings(seed.options, rules.settings), rules };
   }
 }

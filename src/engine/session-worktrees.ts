@@ -117,6 +117,14 @@ export function ownWorktree(workspace: Workspace | undefined, { stateDir }: Sett
   };
 }
 
+/** Those of these places that exist, except the path to the session's own worktree. */
+export function maskedPlaces(places: readonly string[], workspace: Workspace | undefined): string[] {
+  const own = workspace?.worktree?.path;
+  const masked = own === undefined ? places : places.flatMap((place) => besidesPath(place, own));
+  // A command would see an empty file in place of a missing one, and so would everyone else.
+  return [...new Set(masked)].filter((place) => existsSync(place));
+}
+
 /** Links resolved where possible: a recorded directory may be gone. */
 export function isInside(directory: string, place: string): boolean {
   const way = path.relative(realOrWritten(directory), realOrWritten(place));

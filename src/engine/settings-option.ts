@@ -32,7 +32,7 @@ export function withCheckedDirectories(
   cwd: string,
   directories: Directories,
 ): Record<string, unknown> {
-  if (!directories.limited) return settings;
+  if (!directories.checksSettings) return settings;
   const checked = { ...settings };
   for (const name of ['autoMemoryDirectory', 'plansDirectory']) {
     if (checked[name] !== undefined) checked[name] = directories.written(text(checked[name], name), name, cwd);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import type { Settings } from '../config/load-settings.ts';
-import { LOCAL, type Principal } from '../engine/principal.ts';
+import { LOCAL, nestedIn, type Principal } from '../engine/principal.ts';
 import { intersectRules, strictest } from '../engine/rule-intersection.ts';
 import type { AttachRequest, UserPlace } from '../transports/attach/protocol.ts';
 import { ignoredSettings } from './connection-rules.ts';
@@ -53,9 +53,7 @@ export function withinSessions(hub: Settings, sessions: readonly Settings[]): Se
  * sees only what it starts itself.
  */
 export function principalOf(peer: { readonly kind: 'outside' } | InsidePeer): Principal {
-  if (peer.kind === 'outside') return LOCAL;
-  const id = peer.session ?? randomUUID();
-  return { id: `nested:${id}`, name: `inside ${id}`, kind: 'nested', role: 'caller', attended: false };
+  return peer.kind === 'outside' ? LOCAL : nestedIn(peer.session ?? randomUUID());
 }
 
 /** Unchanged if it is not a path, or does not exist. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
 import { EngineClient } from '../engine/engine-client.ts';
+import { OTHERS_ACCESS } from '../engine/directory-access.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { EngineServices } from '../engine/services.ts';
 import type { ServerIdentity } from '../mcp/server.ts';
@@ -39,7 +40,7 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
   const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, log } = options;
   const { slowDown, isReady, outboxLimits } = options;
   // HTTP callers name the directory to work in: there is no default on this machine.
-  const rules = engine.rulesFor({ settings, cwd: undefined });
+  const rules = engine.rulesFor({ settings, cwd: undefined, access: OTHERS_ACCESS });
   return serveHttp({
     settings,
     store,

@@ -3,6 +3,7 @@ import { claudeConfigDir } from '../config/host.ts';
 import { SERVICE_VARIABLE } from '../config/hub-record.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
+import { nestedIn } from '../engine/principal.ts';
 import type { TranscriptMirrors } from '../engine/services.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
 import { refusedBelowSession } from './below-session.ts';
@@ -139,7 +140,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       if (peer.kind === 'unproven') return { reply: { ok: false, why: UNPROVEN } };
       if (request.kind === 'attach') return clients.attach(request, peer);
       if (peer.kind === 'inside') {
-        const principal = `nested:${peer.session ?? peer.named[0] ?? 'unknown'}`;
+        const principal = nestedIn(peer.session ?? peer.named[0] ?? 'unknown').id;
         engine.audit.record({ kind: 'server', who: 'policy', what: request.kind, outcome: 'refused', principal });
         return { reply: { ok: false, why: refusedBelowSession(`hub ${request.kind}`) } };
       }

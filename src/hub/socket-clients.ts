@@ -70,6 +70,7 @@ export class SocketClients {
       cwd: request.cwd,
       baseEnv: request.env,
       warnings: admission.warnings,
+      access: await engine.accessOf(principal),
     });
     const outbox = this.#outboxes.of(principal.id).connection();
     const factory = serverFactory(engine, identity, principal, {

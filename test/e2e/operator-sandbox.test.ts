@@ -75,6 +75,14 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
     return running;
   }
 
+  async function allowAll(sessionId: string): Promise<void> {
+    for (;;) {
+      const state = await h.waitFor(sessionId, ({ status }) => status !== 'running');
+      if (state.status !== 'waiting_permission') break;
+      await h.allow(sessionId);
+    }
+  }
+
   /** Runs the commands. One that names a path outside is asked about even with bypassPermissions. */
   async function run(commands: readonly string[]): Promise<ToolResult[]> {
     const prompt = `run ${commands.join('; ')}`;
@@ -82,12 +90,7 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
       tool('Bash', { command, description: 'try', dangerouslyDisableSandbox: true }),
     );
     const script = h.model.on(prompt).reply(...calls, text('tried'));
-    const sessionId = await say(prompt);
-    for (;;) {
-      const state = await h.waitFor(sessionId, ({ status }) => status !== 'running');
-      if (state.status !== 'waiting_permission') break;
-      await h.allow(sessionId);
-    }
+    await allowAll(await say(prompt));
     const requests = h.model.requestsFor(script);
     expect(JSON.stringify(requests.map(({ body }) => body))).not.toContain(SECRET);
     return requests.slice(1).flatMap(({ toolResults }) => toolResults);
@@ -109,6 +112,32 @@ describe.skipIf(!canSandbox)('a command in the sandbox', () => {
     expect(results.at(-2)).toMatchObject({ isError: false, text: 'what lies inside' });
     expect(await readdir(h.project)).toContain('new.txt');
     for (const directory of [outside, neighbour]) expect(await readdir(directory)).toEqual(['secret.txt']);
+  });
+
+  it('that works in the home directory sees neither transcripts nor the server’s files nor other processes', async () => {
+    const transcripts = join(h.configDir, 'projects', 'someone');
+    const worktree = join(h.stateDir, 'claude-code-mcp', 'worktrees', 'someone');
+    for (const directory of [transcripts, worktree]) {
+      await mkdir(directory, { recursive: true });
+      await writeFile(join(directory, 'private.txt'), SECRET);
+    }
+    const commands = [
+      `grep -r "${SECRET.slice(0, 9)}" .claude .local; cat .claude/projects/someone/private.txt`,
+      `cat /proc/${String(h.server.pid)}/environ`,
+      'ls /sys/class',
+      'echo x > .claude/settings.local.json',
+      'cat outside/secret.txt | tr a-z A-Z',
+    ];
+    const calls = commands.map((command) => tool('Bash', { command, description: 'try' }));
+    const script = h.model.on('at home').reply(...calls, text('tried'));
+    await allowAll(await h.begin('at home', { cwd: h.home, ...BYPASS }));
+    const requests = h.model.requestsFor(script);
+    expect(JSON.stringify(requests.map(({ body }) => body))).not.toContain(SECRET);
+    const results = requests.slice(1).flatMap(({ toolResults }) => toolResults);
+    expect(results.slice(0, 3).map(({ isError }) => isError)).toEqual([true, true, true]);
+    expect(await readdir(h.configDir)).not.toContain('settings.local.json');
+    // The rest of its directory is there.
+    expect(results.at(-1)?.text).toContain(SECRET.toUpperCase());
   });
 
   it('can still run programs and commit', async () => {

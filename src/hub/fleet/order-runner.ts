@@ -105,7 +105,7 @@ export class OrderRunner {
     let sequel: Promise<unknown> | undefined;
     try {
       const record = orderOf(command);
-      const action = carryOut(this.#clientFor(record), sessionId, record.order);
+      const action = carryOut(await this.#clientFor(record), sessionId, record.order);
       const first = mayAskPerson(record.order)
         ? await settledOrAsked(store, sessionId, action)
         : { settled: await action };
@@ -135,10 +135,11 @@ export class OrderRunner {
     );
   }
 
-  #clientFor({ principal, rules }: OrderRecord): EngineClient {
+  async #clientFor({ principal, rules }: OrderRecord): Promise<EngineClient> {
     const { engine } = this.#options;
     const settings = { ...engine.settings, ...presentRules(engine.settings, rules) };
-    const connection = { principal, rules: engine.rulesFor({ settings, cwd: undefined }), showsForms: false };
+    const access = await engine.accessOf(principal);
+    const connection = { principal, rules: engine.rulesFor({ settings, cwd: undefined, access }), showsForms: false };
     return new EngineClient(engine, connection);
   }
 }

@@ -1,5 +1,6 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import type { Settings } from '../../../config/load-settings.ts';
+import { OTHERS_ACCESS } from '../../../engine/directory-access.ts';
 import { EngineClient } from '../../../engine/engine-client.ts';
 import type { Engine } from '../../../engine/engine.ts';
 import type { Principal } from '../../../engine/principal.ts';
@@ -42,7 +43,7 @@ export function mcpServersOver(
 ): McpServers {
   const states = createCallStates(Buffer.from(stateKey, 'base64url'));
   const rulesOf = (toolset: Settings['toolset']): Rules =>
-    engine.rulesFor({ settings: { ...engine.settings, toolset }, cwd: undefined });
+    engine.rulesFor({ settings: { ...engine.settings, toolset }, cwd: undefined, access: OTHERS_ACCESS });
   const rules = { compact: rulesOf('compact'), explicit: rulesOf('explicit') };
   return {
     open({ era, principal, toolset, client, outbox }) {
