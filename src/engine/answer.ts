@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Decision, PermissionAsk, PermissionUpdate } from '../driver/permission-ask.ts';
+import type { Decision, PermissionUpdate } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
+import { alwaysOffer, exactRule, type LastingRule } from './always.ts';
 import type { OpenRequest } from './requests.ts';
 import { changedInput } from './shown-request.ts';
 import { questionTexts } from './tool-summary.ts';
@@ -14,49 +15,39 @@ export interface Answer {
   interrupt?: boolean | undefined;
   updatedInput?: Record<string, unknown> | undefined;
   updatedPermissions?: PermissionUpdate[] | undefined;
-  /** Also allow, in this session, what Claude Code suggests allowing from now on. */
+  /** Also allow, in this session, what `alwaysOffer` offers for the request. */
   always?: boolean | undefined;
   answers?: Record<string, QuestionAnswer> | QuestionAnswer[] | undefined;
 }
 
-export type LastingRule = Extract<PermissionUpdate, { type: 'addRules' }>;
-
-/**
- * What "always allow" grants: the rules Claude Code suggests that allow, and nothing else. A rule can be named in one
- * line. The suggestions that come along with it (`setMode acceptEdits` with a mere `touch`, `addDirectories`)
- * would open far more than what was asked about, the latter also past the operator's allowed directories.
- */
-export function suggestedRules({
-  suggestions,
-  onceOnly,
-}: Pick<PermissionAsk, 'suggestions' | 'onceOnly'>): LastingRule[] {
-  if (onceOnly) return [];
-  return (suggestions ?? []).filter(
-    (update): update is LastingRule =>
-      update.type === 'addRules' && update.behavior === 'allow' && update.rules.length > 0,
-  );
+/** The permissions an answer asks for beyond this one call, and how they were adjusted. */
+export interface AskedRights {
+  readonly updates: PermissionUpdate[];
+  /** Permissions that the server keeps itself: the policy must permit them, Claude Code is not told. */
+  readonly kept: LastingRule[];
+  readonly warnings: string[];
 }
 
-/** The permissions an answer asks for beyond this one call, and how they were adjusted. */
-export function rightsAsked(
-  { decision, updatedPermissions = [], always = false }: Answer,
-  request: OpenRequest | undefined,
-): { updates: PermissionUpdate[]; warnings: string[] } {
-  const rules: LastingRule[] =
-    always && decision === 'allow' && request
-      ? suggestedRules(request.ask).map((rule) => ({ ...rule, destination: 'session' }))
-      : [];
+export function rightsAsked(answer: Answer, request: OpenRequest | undefined): AskedRights {
+  const { decision, updatedPermissions = [], always = false } = answer;
+  const offer = always && decision === 'allow' && request ? alwaysOffer(request.ask) : undefined;
+  const rules =
+    offer?.kind === 'rules' ? offer.rules.map((rule) => ({ ...rule, destination: 'session' as const })) : [];
   const lasting = updatedPermissions.filter(({ destination }) => destination !== 'session');
   const warnings = [
     ...lasting.map(
       ({ type, destination }) =>
         `updatedPermissions: ${type} applies to this session only; an answer does not change persistent settings (${destination}).`,
     ),
-    ...(always && request && rules.length === 0
-      ? ['always: Claude Code suggests no rule for this request; it was allowed once.']
+    ...(offer?.kind === 'nothing'
+      ? ['always: there is no rule for this request that could be allowed safely; it was allowed once.']
       : []),
   ];
-  return { updates: [...updatedPermissions, ...rules], warnings };
+  return {
+    updates: [...updatedPermissions, ...rules],
+    kept: offer?.kind === 'exact' && request ? [exactRule(request.ask.toolName, request.ask.input)] : [],
+    warnings,
+  };
 }
 
 /** Turns an answer into a decision for Claude Code. Throws INVALID_ARGUMENT when it does not fit the request. */

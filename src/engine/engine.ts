@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
+import type { PermissionUpdate } from '../driver/permission-ask.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import { rightsAsked, type Answer } from './answer.ts';
@@ -241,10 +242,13 @@ export class Engine {
     const session = this.session(sessionId);
     this.approvals.checkCallerMayAnswer(session, by);
     this.#checkStorable(answer);
-    const { updates, warnings } = rightsAsked(answer, session.findRequest(requestId));
+    const { updates, kept, warnings } = rightsAsked(answer, session.findRequest(requestId));
     const rules = this.#rulesOf(by);
     const cwd = session.options.cwd ?? rules.policy.directories.own ?? '';
-    const granted = session.rules.policy.grantable(rules.policy.grantable(updates, cwd), cwd);
+    const grantable = (asked: readonly PermissionUpdate[]): PermissionUpdate[] =>
+      session.rules.policy.grantable(rules.policy.grantable(asked, cwd), cwd);
+    grantable(kept);
+    const granted = grantable(updates);
     const updatedPermissions = granted.length > 0 && { updatedPermissions: granted };
     session.respond(requestId, { ...answer, ...updatedPermissions }, 'caller', by?.principal);
     session.warnings.push(...warnings);

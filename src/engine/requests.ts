@@ -26,6 +26,8 @@ export interface Outcome {
   by?: string;
   /** Refused by the session's `disallowedTools`. */
   disallowed?: true;
+  /** The same call had been allowed for the whole session. */
+  always?: true;
 }
 
 export interface RequestListener {
@@ -163,7 +165,7 @@ export class RequestBook {
     id: string,
     decision: Decision,
     source: Source,
-    more: Pick<Outcome, 'disallowed' | 'by'> = {},
+    more: Pick<Outcome, 'disallowed' | 'by' | 'always'> = {},
   ): OpenRequest | undefined {
     const pending = this.#pending.get(id);
     if (!pending) return undefined;

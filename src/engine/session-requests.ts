@@ -2,9 +2,10 @@ import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { EditPlace } from '../schema/results.ts';
+import { alwaysOffer, exactCall } from './always.ts';
 import { toDecision, type Answer } from './answer.ts';
 import type { Clock } from './clock.ts';
-import { RequestBook, type OpenRequest, type OwnRequest, type RequestListener } from './requests.ts';
+import { RequestBook, type OpenRequest, type Outcome, type OwnRequest, type RequestListener } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { refusingRule } from './tool-rules.ts';
 import { oneLine } from './tool-summary.ts';
@@ -14,6 +15,8 @@ const SAID_CHARS = 200;
 /** A session's requests under its own rules: `disallowedTools` always refuses, whoever would allow it. */
 export class SessionRequests extends RequestBook {
   readonly #options: () => SessionOptions;
+  /** Exact calls that are allowed from now on, and who allowed them. */
+  readonly #always = new Map<string, Pick<Outcome, 'source' | 'by'>>();
 
   constructor(clock: Clock, options: () => SessionOptions, listener: RequestListener) {
     super(clock, listener);
@@ -40,6 +43,12 @@ export class SessionRequests extends RequestBook {
       const message = `${rule} is disallowed in this session.`;
       this.settle(ask.requestId, { behavior: 'deny', message }, 'policy', { disallowed: true });
     }
+    const allowed = this.#always.get(exactCall(ask.toolName, ask.input));
+    // Claude Code may ask for another reason this time, one for which it offers no lasting permission.
+    if (allowed && alwaysOffer(ask).kind === 'exact') {
+      const { source, by } = allowed;
+      this.settle(ask.requestId, { behavior: 'allow' }, source, { always: true, ...(by !== undefined && { by }) });
+    }
     return { decision, request: this.find(ask.requestId) };
   }
 
@@ -57,6 +66,12 @@ export class SessionRequests extends RequestBook {
         throw new DomainError('PERMISSION_DENIED', `updatedInput is refused by disallowedTools (${rule}).`);
     }
     return { request, decision };
+  }
+
+  /** From now on the same call is allowed without asking anyone: the one that ran, if the answer changed it. */
+  allowAlways({ ask }: OpenRequest, decision: Decision, by: Pick<Outcome, 'source' | 'by'>): void {
+    if (decision.behavior === 'deny' || alwaysOffer(ask).kind !== 'exact') return;
+    this.#always.set(exactCall(ask.toolName, decision.updatedInput ?? ask.input), by);
   }
 
   /** The rule of `disallowedTools` that refuses such a call. */

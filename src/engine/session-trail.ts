@@ -42,11 +42,12 @@ export class SessionTrail {
     });
   }
 
-  settled(session: Session, request: OpenRequest, { decision, source, by }: Outcome): void {
+  settled(session: Session, request: OpenRequest, { decision, source, by, always }: Outcome): void {
     const ran = ranInstead(request, decision);
     const details = {
       request: request.id,
       ...(by !== undefined && by !== session.owner.id && { by }),
+      ...(always && { always }),
       ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
     };
     this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior);

@@ -253,6 +253,8 @@ export class Session extends MovableSession {
     if (decision.behavior === 'allow')
       checkChangedInput(decision.updatedInput, request.cwd ?? this.directory ?? '', this);
     this.decide(requestId, decision, source, by);
+    if (answer.always === true)
+      this.conversation.requests.allowAlways(request, decision, { source, ...(by && { by: by.id }) });
     return request;
   }
 

@@ -24,7 +24,7 @@ const FAMILIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['Agent', ['Task']],
 ]);
 
-const COMMAND_TOOLS: ReadonlySet<string> = new Set(['Bash', 'PowerShell', 'Monitor']);
+export const COMMAND_TOOLS: ReadonlySet<string> = new Set(['Bash', 'PowerShell', 'Monitor']);
 const PATH_FIELDS = ['file_path', 'notebook_path', 'path'] as const;
 const OTHER_FIELDS = ['url', 'query', 'skill', 'subagent_type'] as const;
 

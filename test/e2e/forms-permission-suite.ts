@@ -57,6 +57,7 @@ export function permissionForms({ harness, ask }: SharedSession): void {
 /** What the form says and offers: the same for every client that can show one. */
 export function permissionContents({ harness, ask }: SharedSession): void {
   it('lets its user always allow a tool, and adds only the rule that the form names', async () => {
+    const piped = tool('Bash', { command: 'echo touch piped.txt | sh', description: 'run it' });
     const { h, sessionId, forms } = await ask(
       (request) =>
         choicesOf(request).includes('Always allow') ? accept({ decision: 'Always allow' }) : { action: 'decline' },
@@ -65,6 +66,10 @@ export function permissionContents({ harness, ask }: SharedSession): void {
           touch('made.txt'),
           // The rule covers it.
           touch('made.txt'),
+          // No rule is added for a shell: only the same command is not asked about again.
+          piped,
+          piped,
+          tool('Bash', { command: 'echo rm piped.txt | sh', description: 'run it' }),
           // `touch` also came with the suggestion to accept all edits, which must not have been granted.
           tool('Write', { file_path: `${harness().project}/written.txt`, content: 'one\n' }),
         ],
@@ -74,14 +79,19 @@ export function permissionContents({ harness, ask }: SharedSession): void {
 
     expect(forms().map(({ message }) => message.split('\n')[0])).toEqual([
       'Claude wants to use Bash.',
+      'Claude wants to use Bash.',
+      'Claude wants to use Bash.',
       'Claude wants to use Write.',
     ]);
-    const [first, second] = forms();
-    const [, rule] = /“Always allow” adds: (Bash\(touch made.txt.*?\)) \(your own settings/.exec(first!.message)!;
-    expect(second!.message).toContain('change:\n│ + one');
-    expect(choicesOf(second!)).toEqual(['Allow once', 'Deny']);
+    const [first, shell, otherShell, write] = forms();
+    expect(shell!.message).toContain('“Always allow” allows: exactly this command (this session only)');
+    expect(otherShell!.message).toContain('echo rm piped.txt | sh');
+    const [, rule] = /“Always allow” allows: (Bash\(touch made.txt.*?\)) \(your own settings/.exec(first!.message)!;
+    expect(write!.message).toContain('change:\n│ + one');
+    expect(choicesOf(write!)).toEqual(['Allow once', 'Deny']);
     const settings = readFileSync(`${h.project}/.claude/settings.local.json`, 'utf8');
     expect(JSON.parse(settings)).toMatchObject({ permissions: { allow: [rule] } });
+    expect(settings).not.toContain('sh)');
     expect(existsSync(`${h.project}/written.txt`)).toBe(false);
     const { sessions } = await h.ok('claude_code_session', { action: 'get', sessionId });
     expect(sessions).toMatchObject([{ permissionMode: 'default' }]);

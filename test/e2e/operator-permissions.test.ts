@@ -12,7 +12,9 @@ import {
 } from '../../src/schema/session-options.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
 import { openHarness, type Harness } from '../harness/open-harness.ts';
+import { auditedEntries } from './forms-support.ts';
 
 const DENIED = 'PERMISSION_DENIED';
 const touch = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
@@ -147,20 +149,49 @@ it('permissions in an answer apply to this session only, whatever destination it
   expect(existsSync(join(h.project, '.claude'))).toBe(false);
 });
 
-it('always: true allows the rules that Claude Code suggests, for this session only', async () => {
+it('always: true allows harmless rules that Claude Code suggests, for this session only', async () => {
   const h = plain();
-  const make = (name: string) => tool('Bash', { command: `npm pack ${name}`, description: 'pack' });
-  h.model.on('pack twice').reply(make('--dry-run'), make('--dry-run'), text('packed'));
-  const sessionId = await h.converse('pack twice');
+  h.model.on('make it twice').reply(makes('twice.txt'), makes('twice.txt'), text('made'));
+  const sessionId = await h.converse('make it twice');
   const { requestId, suggestions } = await h.waitForRequest(sessionId);
-  expect(suggestions).toMatchObject([{ type: 'addRules', destination: 'localSettings' }]);
+  expect(suggestions).toContainEqual(expect.objectContaining({ type: 'addRules', destination: 'localSettings' }));
   const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow' };
   await h.fails('claude_code_check', { ...answer, decision: 'deny', always: true }, 'INVALID_ARGUMENT');
   expect(await h.ok('claude_code_check', { ...answer, permissionOptions: { always: true } })).not.toHaveProperty(
     'warnings',
   );
-  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'packed' } });
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'made' } });
   expect(existsSync(join(h.project, '.claude'))).toBe(false);
+});
+
+it('always: true on a command that could run anything allows exactly that command', async () => {
+  const h = plain();
+  const before = Date.now();
+  const run = (command: string) => tool('Bash', { command, description: 'run it' });
+  const piped = 'echo touch piped.txt | sh';
+  const others = ['echo touch evil.txt | sh', 'sh evil.sh', `${piped} -x`, `${piped} && touch evil.txt`];
+  h.model.on('run it').reply(run(piped), run(piped), ...others.map(run), run(piped), text('done'));
+  const sessionId = await h.converse('run it');
+  const { requestId, alwaysAllows } = await h.waitForRequest(sessionId);
+  expect(alwaysAllows).toBe('exactly this command (this session only)');
+  const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow', always: true };
+  expect(await h.ok('claude_code_check', answer)).not.toHaveProperty('warnings');
+  for (const command of others) {
+    expect((await h.waitForRequest(sessionId)).input.command).toBe(command);
+    await h.deny(sessionId);
+  }
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
+  expect(existsSync(join(h.project, 'piped.txt'))).toBe(true);
+  expect(existsSync(join(h.project, 'evil.txt'))).toBe(false);
+  const isDecision = ({ kind, session, time }: Json): boolean =>
+    kind === 'decision' && session === sessionId && Date.parse(time) >= before;
+  const decisions = await auditedEntries(h, isDecision, 7);
+  expect(decisions.map(({ who, outcome, details }) => [who, outcome, details.always === true])).toEqual([
+    ['caller', 'allow', false],
+    ['caller', 'allow', true],
+    ...others.map(() => ['caller', 'deny', false]),
+    ['caller', 'allow', true],
+  ]);
 });
 
 it('always: true allows once, with a warning, when Claude Code suggests only a mode', async () => {

@@ -10,7 +10,7 @@ import { ASKER, openRequest } from './open-request.ts';
 const ALL = { multiSelect: true };
 const addRule: PermissionUpdate = {
   type: 'addRules',
-  rules: [{ toolName: 'Bash', ruleContent: 'npm test *' }],
+  rules: [{ toolName: 'Bash', ruleContent: 'git commit *' }],
   behavior: 'allow',
   destination: 'localSettings',
 };
@@ -66,7 +66,17 @@ describe('a permission form', () => {
       granted && { decision: 'allow', updatedPermissions: granted },
     );
     expect(form.read({ decision: 'Allow once' })).toEqual({ decision: 'allow' });
-    expect(form.message.includes('Bash(npm test *) (your own settings for this project)')).toBe(granted !== undefined);
+    expect(form.message.includes('Bash(git commit *) (your own settings for this project)')).toBe(
+      granted !== undefined,
+    );
+  });
+
+  it('offers exactly this command in place of a rule that could run anything', () => {
+    const form = bash({ suggestions: [{ ...addRule, rules: [{ toolName: 'Bash', ruleContent: 'npm test *' }] }] });
+    expect(choices(form)).toEqual(['Allow once', 'Always allow', 'Deny']);
+    expect(form.message).toContain('“Always allow” allows: exactly this command (this session only)');
+    expect(form.message).not.toContain('npm test *');
+    expect(form.read({ decision: 'Always allow' })).toEqual({ decision: 'allow', always: true });
   });
 
   const long = 'x'.repeat(31_000);
@@ -111,7 +121,10 @@ describe('a permission form', () => {
   });
 
   it('does not offer a permanent rule too long to read', () => {
-    const rule: PermissionUpdate = { ...addRule, rules: [{ toolName: 'Bash', ruleContent: 'x'.repeat(3_000) }] };
+    const rule: PermissionUpdate = {
+      ...addRule,
+      rules: [{ toolName: 'Bash', ruleContent: `touch ${'x'.repeat(3_000)}` }],
+    };
     expect(choices(bash({ suggestions: [rule] }))).toEqual(['Allow once', 'Deny']);
   });
 

@@ -1,9 +1,9 @@
 import type { Settings } from '../../config/load-settings.ts';
 import { classOf } from '../../driver/options-table.ts';
-import { suggestedRules } from '../../engine/answer.ts';
+import { alwaysOffer } from '../../engine/always.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
-import { describeRuleNames } from '../../mcp/forms/lasting-rules.ts';
+import { describeOffer } from '../../mcp/forms/lasting-rules.ts';
 import { COMPACT_STATUS } from '../../mcp/views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
 import type { ApiEvent, ApiRequest, ApiSession, ApiSessionDetail, RequestOutcomeView } from '../../schema/api.ts';
@@ -109,7 +109,7 @@ interface ShownAsk {
 export async function requestView(row: StoredRequest, session: StoredSession, view: ViewContext): Promise<ApiRequest> {
   const ask = row.ask as ShownAsk;
   const { toolName = '', input = {}, suggestions, onceOnly = false } = ask;
-  const rules = suggestedRules({ suggestions, onceOnly });
+  const alwaysAllows = describeOffer(alwaysOffer({ toolName, input, suggestions, onceOnly }));
   const { expiresAt, outcome } = row;
   return {
     requestId: row.id,
@@ -132,7 +132,7 @@ export async function requestView(row: StoredRequest, session: StoredSession, vi
     }),
     ...(row.kind === 'user_question' && { questions: input['questions'] }),
     ...(suggestions && { suggestions }),
-    ...(rules.length > 0 && { alwaysAllows: `${describeRuleNames(rules)} (this session only)` }),
+    ...(alwaysAllows !== undefined && { alwaysAllows }),
     ...(ask['edit'] !== undefined && { edit: ask['edit'] as NonNullable<ApiRequest['edit']> }),
     createdAt: iso(row.createdAt),
     ...(expiresAt !== undefined && { expiresAt: iso(expiresAt), onExpiry: 'deny' as const }),

@@ -37,7 +37,8 @@ export const CHECK_RETURNS: Readonly<Record<string, string>> = {
   'actions[].edit.line': 'The line it begins at.',
   'actions[].edit.before': 'Up to two lines before it.',
   'actions[].edit.after': 'Up to two lines after it.',
-  'actions[].alwaysAllows': 'What `always` would allow, for this session only.',
+  'actions[].alwaysAllows':
+    'What `always` would allow, for this session only: harmless rules that Claude Code suggests, otherwise exactly this command.',
   'actions[].askedPerson':
     '`true` while a person has a form for it open: `wait` keeps waiting until they decide or close it.',
   'actions[].createdAt': 'When it was created.',

@@ -1,14 +1,15 @@
-import type { PermissionAsk } from '../../driver/permission-ask.ts';
-import { suggestedRules, type LastingRule } from '../../engine/answer.ts';
+import { alwaysOffer, type AlwaysOffer, type LastingRule, type OfferedAsk } from '../../engine/always.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 
 /** Lasting grants must be readable in full too: rules longer than this are not offered. */
 const MAX_RULES_LENGTH = 2_000;
 
+const EXACT = 'exactly this command (this session only)';
+
 /** What a form offers as "always allow". */
-export function lastingRules(ask: Pick<PermissionAsk, 'suggestions' | 'onceOnly'>): LastingRule[] {
-  const rules = suggestedRules(ask);
-  return describeRules(rules).length < MAX_RULES_LENGTH ? rules : [];
+export function offerInForm(ask: OfferedAsk): AlwaysOffer {
+  const offer = alwaysOffer(ask);
+  return (describeInForm(offer) ?? '').length < MAX_RULES_LENGTH ? offer : { kind: 'nothing' };
 }
 
 const PLACES: Record<LastingRule['destination'], string> = {
@@ -19,20 +20,29 @@ const PLACES: Record<LastingRule['destination'], string> = {
   cliArg: 'this session only',
 };
 
-export function describeRules(updates: LastingRule[]): string {
-  return updates
-    .map(({ rules, destination }) => {
-      return `${ruleNames(rules).join(', ')} (${PLACES[destination]})`;
-    })
-    .join('; ');
+/** With the destinations that Claude Code suggests: a person may change their own settings. */
+export function describeInForm(offer: AlwaysOffer): string | undefined {
+  return describe(offer, (rules) =>
+    rules.map((update) => `${ruleNames(update).join(', ')} (${PLACES[update.destination]})`).join('; '),
+  );
 }
 
-/** Without the destinations that Claude Code suggests for them. */
-export function describeRuleNames(updates: LastingRule[]): string {
-  return updates.flatMap(({ rules }) => ruleNames(rules)).join(', ');
+export function describeOffer(offer: AlwaysOffer): string | undefined {
+  return describe(offer, (rules) => `${rules.flatMap(ruleNames).join(', ')} (this session only)`);
 }
 
-function ruleNames(rules: LastingRule['rules']): string[] {
+function describe(offer: AlwaysOffer, rulesText: (rules: readonly LastingRule[]) => string): string | undefined {
+  switch (offer.kind) {
+    case 'rules':
+      return rulesText(offer.rules);
+    case 'exact':
+      return EXACT;
+    case 'nothing':
+      return undefined;
+  }
+}
+
+function ruleNames({ rules }: LastingRule): string[] {
   return rules.map(({ toolName, ruleContent }) =>
     oneLine(ruleContent === undefined ? toolName : `${toolName}(${ruleContent})`, MAX_RULES_LENGTH),
   );

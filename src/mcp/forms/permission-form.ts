@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import type { Answer, LastingRule } from '../../engine/answer.ts';
+import type { AlwaysOffer } from '../../engine/always.ts';
+import type { Answer } from '../../engine/answer.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
-import { describeRules, lastingRules } from './lasting-rules.ts';
+import { describeInForm, offerInForm } from './lasting-rules.ts';
 import { toolDetails, type ToolDetails } from './tool-details.ts';
 import { field, MAX_PATH_LENGTH, tooLongToAllow, whereAsked } from './visible-text.ts';
 
@@ -23,8 +24,8 @@ const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
 /** May this tool be used? */
 export function permissionForm(asker: Asker, { ask, own }: OpenRequest): Form {
   const details = toolDetails(ask);
-  const rules = details.cutFrom === undefined ? lastingRules(ask) : [];
-  const choices = choicesFor(details, rules);
+  const offer = offerInForm(ask);
+  const choices = choicesFor(details, offer);
   const refusal = details.cutFrom === undefined ? REFUSED : `${REFUSED} ${TOO_LONG}`;
   const decision = z.preprocess((word) => TOOL_WORDS.get(word) ?? word, z.enum(choices));
   const content = z.object({ decision, message: z.string().nullish() });
@@ -37,7 +38,7 @@ export function permissionForm(asker: Asker, { ask, own }: OpenRequest): Form {
       ...(ask.blockedPath === undefined ? [] : [field('Path', oneLine(ask.blockedPath, MAX_PATH_LENGTH))]),
       whereAsked(asker),
       ...(details.cutFrom === undefined ? [] : [tooLongToAllow(details.cutFrom)]),
-      ...(rules.length === 0 ? [] : [`“${ALWAYS_ALLOW}” adds: ${describeRules(rules)}`]),
+      ...(choices.includes(ALWAYS_ALLOW) ? [`“${ALWAYS_ALLOW}” allows: ${describeInForm(offer) ?? ''}`] : []),
     ]
       .filter((part) => part !== '')
       .join('\n'),
@@ -52,24 +53,26 @@ export function permissionForm(asker: Asker, { ask, own }: OpenRequest): Form {
     },
     read(given) {
       const { success, data } = content.safeParse(given);
-      return success ? toAnswer(data.decision, refusal, data.message ?? '', rules) : undefined;
+      return success ? toAnswer(data.decision, refusal, data.message ?? '', offer) : undefined;
     },
     declined: refusal,
   };
 }
 
 /** Nothing is allowed unseen. */
-function choicesFor({ cutFrom }: ToolDetails, rules: LastingRule[]): string[] {
+function choicesFor({ cutFrom }: ToolDetails, offer: AlwaysOffer): string[] {
   if (cutFrom !== undefined) return [DENY];
-  return rules.length > 0 ? [ALLOW_ONCE, ALWAYS_ALLOW, DENY] : [ALLOW_ONCE, DENY];
+  return offer.kind === 'nothing' ? [ALLOW_ONCE, DENY] : [ALLOW_ONCE, ALWAYS_ALLOW, DENY];
 }
 
-function toAnswer(decision: string, refusal: string, message: string, rules: LastingRule[]): Answer {
+function toAnswer(decision: string, refusal: string, message: string, offer: AlwaysOffer): Answer {
   switch (decision) {
     case ALLOW_ONCE:
       return { decision: 'allow' };
     case ALWAYS_ALLOW:
-      return { decision: 'allow', updatedPermissions: rules };
+      return offer.kind === 'rules'
+        ? { decision: 'allow', updatedPermissions: [...offer.rules] }
+        : { decision: 'allow', always: true };
     default:
       return {
         decision: 'deny',

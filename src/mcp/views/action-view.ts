@@ -1,4 +1,4 @@
-import { suggestedRules } from '../../engine/answer.ts';
+import { alwaysOffer } from '../../engine/always.ts';
 import type { OpenRequest } from '../../engine/requests.ts';
 import type { Session } from '../../engine/session.ts';
 import { shownRequest } from '../../engine/shown-request.ts';
@@ -6,7 +6,7 @@ import { textsIn } from '../../engine/shortening.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
 import type { RequestRecord } from '../../schema/events.ts';
 import type { Action, PendingInput } from '../../schema/results.ts';
-import { describeRuleNames } from '../forms/lasting-rules.ts';
+import { describeOffer } from '../forms/lasting-rules.ts';
 
 /** How a request is shown: at what time, and whether in full. */
 export interface RequestViewOptions {
@@ -56,12 +56,12 @@ export function pendingInputView(request: OpenRequest, options: RequestViewOptio
 type DecisionAids = Pick<Action, 'cwd' | 'said' | 'edit' | 'alwaysAllows' | 'expiresAt' | 'expiresInMs' | 'onExpiry'>;
 
 function decisionAids({ ask, cwd, said, edit, expiresAt }: RequestRecord, now: number): DecisionAids {
-  const rules = suggestedRules(ask);
+  const alwaysAllows = describeOffer(alwaysOffer(ask));
   return {
     ...(cwd !== undefined && { cwd }),
     ...(said !== undefined && { said }),
     ...(edit && { edit }),
-    ...(rules.length > 0 && { alwaysAllows: `${describeRuleNames(rules)} (this session only)` }),
+    ...(alwaysAllows !== undefined && { alwaysAllows }),
     ...(expiresAt !== undefined && {
       expiresAt: new Date(expiresAt).toISOString(),
       expiresInMs: Math.max(0, expiresAt - now),
