@@ -6,11 +6,11 @@ import type { EventBody, Original } from '../schema/events.ts';
 import type { Activity } from './activity.ts';
 import { AgentReports } from './agent-reports.ts';
 import type { ConversationSeed, ConversationServices, RestoredConversation } from './conversation-types.ts';
+import { callTarget } from './call-target.ts';
 import { DecidedAway } from './decided-away.ts';
 import { findEditPlace } from './edit-place.ts';
 import type { EventLog } from './event-log.ts';
 import type { FileTrail } from './file-trail.ts';
-import { targetState } from './grants.ts';
 import { Outbox, type Message } from './outbox.ts';
 import { recordOf, settledEvent, type OpenRequest, type Outcome, type OwnRequest, type Source } from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
@@ -238,7 +238,7 @@ export class Conversation {
     // Only an edit has anything to wait for.
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     const { cwd = '' } = this.setup.options;
-    const target = this.#keepsRequests ? await targetState(ask.toolName, ask.input, cwd) : undefined;
+    const target = this.#keepsRequests ? await callTarget(ask.toolName, ask.input, cwd) : undefined;
     const granted = this.decidedAway.use(ask, cwd, target);
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };

@@ -132,7 +132,7 @@ export function liesIn(roots: readonly string[], absolute: string): boolean {
 }
 
 /** Links resolved as far as the path exists. A dangling link counts as its target. */
-function realPath(absolute: string, hops = 0): string {
+export function realPath(absolute: string, hops = 0): string {
   try {
     return realpathSync.native(absolute);
   } catch {

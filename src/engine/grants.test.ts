@@ -1,8 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { digestOf, GRANT_LIFETIME_MS, Grants, targetState, type AskedCall } from './grants.ts';
+import { describe, expect, test } from 'vitest';
+import { digestOf, GRANT_LIFETIME_MS, Grants, type AskedCall } from './grants.ts';
 
 const call = (more: Partial<AskedCall> = {}): AskedCall => ({
   toolName: 'Bash',
@@ -63,7 +60,7 @@ describe('a grant', () => {
     expect(grants.use({ toolUseId: 't2' }, call())).toEqual(decision);
   });
 
-  test('does not apply once its target file has changed', () => {
+  test('does not apply once its target has changed', () => {
     const { grants } = setUp();
     grants.add('r1', call({ target: 'before' }), allow);
     expect(grants.use({ toolUseId: 't2' }, call({ target: 'after' }))).toBeUndefined();
@@ -91,27 +88,4 @@ test('the digest ignores key order and undefined values, and nothing else', () =
   expect(digestOf({ a: 1, b: { c: [1, { d: 2, e: undefined }] } })).toBe(digestOf({ b: { c: [1, { d: 2 }] }, a: 1 }));
   expect(digestOf({ a: [1, 2] })).not.toBe(digestOf({ a: [2, 1] }));
   expect(digestOf({ a: '1' })).not.toBe(digestOf({ a: 1 }));
-});
-
-describe('the state of the file that a tool is about to change', () => {
-  let directory: string;
-  beforeAll(async () => {
-    directory = await mkdtemp(path.join(tmpdir(), 'grants-'));
-  });
-  afterAll(() => rm(directory, { recursive: true, force: true }));
-
-  test('changes with its contents', async () => {
-    const state = (name: string): Promise<string | undefined> => targetState('Edit', { file_path: name }, directory);
-    const absent = await state('a.txt');
-    await writeFile(path.join(directory, 'a.txt'), 'one');
-    const one = await state('a.txt');
-    await writeFile(path.join(directory, 'a.txt'), 'two');
-    expect(new Set([absent, one, await state('a.txt')]).size).toBe(3);
-    await writeFile(path.join(directory, 'a.txt'), 'one');
-    expect(await state(path.join(directory, 'a.txt'))).toBe(one);
-  });
-
-  test('is not read for other tools', async () => {
-    expect(await targetState('Bash', { file_path: 'a.txt' }, directory)).toBeUndefined();
-  });
 });

@@ -1,10 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
-import path from 'node:path';
 import type { Decision, PermissionAsk, PermissionUpdate } from '../driver/permission-ask.ts';
 import type { StoredGrant } from '../schema/store.ts';
-import { EDIT_TOOLS } from '../workspace/tool-kinds.ts';
 
 /** A call that was allowed while there was no process to hear it: it may be made once. */
 export type Grant = Omit<StoredGrant, 'closed'>;
@@ -13,15 +9,12 @@ export type GrantEnd = NonNullable<StoredGrant['closed']>;
 /** How long a grant waits for its call. */
 export const GRANT_LIFETIME_MS = 600_000;
 
-/** Files of any size are read in chunks, but no one waits for a huge one. */
-const MAX_TARGET_BYTES = 64 * 1024 * 1024;
-
 /** Exactly what was requested. */
 export interface AskedCall {
   readonly toolName: string;
   readonly input: Record<string, unknown>;
   readonly cwd: string;
-  /** State of the file that a file tool is about to change, when permission was requested. */
+  /** What the call would have acted on when permission was requested. See `callTarget`. */
   readonly target?: string | undefined;
 }
 
@@ -137,34 +130,4 @@ function canonicalJson(value: unknown): string {
     .filter(([, item]) => item !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([name, item]) => `${JSON.stringify(name)}:${canonicalJson(item)}`).join(',')}}`;
-}
-
-/** What a file tool is about to change: a digest, or the fact that nothing exists yet. Undefined for other tools. */
-export async function targetState(
-  toolName: string,
-  input: Record<string, unknown>,
-  cwd: string,
-): Promise<string | undefined> {
-  if (!EDIT_TOOLS.has(toolName)) return undefined;
-  const named = input['file_path'] ?? input['notebook_path'];
-  return typeof named === 'string' ? fileState(path.resolve(cwd, named)) : undefined;
-}
-
-async function fileState(file: string): Promise<string> {
-  try {
-    // A pipe would keep the reader waiting.
-    const handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    try {
-      const stat = await handle.stat();
-      if (!stat.isFile()) return 'not a file';
-      if (stat.size > MAX_TARGET_BYTES) return `${String(stat.size)} bytes, changed ${String(stat.mtimeMs)}`;
-      const hash = createHash('sha256');
-      for await (const piece of handle.createReadStream({ autoClose: false })) hash.update(piece as Buffer);
-      return hash.digest('hex');
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unreadable';
-  }
 }

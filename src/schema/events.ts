@@ -105,7 +105,7 @@ export const RequestRecord = z.object({
   said: z.string().optional(),
   cwd: z.string().optional(),
   edit: editPlace.optional(),
-  /** State of the file that a file tool is about to change, if the request may outlive its process. */
+  /** What the call would act on, if the request may outlive its process; compared as a whole. */
   target: z.string().optional(),
   /** Only for a request that the server itself makes for a caller, while the session is at rest. */
   own: z

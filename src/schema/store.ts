@@ -118,7 +118,7 @@ export const StoredGrant = z.object({
   /** Digest of the canonical input. */
   input: z.string(),
   cwd: z.string(),
-  /** State of the file that a file tool is about to change. */
+  /** What the call would have acted on when permission was requested; compared as a whole. */
   target: z.string().optional(),
   updatedInput: JsonObject.optional(),
   /** Permissions for the rest of the session that go with it. */

@@ -1,6 +1,7 @@
 /** Requests that outlive Claude Code and the hub, with the real ones. */
 
 import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readHubRecord } from '../../src/config/hub-record.ts';
@@ -55,4 +56,34 @@ it('a request can be answered after the hub was killed, and another after its pr
   expect((await call('/requests/never-was/answer', denial)).status).toBe(404);
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { result: 'then not' } });
   expect(made('two')).toBe(false);
+});
+
+it('what was allowed does not follow a directory that was replaced meanwhile', async () => {
+  const h = await startHarness({ hub: { args: ['--park-after-ms', '1000', '--cleanup-interval-ms', '1000'] } });
+  const project = join(h.home, 'moved');
+  const elsewhere = join(h.home, 'elsewhere');
+  for (const directory of [project, elsewhere]) await mkdir(directory);
+  const call = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
+  const write = tool('Write', { file_path: join(project, 'written.txt'), content: 'x' });
+  h.model.on('make a file').reply(call, text('nobody answered'));
+  h.model.on('was allowed').reply(call, write, text('then not'));
+
+  const started = await h.ok('claude_code', { prompt: 'make a file', cwd: project, waitMs: 45_000 });
+  const { sessionId } = started;
+  const [{ requestId }] = started.actions;
+  await eventually(async () => (await h.processes()).every(({ command }) => !command.includes('claude-agent-sdk')), {
+    what: 'the process is parked',
+  });
+  await rename(project, join(h.home, 'aside'));
+  await symlink(elsewhere, project);
+  await h.ok('claude_code_check', { action: 'respond_permission', sessionId, requestId, decision: 'allow' });
+
+  const again = await h.waitForRequest(sessionId);
+  expect(again).toMatchObject({ toolName: 'Bash', input: { command: 'touch made.txt' } });
+  expect(again.requestId).not.toBe(requestId);
+  await h.deny(sessionId);
+  expect(await h.waitForRequest(sessionId)).toMatchObject({ toolName: 'Write' });
+  await h.deny(sessionId);
+  await h.waitUntilRest(sessionId);
+  expect(await readdir(elsewhere)).toEqual([]);
 });

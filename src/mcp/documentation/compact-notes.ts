@@ -158,7 +158,8 @@ export const COMPACT_NOTES: Readonly<Record<string, ToolNotes>> = {
       },
       'permissionOptions.always': {
         default: '`false`',
-        meaning: 'Also allow, for this session, the rules that Claude Code suggests; never a mode or a directory.',
+        meaning:
+          'Also allow, for this session, what `alwaysAllows` says: harmless rules that Claude Code suggests, otherwise exactly this command; never a mode or a directory.',
       },
       'permissionOptions.answers': {
         meaning:
