@@ -1,3 +1,5 @@
+import { escapeInvisible } from '../text/invisible.ts';
+
 /** The most informative field of a tool's input, by tool. */
 const SUMMARY_FIELD: Record<string, string> = {
   Bash: 'command',
@@ -45,20 +47,6 @@ export function questionTexts(input: Record<string, unknown>): string[] {
     const text =
       typeof question === 'object' && question !== null ? (question as { question?: unknown }).question : undefined;
     return typeof text === 'string' ? [text] : [];
-  });
-}
-
-/** Invisible characters and those that change the text direction: they could make a command look like another. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
-
-/** Most texts contain nothing else, and this check is much faster. */
-const BEYOND_ASCII_LINE = /[^\x20-\x7e]/;
-
-export function escapeInvisible(text: string): string {
-  if (!BEYOND_ASCII_LINE.test(text)) return text;
-  return text.replace(UNSEEN, (char) => {
-    const code = (char.codePointAt(0) ?? 0).toString(16);
-    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`;
   });
 }
 

@@ -161,9 +161,22 @@ describe('a plan form', () => {
   const form = formFor(ASKER, openRequest('ExitPlanMode', { planFilePath: '/plans/p.md' }, {}, 'Look\nthen leap'), ALL);
 
   it('shows the plan', () => {
-    expect(form.message).toContain('│ Look\n│ then leap\nPlan file: /plans/p.md');
+    expect(form.message).toContain('│ Look\n│ then leap\nplanFilePath: /plans/p.md');
     const empty = formFor(ASKER, openRequest('ExitPlanMode', {}, {}, ''), ALL);
     expect(empty.message).toContain('did not provide a written plan');
+  });
+
+  it('shows every other field of the input, and counts it towards what can be shown', () => {
+    const withPrompts = (prompt: string): Form =>
+      formFor(
+        ASKER,
+        openRequest('ExitPlanMode', { plan: 'Look', allowedPrompts: [{ tool: 'Bash', prompt }] }, {}, 'Look'),
+        ALL,
+      );
+    const { message } = withPrompts('run anything');
+    expect(message).toContain('│ Look\nallowedPrompts: [{"tool":"Bash","prompt":"run anything"}]');
+    expect(message.match(/Look/g)).toHaveLength(1);
+    expect(choices(withPrompts('x'.repeat(40_000)))).toEqual(['Ask for changes']);
   });
 
   it('shows a long plan in full, and does not offer to approve one it cannot show', () => {

@@ -4,8 +4,10 @@ import { oneLine } from '../../src/engine/tool-summary.ts';
 import { diffOf } from '../../src/mcp/forms/diff.ts';
 import { field, visibleText } from '../../src/mcp/forms/visible-text.ts';
 import { anyCharacter } from '../harness/any-character.ts';
+import { UNSEEN_CHARACTERS, VISIBLE_TEXTS } from '../harness/invisible-vectors.ts';
 
-const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/u;
+/** Parts of emoji, and what is reserved for more of them, are tested beside the table. */
+const INVISIBLE = /(?!\n| |\u200d|\ufe0f|\p{Extended_Pictographic})[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 /** Text a model could use to deceive a person, mixed with plain text. */
 const nasty = fc
   .array(
@@ -35,10 +37,21 @@ describe('text as a person sees it', () => {
     ['tag \u{e0041}', 'tag \\u{e0041}'],
     ['one\r\ntwo\tthree', 'one\ntwo  three'],
     [`ls${' '.repeat(500)}; rm -rf ~`, 'ls ⟨500 blanks⟩ ; rm -rf ~'],
-    [`ls${'\n'.repeat(100)}rm -rf ~`, 'ls\n⟨99 empty lines⟩\nrm -rf ~'],
+    [`ls${'\n'.repeat(100)}rm -rf ~`, 'ls\n⟨99 blank lines⟩\nrm -rf ~'],
+    [`ls${' '.repeat(19)}; rm -rf ~`, 'ls ⟨19 blanks⟩ ; rm -rf ~'],
+    [`ls${'\u2800'.repeat(40)}; rm -rf ~`, 'ls⟨40 × \\u2800⟩; rm -rf ~'],
     ['ünïcödé 日本語 😀', 'ünïcödé 日本語 😀'],
   ])('%j is shown as %j', (written, seen) => {
     expect(visibleText(written, 1000)).toBe(seen);
+  });
+
+  it.each(UNSEEN_CHARACTERS.map((code) => [code.toString(16), code]))('U+%s is spelled out', (hex, code) => {
+    const seen = visibleText(`rm${String.fromCodePoint(code)} -rf`);
+    expect(seen).toMatch(new RegExp(`^rm\\\\u\\{?0*${hex}\\}? -rf$`));
+  });
+
+  it.each(VISIBLE_TEXTS)('%j stays as it is', (text) => {
+    expect(visibleText(text)).toBe(text);
   });
 
   it('hides nothing and is bounded', () => {
@@ -71,7 +84,7 @@ describe('one line', () => {
     fc.assert(
       fc.property(nasty, (written) => {
         const seen = oneLine(written, 80);
-        expect(seen).not.toMatch(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/u);
+        expect(seen).not.toMatch(INVISIBLE);
         expect(seen.length).toBeLessThanOrEqual(81);
       }),
     );
@@ -107,6 +120,12 @@ describe('a diff', () => {
     const lines = Array.from({ length: 500 }, (_, i) => `${i}${'  x'.repeat(100)}`);
     expect(diffOf('', lines.join('\n'), { short: false })).toBe(lines.map((line) => `+ ${line}`).join('\n'));
     expect(diffOf('a  b', 'a b', { short: false })).toBe('- a  b\n+ a b');
+  });
+
+  it('counts runs of blank lines, so that nothing hides below them', () => {
+    const content = `one${'\n'.repeat(201)}two`;
+    expect(diffOf('', content, { short: false })).toBe('+ one\n⟨+ 200 blank lines⟩\n+ two');
+    expect(diffOf('', content, { short: true })).toContain('⟨+ 39 blank lines⟩');
   });
 
   it('shows each changed line of a small edit', () => {

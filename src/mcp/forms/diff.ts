@@ -1,6 +1,7 @@
 import { oneLine } from '../../engine/tool-summary.ts';
+import { foldBlankLines, isBlankLine } from '../../text/invisible.ts';
 import { lineDiff } from './line-diff.ts';
-import { visibleText } from './visible-text.ts';
+import { visibleLine } from './visible-text.ts';
 
 const MAX_LINES = 40;
 const MAX_LINE_CHARS = 160;
@@ -20,13 +21,18 @@ export function diffOf(before: string, after: string, { short }: { short: boolea
 
 type Marked = (mark: string, line: string) => string;
 
+/** Runs of blank lines are counted: a form's window is small, and what follows them would be out of sight. */
 function some(mark: string, lines: readonly string[], most: number, marked: Marked): string[] {
-  const shown = lines.slice(0, most).map((line) => marked(mark, line));
+  const shown = foldBlankLines(
+    lines.slice(0, most).map((line) => ({ isBlank: isBlankLine(line), text: marked(mark, line) })),
+    ({ isBlank }) => (isBlank ? 'blank' : undefined),
+    ({ length }) => ({ text: `⟨${mark} ${length} blank lines⟩` }),
+  ).map(({ text }) => text);
   return lines.length > most ? [...shown, `⟨${mark} ${lines.length - most} lines not shown⟩`] : shown;
 }
 
 function wholeLine(mark: string, line: string): string {
-  return `${mark} ${visibleText(line)}`;
+  return `${mark} ${visibleLine(line)}`;
 }
 
 function cutLine(mark: string, line: string): string {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { OpenRequest } from '../../engine/requests.ts';
 import { SHOWN_CHARS } from '../../engine/shown-request.ts';
-import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
-import { barred, field, MAX_PATH_LENGTH, tooLongToAllow, visibleText, whereAsked } from './visible-text.ts';
+import { describeFields } from './tool-details.ts';
+import { barred, tooLongToAllow, visibleText, whereAsked } from './visible-text.ts';
 
 export const APPROVE = 'Approve and start the work';
 export const CHANGE = 'Ask for changes';
@@ -16,9 +16,11 @@ const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
 
 /** Is this plan good? */
 export function planForm(asker: Asker, { ask, plan = '' }: OpenRequest): Form {
-  const file = ask.input['planFilePath'];
   const whole = visibleText(plan.trim());
-  const isCut = whole.length > SHOWN_CHARS;
+  const others = Object.keys(ask.input).filter((name) => name !== 'plan' || ask.input[name] !== plan);
+  const fields = describeFields(ask.input, others, () => Infinity);
+  const fullLength = whole.length + fields.join('\n').length;
+  const isCut = fullLength > SHOWN_CHARS;
   const choices = isCut ? [CHANGE] : [APPROVE, CHANGE];
   const decision = z.preprocess((word) => TOOL_WORDS.get(word) ?? word, z.enum(choices));
   const content = z.object({ decision, changes: z.string().nullish() });
@@ -28,8 +30,8 @@ export function planForm(asker: Asker, { ask, plan = '' }: OpenRequest): Form {
       whole === ''
         ? 'It did not provide a written plan.'
         : barred(isCut ? visibleText(plan.trim(), SHOWN_CHARS / 2) : whole),
-      ...(isCut ? [tooLongToAllow(whole.length)] : []),
-      ...(typeof file === 'string' ? [field('Plan file', oneLine(file, MAX_PATH_LENGTH))] : []),
+      ...(isCut ? describeFields(ask.input, others) : fields),
+      ...(isCut ? [tooLongToAllow(fullLength)] : []),
       whereAsked(asker),
     ].join('\n'),
     requestedSchema: {

@@ -38,14 +38,23 @@ function describe({ toolName, input }: Call, { short }: { short: boolean }): str
   const telling = summaryField(toolName);
   const rest = Object.keys(input).filter((name) => name !== telling && !change?.fields.includes(name));
   const names = telling !== undefined && telling in input ? [telling, ...rest] : rest;
-  const lines = names
-    .slice(0, short ? MAX_FIELDS : Infinity)
-    .map((name) =>
-      describeField(name, input[name], short ? (name === telling ? SUMMARY_CHARS : OTHER_CHARS) : Infinity),
-    );
-  if (short && names.length > MAX_FIELDS) lines.push(`⟨${names.length - MAX_FIELDS} fields not shown⟩`);
+  const lines = describeFields(input, names, (name) =>
+    short ? (name === telling ? SUMMARY_CHARS : OTHER_CHARS) : Infinity,
+  );
   if (change) lines.push(`change:\n${barred(change.diff)}`);
   return lines.join('\n');
+}
+
+/** The named fields of an input. Where a limit applies to their length, one applies to their number too. */
+export function describeFields(
+  input: Record<string, unknown>,
+  names: readonly string[],
+  maxChars: (name: string) => number = () => OTHER_CHARS,
+): string[] {
+  const isShort = names.some((name) => maxChars(name) !== Infinity);
+  const shown = isShort ? names.slice(0, MAX_FIELDS) : names;
+  const lines = shown.map((name) => describeField(name, input[name], maxChars(name)));
+  return shown.length < names.length ? [...lines, `⟨${names.length - shown.length} fields not shown⟩`] : lines;
 }
 
 function describeField(name: string, value: unknown, maxChars: number): string {

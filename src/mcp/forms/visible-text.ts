@@ -1,25 +1,41 @@
 import { SHOWN_CHARS } from '../../engine/shown-request.ts';
-import { cutAt, oneLine, escapeInvisible } from '../../engine/tool-summary.ts';
+import { cutAt, oneLine } from '../../engine/tool-summary.ts';
+import { escapeSequence, visibleLines, visiblePieces, type Piece } from '../../text/invisible.ts';
 import type { Asker } from './form.ts';
 
 /** No system has longer ones. */
 export const MAX_PATH_LENGTH = 4_096;
 
-const MANY_BLANKS = /[^\S\n]{20,}/gu;
-const MANY_EMPTY_LINES = /\n(?:[^\S\n]*\n){3,}/gu;
+/** A run of one invisible character is spelled out up to this length, and counted beyond. */
+const SPELLED_OUT = 3;
 
 /**
  * A model's text as a person should see it before deciding: invisible characters are spelled out, runs that push the
  * rest out of sight are counted, and a long text shows its end too, because that is where a command hides its point.
  */
 export function visibleText(text: string, maxChars = Infinity): string {
-  const lines = text
-    .replace(/\r\n/g, '\n')
-    .replace(MANY_BLANKS, (run) => ` ⟨${run.length} blanks⟩ `)
-    .replace(MANY_EMPTY_LINES, (run) => `\n⟨${run.split('\n').length - 2} empty lines⟩\n`)
-    .replaceAll('\t', '  ')
-    .split('\n');
-  return cutMiddle(lines.map(escapeInvisible).join('\n'), maxChars);
+  const lines = visibleLines(text).map((line) =>
+    line.kind === 'line' ? line.pieces.map(pieceText).join('') : `⟨${line.count} blank lines⟩`,
+  );
+  return cutMiddle(lines.join('\n'), maxChars);
+}
+
+/** The same for a single line. */
+export function visibleLine(line: string): string {
+  return visiblePieces(line).map(pieceText).join('');
+}
+
+function pieceText(piece: Piece): string {
+  switch (piece.kind) {
+    case 'text':
+      return piece.text.replaceAll('\t', '  ');
+    case 'blanks':
+      return ` ⟨${piece.count} blanks⟩ `;
+    case 'invisible': {
+      const sequence = escapeSequence(piece.codePoint);
+      return piece.count > SPELLED_OUT ? `⟨${piece.count} × ${sequence}⟩` : sequence.repeat(piece.count);
+    }
+  }
 }
 
 function cutMiddle(text: string, maxChars: number): string {
