@@ -79,9 +79,42 @@ test('HTML is rendered as text', () => {
 
 test('an image becomes a text link and is never loaded', () => {
   expect(parseInline('![logo](https://example.com/a.png)')).toEqual([
-    { kind: 'link', href: 'https://example.com/a.png', parts: [{ kind: 'text', text: 'image: logo' }] },
+    { kind: 'link', href: 'https://example.com/a.png', title: '', parts: [{ kind: 'text', text: 'image: logo' }] },
   ]);
 });
+
+test('the title of a link is kept', () => {
+  expect(parseInline('[a](https://example.com/ "then push")')).toMatchObject([{ kind: 'link', title: 'then push' }]);
+});
+
+test.each([
+  ['items with blank lines between them', (size: number) => '- a\n\n'.repeat(size)],
+  ['blank lines in an item', (size: number) => `- a${'\n'.repeat(size)}  b`],
+  ['blank lines after an item', (size: number) => `- a${'\n'.repeat(size)}b`],
+  ['lists in items', (size: number) => '- a\n\n  - b\n\n'.repeat(size / 2)],
+  ['lists of either kind', (size: number) => '- a\n1. b\n'.repeat(size)],
+  ['a fence that is none', (size: number) => `\`\`\`${' '.repeat(size)}\``],
+  ['a long fence that is none', (size: number) => `${'~'.repeat(size)}\``],
+  ['blanks in a heading', (size: number) => `# a${' '.repeat(size / 20)}b`],
+  ['blanks in the rule of a table', (size: number) => `a|b\n--${' '.repeat(size)}x`],
+])(
+  '%s: four times the text takes about four times as long',
+  (_, written) => {
+    const fastest = (source: string) =>
+      Math.min(
+        ...Array.from({ length: 3 }, () => {
+          const start = performance.now();
+          parseBlocks(source);
+          return performance.now() - start;
+        }),
+      );
+    const short = fastest(written(5_000));
+    const long = fastest(written(20_000));
+    // Quadratic work would take sixteen times as long. What takes a few milliseconds cannot be compared.
+    expect(long).toBeLessThan(Math.max(10 * short, 60));
+  },
+  600_000,
+);
 
 test('text after any sequence of markup survives parsing', () => {
   const markup = fc.constantFrom(

@@ -17,7 +17,7 @@ export interface ListItem {
 export type Inline =
   | { readonly kind: 'text' | 'code'; readonly text: string }
   | { readonly kind: 'strong' | 'emphasis' | 'strike'; readonly parts: readonly Inline[] }
-  | { readonly kind: 'link'; readonly href: string; readonly parts: readonly Inline[] }
+  | { readonly kind: 'link'; readonly href: string; readonly title: string; readonly parts: readonly Inline[] }
   | { readonly kind: 'break' };
 
 const MAX_DEPTH = 12;
@@ -26,6 +26,7 @@ const MAX_INLINE_LENGTH = 10_000;
 
 export function parseBlocks(source: string, depth = 0): Block[] {
   const lines = source.split(/\r\n|\n/);
+  const nextText = nextTextLines(lines);
   const blocks: Block[] = [];
   let paragraph: string[] = [];
   const endParagraph = () => {
@@ -38,8 +39,8 @@ export function parseBlocks(source: string, depth = 0): Block[] {
       endParagraph();
       continue;
     }
-    const fence = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/.exec(line);
-    if (fence) {
+    const fence = /^ {0,3}(`{3,}|~{3,})([^]*)$/.exec(line);
+    if (fence && !fence[2]?.includes('`')) {
       endParagraph();
       const mark = fence[1] ?? '```';
       const code: string[] = [];
@@ -51,10 +52,10 @@ export function parseBlocks(source: string, depth = 0): Block[] {
       blocks.push({ kind: 'code', info: (fence[2] ?? '').trim(), text: code.join('\n') });
       continue;
     }
-    const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line);
+    const heading = /^ {0,3}(#{1,6})\s(.*)$/.exec(line);
     if (heading) {
       endParagraph();
-      blocks.push({ kind: 'heading', level: heading[1]?.length ?? 1, text: heading[2] ?? '' });
+      blocks.push({ kind: 'heading', level: heading[1]?.length ?? 1, text: headingText(heading[2] ?? '') });
       continue;
     }
     if (/^ {0,3}([-*_])\s*(\1\s*){2,}$/.test(line)) {
@@ -75,7 +76,7 @@ export function parseBlocks(source: string, depth = 0): Block[] {
     const bullet = LIST_MARK.exec(line);
     if (bullet && depth < MAX_DEPTH && (paragraph.length === 0 || bullet[3] !== '')) {
       endParagraph();
-      const list = readList(lines, at, depth);
+      const list = readList(lines, nextText, at, depth);
       blocks.push(list.block);
       at = list.end - 1;
       continue;
@@ -96,10 +97,34 @@ export function parseBlocks(source: string, depth = 0): Block[] {
   return blocks;
 }
 
-const LIST_MARK = /^(\s*)([-*+]|\d{1,9}[.)])(?:\s+(.*)|)$/;
-const TABLE_RULE = /^ {0,3}\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$/;
+/** Without the marks that may close a heading. Loops, because a pattern for it backtracks over long runs of blanks. */
+function headingText(written: string): string {
+  const text = written.trim();
+  let end = text.length;
+  while (text[end - 1] === '#') end--;
+  return text.slice(0, end).trimEnd();
+}
 
-function readList(lines: readonly string[], from: number, depth: number): { block: Block; end: number } {
+const LIST_MARK = /^(\s*)([-*+]|\d{1,9}[.)])(?:\s+(.*)|)$/;
+const TABLE_RULE = /^ {0,3}\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*(?:\|\s*)?$/;
+
+/** For each line, the first one after it that is not blank. Looking for it at every blank line would be quadratic. */
+function nextTextLines(lines: readonly string[]): (string | undefined)[] {
+  const next = Array<string | undefined>(lines.length);
+  let text: string | undefined;
+  for (let at = lines.length - 1; at >= 0; at--) {
+    next[at] = text;
+    if (lines[at]?.trim() !== '') text = lines[at];
+  }
+  return next;
+}
+
+function readList(
+  lines: readonly string[],
+  nextText: readonly (string | undefined)[],
+  from: number,
+  depth: number,
+): { block: Block; end: number } {
   const first = LIST_MARK.exec(lines[from] ?? '');
   const indent = first?.[1]?.length ?? 0;
   const ordered = /\d/.test(first?.[2] ?? '');
@@ -114,7 +139,7 @@ function readList(lines: readonly string[], from: number, depth: number): { bloc
       const line = lines[at] ?? '';
       const indented = line.length - line.trimStart().length;
       if (line.trim() === '') {
-        const next = lines.slice(at + 1).find((later) => later.trim() !== '');
+        const next = nextText[at];
         if (next === undefined || next.length - next.trimStart().length < inside) {
           // A blank line between two items of one list does not end it.
           if (next !== undefined && LIST_MARK.exec(next)?.[1]?.length === indent) continue;
@@ -148,7 +173,7 @@ function cells(line: string): string[] {
 }
 
 const TOKEN =
-  /(`+)([\s\S]+?)\1(?!`)|!?\[((?:[^[\]\\]|\\.|\[[^[\]]*\])*)\]\(\s*<?((?:[^\s()<>]|\([^\s()]*\))*)>?(?:\s+["'][^"']*["'])?\s*\)|(\*\*|__)(?=\S)([\s\S]*?\S)\5|(\*|_)(?=\S)([\s\S]*?\S)\7(?!\7)|~~(?=\S)([\s\S]*?\S)~~|\\([!-/:-@[-`{-~])|<?(https?:\/\/[^\s<>"'`]+[^\s<>"'`.,;:!?)\]])>?|( {2,}|\\)\n/g;
+  /(`+)([\s\S]+?)\1(?!`)|!?\[((?:[^[\]\\]|\\.|\[[^[\]]*\])*)\]\(\s*<?((?:[^\s()<>]|\([^\s()]*\))*)>?(?:\s+["']([^"']*)["'])?\s*\)|(\*\*|__)(?=\S)([\s\S]*?\S)\6|(\*|_)(?=\S)([\s\S]*?\S)\8(?!\8)|~~(?=\S)([\s\S]*?\S)~~|\\([!-/:-@[-`{-~])|<?(https?:\/\/[^\s<>"'`]+[^\s<>"'`.,;:!?)\]])>?|( {2,}|\\)\n/g;
 
 export function parseInline(text: string, depth = 0): Inline[] {
   if (depth > MAX_DEPTH || text.length > MAX_INLINE_LENGTH) return [{ kind: 'text', text }];
@@ -166,13 +191,13 @@ export function parseInline(text: string, depth = 0): Inline[] {
 }
 
 function toInline(match: RegExpMatchArray, text: string, depth: number): Inline | undefined {
-  const [whole, , code, label, target, , strong, slant, emphasis, strike, escaped, url] = match;
+  const [whole, , code, label, target, title = '', , strong, slant, emphasis, strike, escaped, url] = match;
   if (code !== undefined) return { kind: 'code', text: code.replace(/^ (.*[^ ].*) $/, '$1') };
   if (label !== undefined) {
     const parts = whole.startsWith('!') ? [imageWords(label)] : parseInline(label, depth + 1);
     const href = safeHref(target ?? '');
     // Anything that is not a web address is shown as written.
-    return href === undefined ? { kind: 'text', text: whole } : { kind: 'link', href, parts };
+    return href === undefined ? { kind: 'text', text: whole } : { kind: 'link', href, title, parts };
   }
   if (strong !== undefined) return { kind: 'strong', parts: parseInline(strong, depth + 1) };
   if (emphasis !== undefined) {
@@ -186,7 +211,7 @@ function toInline(match: RegExpMatchArray, text: string, depth: number): Inline 
   if (escaped !== undefined) return { kind: 'text', text: escaped };
   if (url !== undefined) {
     const href = safeHref(url);
-    return href === undefined ? undefined : { kind: 'link', href, parts: [{ kind: 'text', text: url }] };
+    return href === undefined ? undefined : { kind: 'link', href, title: '', parts: [{ kind: 'text', text: url }] };
   }
   return { kind: 'break' };
 }
