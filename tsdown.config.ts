@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type UserConfig } from 'tsdown';
 import { page } from './scripts/build/page.ts';
 import { precomputed } from './scripts/build/precomputed.ts';
+import { withoutNotes } from './scripts/build/without-notes.ts';
 import { thirdPartyNotices } from './scripts/third-party-notices.ts';
 
 // Everything that gets bundled is listed, so that a new transitive dependency fails the build until somebody has
@@ -76,7 +77,7 @@ const builds: UserConfig[] = [
         ],
       },
     },
-    plugins: [precomputed(atBuildTime), thirdPartyNotices('third-party-notices.txt')],
+    plugins: [precomputed(atBuildTime), withoutNotes(), thirdPartyNotices('third-party-notices.txt')],
   },
 ];
 
@@ -88,7 +89,7 @@ if (existsSync('src/index.ts')) {
     entry: { index: 'src/index.ts' },
     dts: true,
     deps: { neverBundle, onlyBundle: bundled },
-    plugins: [precomputed(atBuildTime)],
+    plugins: [precomputed(atBuildTime), withoutNotes()],
     outputOptions: { chunkFileNames: 'chunks/index-[name].mjs' },
   });
 }

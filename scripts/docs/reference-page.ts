@@ -2,12 +2,12 @@
 
 import { classOf } from '../../src/driver/options-table.ts';
 import type { Tool } from '../../src/mcp/define-tool.ts';
-import { notesOf, parametersOf, type DocumentedParameter } from '../../src/mcp/documentation/documented-tool.ts';
 import {
   ADVANCED_OPTION_NAMES,
   COMMON_OPTION_NAMES,
   type SessionOptionName,
 } from '../../src/schema/session-options.ts';
+import { parametersOf, returnsLike, returnsOf, type DocumentedField } from './documented-tool.ts';
 import { markdownTable } from './markdown-table.ts';
 import { typeInWords } from './schema-type.ts';
 
@@ -29,11 +29,11 @@ export function referencePage(toolset: string, tools: readonly Tool[]): string {
 }
 
 /** A table of these parameters. */
-export function parameterTable(parameters: readonly DocumentedParameter[]): string {
+export function parameterTable(parameters: readonly DocumentedField[]): string {
   return markdownTable(['Parameter', 'Type', 'Default', 'Meaning'], parameters.map(parameterRow));
 }
 
-export function isTopLevel({ path }: DocumentedParameter): boolean {
+export function isTopLevel({ path }: DocumentedField): boolean {
   return !path.includes('.');
 }
 
@@ -60,14 +60,14 @@ function annotationsInWords({ annotations }: Tool): string {
   return `Annotations: ${hints.join(', ')}.`;
 }
 
-function parameterRow({ path, required, schema, note }: DocumentedParameter): string[] {
+function parameterRow({ path, required, schema, note, whenOmitted }: DocumentedField): string[] {
   const name = path.split('.').at(-1) ?? path;
   const key = grantsOf(name) === undefined ? '' : ' 🔑';
   return [
     `\`${name}\`${key}`,
     typeInWords(schema),
-    required ? '**required**' : (note?.default ?? ''),
-    [note?.meaning ?? '', grantsInWords(name)].filter(Boolean).join(' '),
+    required ? '**required**' : (whenOmitted ?? ''),
+    [note ?? '', grantsInWords(name)].filter(Boolean).join(' '),
   ];
 }
 
@@ -81,8 +81,8 @@ function grantsOf(name: string): string | undefined {
 }
 
 function returnsTable(tool: Tool): string {
-  const { returns, returnsLike } = notesOf(tool);
-  const rows = Object.entries(returns).map(([path, meaning]) => [`\`${path}\``, meaning]);
-  const like = returnsLike === undefined ? '' : `The same as [\`${returnsLike}\`](#${returnsLike}).\n`;
-  return rows.length === 0 ? like : like + markdownTable(['Field', 'Meaning'], rows);
+  const like = returnsLike(tool);
+  if (like !== undefined) return `The same as [\`${like}\`](#${like}).\n`;
+  const rows = returnsOf(tool).map(({ path, note }) => [`\`${path}\``, note ?? '']);
+  return markdownTable(['Field', 'Meaning'], rows);
 }

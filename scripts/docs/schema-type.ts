@@ -1,6 +1,6 @@
 /** Describes a JSON Schema, briefly enough for a table cell. */
 
-import type { JsonSchema } from '../../src/mcp/documentation/documented-tool.ts';
+import type { JsonSchema } from './documented-tool.ts';
 
 /** Larger bounds say no more than "a number". */
 const NO_BOUND = 2_147_483_647;

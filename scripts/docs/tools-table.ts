@@ -1,9 +1,9 @@
 /** A short table of tools, for the README. */
 
 import type { Tool } from '../../src/mcp/define-tool.ts';
-import { isTopLevel } from './reference-page.ts';
-import { parametersOf } from '../../src/mcp/documentation/documented-tool.ts';
+import { parametersOf } from './documented-tool.ts';
 import { markdownTable } from './markdown-table.ts';
+import { isTopLevel } from './reference-page.ts';
 
 export function toolsTable(tools: readonly Tool[]): string {
   const rows = tools.map((tool) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NOTE_KEYS } from '../schema/notes.ts';
 
 export interface ObjectSchema {
   type: 'object';
@@ -39,12 +40,16 @@ const DROPPED = new Set([
   'exclusiveMinimum',
 ]);
 
+function isListed(keyword: string): boolean {
+  return !DROPPED.has(keyword) && !(NOTE_KEYS as readonly string[]).includes(keyword);
+}
+
 function prune(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(prune);
   if (typeof value !== 'object' || value === null) return value;
   const schema = value as Record<string, unknown>;
   if (isShape(schema[LISTED])) return schema[LISTED];
-  const entries = Object.entries(schema).filter(([name]) => !DROPPED.has(name));
+  const entries = Object.entries(schema).filter(([name]) => isListed(name));
   return Object.fromEntries(
     entries.map(([name, item]) => [name, name === 'properties' ? listedProperties(item as object) : prune(item)]),
   );

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { permissionMode } from './session-options.ts';
 
 /*
  * What the tools answer, one schema for each shape. Views return the inferred types; the tools list shows them in short,
@@ -13,135 +12,204 @@ export type DeniedBy = z.infer<typeof deniedBy>;
 export const toolStatus = z.enum(['running', 'awaiting_permission', 'completed', 'denied', 'failed']);
 export type ToolStatus = z.infer<typeof toolStatus>;
 
+const deniedByWhom = deniedBy.optional().meta({
+  note: 'Who denied it: `caller`, `human`, `disallowedTools`, `settings` (rules or hooks of the user), `timeout` or `policy` (the operator, the permission mode).',
+});
+
+export const costUnknown = z.literal(true).optional().meta({
+  note: '`true` if the actual cost is higher: the process was killed during a turn, so its cost was never reported and counts towards no budget.',
+});
+
 const requestKind = z.enum(['permission', 'plan_review', 'user_question']);
 
 /** A tool call that did not do what it was meant to do. */
 export const problem = z.object({
-  tool: z.string(),
-  what: z.string(),
-  outcome: z.enum(['failed', 'denied']),
-  by: deniedBy.optional(),
-  tail: z.string(),
+  tool: z.string().meta({ note: 'The tool.' }),
+  what: z.string().meta({ note: 'What it was called with, in one line.' }),
+  outcome: z.enum(['failed', 'denied']).meta({ note: '`failed` or `denied`.' }),
+  by: deniedBy.optional().meta({ note: 'Who denied it, as in `permissionDenials`.' }),
+  tail: z.string().meta({ note: 'The end of its output, or what Claude was told; at most 200 characters.' }),
 });
 export type Problem = z.infer<typeof problem>;
 
+const changedFile = z.object({
+  path: z.string().meta({ note: 'Relative to the root of the checkout; absolute outside it.' }),
+  insertions: z.number().meta({ note: 'Lines added.' }),
+  deletions: z.number().meta({ note: 'Lines removed.' }),
+  status: z
+    .enum(['added', 'modified', 'deleted', 'renamed', 'type-changed'])
+    .meta({ note: '`added`, `modified`, `deleted`, `renamed` or `type-changed`.' }),
+  isBinary: z.boolean().optional().meta({ note: 'With `includeWork: "full"`: there are no lines to count.' }),
+});
+
 /** Evidence of what a call did, regardless of what the answer claims. */
 export const work = z.object({
-  filesChanged: z.number().optional(),
-  insertions: z.number().optional(),
-  deletions: z.number().optional(),
+  filesChanged: z
+    .number()
+    .optional()
+    .meta({ note: 'Files that changed in the whole checkout; without git, those that the file tools changed.' }),
+  insertions: z.number().optional().meta({ note: 'Lines added.' }),
+  deletions: z.number().optional().meta({ note: 'Lines removed.' }),
   files: z
+    .array(changedFile)
+    .optional()
+    .meta({ note: 'The most changed files first, as many as fit; all of them with `includeWork: "full"`.' }),
+  commandsRun: z.number().optional().meta({ note: 'Commands that were run.' }),
+  commandsFailed: z.number().optional().meta({ note: 'Of which these failed.' }),
+  commands: z
     .array(
       z.object({
-        path: z.string(),
-        insertions: z.number(),
-        deletions: z.number(),
-        status: z.enum(['added', 'modified', 'deleted', 'renamed', 'type-changed']),
-        isBinary: z.boolean().optional(),
+        command: z.string().meta({ note: 'As it was run.' }),
+        exitCode: z.number().optional().meta({ note: 'Of a command that failed.' }),
+        failed: z.boolean().meta({ note: 'Whether it failed.' }),
       }),
     )
-    .optional(),
-  commandsRun: z.number().optional(),
-  commandsFailed: z.number().optional(),
-  commands: z.array(z.object({ command: z.string(), exitCode: z.number().optional(), failed: z.boolean() })).optional(),
-  lastCheck: z.object({ command: z.string(), exitCode: z.number(), afterLastEdit: z.boolean() }).optional(),
-  shared: z.literal(true).optional(),
-  incomplete: z.string().optional(),
-  problems: z.array(problem).optional(),
+    .optional()
+    .meta({ note: 'With `includeWork: "full"`: every command.' }),
+  lastCheck: z
+    .object({
+      command: z.string().meta({ note: 'The part of the command that is the check.' }),
+      exitCode: z.number().meta({ note: 'As Claude Code saw it.' }),
+      afterLastEdit: z.boolean().meta({ note: '`false` if files were changed after it.' }),
+    })
+    .optional()
+    .meta({ note: 'The last command that looks like a test, build, lint or type check.' }),
+  shared: z.literal(true).optional().meta({
+    note: '`true` if another session worked in the same checkout at the same time; some of the changes may be its work.',
+  }),
+  incomplete: z
+    .string()
+    .optional()
+    .meta({ note: 'Why git could not be used; the files are then those that the file tools reported.' }),
+  problems: z.array(problem).optional().meta({ note: 'The last five tool calls that failed or were denied.' }),
 });
 export type Work = z.infer<typeof work>;
 
-/** Where an edit would go: the line it begins at, and up to two lines before and after it. */
-export const editPlace = z.object({ line: z.number(), before: z.array(z.string()), after: z.array(z.string()) });
+/** As the explicit toolset reports it, which has no way to request all of it. */
+const shortWork = work.omit({ commands: true }).extend({
+  files: z
+    .array(changedFile.omit({ isBinary: true }))
+    .optional()
+    .meta({ note: 'The most changed files first, as many as fit in 600 bytes of report.' }),
+});
+
+/** Where an edit would go. */
+export const editPlace = z.object({
+  line: z.number().meta({ note: 'The line it begins at.' }),
+  before: z.array(z.string()).meta({ note: 'Up to two lines before it.' }),
+  after: z.array(z.string()).meta({ note: 'Up to two lines after it.' }),
+});
 export type EditPlace = z.infer<typeof editPlace>;
 
 /** What both toolsets say about a request, so that it can be decided. */
 const decisionAids = {
-  inputTruncated: z.literal(true).optional(),
-  inputChars: z.number().optional(),
-  cwd: z.string().optional(),
-  said: z.string().optional(),
-  edit: editPlace.optional(),
-  alwaysAllows: z.string().optional(),
-  expiresAt: z.string().optional(),
-  expiresInMs: z.number().optional(),
-  onExpiry: z.literal('deny').optional(),
-  askedPerson: z.literal(true).optional(),
+  inputTruncated: z.literal(true).optional().meta({
+    note: '`true` if it is longer than 32,000 characters and truncated; `responseMode` `full` shows all of it.',
+  }),
+  inputChars: z.number().optional().meta({ note: 'Full length in characters, if truncated.' }),
+  cwd: z.string().optional().meta({ note: 'The directory of the session.' }),
+  said: z.string().optional().meta({ note: 'What Claude said last before it asked, in one line.' }),
+  edit: editPlace.optional().meta({ note: 'For an edit: where in the file.' }),
+  alwaysAllows: z.string().optional().meta({
+    note: 'What `always` would allow, for this session only: harmless rules that Claude Code suggests, otherwise exactly this command.',
+  }),
+  expiresAt: z.string().optional().meta({ note: 'When it is denied if unanswered.' }),
+  expiresInMs: z.number().optional().meta({ note: 'How long that is from now.' }),
+  onExpiry: z.literal('deny').optional().meta({ note: '`deny`: what happens then.' }),
+  askedPerson: z.literal(true).optional().meta({
+    note: '`true` while a person has a form for it open: `wait` keeps waiting until they decide or close it.',
+  }),
 };
 
 export const toolInput = z.record(z.string(), z.unknown());
 
 export const action = z.object({
-  type: requestKind,
-  requestId: z.string(),
-  toolName: z.string(),
-  input: toolInput,
-  summary: z.string(),
-  title: z.string().optional(),
-  description: z.string().optional(),
-  plan: z.string().optional(),
-  questions: z.unknown().optional(),
-  decisionReason: z.string().optional(),
-  blockedPath: z.string().optional(),
-  toolUseID: z.string(),
-  agentID: z.string().optional(),
-  suggestions: z.array(z.unknown()).optional(),
-  createdAt: z.string(),
+  type: requestKind.meta({ note: '`permission`, `plan_review` or `user_question`.' }),
+  requestId: z.string().meta({ note: 'What `respond_permission` needs.' }),
+  toolName: z.string().meta({ note: 'The tool that needs permission.' }),
+  input: toolInput.meta({ note: 'What it was called with.' }),
+  summary: z.string().meta({ note: 'The same in one line.' }),
+  title: z.string().optional().meta({ note: 'The question as Claude Code would put it.' }),
+  description: z.string().optional().meta({ note: 'More about it, from Claude Code.' }),
+  plan: z.string().optional().meta({ note: 'For a plan review: the plan.' }),
+  questions: z.unknown().optional().meta({ note: 'For a question: each with its text, header, and options.' }),
+  decisionReason: z.string().optional().meta({ note: 'Why Claude Code asks.' }),
+  blockedPath: z.string().optional().meta({ note: 'The path that made it ask.' }),
+  toolUseID: z.string().meta({ note: 'Id of the tool call.' }),
+  agentID: z.string().optional().meta({ note: 'The sub-agent that asks.' }),
+  suggestions: z
+    .array(z.unknown())
+    .optional()
+    .meta({ note: 'Lasting permissions that Claude Code suggests; what “always allow” would grant.' }),
+  createdAt: z.string().meta({ note: 'When it was created.' }),
   ...decisionAids,
 });
 export type Action = z.infer<typeof action>;
 
 export const event = z.object({
-  id: z.number(),
-  type: z.enum(['output', 'progress', 'permission_request', 'permission_result', 'result', 'error']),
-  data: z.unknown(),
-  timestamp: z.string(),
-  toolName: z.string().optional(),
-  toolUseID: z.string().optional(),
+  id: z.number().meta({ note: 'Increases by one with each event of the session.' }),
+  type: z
+    .enum(['output', 'progress', 'permission_request', 'permission_result', 'result', 'error'])
+    .meta({ note: '`output`, `progress`, `permission_request`, `permission_result`, `result` or `error`.' }),
+  data: z.unknown().meta({ note: 'What happened; its shape depends on type and `responseMode`.' }),
+  timestamp: z.string().meta({ note: 'When.' }),
+  toolName: z.string().optional().meta({ note: 'In `full`: the tool it is about.' }),
+  toolUseID: z.string().optional().meta({ note: 'In `full`: id of the tool call it is about.' }),
 });
 export type EventView = z.infer<typeof event>;
 
 const permissionDenial = z.looseObject({
-  toolName: z.string(),
-  toolUseID: z.string().optional(),
-  what: z.string().optional(),
-  by: deniedBy.optional(),
+  toolName: z.string().meta({ note: 'The tool.' }),
+  toolUseID: z.string().optional().meta({ note: 'Id of the tool call.' }),
+  what: z.string().optional().meta({ note: 'What it was called with, in one line.' }),
+  by: deniedByWhom,
 });
 export type PermissionDenial = z.infer<typeof permissionDenial>;
 
 export const callResult = z.object({
-  sessionId: z.string(),
-  result: z.string(),
-  resultChars: z.number().optional(),
-  isError: z.boolean(),
-  durationMs: z.number(),
-  durationApiMs: z.number().optional(),
-  numTurns: z.number(),
-  totalCostUsd: z.number(),
-  sessionTotalTurns: z.number(),
-  sessionTotalCostUsd: z.number(),
-  costUnknown: z.literal(true).optional(),
-  structuredOutput: z.unknown().optional(),
-  stopReason: z.string().optional(),
-  errorSubtype: z.string().optional(),
-  usage: z.record(z.string(), z.unknown()).optional(),
-  modelUsage: z.record(z.string(), z.unknown()).optional(),
-  permissionDenials: z.array(permissionDenial).optional(),
-  work: work.optional(),
+  sessionId: z.string().meta({ note: 'Id of the session.' }),
+  result: z.string().meta({ note: 'The final answer.' }),
+  resultChars: z
+    .number()
+    .optional()
+    .meta({ note: 'Length of the full answer if only a part is shown; continue with `resultOffset`.' }),
+  isError: z.boolean().meta({ note: 'Whether it ended in an error.' }),
+  durationMs: z.number().meta({ note: 'Duration of this call.' }),
+  durationApiMs: z.number().optional().meta({ note: 'Of that, time spent on the model.' }),
+  numTurns: z.number().meta({ note: 'Turns of this call.' }),
+  totalCostUsd: z.number().meta({ note: 'Cost of this call, in US dollars.' }),
+  sessionTotalTurns: z.number().meta({ note: 'Turns of the whole session.' }),
+  sessionTotalCostUsd: z.number().meta({ note: 'Cost of the whole session. A fork begins with what it inherited.' }),
+  costUnknown,
+  structuredOutput: z
+    .unknown()
+    .optional()
+    .meta({ note: 'The answer in the shape of `outputFormat`; omitted if longer than `maxBytes`.' }),
+  stopReason: z.string().optional().meta({ note: 'Why the model stopped.' }),
+  errorSubtype: z.string().optional().meta({ note: 'The kind of error, such as `error_max_turns`.' }),
+  usage: z.record(z.string(), z.unknown()).optional().meta({ note: 'Tokens of this call.' }),
+  modelUsage: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ note: 'Tokens and cost by model, since the process started.' }),
+  permissionDenials: z.array(permissionDenial).optional().meta({
+    note: 'What was denied; in `full` also as Claude Code reports it: `tool_name`, `tool_use_id`, `tool_input`.',
+  }),
+  work: work.optional().meta({ note: 'Evidence of what this call did, regardless of what the answer claims.' }),
 });
 export type CallResult = z.infer<typeof callResult>;
 
 /** One tool call whole, as `pollOptions.toolUseID` asks for it. */
 export const toolCall = z.object({
-  toolUseID: z.string(),
-  toolName: z.string(),
-  input: toolInput.optional(),
-  output: z.string().optional(),
-  outputChars: z.number().optional(),
-  outcome: toolStatus,
-  exitCode: z.number().optional(),
-  deniedBy: deniedBy.optional(),
-  inputChanged: z.literal(true).optional(),
+  toolUseID: z.string().meta({ note: 'Its id.' }),
+  toolName: z.string().meta({ note: 'The tool.' }),
+  input: toolInput.optional().meta({ note: 'What it ran with; only on the first page.' }),
+  output: z.string().optional().meta({ note: 'Its output, starting at `resultOffset`.' }),
+  outputChars: z.number().optional().meta({ note: 'Length of the full output.' }),
+  outcome: toolStatus.meta({ note: '`running`, `awaiting_permission`, `completed`, `denied` or `failed`.' }),
+  exitCode: z.number().optional().meta({ note: 'Of a command that failed.' }),
+  deniedBy: deniedBy.optional().meta({ note: 'Who denied it, as in `permissionDenials`.' }),
+  inputChanged: z.literal(true).optional().meta({ note: '`true` if an answer changed the input.' }),
 });
 export type ToolCallView = z.infer<typeof toolCall>;
 
@@ -149,152 +217,118 @@ export const compactStatus = z.enum(['running', 'waiting_permission', 'idle', 'e
 
 /** What a check answers, and a start or a reply after its wait. */
 export const checkAnswer = z.object({
-  sessionId: z.string(),
-  status: compactStatus,
-  pollInterval: z.number().optional(),
-  resumeToken: z.string().optional(),
-  effective: z.string().optional(),
-  warnings: z.array(z.string()).optional(),
-  workspace: z.object({ path: z.string(), branch: z.string(), base: z.string() }).optional(),
-  events: z.array(event).optional(),
-  nextCursor: z.number(),
-  cursorResetTo: z.number().optional(),
-  truncated: z.literal(true).optional(),
-  truncatedFields: z.array(z.string()).optional(),
-  actions: z.array(action).optional(),
-  result: callResult.optional(),
-  toolCall: toolCall.optional(),
-  activity: z.string().optional(),
-  backgroundTasks: z.number().optional(),
+  sessionId: z.string().meta({ note: 'Id of the session; empty if it could not be started.' }),
+  status: compactStatus.meta({
+    note: '`running`, `waiting_permission` (something in `actions` waits for an answer), `idle`, `error` or `cancelled`.',
+  }),
+  pollInterval: z.number().optional().meta({
+    note: 'How many milliseconds to wait before the next `poll`: 3000 while running, 1000 while waiting for an answer; absent at rest.',
+  }),
+  resumeToken: z.string().optional().meta({
+    note: 'From start and reply, if the operator set `RESUME_SECRET`: required for a later reply to this session from disk.',
+  }),
+  effective: z
+    .string()
+    .optional()
+    .meta({ note: 'From start and reply: permission mode, directory and accepted rules of the session, in one line.' }),
+  warnings: z.array(z.string()).optional().meta({
+    note: 'Things to be aware of, one line each: skipped settings of an untrusted directory, rules that Claude Code ignores, permissions granted for the session only.',
+  }),
+  workspace: z
+    .object({
+      path: z.string().meta({ note: 'Where the worktree is.' }),
+      branch: z.string().meta({ note: 'Its branch.' }),
+      base: z.string().meta({ note: 'What it started from, and where `apply` brings its work.' }),
+    })
+    .optional()
+    .meta({ note: 'For a start with a worktree.' }),
+  events: z.array(event).optional().meta({ note: 'Events starting at the cursor.' }),
+  nextCursor: z.number().meta({ note: 'Cursor for the next events.' }),
+  cursorResetTo: z.number().optional().meta({ note: 'Events before this one were dropped unread.' }),
+  truncated: z.literal(true).optional().meta({ note: 'Whether something was truncated.' }),
+  truncatedFields: z.array(z.string()).optional().meta({ note: 'What was truncated.' }),
+  actions: z.array(action).optional().meta({ note: 'One for each unanswered request.' }),
+  result: callResult.optional().meta({ note: 'At rest: how the last call ended.' }),
+  toolCall: toolCall.optional().meta({ note: 'The tool call that `toolUseID` asked for.' }),
+  activity: z
+    .string()
+    .optional()
+    .meta({ note: 'One line on what was done since the prompt and what is happening now.' }),
+  backgroundTasks: z.number().optional().meta({ note: 'Tasks still running in the background, if any.' }),
   availableTools: z
     .array(z.object({ name: z.string(), category: z.string(), description: z.string().optional() }))
-    .optional(),
-  cancelledAt: z.string().optional(),
-  cancelledReason: z.string().optional(),
-  cancelledSource: z.string().optional(),
-  lastEventId: z.number().optional(),
-  lastToolUseId: z.string().optional(),
-  quietMs: z.number().optional(),
+    .optional()
+    .meta({ note: 'The tools of this session: `name`, `category`, `description`.' }),
+  cancelledAt: z.string().optional().meta({ note: 'When it was cancelled.' }),
+  cancelledReason: z.string().optional().meta({ note: 'Why.' }),
+  cancelledSource: z.string().optional().meta({ note: 'By whom: `caller`, `cleanup`, `shutdown`.' }),
+  lastEventId: z.number().optional().meta({ note: 'Id of the newest event.' }),
+  lastToolUseId: z.string().optional().meta({ note: 'Id of the newest tool call.' }),
+  quietMs: z
+    .number()
+    .optional()
+    .meta({ note: 'Milliseconds since the last output from Claude Code, once it has been silent for 30 s.' }),
 });
 export type CheckAnswer = z.infer<typeof checkAnswer>;
 
 export const explicitStatus = z.enum(['running', 'waiting_for_input', 'completed', 'interrupted', 'error']);
 
 export const pendingInput = z.object({
-  inputId: z.string(),
-  type: requestKind,
-  toolName: z.string(),
-  toolInput,
-  description: z.string(),
+  inputId: z.string().meta({ note: 'What `claude_respond` needs.' }),
+  type: requestKind.meta({ note: '`permission`, `plan_review` or `user_question`.' }),
+  toolName: z.string().meta({ note: 'The tool that needs permission.' }),
+  toolInput: toolInput.meta({ note: 'What it was called with.' }),
+  description: z.string().meta({ note: 'The same in words.' }),
   ...decisionAids,
+  inputTruncated: decisionAids.inputTruncated.meta({
+    note: '`true` if it is longer than 32,000 characters and truncated; `inputId` shows all of it.',
+  }),
+  alwaysAllows: decisionAids.alwaysAllows.meta({
+    note: 'What “always allow” would allow, for this session only.',
+  }),
+  askedPerson: decisionAids.askedPerson.meta({
+    note: '`true` while a person has a form for it open: a wait continues until they decide or close it.',
+  }),
 });
 export type PendingInput = z.infer<typeof pendingInput>;
 
 export const toolUseEvent = z.object({
-  toolName: z.string(),
-  status: toolStatus,
-  input: z.string().optional(),
-  inputChanged: z.literal(true).optional(),
-  error: z.string().optional(),
-  deniedBy: deniedBy.optional(),
-  inputId: z.string().optional(),
+  toolName: z.string().meta({ note: 'Name of the tool.' }),
+  status: toolStatus.meta({ note: '`running`, `awaiting_permission`, `completed`, `denied` or `failed`.' }),
+  input: z.string().optional().meta({ note: 'What it ran with, in one line.' }),
+  inputChanged: z.literal(true).optional().meta({ note: '`true` if an answer changed the input.' }),
+  error: z
+    .string()
+    .optional()
+    .meta({ note: 'The end of its output when it failed, or what Claude was told when it was denied.' }),
+  deniedBy: deniedByWhom,
+  inputId: z.string().optional().meta({ note: 'While it waits: which of `pendingInputs` it is.' }),
 });
 export type ToolUseEvent = z.infer<typeof toolUseEvent>;
 
 /** What `claude_get_status` answers, and the other explicit tools after their wait. */
 export const statusAnswer = z.object({
-  sessionId: z.string(),
-  status: explicitStatus,
-  effective: z.string().optional(),
-  warnings: z.array(z.string()).optional(),
-  result: z.string().optional(),
-  work: work.optional(),
-  recentOutput: z.array(z.string()),
-  pendingInputs: z.array(pendingInput),
-  toolUseEvents: z.array(toolUseEvent),
-  costUsd: z.number().optional(),
-  costUnknown: z.literal(true).optional(),
-  turnCount: z.number(),
-  error: z.string().optional(),
+  sessionId: z.string().meta({ note: 'Id of the session.' }),
+  status: explicitStatus.meta({ note: '`running`, `waiting_for_input`, `completed`, `error` or `interrupted`.' }),
+  effective: z.string().optional().meta({
+    note: 'From `claude_create_session`: permission mode, directory and accepted rules of the session, in one line.',
+  }),
+  warnings: z
+    .array(z.string())
+    .optional()
+    .meta({ note: 'Things to be aware of, such as rules that Claude Code ignores; omitted if there are none.' }),
+  result: z.string().optional().meta({ note: 'The final answer, at rest.' }),
+  work: shortWork
+    .optional()
+    .meta({ note: 'At rest: evidence of what was done, regardless of what the result claims.' }),
+  recentOutput: z.array(z.string()).meta({
+    note: 'The last lines of what Claude has written since the last message, including text still being written.',
+  }),
+  pendingInputs: z.array(pendingInput).meta({ note: 'One for each unanswered request.' }),
+  toolUseEvents: z.array(toolUseEvent).meta({ note: 'The tools used since the last message.' }),
+  costUsd: z.number().optional().meta({ note: 'Cost of the session so far, in US dollars; omitted until known.' }),
+  costUnknown,
+  turnCount: z.number().meta({ note: 'Turns of the session so far.' }),
+  error: z.string().optional().meta({ note: 'Why the session or the call failed.' }),
 });
 export type StatusAnswer = z.infer<typeof statusAnswer>;
-
-/** A worktree, and how far its work has been applied. */
-export const worktreeShown = z.object({
-  path: z.string().optional(),
-  repository: z.string().optional(),
-  branch: z.string().optional(),
-  base: z.string().optional(),
-  state: z.string(),
-  uncommittedFiles: z.number().optional(),
-  unmergedCommits: z.number().optional(),
-});
-export type WorktreeShown = z.infer<typeof worktreeShown>;
-
-/** A session of this server, with the options that may be shown. */
-export const sessionShown = z.looseObject({
-  sessionId: z.string(),
-  status: compactStatus,
-  createdAt: z.string(),
-  lastActiveAt: z.string(),
-  totalTurns: z.number(),
-  totalCostUsd: z.number(),
-  costUnknown: z.literal(true).optional(),
-  model: z.string().optional(),
-  permissionMode: permissionMode.optional(),
-  backgroundTasks: z.number().optional(),
-  cancelledReason: z.string().optional(),
-  cancelledSource: z.string().optional(),
-  workspace: worktreeShown.optional(),
-});
-export type SessionShown = z.infer<typeof sessionShown>;
-
-/** A session that Claude Code keeps on disk; it has a status where this server knows it. */
-export const diskSessionShown = z.object({
-  sessionId: z.string(),
-  status: compactStatus.optional(),
-  createdAt: z.string().optional(),
-  lastActiveAt: z.string(),
-  displayText: z.string().optional(),
-  projectDirectory: z.string().optional(),
-});
-export type DiskSessionShown = z.infer<typeof diskSessionShown>;
-
-const fileChange = z.object({
-  path: z.string(),
-  oldPath: z.string().optional(),
-  status: z.enum(['added', 'modified', 'deleted', 'renamed', 'type-changed']),
-  insertions: z.number(),
-  deletions: z.number(),
-  isBinary: z.boolean(),
-});
-
-const diffPage = z.object({
-  filesChanged: z.number(),
-  insertions: z.number(),
-  deletions: z.number(),
-  files: z.array(fileChange).readonly().optional(),
-  diff: z.string(),
-  totalBytes: z.number(),
-  nextOffset: z.number().optional(),
-});
-
-/** What `claude_code_session` answers. */
-export const sessionsAnswer = z.object({
-  sessions: z.array(z.union([sessionShown, diskSessionShown])),
-  worktrees: z.array(worktreeShown.extend({ sessionId: z.string() })).optional(),
-  message: z.string().optional(),
-  diff: diffPage.optional(),
-});
-export type SessionsAnswer = z.infer<typeof sessionsAnswer>;
-
-/** A session of the machine, as `claude_list_sessions` shows it. */
-export const listedSession = z.looseObject({
-  sessionId: z.string(),
-  projectDirectory: z.string().optional(),
-  displayText: z.string(),
-  timestamp: z.string(),
-  isActive: z.boolean(),
-  activeStatus: explicitStatus.optional(),
-});
-export type ListedSessionShown = z.infer<typeof listedSession>;

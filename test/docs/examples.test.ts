@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { returnsOf } from '../../scripts/docs/documented-tool.ts';
 import { parseArguments } from '../../src/mcp/arguments.ts';
-import { returnsOf } from '../../src/mcp/documentation/documented-tool.ts';
 import { TOOLSETS } from '../../src/mcp/toolsets.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
@@ -50,8 +50,8 @@ const [, , check] = TOOLSETS.compact;
 test.each(answers)('$page: a session can return $json', ({ json }) => {
   const answer = JSON.parse(json) as JsonObject;
   check!.output().parse(answer);
-  const described = returnsOf(check!);
-  expect(pathsOf(answer).filter((field) => !(field in described))).toEqual([]);
+  const described = new Set(returnsOf(check!).map(({ path: field }) => field));
+  expect(pathsOf(answer).filter((field) => !described.has(field))).toEqual([]);
 });
 
 function pathsOf(value: unknown, prefix = ''): string[] {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parametersOf } from '../../src/mcp/documentation/documented-tool.ts';
+import { parametersOf } from '../../scripts/docs/documented-tool.ts';
 import { TOOL_LISTING } from '../../src/mcp/tool-listing.ts';
 import { TOOLSETS } from '../../src/mcp/toolsets.ts';
 import { ADVANCED_OPTION_NAMES } from '../../src/schema/session-options.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { returnsOf } from '../../src/mcp/documentation/documented-tool.ts';
+import { returnsOf } from '../../scripts/docs/documented-tool.ts';
 import type { Tool } from '../../src/mcp/define-tool.ts';
 import { TOOLSETS } from '../../src/mcp/toolsets.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
@@ -19,8 +19,8 @@ function pathsOf(value: Json, prefix = ''): string[] {
 }
 
 function undescribed(described: Tool | undefined, answer: Json): string[] {
-  const known = returnsOf(described!);
-  return pathsOf(answer).filter((path) => !(path in known) && !path.startsWith('availableTools[]'));
+  const known = new Set(returnsOf(described!).map(({ path }) => path));
+  return pathsOf(answer).filter((path) => !known.has(path) && !path.startsWith('availableTools[]'));
 }
 
 test('every field in real answers of the compact toolset is described', async () => {

@@ -3,13 +3,14 @@ import { listedAs } from '../list-schema.ts';
 
 /** Parameters that mean the same in both toolsets. */
 
-export const sessionId = z.string().min(1);
+export const sessionId = z.string().min(1).meta({ note: 'The session.' });
 export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
-export const waitMs = z.int().min(0);
+export const waitMs = z.int().min(0).meta({ whenOmitted: '0: return immediately' });
 export const decision = z.enum(['allow', 'deny']).describe('for a plan: allow starts the work');
 export const updatedInput = z
   .record(z.string(), z.unknown())
-  .describe('with allow: replaces the whole input; give every field');
+  .describe('with allow: replaces the whole input; give every field')
+  .meta({ whenOmitted: 'the requested input' });
 
 const questionAnswer = z.union([z.string(), z.array(z.string())]);
 
@@ -17,6 +18,9 @@ const questionAnswer = z.union([z.string(), z.array(z.string())]);
 export const answers = listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
   type: 'object',
   description: '{"<question>": "<label or text>"}, or a list in order',
+}).meta({
+  note: 'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; multiple labels as a list. Also accepted inside `updatedInput`.',
+  whenOmitted: 'none',
 });
 
 /** An omitted option is not passed on. */

@@ -2,7 +2,7 @@ import { classOf } from '../../driver/options-table.ts';
 import type { DiskSession } from '../../engine/services.ts';
 import type { Session } from '../../engine/session.ts';
 import { roundUsd } from '../../engine/totals.ts';
-import type { DiskSessionShown, SessionShown } from '../../schema/results.ts';
+import type { DiskSessionShown, SessionShown } from '../../schema/listed-sessions.ts';
 import type { SessionOptionName, SessionOptions } from '../../schema/session-options.ts';
 import { compactStatus } from './status.ts';
 

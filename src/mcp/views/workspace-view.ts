@@ -1,6 +1,7 @@
 import type { ListedWorktree } from '../../engine/session-worktrees.ts';
 import type { Session } from '../../engine/session.ts';
-import type { CheckAnswer, WorktreeShown } from '../../schema/results.ts';
+import type { WorktreeShown } from '../../schema/listed-sessions.ts';
+import type { CheckAnswer } from '../../schema/results.ts';
 import type { ApplyOutcome } from '../../workspace/apply.ts';
 import type { DiscardOutcome } from '../../workspace/discard.ts';
 

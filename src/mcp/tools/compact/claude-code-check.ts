@@ -16,9 +16,17 @@ import { POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
 
 const permissionOptions = z
   .strictObject({
-    updatedInput,
-    updatedPermissions: unlisted(z.array(permissionUpdate)),
-    always: z.boolean().describe('also allow what alwaysAllows lists, this session only'),
+    updatedInput: updatedInput.meta({
+      note: 'Run the tool with this input, which replaces the requested input entirely.',
+    }),
+    updatedPermissions: unlisted(z.array(permissionUpdate)).meta({
+      note: 'Permissions to grant with it, for this session; any other destination becomes `session`, with a warning. Refused wherever the corresponding option would be.',
+      whenOmitted: 'none',
+    }),
+    always: z.boolean().describe('also allow what alwaysAllows lists, this session only').meta({
+      note: 'Also allow, for this session, what `alwaysAllows` says: harmless rules that Claude Code suggests, otherwise exactly this command; never a mode or a directory.',
+      whenOmitted: '`false`',
+    }),
     answers,
   })
   .partial();
@@ -30,18 +38,62 @@ const input = z.strictObject({
     .enum(['poll', 'wait', 'respond_permission'])
     .describe(
       'respond_permission: answer one of actions; with waitMs, continue to the next request or the result; wait: until it finishes, asks, or waitMs is up, repeat while running; poll: immediate, with events',
-    ),
+    )
+    .meta({
+      note: '`wait` returns when the session finishes, asks something, or the time is up, and keeps waiting while a person has a form for the request; `poll` returns immediately; `respond_permission` answers one request.',
+    }),
   sessionId,
-  requestId: z.string().min(1).describe('from actions, to respond').optional(),
-  decision: decision.optional(),
-  denyMessage: z.string().describe('with deny: told to Claude').optional(),
-  interrupt: z.boolean().describe('with deny: also stop the turn').optional(),
-  permissionOptions: permissionOptions.describe('with allow').optional(),
-  waitMs: waitMs.max(MAX_WAIT_MS).describe('default 45000 for wait, 0 for respond_permission (give 45000)').optional(),
-  cursor: z.int().min(0).describe('events from here: the last nextCursor').optional(),
-  responseMode: z.enum(['minimal', 'full']).describe('full: raw events, inputs in full; default minimal').optional(),
-  maxEvents: unlisted(z.int().positive().optional()),
-  pollOptions: pollOptions.describe('what the answer includes').optional(),
+  requestId: z
+    .string()
+    .min(1)
+    .describe('from actions, to respond')
+    .optional()
+    .meta({ note: 'For `respond_permission`: which of `actions` to answer. Required there.', whenOmitted: 'none' }),
+  decision: decision.optional().meta({ note: 'For `respond_permission`. Required there.', whenOmitted: 'none' }),
+  denyMessage: z
+    .string()
+    .describe('with deny: told to Claude')
+    .optional()
+    .meta({ note: 'With `deny`: what Claude is told.', whenOmitted: '“Permission denied by caller”' }),
+  interrupt: z
+    .boolean()
+    .describe('with deny: also stop the turn')
+    .optional()
+    .meta({ note: 'With `deny`: also stop the turn.', whenOmitted: '`false`' }),
+  permissionOptions: permissionOptions
+    .describe('with allow')
+    .optional()
+    .meta({ note: 'With `allow`. Each may also be given at top level.', whenOmitted: 'none' }),
+  waitMs: waitMs
+    .max(MAX_WAIT_MS)
+    .describe('default 45000 for wait, 0 for respond_permission (give 45000)')
+    .optional()
+    .meta({
+      note: 'For `wait` and `respond_permission`: maximum time to wait for the session to finish or ask something.',
+      whenOmitted: '45000 for `wait`, 0 for `respond_permission`',
+    }),
+  cursor: z
+    .int()
+    .min(0)
+    .describe('events from here: the last nextCursor')
+    .optional()
+    .meta({ note: 'First event to return: `nextCursor` from the last answer.', whenOmitted: 'the oldest event kept' }),
+  responseMode: z
+    .enum(['minimal', 'full'])
+    .describe('full: raw events, inputs in full; default minimal')
+    .optional()
+    .meta({
+      note: '`minimal` is a short form for models; `full` has what Claude Code sent.',
+      whenOmitted: '`minimal`',
+    }),
+  maxEvents: unlisted(z.int().positive().optional()).meta({
+    note: 'Maximum number of events in one answer.',
+    whenOmitted: '200 in `minimal`, no limit in `full`',
+  }),
+  pollOptions: pollOptions
+    .describe('what the answer includes')
+    .optional()
+    .meta({ note: 'What to include in the answer. Each may also be given at top level.', whenOmitted: 'see each one' }),
 });
 
 type Input = z.infer<typeof input>;

@@ -1,13 +1,29 @@
 import { z } from 'zod';
-import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
+import { ADVANCED_OPTION_NAMES, advancedOptions, commonOptions } from '../../../schema/session-options.ts';
 import { nestFlat, type Arguments } from '../../arguments.ts';
 import { defineTool } from '../../define-tool.ts';
 import { listedAs, unlisted } from '../../list-schema.ts';
-import { prompt, sessionId, waitMs } from '../fields.ts';
-import { advanced, checkOutput, flatOptions, nestAdvanced } from './shared.ts';
+import { prompt, sessionId } from '../fields.ts';
+import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';
 import { startedView } from './started-view.ts';
 
-const diskResumeConfig = z.strictObject({ ...commonOptions, advanced, resumeSessionAt: z.string().min(1) }).partial();
+const NOT_CHANGED = 'not changed';
+
+const diskResumeConfig = z
+  .strictObject({
+    ...commonOptions,
+    advanced,
+    resumeSessionAt: z
+      .string()
+      .min(1)
+      .meta({ note: 'Uuid of the message after which the history is dropped.', whenOmitted: 'the whole history' }),
+  })
+  .partial()
+  .meta({
+    note: 'For a session that exists only on disk: every option of `claude_code` except `prompt` and `waitMs`. Each may also be given at top level.',
+    whenOmitted: 'the session’s own directory, everything else as for a new session',
+    describedWith: 'claude_code',
+  });
 
 /** Those that mean something else at the top level of a reply stay there. */
 const OWN_NAMES = new Set(['model', 'permissionMode', 'permissionRequestTimeoutMs', 'sessionInitTimeoutMs']);
@@ -23,19 +39,37 @@ export const claudeCodeReply = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
-      sessionId,
-      prompt: prompt.describe('the next message'),
-      waitMs: waitMs.describe('as in claude_code').optional(),
-      forkSession: z.boolean().describe('continue in a copy with a new id').optional(),
-      whenBusy: z.enum(['reject', 'queue']).describe('default reject').optional(),
-      model: commonOptions.model.describe('from this turn on').optional(),
+      sessionId: sessionId.meta({ note: 'The session to continue.' }),
+      prompt: prompt.describe('the next message').meta({ note: 'The next message. Not blank.' }),
+      waitMs: startWaitMs.describe('as in claude_code').optional(),
+      forkSession: z.boolean().describe('continue in a copy with a new id').optional().meta({
+        note: 'Continue in a new session that starts with this one’s history; the original is unchanged.',
+        whenOmitted: '`false`',
+      }),
+      whenBusy: z.enum(['reject', 'queue']).describe('default reject').optional().meta({
+        note: 'What to do while the session is working: reject with `SESSION_BUSY`, or queue the message until the turn can take it.',
+        whenOmitted: '`reject`',
+      }),
+      model: commonOptions.model
+        .describe('from this turn on')
+        .optional()
+        .meta({ note: 'Switch the model from this turn on.', whenOmitted: NOT_CHANGED }),
       permissionMode: listedAs(commonOptions.permissionMode.optional(), {
         type: 'string',
         description: 'as in claude_code, from this turn on',
+      }).meta({ note: 'Switch the permission mode from this turn on.', whenOmitted: NOT_CHANGED }),
+      permissionRequestTimeoutMs: unlisted(commonOptions.permissionRequestTimeoutMs.optional()).meta({
+        note: 'A different request timeout from now on.',
+        whenOmitted: NOT_CHANGED,
       }),
-      permissionRequestTimeoutMs: unlisted(commonOptions.permissionRequestTimeoutMs.optional()),
-      sessionInitTimeoutMs: unlisted(z.int().positive().max(2_147_483_647).optional()),
-      resumeToken: z.string().min(1).describe('from the start, for a session only on disk').optional(),
+      sessionInitTimeoutMs: unlisted(advancedOptions.sessionInitTimeoutMs.optional()).meta({
+        note: 'A different start timeout, if a process has to be started.',
+        whenOmitted: NOT_CHANGED,
+      }),
+      resumeToken: z.string().min(1).describe('from the start, for a session only on disk').optional().meta({
+        note: 'The token returned when this session was started; for a session that exists only on disk.',
+        whenOmitted: 'none',
+      }),
       diskResumeConfig: listedAs(diskResumeConfig.optional(), {
         type: 'object',
         description: 'for a session only on disk: options of claude_code, resumeSessionAt',

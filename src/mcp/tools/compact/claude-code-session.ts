@@ -5,11 +5,13 @@ import type { Session } from '../../../engine/session.ts';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
 import type { ListedWorktree } from '../../../engine/session-worktrees.ts';
-import { unlisted } from '../../list-schema.ts';
-import { compactStatus, type SessionShown, type SessionsAnswer } from '../../../schema/results.ts';
+import { listedAs, unlisted } from '../../list-schema.ts';
+import { sessionsAnswer, type SessionShown, type SessionsAnswer } from '../../../schema/listed-sessions.ts';
+import { compactStatus } from '../../../schema/results.ts';
 import { DEFAULT_WAIT_MS, waitForSession } from '../../wait.ts';
 import { diskSessionView, sessionView } from '../../views/session-view.ts';
 import { appliedMessage, discardedMessage, worktreeView } from '../../views/workspace-view.ts';
+import { errorText } from './shared.ts';
 
 const DIFF_BYTES = 24_000;
 
@@ -18,19 +20,60 @@ const input = z.strictObject({
     .enum(['list', 'get', 'cancel', 'interrupt', 'rewind', 'diff', 'apply', 'discard'])
     .describe(
       'interrupt: stop its turn, it accepts replies; cancel: end it permanently; rewind: restore files (needs enableFileCheckpointing); diff: its work; for a worktree: apply to its base, discard',
-    ),
-  sessionId: z.string().min(1).describe('for all but list').optional(),
-  includeSensitive: z.boolean().describe('also cwd, systemPrompt, agents').optional(),
-  scope: z.enum(['server', 'disk']).describe('for list; disk: all on this machine').optional(),
-  projectDirectory: unlisted(z.string().min(1).optional()),
-  limit: unlisted(z.int().positive().max(10_000).optional()),
-  offset: z.int().min(0).describe('for list or diff').optional(),
-  toUserMessage: z.string().min(1).describe('uuid to rewind to').optional(),
-  maxBytes: unlisted(z.int().min(1).max(1_000_000).optional()),
-  mode: z.enum(['merge', 'squash', 'patch']).describe('for apply; default merge').optional(),
-  message: unlisted(z.string().min(1).max(10_000).optional()),
-  force: z.boolean().describe('discard unmerged work').optional(),
-  dryRun: z.boolean().describe('for rewind; default true').optional(),
+    )
+    .meta({
+      note: '`list` sessions, `get` one, `interrupt` its turn (it accepts replies afterwards), `cancel` it permanently, or `rewind` its files. `diff` shows its work: against the base of its worktree, or since the session started. `apply` brings the work of its worktree to the base, or changes nothing and says what is in the way. `discard` removes its worktree. With `APPROVALS=human`, `apply` and a forced `discard` ask the person.',
+    }),
+  sessionId: z
+    .string()
+    .min(1)
+    .describe('for all but list')
+    .optional()
+    .meta({ note: 'The session; required for everything except `list`.', whenOmitted: 'none' }),
+  includeSensitive: z.boolean().describe('also cwd, systemPrompt, agents').optional().meta({
+    note: 'Also show directory, system prompt, agents and additional directories. The operator can forbid it.',
+    whenOmitted: '`false`',
+  }),
+  scope: z.enum(['server', 'disk']).describe('for list; disk: all on this machine').optional().meta({
+    note: 'For `list`: the sessions this server knows, or all Claude Code sessions on this machine, newest first.',
+    whenOmitted: '`server`',
+  }),
+  projectDirectory: unlisted(z.string().min(1).optional()).meta({
+    note: 'For `list` with `disk`: only sessions in this directory.',
+    whenOmitted: 'all',
+  }),
+  limit: unlisted(z.int().positive().max(10_000).optional()).meta({
+    note: 'For `list` with `disk`: maximum number of sessions.',
+    whenOmitted: '50',
+  }),
+  offset: z.int().min(0).describe('for list or diff').optional().meta({
+    note: 'For `list` with `disk`: how many to skip. For `diff`: `nextOffset` from the previous page.',
+    whenOmitted: '0',
+  }),
+  toUserMessage: z.string().min(1).describe('uuid to rewind to').optional().meta({
+    note: 'For `rewind`: uuid of the user message to go back to. Required there.',
+    whenOmitted: 'none',
+  }),
+  maxBytes: unlisted(z.int().min(1).max(1_000_000).optional()).meta({
+    note: 'For `diff`: approximate maximum size of a page.',
+    whenOmitted: '24000',
+  }),
+  mode: z.enum(['merge', 'squash', 'patch']).describe('for apply; default merge').optional().meta({
+    note: 'For `apply`: `merge` the branch into its base, `squash` it into one commit there, or apply it as a `patch`: uncommitted changes in the original checkout. Uncommitted changes in the worktree are committed to its branch first.',
+    whenOmitted: '`merge`',
+  }),
+  message: unlisted(z.string().min(1).max(10_000).optional()).meta({
+    note: 'For `apply`: message of the commits it creates.',
+    whenOmitted: 'names the session',
+  }),
+  force: z.boolean().describe('discard unmerged work').optional().meta({
+    note: 'For `discard`: even with unmerged work; it is committed, and the branch is kept and named.',
+    whenOmitted: '`false`',
+  }),
+  dryRun: z.boolean().describe('for rewind; default true').optional().meta({
+    note: 'For `rewind`: only report what would be restored. Files that someone else or a command has changed since are listed and left alone, and so are files that this server did not see the session write. With `APPROVALS=human` a real rewind asks the person; the call waits up to 45 s for the answer.',
+    whenOmitted: '`true`',
+  }),
 });
 
 type Input = z.infer<typeof input>;
@@ -43,12 +86,15 @@ export const claudeCodeSession = defineTool({
   input: () => input,
   output: () =>
     z.looseObject({
-      sessions: z.array(z.looseObject({ sessionId: z.string() })),
-      message: z.string().optional(),
-      diff: z.looseObject({ diff: z.string() }).optional(),
-      status: compactStatus.optional(),
-      isError: z.boolean().optional(),
-      error: z.string().optional(),
+      sessions: listedAs(sessionsAnswer.shape.sessions, { type: 'array', items: listedObject('sessionId') }),
+      worktrees: unlisted(sessionsAnswer.shape.worktrees),
+      message: sessionsAnswer.shape.message,
+      diff: listedAs(sessionsAnswer.shape.diff, listedObject('diff')),
+      status: compactStatus.optional().meta({
+        note: 'For a failed call: the status of the session it was about, if known.',
+      }),
+      isError: z.boolean().optional().meta({ note: '`true` if the call failed.' }),
+      error: errorText,
     }),
   failure: (error) => ({ sessions: [], isError: true, error, message: error }),
   async run(args, context): Promise<SessionsAnswer> {
@@ -91,6 +137,11 @@ export const claudeCodeSession = defineTool({
     }
   },
 });
+
+/** An object of which only this text is listed. */
+function listedObject(name: string): Record<string, unknown> {
+  return { type: 'object', properties: { [name]: { type: 'string' } }, required: [name] };
+}
 
 async function list(args: Input, { engine }: ToolContext): Promise<SessionsAnswer> {
   const sensitive = args.includeSensitive === true;

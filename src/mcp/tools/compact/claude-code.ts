@@ -3,8 +3,8 @@ import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-op
 import { defineTool } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
 import { USUAL_TOOLS } from '../../views/tool-catalogue.ts';
-import { defined, prompt, waitMs } from '../fields.ts';
-import { advanced, checkOutput, flatOptions, nestAdvanced } from './shared.ts';
+import { defined, prompt } from '../fields.ts';
+import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';
 import { startedView } from './started-view.ts';
 
 /** A long list of MCP tools would cost every caller; `includeTools` of a check shows it in full. */
@@ -38,8 +38,8 @@ export const claudeCode = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
-      prompt: prompt.describe('the task'),
-      waitMs: waitMs.describe('return when it rests, asks or time is up; default 0, best 45000').optional(),
+      prompt: prompt.describe('the task').meta({ note: 'The task. Not blank.' }),
+      waitMs: startWaitMs.describe('return when it rests, asks or time is up; default 0, best 45000').optional(),
       ...z.strictObject(describedOptions).partial().shape,
       advanced: advanced.optional(),
     }),

@@ -9,7 +9,7 @@ import {
 import { listedAs, unlisted } from '../../list-schema.ts';
 import type { Arguments } from '../../arguments.ts';
 import { nestFlat } from '../../arguments.ts';
-import { defined } from '../fields.ts';
+import { defined, waitMs } from '../fields.ts';
 
 /** Listed by name and kind only; Claude knows what an agent or a server looks like from Claude Code itself. */
 const OBJECT = { type: 'object' };
@@ -57,7 +57,11 @@ const rareOptions = Object.fromEntries(
 export const advanced = z
   .strictObject({ ...rareOptions, ...listedOptions })
   .partial()
-  .describe('rarer options; more in the reference');
+  .describe('rarer options; more in the reference')
+  .meta({
+    note: 'Less common options, below. Each may also be given at top level, with the same meaning.',
+    whenOmitted: 'none',
+  });
 
 /** The options of `claude_code`, as they stand in its arguments. */
 export const optionArguments = z.strictObject({ ...commonOptions, advanced }).partial();
@@ -69,6 +73,17 @@ export function flatOptions({ advanced: nested, ...common }: z.infer<typeof opti
 export function nestAdvanced(args: Arguments): Arguments {
   return nestFlat(args, 'advanced', ADVANCED_OPTION_NAMES);
 }
+
+/** How long a start or a reply waits. */
+export const startWaitMs = waitMs.meta({
+  note: 'Wait up to this long for the session to finish or ask something; the answer then has everything that `claude_code_check` would return.',
+});
+
+/** The error of a call. */
+export const errorText = z
+  .string()
+  .optional()
+  .meta({ note: '`Error [CODE]: what went wrong and what to do about it`.' });
 
 const OBJECTS = { type: 'array', items: OBJECT };
 const { actions, availableTools, events, result, toolCall } = checkAnswer.shape;
@@ -84,4 +99,9 @@ export const checkOutput = z
     availableTools: listedAs(availableTools, OBJECTS),
   })
   .partial()
-  .extend({ sessionId: z.string(), isError: z.boolean().optional(), error: z.string().optional() });
+  .extend({
+    sessionId: checkAnswer.shape.sessionId,
+    isError: z.boolean().optional().meta({ note: '`true` if the call itself failed.' }),
+    error: errorText,
+  })
+  .meta({ describedWith: 'claude_code_check' });

@@ -4,19 +4,58 @@ import type { CheckViewOptions } from '../../views/check-view.ts';
 
 export const pollOptions = z
   .strictObject({
-    includeEvents: z.boolean().describe('default only for poll'),
-    includeTools: unlisted(z.boolean()),
-    includeActions: unlisted(z.boolean()),
-    includeResult: unlisted(z.boolean()),
-    includeUsage: unlisted(z.boolean()),
-    includeModelUsage: unlisted(z.boolean()),
-    includeStructuredOutput: unlisted(z.boolean()),
-    includeTerminalEvents: unlisted(z.boolean()),
-    includeProgressEvents: unlisted(z.boolean()),
-    includeWork: unlisted(z.enum(['short', 'full'])),
-    toolUseID: z.string().min(1).describe('show this tool call in full'),
-    maxBytes: z.int().min(1).describe('default 24000'),
-    resultOffset: z.int().min(0).describe('read a long result from here on'),
+    includeEvents: z
+      .boolean()
+      .describe('default only for poll')
+      .meta({ note: '`events`.', whenOmitted: '`true` for `poll`, `false` for the others' }),
+    includeTools: unlisted(z.boolean()).meta({
+      note: '`availableTools`: the tools of this session.',
+      whenOmitted: '`false`',
+    }),
+    includeActions: unlisted(z.boolean()).meta({
+      note: '`actions`: requests waiting for an answer.',
+      whenOmitted: '`true`',
+    }),
+    includeResult: unlisted(z.boolean()).meta({
+      note: '`result`, once the session is at rest.',
+      whenOmitted: '`true`',
+    }),
+    includeUsage: unlisted(z.boolean()).meta({
+      note: '`result.usage`: tokens of this call.',
+      whenOmitted: 'only in `full`',
+    }),
+    includeModelUsage: unlisted(z.boolean()).meta({
+      note: '`result.modelUsage`: tokens and cost by model.',
+      whenOmitted: 'only in `full`',
+    }),
+    includeStructuredOutput: unlisted(z.boolean()).meta({
+      note: '`result.structuredOutput`, if the session has an `outputFormat`.',
+      whenOmitted: '`true`',
+    }),
+    includeTerminalEvents: unlisted(z.boolean()).meta({
+      note: 'Events that end a call, of type `result` and `error`.',
+      whenOmitted: 'only in `full`',
+    }),
+    includeProgressEvents: unlisted(z.boolean()).meta({
+      note: 'Events of type `progress`.',
+      whenOmitted: 'only in `full`',
+    }),
+    includeWork: unlisted(z.enum(['short', 'full'])).meta({
+      note: '`full`: `result.work` lists every file and command of the call.',
+      whenOmitted: '`short`: counts, and as many files as fit into 600 bytes',
+    }),
+    toolUseID: z.string().min(1).describe('show this tool call in full').meta({
+      note: 'Show this tool call in full: input, output, outcome. Omits events and result unless requested.',
+      whenOmitted: 'none',
+    }),
+    maxBytes: z.int().min(1).describe('default 24000').meta({
+      note: 'Approximate maximum size of the answer. `truncatedFields` lists what was cut.',
+      whenOmitted: '24000 in `minimal`, no limit in `full`',
+    }),
+    resultOffset: z.int().min(0).describe('read a long result from here on').meta({
+      note: 'Read a long final answer, or the output of `toolUseID`, starting at this character.',
+      whenOmitted: '0',
+    }),
   })
   .partial();
 

@@ -4,29 +4,42 @@ import { advancedOptions, commonOptions, type SessionOptions } from '../../../sc
 import { defineTool } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
 import { effectiveLine } from '../../views/effective.ts';
-import { defined, prompt, waitMs } from '../fields.ts';
+import { defined, prompt } from '../fields.ts';
 import { takeWarnings } from '../warnings.ts';
-import { movedView, statusOutput } from './shared.ts';
+import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
 const { cwd, model, allowedTools, disallowedTools, maxTurns } = commonOptions;
 
 const options = z
   .strictObject({
-    workingDirectory: cwd.describe("default: the server's"),
+    workingDirectory: cwd.describe("default: the server's").meta({ note: 'Directory to work in; it must exist.' }),
     model: model.describe('name or alias'),
     permissionMode: z
       .enum(['default', 'acceptEdits', 'plan', 'bypassPermissions'])
       .describe(
         'default asks before risky tools; acceptEdits allows edits; plan plans, then asks to start; bypassPermissions never asks, if permitted. Omitted: as configured',
-      ),
+      )
+      .meta({
+        note:
+          '`default` asks before anything risky; `acceptEdits` allows file edits; `plan` only plans and asks before it starts; ' +
+          '`bypassPermissions` never asks and requires the operator’s `ALLOW_BYPASS`.',
+        whenOmitted: 'from the user’s Claude Code settings',
+      }),
     allowedTools: allowedTools.describe('run without asking, e.g. Read, Bash(git diff *)'),
     disallowedTools: disallowedTools.describe(
       'always refused: WebFetch, Bash(curl *), Edit(src/**); a script that runs curl gets past',
     ),
     maxTurns: maxTurns.describe('maximum model turns'),
     maxBudgetUsd: advancedOptions.maxBudgetUsd.describe('stop at this cost'),
-    systemPrompt: z.string().min(1).describe("appended to Claude Code's"),
-    dangerouslySkipPermissions: unlisted(z.boolean()),
+    systemPrompt: z
+      .string()
+      .min(1)
+      .describe("appended to Claude Code's")
+      .meta({ note: 'Added to Claude Code’s own system prompt.', whenOmitted: 'nothing added' }),
+    dangerouslySkipPermissions: unlisted(z.boolean()).meta({
+      note: 'The same as `permissionMode` `bypassPermissions`; requires the operator’s `ALLOW_BYPASS`.',
+      whenOmitted: '`false`',
+    }),
   })
   .partial();
 
@@ -40,8 +53,10 @@ export const claudeCreateSession = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
-      prompt: prompt.describe('the task'),
-      waitMs: waitMs.describe('return when it finishes, asks, or time is up; default 0, recommended 45000').optional(),
+      prompt: prompt.describe('the task').meta({ note: 'The task. Not blank.' }),
+      waitMs: motionWaitMs
+        .describe('return when it finishes, asks, or time is up; default 0, recommended 45000')
+        .optional(),
       ...options.shape,
     }),
   output: () => statusOutput,

@@ -15,10 +15,21 @@ export const claudeGetStatus = defineTool({
   input: () =>
     z.strictObject({
       sessionId,
-      waitMs: waitMs.max(MAX_WAIT_MS).describe('default 0, best 45000').optional(),
-      inputId: z.string().min(1).describe('show this request in full').optional(),
-      turn: z.enum(['last', 'all']).describe('output since the last message (default), or all').optional(),
-      outputLines: unlisted(z.int().min(0).max(10_000).optional()),
+      waitMs: waitMs.max(MAX_WAIT_MS).describe('default 0, best 45000').optional().meta({
+        note: 'Wait up to this long for the session to finish or ask something. The wait continues while a person has a form open.',
+      }),
+      inputId: z.string().min(1).describe('show this request in full').optional().meta({
+        note: 'Show this one of `pendingInputs` in full, however long it is.',
+        whenOmitted: 'up to 32,000 characters of each',
+      }),
+      turn: z.enum(['last', 'all']).describe('output since the last message (default), or all').optional().meta({
+        note: '`last`: `recentOutput` and `toolUseEvents` since the last message; `all`: from the oldest event kept.',
+        whenOmitted: '`last`',
+      }),
+      outputLines: unlisted(z.int().min(0).max(10_000).optional()).meta({
+        note: 'How many lines of `recentOutput` to return.',
+        whenOmitted: '50',
+      }),
     }),
   output: () => statusOutput,
   async run(args, context) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import { listedSessionView } from '../../views/explicit-listed-session.ts';
-import { listedSession } from '../../../schema/results.ts';
+import { listedSession } from '../../../schema/listed-sessions.ts';
 import { errorFields } from './shared.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -13,12 +13,23 @@ export const claudeListSessions = defineTool({
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: () =>
     z.strictObject({
-      projectDirectory: z.string().min(1).describe('only its sessions').optional(),
-      limit: z.int().positive().max(10_000).describe('default 50').optional(),
+      projectDirectory: z
+        .string()
+        .min(1)
+        .describe('only its sessions')
+        .optional()
+        .meta({ note: 'Only sessions in this directory.', whenOmitted: 'all' }),
+      limit: z
+        .int()
+        .positive()
+        .max(10_000)
+        .describe('default 50')
+        .optional()
+        .meta({ note: 'Maximum number of sessions, newest first.', whenOmitted: '50' }),
     }),
   output: () =>
     z.looseObject({
-      sessions: z.array(listedSession),
+      sessions: z.array(listedSession).meta({ note: 'All Claude Code sessions on this machine.' }),
       ...errorFields,
     }),
   failure: (error) => ({ sessions: [], isError: true, error }),

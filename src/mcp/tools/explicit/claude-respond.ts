@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool } from '../../define-tool.ts';
 import { explicitStatus } from '../../views/status.ts';
-import { answers, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
-import { movedView, statusOutput } from './shared.ts';
+import { answers, decision, sessionId, updatedInput } from '../fields.ts';
+import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
 export const claudeRespond = defineTool({
   name: 'claude_respond',
@@ -14,11 +14,19 @@ export const claudeRespond = defineTool({
   input: () =>
     z.strictObject({
       sessionId,
-      inputId: z.string().min(1).describe('from pendingInputs'),
-      decision,
-      waitMs: waitMs.describe('default 0, best 45000').optional(),
-      reason: z.string().describe('told to Claude with deny').optional(),
-      updatedInput: updatedInput.optional(),
+      inputId: z.string().min(1).describe('from pendingInputs').meta({ note: 'Which of `pendingInputs` to answer.' }),
+      decision: decision.meta({
+        note: '`allow` or `deny`. For a plan: `allow` starts the work, `deny` asks for another plan.',
+      }),
+      waitMs: motionWaitMs.describe('default 0, best 45000').optional(),
+      reason: z
+        .string()
+        .describe('told to Claude with deny')
+        .optional()
+        .meta({ note: 'With `deny`: what Claude is told.', whenOmitted: 'a generic refusal' }),
+      updatedInput: updatedInput
+        .optional()
+        .meta({ note: 'With `allow`: run the tool with this input in place of the whole one asked for.' }),
       answers: answers.optional(),
     }),
   output: () => statusOutput,

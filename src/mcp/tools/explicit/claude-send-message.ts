@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
-import { prompt, sessionId, waitMs } from '../fields.ts';
+import { prompt, sessionId } from '../fields.ts';
 import { takeWarnings } from '../warnings.ts';
-import { movedView, statusOutput } from './shared.ts';
+import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
 export const claudeSendMessage = defineTool({
   name: 'claude_send_message',
@@ -12,10 +12,17 @@ export const claudeSendMessage = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: () =>
     z.strictObject({
-      sessionId,
-      message: prompt.describe('the next message'),
-      waitMs: waitMs.describe('default 0, best 45000').optional(),
-      fork: z.boolean().describe('continue in a copy with a new id').optional(),
+      sessionId: sessionId.meta({
+        note: 'The session; may also be one that exists only on disk or was started in a terminal.',
+      }),
+      message: prompt
+        .describe('the next message')
+        .meta({ note: 'What to say. A working session takes it up when it can; an idle one continues with it.' }),
+      waitMs: motionWaitMs.describe('default 0, best 45000').optional(),
+      fork: z.boolean().describe('continue in a copy with a new id').optional().meta({
+        note: 'The message goes to a copy of the session with a new id; the original is unchanged.',
+        whenOmitted: '`false`',
+      }),
     }),
   output: () => statusOutput,
   async run({ sessionId: id, message, waitMs: wait, fork = false }, context) {

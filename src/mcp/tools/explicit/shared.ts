@@ -5,14 +5,27 @@ import type { ToolContext } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
 import { explicitStatusView } from '../../views/explicit-status-view.ts';
 import { waitForSession } from '../../wait.ts';
+import { waitMs } from '../fields.ts';
 
 export const DEFAULT_OUTPUT_LINES = 50;
 
 /** The fields of an error. */
-export const errorFields = { isError: z.boolean().optional(), error: z.string().optional() };
+export const errorFields = {
+  isError: z.boolean().optional().meta({ note: '`true` if the call failed.' }),
+  error: z.string().optional().meta({ note: 'What went wrong and what to do about it.' }),
+};
+
+/** How long a call waits that sets a session in motion. */
+export const motionWaitMs = waitMs.meta({
+  note: 'Wait up to this long for the session to finish or ask something; the answer then has everything that `claude_get_status` would return.',
+});
 
 /** The whole answer of a tool that stops a session. */
-export const briefOutput = z.object({ sessionId: z.string(), status: explicitStatus.optional(), ...errorFields });
+export const briefOutput = z.object({
+  sessionId: statusAnswer.shape.sessionId,
+  status: explicitStatus.optional().meta({ note: '`interrupted`; the session accepts messages afterwards.' }),
+  ...errorFields,
+});
 
 const OBJECTS = { type: 'array', items: { type: 'object' } };
 const { pendingInputs, toolUseEvents, work } = statusAnswer.shape;
@@ -26,15 +39,16 @@ export const statusOutput = z
     toolUseEvents: listedAs(toolUseEvents, OBJECTS),
   })
   .partial()
-  .extend({ sessionId: z.string(), ...errorFields });
+  .extend({ sessionId: statusAnswer.shape.sessionId, ...errorFields, error: statusAnswer.shape.error })
+  .meta({ describedWith: 'claude_get_status' });
 
 /** Immediately, or after a wait like `claude_get_status`. */
 export async function movedView(
   session: Session,
-  waitMs: number | undefined,
+  wait: number | undefined,
   context: ToolContext,
 ): Promise<StatusAnswer | undefined> {
-  if (waitMs === undefined || waitMs === 0) return undefined;
-  const waited = await waitForSession(session, waitMs, context);
+  if (wait === undefined || wait === 0) return undefined;
+  const waited = await waitForSession(session, wait, context);
   return explicitStatusView(waited, { outputLines: DEFAULT_OUTPUT_LINES, turn: 'last' });
 }

@@ -1,0 +1,101 @@
+/** What the tools answer about sessions and their worktrees when they list or manage them: see `results.ts`. */
+
+import { z } from 'zod';
+import { compactStatus, costUnknown, explicitStatus } from './results.ts';
+import { permissionMode } from './session-options.ts';
+
+/** A worktree, and how far its work has been applied. */
+export const worktreeShown = z.object({
+  path: z.string().optional().meta({ note: 'With `includeSensitive`: where it lies.' }),
+  repository: z.string().optional().meta({ note: 'With `includeSensitive`: the checkout it was made from.' }),
+  branch: z.string().optional().meta({ note: 'Its branch.' }),
+  base: z.string().optional().meta({ note: 'What it started from, and where `apply` goes.' }),
+  state: z.string().meta({
+    note: '`merged`: removing it loses nothing; `unmerged`; `unfinished`: an operation was interrupted, the next one resumes it; `missing`; `removed`.',
+  }),
+  uncommittedFiles: z.number().optional().meta({ note: 'Files with uncommitted changes.' }),
+  unmergedCommits: z.number().optional().meta({ note: 'Commits that are on no other branch and were not applied.' }),
+});
+export type WorktreeShown = z.infer<typeof worktreeShown>;
+
+/** A session of this server, with the options that may be shown. */
+export const sessionShown = z.looseObject({
+  sessionId: z.string().meta({ note: 'Id of the session.' }),
+  status: compactStatus.meta({
+    note: '`running`, `waiting_permission`, `idle`, `error` or `cancelled`; on disk only for sessions this server knows.',
+  }),
+  createdAt: z.string().meta({ note: 'When it was started.' }),
+  lastActiveAt: z.string().meta({ note: 'When something last happened.' }),
+  totalTurns: z.number().meta({ note: 'Turns so far.' }),
+  totalCostUsd: z.number().meta({ note: 'Cost so far, in US dollars.' }),
+  costUnknown,
+  model: z.string().optional().meta({ note: 'Model in use.' }),
+  permissionMode: permissionMode.optional().meta({ note: 'Permission mode in use.' }),
+  backgroundTasks: z.number().optional().meta({ note: 'Tasks running in the background.' }),
+  cancelledReason: z.string().optional().meta({ note: 'Why it was cancelled.' }),
+  cancelledSource: z.string().optional().meta({ note: 'Who cancelled it.' }),
+  workspace: worktreeShown.optional().meta({ note: 'For a session with a worktree.' }),
+});
+export type SessionShown = z.infer<typeof sessionShown>;
+
+/** A session that Claude Code keeps on disk; it has a status where this server knows it. */
+export const diskSessionShown = z.object({
+  sessionId: sessionShown.shape.sessionId,
+  status: sessionShown.shape.status.optional(),
+  createdAt: sessionShown.shape.createdAt.optional(),
+  lastActiveAt: sessionShown.shape.lastActiveAt,
+  displayText: z.string().optional().meta({ note: 'On disk: its title or first words.' }),
+  projectDirectory: z.string().optional().meta({ note: 'On disk: its directory.' }),
+});
+export type DiskSessionShown = z.infer<typeof diskSessionShown>;
+
+const fileChange = z.object({
+  path: z.string().meta({ note: 'Relative to the root of the checkout.' }),
+  oldPath: z.string().optional().meta({ note: 'For a renamed file.' }),
+  status: z
+    .enum(['added', 'modified', 'deleted', 'renamed', 'type-changed'])
+    .meta({ note: '`added`, `modified`, `deleted`, `renamed` or `type-changed`.' }),
+  insertions: z.number().meta({ note: 'Lines added.' }),
+  deletions: z.number().meta({ note: 'Lines removed.' }),
+  isBinary: z.boolean().meta({ note: 'No lines to count or show.' }),
+});
+
+const diffPage = z.object({
+  filesChanged: z.number().meta({ note: 'How many files changed.' }),
+  insertions: z.number().meta({ note: 'Lines added.' }),
+  deletions: z.number().meta({ note: 'Lines removed.' }),
+  files: z.array(fileChange).readonly().optional().meta({ note: 'On the first page: every file.' }),
+  diff: z.string().meta({ note: 'Unified diff.' }),
+  totalBytes: z.number().meta({ note: 'Size of all pages together.' }),
+  nextOffset: z.number().optional().meta({ note: 'Where the next page starts; absent on the last one.' }),
+});
+
+/** What `claude_code_session` answers. */
+export const sessionsAnswer = z.object({
+  sessions: z.array(z.union([sessionShown, diskSessionShown])).meta({
+    note: 'The requested sessions, with the options they were started with, except those that can contain secrets (`env`, `mcpServers`, `settings`).',
+  }),
+  worktrees: z
+    .array(
+      z.object({
+        sessionId: z.string().meta({ note: 'Id of the session; accepted by `diff`, `apply` and `discard`.' }),
+        ...worktreeShown.shape,
+      }),
+    )
+    .optional()
+    .meta({ note: 'For `list`: worktrees of sessions that the server no longer knows.' }),
+  message: z.string().optional().meta({ note: 'What was done, in words.' }),
+  diff: diffPage.optional().meta({ note: 'For `diff`: one page of it.' }),
+});
+export type SessionsAnswer = z.infer<typeof sessionsAnswer>;
+
+/** A session of the machine, as `claude_list_sessions` shows it. */
+export const listedSession = z.looseObject({
+  sessionId: z.string().meta({ note: 'Id of the session.' }),
+  projectDirectory: z.string().optional().meta({ note: 'Its directory.' }),
+  displayText: z.string().meta({ note: 'Its title or first words.' }),
+  timestamp: z.string().meta({ note: 'When something last happened in it.' }),
+  isActive: z.boolean().meta({ note: 'Whether this server has a process for it.' }),
+  activeStatus: explicitStatus.optional().meta({ note: 'Its status here, if it is active.' }),
+});
+export type ListedSessionShown = z.infer<typeof listedSession>;
