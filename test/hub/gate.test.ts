@@ -115,7 +115,6 @@ test('a hub killed between deciding and storing leaves the request open, and one
   await eventually(() => disk.holding, { what: 'the decision is being written' });
   killed.kill();
   const next = await startTestHub(Object.getPrototypeOf(disk.store) as Store);
-  onTestFinished(() => next.journal.close(1_000));
   expect(decision()).toBeUndefined();
   expect(next.engine.session(session.id).requests).toMatchObject([{ id: 'r1' }]);
   next.engine.respond(session.id, 'r1', { decision: 'deny', message: 'no' });
@@ -127,10 +126,7 @@ test('a hub killed between deciding and storing leaves the request open, and one
 test('stopping a turn does not wait for the store, and a decision still being stored is not carried out', async () => {
   const disk = await heldStore();
   const hub = await startTestHub(disk.store);
-  onTestFinished(() => {
-    disk.release();
-    return hub.journal.close(1_000);
-  });
+  onTestFinished(() => disk.release());
   const { session, ask, open } = await asking(hub);
   const first = ask('r1');
   const second = ask('r2');

@@ -7,7 +7,7 @@ import { writeSync } from 'node:fs';
 import process from 'node:process';
 import type { Session } from '../../src/engine/session.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
-import { startTestHub } from './test-hub.ts';
+import { openTestHub } from './test-hub.ts';
 
 /** Something reported to a client, after it was stored. */
 export type Report =
@@ -22,7 +22,7 @@ const killAt = Number(write);
 
 let count = 0;
 const store = await openSqliteStore({ file, warn: (line) => process.stderr.write(`${line}\n`) });
-const hub = await startTestHub(store, {
+const hub = await openTestHub(store, {
   watch: (now) => {
     if (now === 'before') count++;
     if (count === killAt && now === phase) process.kill(process.pid, 'SIGKILL');

@@ -76,6 +76,8 @@ export interface TestHub {
   agent(): Promise<FakeAgent>;
   /** Stops all writes of this incarnation, as SIGKILL would. */
   kill(): void;
+  /** Stores what is left, unless it was killed, and then writes nothing more. */
+  close(): Promise<void>;
 }
 
 const CWD = process.cwd();
@@ -104,7 +106,15 @@ export interface TestHubOptions {
   readonly isWritten?: (messageId: string) => boolean;
 }
 
-export async function startTestHub(
+/** A hub that is closed after this test, before the store that was opened for it. */
+export async function startTestHub(store: Store, options?: TestHubOptions): Promise<TestHub> {
+  const hub = await openTestHub(store, options);
+  onTestFinished(() => hub.close());
+  return hub;
+}
+
+/** For use outside a test. */
+export async function openTestHub(
   store: Store,
   {
     argv = [],
@@ -123,19 +133,23 @@ export async function startTestHub(
   clock.setWallTime(Date.now());
   const { hub, fence } = await store.acquireLease(name, 15_000, { host: name, places, sharedWorkspace });
   const by = { hub, fence };
-  let dead = false;
+  let life: 'running' | 'closing' | 'killed' = 'running';
   const writes: Store = Object.create(store) as Store;
   writes.write = async (changes, by) => {
-    if (dead) return new Promise<never>(() => undefined);
+    if (life === 'killed') return new Promise<never>(() => undefined);
     watch('before');
     await store.write(changes, by);
     watch('after');
+  };
+  // A test may end while its store is unavailable: only what is logged before that counts.
+  const log = (_level: string, line: string): void => {
+    if (life === 'running') warn(line);
   };
   const journal = new Journal({
     store: writes,
     by,
     now: () => clock.wallTime(),
-    log: (_level, line) => warn(line),
+    log,
     onFenced: () => {
       self.fenced = true;
     },
@@ -186,14 +200,17 @@ export async function startTestHub(
         what: 'an agent is running',
       }),
     kill: () => {
-      dead = true;
+      life = 'killed';
+      void runner?.close(0);
+    },
+    close: async () => {
+      if (life === 'running') life = 'closing';
+      await runner?.close(0);
+      if (life === 'closing') await journal.close(1_000);
     },
   };
   journal.follow(engine);
   for (const id of await journal.unfinished()) await engine.recall(id);
-  if (fleet) {
-    const runner = fleet.runOrders(engine, (_level, line) => warn(line));
-    onTestFinished(() => runner.close(0));
-  }
+  const runner = fleet?.runOrders(engine, log);
   return self;
 }
