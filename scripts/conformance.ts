@@ -4,7 +4,8 @@
  */
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -12,7 +13,7 @@ import { ModernClient } from '../src/mcp/forms/call-forms.ts';
 import { serveHttp } from '../src/hub/http/serve-http.ts';
 import { SignInCodes } from '../src/hub/sign-in.ts';
 import { Tokens } from '../src/hub/tokens.ts';
-import { openMemoryStore } from '../src/store/memory.ts';
+import { openStore } from '../src/store/open-store.ts';
 import { conformanceServer } from './conformance/fixtures.ts';
 import { startCredentialProxy } from './conformance/credential-proxy.ts';
 
@@ -48,7 +49,8 @@ if (!values.check && !(existsSync(suite) && existsSync(node))) {
   }
 }
 
-const store = openMemoryStore();
+const stateDir = mkdtempSync(path.join(os.tmpdir(), 'claude-code-mcp-conformance-'));
+const store = await openStore({ url: undefined, stateDir, warn: console.error });
 const { token } = await new Tokens(store).create({ name: 'conformance', role: 'caller', attended: false });
 const hub = await serveHttp({
   settings: {
@@ -88,6 +90,7 @@ try {
   proxy.close();
   await hub.close();
   await store.close();
+  rmSync(stateDir, { recursive: true, force: true });
 }
 process.exitCode = failures === 0 ? 0 : 1;
 

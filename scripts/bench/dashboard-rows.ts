@@ -11,7 +11,6 @@ import { Once } from '../../src/hub/once.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import type { Change, HubRef, StoredSession } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { openBrowser, openPage } from '../../test/browser/browser.ts';
 import { builtServer } from '../../test/harness/built-server.ts';
@@ -30,22 +29,14 @@ export async function dashboardRows(rounds: number): Promise<Row[]> {
   const browser = await openBrowser();
   const bounds = { maxEvents: 2 * EVENTS, maxBytes: 2 ** 30 };
   try {
-    return [
-      ...(await rowsOver(
-        await openStore({ url: undefined, stateDir, warn: console.error, bounds }),
-        '',
-        rounds,
-        browser,
-      )),
-      ...(await rowsOver(openMemoryStore({ bounds }), ', store in memory', rounds, browser)),
-    ];
+    return await rowsOver(await openStore({ url: undefined, stateDir, warn: console.error, bounds }), rounds, browser);
   } finally {
     await browser.close();
     await rm(stateDir, { recursive: true, force: true });
   }
 }
 
-async function rowsOver(store: Store, where: string, rounds: number, browser: Browser): Promise<Row[]> {
+async function rowsOver(store: Store, rounds: number, browser: Browser): Promise<Row[]> {
   const codes = new SignInCodes();
   let http: HttpServer | undefined;
   const { page, context } = await openPage(browser);
@@ -62,8 +53,8 @@ async function rowsOver(store: Store, where: string, rounds: number, browser: Br
       shown.getByText(`Event number ${EVENTS}`).waitFor(),
     );
     return [
-      row(`first item of the inbox, with ${SESSIONS.toLocaleString('en-US')} sessions${where}`, INBOX_MS, inbox),
-      row(`end of a session with ${EVENTS.toLocaleString('en-US')} events${where}`, SESSION_MS, session),
+      row(`first item of the inbox, with ${SESSIONS.toLocaleString('en-US')} sessions`, INBOX_MS, inbox),
+      row(`end of a session with ${EVENTS.toLocaleString('en-US')} events`, SESSION_MS, session),
     ];
   } finally {
     await context.close();

@@ -5,7 +5,6 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Change, HubRef, StoredSession } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { startPostgres } from '../../test/harness/postgres.ts';
@@ -22,7 +21,7 @@ export async function storeRows(): Promise<Row[]> {
   const postgres = await startPostgres();
   const file = path.join(directory, 'hub.db');
   const openSqlite = (): Promise<Store> => openSqliteStore({ file, warn: console.error });
-  const stores = { memory: openMemoryStore(), sqlite: await openSqlite(), postgres: await openPostgresStore(postgres) };
+  const stores = { sqlite: await openSqlite(), postgres: await openPostgresStore(postgres) };
   try {
     const rows = [await requestRow(stores), await eventsRow(stores)];
     const newest = await fill(stores.sqlite);
@@ -65,23 +64,15 @@ async function requestRow(stores: Stores): Promise<Row> {
       return timed(() => store.write(changes, hub));
     };
   };
-  const [memory, sqlite, postgres] = await Promise.all(Object.values(stores).map(opening));
-  if (!memory || !sqlite || !postgres) throw new Error('a store is missing');
-  const times = await interleaved(200, { memory, sqlite, postgres });
-  const over = {
-    sqlite: median(times.sqlite) - median(times.memory),
-    postgres: median(times.postgres) - median(times.memory),
-  };
+  const [sqlite, postgres] = [await opening(stores.sqlite), await opening(stores.postgres)];
+  const times = await interleaved(200, { sqlite, postgres });
+  const [sqliteMs, postgresMs] = [median(times.sqlite), median(times.postgres)];
   return {
-    what: 'a request is stored before it is told: more than in memory',
+    what: 'a request is stored before it is shown',
     target: 'at most 3 ms with SQLite, 8 ms with Postgres',
-    measured: `${over.sqlite.toFixed(2)} ms, ${over.postgres.toFixed(2)} ms`,
-    reached: over.sqlite <= 3 && over.postgres <= 8,
-    numbers: {
-      sqliteMs: round(over.sqlite, 3),
-      postgresMs: round(over.postgres, 3),
-      memoryMs: round(median(times.memory), 3),
-    },
+    measured: `${sqliteMs.toFixed(2)} ms, ${postgresMs.toFixed(2)} ms`,
+    reached: sqliteMs <= 3 && postgresMs <= 8,
+    numbers: { sqliteMs: round(sqliteMs, 3), postgresMs: round(postgresMs, 3) },
   };
 }
 

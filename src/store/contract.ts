@@ -25,7 +25,7 @@ import type {
 } from '../schema/store.ts';
 
 export interface Store extends StoreReads, StoreLeases, StoreTranscripts {
-  readonly kind: 'memory' | 'sqlite' | 'postgres';
+  readonly kind: 'sqlite' | 'postgres';
 
   /**
    * Applies all of the changes, in order, or none of them. Changes to a session need `by`, the hub that it runs on. A

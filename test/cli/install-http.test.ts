@@ -17,7 +17,7 @@ import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 import type { Json } from '../harness/json.ts';
 import { openApi } from '../hub/api-world.ts';
 import { openHttpHub, type HttpHub } from '../hub/http-hub.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
+import { STORES } from '../store/stores.ts';
 import { captureTerminal } from './captured-terminal.ts';
 import { CLIENT_FILES } from './client-files.ts';
 import { runCommand } from './run-command.ts';
@@ -51,7 +51,7 @@ async function openWorld({ announced = true } = {}): Promise<World> {
     records,
     async run(direction, args, { answers = [], flags = [], refusal, foreignStore = false } = {}) {
       const terminal = captureTerminal(answers);
-      const opened = Object.create(foreignStore ? openMemoryStore() : store) as typeof store;
+      const opened = Object.create(foreignStore ? await STORES.sqlite() : store) as typeof store;
       opened.close = () => Promise.resolve();
       const access = new HubAccess({
         stateDir: place.stateDir,

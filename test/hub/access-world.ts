@@ -17,9 +17,9 @@ import type { TurnAnswer } from '../../src/schema/api.ts';
 import { fullWork, workReport } from '../../src/workspace/work-report.ts';
 import { Workspaces } from '../../src/workspace/workspace.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { connectClient } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
+import { STORES } from '../store/stores.ts';
 import { startTestHub, type TestHub } from './test-hub.ts';
 
 /** `owner` and `other` are callers; the sessions in question are the owner's. */
@@ -67,7 +67,7 @@ async function workspacesWithoutGit(): Promise<WorkspaceModule> {
 export async function openAccessWorld({
   outboxLimits,
 }: Pick<HttpPartOptions, 'outboxLimits'> = {}): Promise<AccessWorld> {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const auditLog = path.join(tmpdir(), `ccm-no-audit-${randomBytes(4).toString('hex')}.jsonl`);
   const argv = ['--max-sessions', '1000', '--audit-log', auditLog];
   const hub = await startTestHub(store, { argv, workspaces: workspacesWithoutGit });

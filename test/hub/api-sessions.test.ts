@@ -10,12 +10,12 @@ import {
   type StopAnswer,
   type TurnAnswer,
 } from '../../src/schema/api.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
+import { STORES } from '../store/stores.ts';
 import { ADMIN, APPROVER, CALLER, openApi, OTHER, type ApiWorld } from './api-world.ts';
 import { startTestHub, type TestHub } from './test-hub.ts';
 
 async function open(argv: readonly string[] = []): Promise<{ world: ApiWorld; hub: TestHub }> {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const hub = await startTestHub(store, { argv });
   const { approvals } = hub.engine.settings;
   return { hub, world: await openApi({ store, hub, settings: { approvals } }) };

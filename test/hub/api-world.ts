@@ -13,8 +13,8 @@ import { Tokens } from '../../src/hub/tokens.ts';
 import type { EventBody } from '../../src/schema/events.ts';
 import type { Change, HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { append, event, T0 } from '../store/rows.ts';
+import { STORES } from '../store/stores.ts';
 import type { TestHub } from './test-hub.ts';
 
 export function principalNamed(id: string, role: Role, more: Partial<Principal> = {}): Principal {
@@ -75,12 +75,8 @@ export interface WorldOptions {
   readonly hub?: TestHub;
 }
 
-export async function openApi({
-  store = openMemoryStore(),
-  settings,
-  hubName = 'hub-1',
-  hub,
-}: WorldOptions = {}): Promise<ApiWorld> {
+export async function openApi({ settings, hubName = 'hub-1', hub, ...given }: WorldOptions = {}): Promise<ApiWorld> {
+  const store = given.store ?? (await STORES.sqlite());
   const { hub: id, fence } = hub?.by ?? (await store.acquireLease(hubName, 60_000, {}));
   const by: HubRef = { hub: id, fence };
   const reached: Reached[] = [];

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
+import { STORES } from '../store/stores.ts';
 import { startTestHub } from './test-hub.ts';
 
 test.each([
@@ -10,7 +10,7 @@ test.each([
   ['Grep', { pattern: 'x', path: '/etc' }],
 ])('an answer cannot lead %s out of the allowed directories by changing its input', async (tool, updatedInput) => {
   const inside = path.join(process.cwd(), 'test');
-  const { engine, agent } = await startTestHub(openMemoryStore(), { argv: ['--allowed-dirs', inside] });
+  const { engine, agent } = await startTestHub(await STORES.sqlite(), { argv: ['--allowed-dirs', inside] });
   const { id } = await engine.start({ prompt: 'go', options: { cwd: inside } });
   const asked = (await agent()).ask('r1', tool, { file_path: path.join(inside, 'x.txt'), content: 'x' });
   await eventually(() => engine.session(id).requests.length === 1, { what: 'the request is open' });

@@ -24,7 +24,7 @@ const clientOf = ({ engine }: TestHub, principal = ANN): EngineClient =>
     showsForms: false,
   });
 
-for (const kind of ['memory', 'postgres'] as const) {
+for (const kind of ['sqlite', 'postgres'] as const) {
   test(`a session on one hub can be read, waited for and driven through another (${kind})`, async () => {
     const store = await STORES[kind]();
     const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
@@ -68,7 +68,7 @@ for (const kind of ['memory', 'postgres'] as const) {
 }
 
 test('a session at rest can be driven through another hub after its own has restarted', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const b = await hubOn(store, 'b');
   const a = await hubOn(store, 'a');
   const { id } = await clientOf(a).start({ prompt: 'first', options: { cwd: CWD } });
@@ -82,7 +82,7 @@ test('a session at rest can be driven through another hub after its own has rest
 });
 
 test('permissions are the same through every hub', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
   await a.engine.stored();
@@ -99,7 +99,7 @@ test('permissions are the same through every hub', async () => {
 });
 
 test('errors are passed back unchanged, and secrets are not passed on', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
   await a.engine.stored();
@@ -116,7 +116,7 @@ test('errors are passed back unchanged, and secrets are not passed on', async ()
 const shared = { sharedWorkspace: CWD };
 
 test('a movable session starts on the hub with the most free slots, any other on the hub that got the call', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const a = await hubOn(store, 'a', { ...shared, places: { free: 5, max: 10 } });
   const b = await hubOn(store, 'b', { ...shared, places: { free: 2, max: 10 } });
   const placed = await clientOf(b).start({ prompt: 'anywhere', options: { cwd: CWD } });
@@ -129,7 +129,7 @@ test('a movable session starts on the hub with the most free slots, any other on
 });
 
 test('a hub that refuses or does not answer is skipped; if all are full, the error says how full', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const deaf = await startTestHub(store, {
     warn: () => undefined,
     hub: 'deaf',
@@ -151,7 +151,7 @@ test('a hub that refuses or does not answer is skipped; if all are full, the err
   expect(session.elsewhere).toBeUndefined();
   expect(deaf.agents).toEqual([]);
 
-  const other = await STORES.memory();
+  const other = await STORES.sqlite();
   await hubOn(other, 'x', { ...shared, places: { free: 0, max: 3 } });
   const y = await hubOn(other, 'y', { ...shared, places: { free: 0, max: 2 } });
   await expect(clientOf(y).start({ prompt: 'go', options: { cwd: CWD } })).rejects.toMatchObject({
@@ -162,7 +162,7 @@ test('a hub that refuses or does not answer is skipped; if all are full, the err
 
 test('an unmovable session of a lost hub can still be read, and calls to it name the machine', async () => {
   let now = Date.now();
-  const store = await STORES.memory({ now: () => now });
+  const store = await STORES.sqlite({ now: () => now });
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
   (await a.agent()).answer('done');
@@ -179,7 +179,7 @@ test('an unmovable session of a lost hub can still be read, and calls to it name
 });
 
 test('a form works for a session that another hub runs', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
   await a.engine.stored();
@@ -202,7 +202,7 @@ test('a form works for a session that another hub runs', async () => {
 });
 
 test('an order taken by a call whose reply was lost is still carried out, once', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const flaky = Object.create(store) as Store;
   let isLost = false;
   flaky.takeCommands = async (...args) => {
@@ -221,7 +221,7 @@ test('an order taken by a call whose reply was lost is still carried out, once',
 });
 
 test('an order that may have been queued is never reported as not done: it is sent again, or its outcome is unknown', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const flaky = Object.create(store) as Store;
   let lost = 1;
   flaky.write = async (changes, by) => {
@@ -247,7 +247,7 @@ test('an order that may have been queued is never reported as not done: it is se
 
 test('a session that this hub may not continue can be read here while its own hub is away', async () => {
   let now = Date.now();
-  const store = await STORES.memory({ now: () => now });
+  const store = await STORES.sqlite({ now: () => now });
   const strict = (hub: string): Promise<TestHub> =>
     startTestHub(store, {
       argv: ['--deny-options', 'systemPrompt'],
@@ -280,7 +280,7 @@ test('a session that this hub may not continue can be read here while its own hu
 
 test('a queued order is withdrawn when its hub turns out to be away, and the error says what to do', async () => {
   let now = Date.now();
-  const store = await STORES.memory({ now: () => now });
+  const store = await STORES.sqlite({ now: () => now });
   // This hub takes no orders.
   const a = await startTestHub(store, { warn: () => undefined, hub: 'a', ...shared });
   const b = await hubOn(store, 'b', shared);

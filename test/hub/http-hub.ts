@@ -12,9 +12,9 @@ import { serveHttp, type HttpOptions, type HttpServer } from '../../src/hub/http
 import { SignInCodes } from '../../src/hub/sign-in.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { connectClient, type ClientSetup } from '../harness/connect-client.ts';
 import { createWorld, type LibraryWorld } from '../library/library-world.ts';
+import { STORES } from '../store/stores.ts';
 
 export interface HttpHub {
   readonly url: string;
@@ -37,7 +37,7 @@ export type HubSetup = Partial<Omit<HttpOptions, 'settings' | 'mcp'>> & {
 };
 
 export async function openHttpHub({ settings, mcp, ...setup }: HubSetup = {}): Promise<HttpHub> {
-  const store = setup.store ?? openMemoryStore();
+  const store = setup.store ?? (await STORES.sqlite());
   const codes = setup.codes ?? new SignInCodes(setup.now);
   const records: AuditRecord[] = [];
   const lines: string[] = [];

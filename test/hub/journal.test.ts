@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { StoreConflict, type Store } from '../../src/store/contract.ts';
 import { textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
+import { STORES } from '../store/stores.ts';
 import { startTestHub } from './test-hub.ts';
 
 /** A store whose writes fail while `away.now` is set. */
-function interruptible(): { store: Store; away: { now: boolean } } {
-  const store = openMemoryStore();
+async function interruptible(): Promise<{ store: Store; away: { now: boolean } }> {
+  const store = await STORES.sqlite();
   const away = { now: false };
   const { write } = store;
   store.write = async (changes, by) => {
@@ -19,7 +19,7 @@ function interruptible(): { store: Store; away: { now: boolean } } {
 }
 
 test('while the store is unavailable, calls fail with UNAVAILABLE, sessions keep running, and everything is stored afterwards', async () => {
-  const { store, away } = interruptible();
+  const { store, away } = await interruptible();
   const warned: string[] = [];
   const hub = await startTestHub(store, { warn: (line) => void warned.push(line) });
   const session = await hub.engine.start({ prompt: 'go', options: {} });
@@ -46,7 +46,7 @@ test('while the store is unavailable, calls fail with UNAVAILABLE, sessions keep
 });
 
 test('during a long store outage the backlog is bounded, and nothing new is started', async () => {
-  const { store, away } = interruptible();
+  const { store, away } = await interruptible();
   const hub = await startTestHub(store, { argv: ['--event-buffer-size', '50'], warn: () => undefined });
   const session = await hub.engine.start({ prompt: 'go', options: {} });
   const agent = await hub.agent();
@@ -88,7 +88,7 @@ test('during a long store outage the backlog is bounded, and nothing new is star
 });
 
 test('only the event that the store refuses is missing from the log', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const { write } = store;
   store.write = async (changes, by) => {
     if (changes.some((change) => JSON.stringify(change).includes('refuse me')))
@@ -111,7 +111,7 @@ test('only the event that the store refuses is missing from the log', async () =
 });
 
 test('a hub stops writing once a new incarnation has started', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const warned: string[] = [];
   const first = await startTestHub(store, { warn: (line) => void warned.push(line) });
   const session = await first.engine.start({ prompt: 'go', options: {} });
@@ -127,7 +127,7 @@ test('a hub stops writing once a new incarnation has started', async () => {
 });
 
 test('secrets are not stored, and a session that needs them again names them', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const hub = await startTestHub(store);
   const options = { env: { API_TOKEN: 'hunter2' }, settings: { model: 'x' } };
   const session = await hub.engine.start({ prompt: 'go', options });

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { NoticeStream, type EngineNotice } from '../../src/engine/notices.ts';
 import { HubMetrics } from '../../src/hub/metrics/hub-metrics.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { ask, put, request, session } from '../store/rows.ts';
+import { STORES } from '../store/stores.ts';
 
 /** Metrics over a store and an engine with the given sessions. */
 async function open(sessions: object[] = []) {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const { hub, fence } = await store.acquireLease('hub-1', 60_000, {});
   const stream = new NoticeStream<EngineNotice>();
   const metrics = new HubMetrics({

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { SessionOptions } from '../../src/schema/session-options.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
+import { STORES } from '../store/stores.ts';
 import { startTestHub, type TestHub } from './test-hub.ts';
 
 let root: string;
@@ -42,7 +42,7 @@ const CASES: [what: string, movable: boolean, cwd: string, options: SessionOptio
 ];
 
 test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, options) => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const hub = await startHere(store);
   const session = await hub.engine.start({ prompt: 'go', options: { ...options, cwd: path.join(root, cwd) } });
   expect(session.movable).toBe(movable);
@@ -50,7 +50,7 @@ test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, opti
 });
 
 test('an unmovable session remains so after a restart, until its transcript is repaired', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const hub = await startHere(store);
   const { id } = await hub.engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } });
   expect(await isStoredAsMovable(store, hub, id)).toBe(true);
@@ -65,7 +65,7 @@ test('an unmovable session remains so after a restart, until its transcript is r
 });
 
 test('a session that becomes unmovable counts as movable until the store has recorded the change', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   let isAway = false;
   const watch = (): void => {
     if (isAway) throw new DomainError('UNAVAILABLE', 'the store is away');
@@ -97,7 +97,7 @@ test('a session that becomes unmovable counts as movable until the store has rec
 });
 
 test('no session is movable without a shared directory', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const { engine } = await startTestHub(store);
   expect((await engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } })).movable).toBe(false);
 });

@@ -137,7 +137,7 @@ test('a note is sent each time a session comes to rest, but not when its row is 
 });
 
 test('nothing from before the first start is sent', async () => {
-  const store = await STORES.memory();
+  const store = await STORES.sqlite();
   const first = await openNotifier(async () => ({ ok: true }), { store });
   await first.notifier.close();
   await store.write([{ type: 'setting.put', key: 'notify.hub-1', value: '{}' }]);

@@ -4,15 +4,15 @@ import type { Session } from '../../src/engine/session.ts';
 import { checkView } from '../../src/mcp/views/check-view.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
+import { STORES } from '../store/stores.ts';
 import { startTestHub, type TestHub, type TestHubOptions } from './test-hub.ts';
 
 let store: Store;
 let hub: TestHub;
 
 beforeEach(async () => {
-  store = openMemoryStore();
+  store = await STORES.sqlite();
   hub = await startTestHub(store);
 });
 

@@ -8,8 +8,8 @@ import { LOCAL } from '../../src/engine/principal.ts';
 import type { Session } from '../../src/engine/session.ts';
 import type { ReplyRequest, StartRequest } from '../../src/engine/start-request.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
+import { STORES } from '../store/stores.ts';
 import { startTestHub, type TestHub } from './test-hub.ts';
 
 const CWD = process.cwd();
@@ -19,7 +19,7 @@ let store: Store;
 let hub: TestHub;
 
 beforeEach(async () => {
-  store = openMemoryStore();
+  store = await STORES.sqlite();
   hub = await startTestHub(store);
 });
 

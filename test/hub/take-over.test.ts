@@ -4,7 +4,6 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Session } from '../../src/engine/session.ts';
 import { TakeOver } from '../../src/hub/take-over.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { eventually } from '../harness/eventually.ts';
 import { manualNow } from '../store/manual-now.ts';
 import { STORES } from '../store/stores.ts';
@@ -32,7 +31,7 @@ async function startOn(hub: TestHub, options = {}): Promise<Session> {
 
 const alive = (...hubs: TestHub[]): number => hubs.flatMap(({ agents }) => agents).filter((one) => one.alive).length;
 
-describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
+describe.each(['sqlite', 'postgres'] as const)('%s', (kind) => {
   beforeEach(async () => {
     clock = manualNow();
     store = await STORES[kind]({ now: clock.now });
@@ -119,10 +118,10 @@ describe.each(['memory', 'postgres'] as const)('%s', (kind) => {
   });
 });
 
-describe('memory only', () => {
-  beforeEach(() => {
+describe('sqlite only', () => {
+  beforeEach(async () => {
     clock = manualNow();
-    store = openMemoryStore({ now: clock.now });
+    store = await STORES.sqlite({ now: clock.now });
   });
 
   test('a session at rest moves to the hub that is asked for it; the error for an unmovable one names its machine', async () => {

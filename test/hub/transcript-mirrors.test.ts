@@ -7,10 +7,9 @@ import type { TranscriptMirror } from '../../src/driver/transcript-mirror.ts';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { partFiles, writeParts } from '../../src/transcripts/transcript-parts.ts';
 import { put, session } from '../store/rows.ts';
-import { temporaryDirectory } from '../store/stores.ts';
+import { STORES, temporaryDirectory } from '../store/stores.ts';
 
 const userMessage = (uuid: string) => ({ type: 'user', uuid, message: uuid });
 const title = (text: string) => ({ type: 'custom-title', text });
@@ -30,7 +29,7 @@ beforeEach(async () => {
   cwd = await realpath(await temporaryDirectory());
   configDir = path.join(cwd, 'config');
   id = randomUUID();
-  store = openMemoryStore();
+  store = await STORES.sqlite();
   const { hub, fence } = await store.acquireLease('hub-a', 15_000, {});
   by = { hub, fence };
   await store.write([put(session(id, by))], by);

@@ -8,7 +8,6 @@ import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import type { HubRef, StoredLease } from '../../src/schema/store.ts';
 import type { EventBounds, Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 
@@ -30,7 +29,6 @@ export async function temporaryDirectory(): Promise<string> {
 }
 
 export const STORES: Readonly<Record<Store['kind'], (options?: OpenOptions) => Promise<Store>>> = {
-  memory: async (options) => openMemoryStore(options),
   sqlite: async (options) => {
     const file = path.join(await temporaryDirectory(), 'hub.db');
     return closedAfterwards(await openSqliteStore({ file, warn: unexpectedWarning, ...options }));
