@@ -1,5 +1,5 @@
 /**
- * The hub's storage. Every implementation guarantees:
+ * The hub's storage. On either database it guarantees:
  *
  * - A write is stored as a whole or not at all, and is stored when its promise resolves: only then tell anybody.
  * - Every change may be sent twice. A write whose answer was lost (`UNAVAILABLE`) is simply sent again.

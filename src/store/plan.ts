@@ -1,6 +1,6 @@
 /**
  * The rules for a write, without a database: from the changes and the rows they touch to the resulting rows, or to the
- * reason for refusing. Every implementation loads what `needsOf` names, locks it, and saves what `plan` returns.
+ * reason for refusing. The store loads what `needsOf` names, locks it, and saves what `plan` returns.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -333,7 +333,7 @@ class Batch {
   }
 }
 
-export function commandKey(principal: string, key: string): string {
+function commandKey(principal: string, key: string): string {
   return JSON.stringify([principal, key]);
 }
 

@@ -1,13 +1,7 @@
-/** Values derived from rows: their text, and what they are searched, paged and expired by. */
+/** Values derived from rows: their text, what state they are in, and where a page of them ends. */
 
 import { DomainError } from '../errors/errors.ts';
-import {
-  RESTING_TAGS,
-  type HubRef,
-  type StoredCommand,
-  type StoredSession,
-  type StoredToken,
-} from '../schema/store.ts';
+import { RESTING_TAGS, type HubRef, type StoredCommand, type StoredSession } from '../schema/store.ts';
 
 /** Nothing that a session says or is asked comes close, and Postgres accepts no more than a gigabyte. */
 const MAX_ROW_CHARACTERS = 64 * 1024 * 1024;
@@ -16,14 +10,6 @@ export function toJson(row: unknown): string {
   const json = JSON.stringify(row);
   if (json.length <= MAX_ROW_CHARACTERS) return json;
   throw new DomainError('INVALID_ARGUMENT', `${json.length} characters exceed the store's row limit.`);
-}
-
-export function searchText({ id, title = '', cwd, principal }: StoredSession): string {
-  return [id, title, cwd, principal].join('\n').toLowerCase();
-}
-
-export function holdsWork({ workspace }: StoredSession): boolean {
-  return workspace.type !== 'directory';
 }
 
 export function isSameIncarnation(one: HubRef, other: HubRef): boolean {
@@ -43,23 +29,10 @@ export function finishedAt({ progress }: StoredCommand): number | undefined {
   return progress.status === 'queued' || progress.status === 'taken' ? undefined : progress.at;
 }
 
-/** When it was revoked or expires, whichever comes first. */
-export function deadAt({ expiresAt, revokedAt }: StoredToken): number | undefined {
-  return expiresAt === undefined ? revokedAt : Math.min(expiresAt, revokedAt ?? expiresAt);
-}
-
 /** Where a page ended: the time it is ordered by, and the id among rows with the same time. */
 export interface PageEnd {
   readonly at: number;
   readonly id: string;
-}
-
-export function activityEnd({ lastActiveAt, id }: { lastActiveAt: number; id: string }): PageEnd {
-  return { at: lastActiveAt, id };
-}
-
-export function creationEnd({ createdAt, id }: { createdAt: number; id: string }): PageEnd {
-  return { at: createdAt, id };
 }
 
 export function toCursor({ at, id }: PageEnd): string {

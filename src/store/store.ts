@@ -1,8 +1,9 @@
 import type { Change, HubRef, StoredCommand, StoredLease, StoredSession } from '../schema/store.ts';
+import type { Backend } from './backend.ts';
 import { DEFAULT_EVENT_BOUNDS, type EventBounds, type Retention, type Store } from './contract.ts';
 import { dropOldest, isOver } from './event-bounds.ts';
 import { checkLease, needsOf, plan, sessionOf, type RowWrite } from './plan.ts';
-import type { Backend, PositionedWrite, Tables } from './tables.ts';
+import type { PositionedWrite, SqlTables } from './sql/tables.ts';
 import { storeTranscripts } from './transcripts.ts';
 
 /** Those whose rows are in the feed, and messages, which are ordered by it. */
@@ -15,7 +16,7 @@ const POSITIONED: ReadonlySet<RowWrite['table']> = new Set([
   'removals',
 ]);
 
-/** The contract over any implementation: rules here, rows there. */
+/** The contract over either database: rules here, rows in `sql`. */
 export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVENT_BOUNDS): Store {
   const { reads } = backend;
 
@@ -176,7 +177,7 @@ function isSafeToLose(change: Change): boolean {
   return change.type === 'event.append' || (change.type === 'command.add' && change.command.key === undefined);
 }
 
-async function save(tables: Tables, writes: readonly RowWrite[]): Promise<void> {
+async function save(tables: SqlTables, writes: readonly RowWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const count = writes.filter(({ table }) => POSITIONED.has(table)).length;
   let seq = count === 0 ? 0 : (await tables.nextSeq(count)) - count;
@@ -185,7 +186,7 @@ async function save(tables: Tables, writes: readonly RowWrite[]): Promise<void> 
 
 /** Drops the oldest events of sessions that have too many with the new ones. */
 async function withinBounds(
-  tables: Tables,
+  tables: SqlTables,
   writes: readonly RowWrite[],
   bounds: EventBounds,
 ): Promise<readonly RowWrite[]> {
@@ -208,7 +209,7 @@ async function withinBounds(
 }
 
 /** Started by a past incarnation, without a stored outcome: the outcome is unknown, and it must not be repeated. */
-async function abandon(tables: Tables, commands: readonly StoredCommand[]): Promise<void> {
+async function abandon(tables: SqlTables, commands: readonly StoredCommand[]): Promise<void> {
   if (commands.length === 0) return;
   const at = await tables.now();
   const check = 'The hub stopped while carrying this out. Check the session before you send it again.';

@@ -1,12 +1,14 @@
 import type { HubRef, TranscriptEntry, TranscriptPart } from '../schema/store.ts';
+import type { Backend } from './backend.ts';
 import type { StoreTranscripts } from './contract.ts';
 import { checkSessionOwner, noNeeds } from './plan.ts';
 import { toJson } from './row-facts.ts';
-import type { Backend, Tables, TranscriptRow } from './tables.ts';
+import type { SqlTables } from './sql/tables.ts';
+import type { TranscriptRow } from './sql/transcripts.ts';
 
-/** Transcripts over any implementation. */
+/** Who may write a transcript, and which entries are new. */
 export function storeTranscripts(backend: Backend): StoreTranscripts {
-  const changed = (by: HubRef, part: TranscriptPart, change: (tables: Tables) => Promise<void>): Promise<void> =>
+  const changed = (by: HubRef, part: TranscriptPart, change: (tables: SqlTables) => Promise<void>): Promise<void> =>
     backend.transact('quiet', async (tables) => {
       const { sessionId } = part;
       // The row stays locked until the end, so that no one else adds to the same part.
@@ -16,8 +18,8 @@ export function storeTranscripts(backend: Backend): StoreTranscripts {
     });
 
   return {
-    transcript: (part) => backend.reads.transcript(part),
-    transcriptSubpaths: (sessionId) => backend.reads.transcriptSubpaths(sessionId),
+    transcript: (part) => backend.reads.transcripts.transcript(part),
+    transcriptSubpaths: (sessionId) => backend.reads.transcripts.transcriptSubpaths(sessionId),
     async appendTranscript(by, part, entries) {
       if (entries.length === 0) return;
       await changed(by, part, async ({ transcripts }) => {

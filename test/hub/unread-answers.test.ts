@@ -6,7 +6,7 @@ import os from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
 import { SocketClients } from '../../src/hub/socket-clients.ts';
 import { stateKeyIn } from '../../src/hub/http-part.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
+import { STORES } from '../store/stores.ts';
 import { placeOf } from '../../src/transports/attach/place.ts';
 import { textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -101,7 +101,7 @@ test('a caller that leaves many large answers unread is refused by name until it
 });
 
 test('a client on the local socket that does not read gets its answers as it reads', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const { engine, agents, audit } = await startTestHub(store);
   onTestFinished(() => engine.close());
   const host = { env: {}, cwd: os.tmpdir(), homedir: os.tmpdir(), platform: process.platform, log: () => undefined };
@@ -112,10 +112,11 @@ test('a client on the local socket that does not read gets its answers as it rea
     identity: { name: 'claude-code-mcp', version: '0.0.0-test' },
     stateKey: await stateKeyIn(store),
   });
-  const { takeOver } = await clients.attach({
+  const request = {
     ...{ kind: 'attach', version: '1', toolset: 'compact', cwd: host.cwd, given: {}, env: {}, rules: engine.settings },
     place: placeOf(engine.settings, host),
-  });
+  } as const;
+  const { takeOver } = await clients.attach(request, { kind: 'outside' });
   const server = net.createServer((accepted) => takeOver?.(accepted)).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');

@@ -10,7 +10,7 @@ import { SqlReads } from '../sql/reads.ts';
 import { reportOnce, toLease } from '../sql/rows.ts';
 import { SqlTables } from '../sql/tables.ts';
 import { createStore } from '../store.ts';
-import type { Backend, Durability, Tables } from '../tables.ts';
+import type { Backend, Durability } from '../backend.ts';
 import { ANYTHING, WakeUps } from '../wake-ups.ts';
 import { isResponse, isRetryable, toDomainError } from './errors.ts';
 import { Listener } from './listener.ts';
@@ -114,7 +114,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 
   const transactOnce = async <T>(
     durability: Durability,
-    work: (tables: Tables) => Promise<T>,
+    work: (tables: SqlTables) => Promise<T>,
   ): Promise<{ result: T; news: StoreNews | undefined }> => {
     const client = await connected(pool);
     let failure: Error | undefined;

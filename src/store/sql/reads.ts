@@ -2,8 +2,7 @@
 
 import type { EventPage, FeedPage, InboxQuery, Page, SessionQuery, StoreReads } from '../contract.ts';
 import { fromCursor, toPage, type PageEnd } from '../row-facts.ts';
-import type { HubRef, StoredLease, StoredRequest, StoredSession, TranscriptPart } from '../../schema/store.ts';
-import type { TranscriptReads } from '../tables.ts';
+import type { HubRef, StoredLease, StoredRequest, StoredSession } from '../../schema/store.ts';
 import { slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import {
   readEach,
@@ -38,17 +37,18 @@ const EVENTS = `
     LEFT JOIN (SELECT * FROM events WHERE session_id = ? AND id > ? ORDER BY id LIMIT ?) e ON e.session_id = s.id
    WHERE s.id = ? ORDER BY e.id`;
 
-export class SqlReads implements StoreReads, TranscriptReads {
+export class SqlReads implements StoreReads {
   readonly #sql: SqlConnection;
-  readonly #transcripts: SqlTranscripts;
+  readonly transcripts: SqlTranscripts;
   readonly #report: ReportUnreadable;
 
   constructor(sql: SqlConnection, report: ReportUnreadable) {
     this.#sql = sql;
     this.#report = report;
-    this.#transcripts = new SqlTranscripts(sql);
+    this.transcripts = new SqlTranscripts(sql);
   }
 
+  /** The store's clock. */
   now(): Promise<number> {
     return this.#sql.now();
   }
@@ -172,14 +172,6 @@ export class SqlReads implements StoreReads, TranscriptReads {
 
   async setting(key: string): Promise<string | undefined> {
     return this.#first('setting', (row) => String(row['value']), 'SELECT value FROM settings WHERE name = ?', key);
-  }
-
-  transcript(part: TranscriptPart): ReturnType<TranscriptReads['transcript']> {
-    return this.#transcripts.transcript(part);
-  }
-
-  transcriptSubpaths(sessionId: string): Promise<string[]> {
-    return this.#transcripts.transcriptSubpaths(sessionId);
   }
 
   leases(): Promise<StoredLease[]> {

@@ -1,10 +1,15 @@
-import type { HubRef, StoredCommand, StoredLease, StoredSession } from '../../schema/store.ts';
-import { RESTING_TAGS } from '../../schema/store.ts';
+import {
+  RESTING_TAGS,
+  type HubRef,
+  type StoredCommand,
+  type StoredLease,
+  type StoredSession,
+  type StoredToken,
+} from '../../schema/store.ts';
 import type { Retention, StoreNews } from '../contract.ts';
 import type { EventSize } from '../event-bounds.ts';
 import type { Loaded, Needs, RowWrite } from '../plan.ts';
-import { deadAt, finishedAt, holdsWork, searchText, toJson } from '../row-facts.ts';
-import type { PositionedWrite, Tables } from '../tables.ts';
+import { finishedAt, toJson } from '../row-facts.ts';
 import { inChunks, insertRows, slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import { readEach, toBook, toCommand, toGrant, toLease, toRequest, toSession, type ReportUnreadable } from './rows.ts';
 import { SqlTranscripts } from './transcripts.ts';
@@ -50,8 +55,14 @@ const NEXT_COMMANDS = `
         WHERE b.session_id = c.session_id AND b.done_at IS NULL AND (b.status = 'taken' OR b.position < c.position))
    ORDER BY c.position LIMIT ?`;
 
+/** `seq` is 0 if the row is not in the feed. */
+export interface PositionedWrite {
+  readonly seq: number;
+  readonly write: RowWrite;
+}
+
 /** Inside one transaction of one connection. */
-export class SqlTables implements Tables {
+export class SqlTables {
   readonly #sql: SqlConnection;
   readonly transcripts: SqlTranscripts;
   #news: StoreNews | undefined;
@@ -72,6 +83,7 @@ export class SqlTables implements Tables {
     return this.#news && hub !== undefined && others.length === 0 ? { ...this.#news, hub } : this.#news;
   }
 
+  /** The store's clock. */
   now(): Promise<number> {
     return this.#sql.now();
   }
@@ -106,6 +118,7 @@ export class SqlTables implements Tables {
     };
   }
 
+  /** Of one session, by ascending id. */
   async eventSizes(sessionId: string): Promise<EventSize[]> {
     const rows = await this.#sql.query('SELECT id, keep, size FROM events WHERE session_id = ? ORDER BY id', [
       sessionId,
@@ -113,6 +126,10 @@ export class SqlTables implements Tables {
     return rows.map((row) => ({ id: Number(row['id']), keep: row['keep'] === 1, size: Number(row['size']) }));
   }
 
+  /**
+   * The last of `count` new positions in the feed. Requested last: positions become visible in order because the holder
+   * of one blocks the others until it has committed.
+   */
   nextSeq(count: number): Promise<number> {
     return this.#count('seq', count);
   }
@@ -167,14 +184,11 @@ export class SqlTables implements Tables {
     return row && String(row['value']);
   }
 
+  /** `alone`: after those who write in its name have finished, and before any of them writes again. */
   async lease(hub: string, alone?: 'alone'): Promise<StoredLease | undefined> {
     const { share, update } = this.#sql.dialect.lock;
     const [row] = await this.#sql.query(`SELECT data FROM leases WHERE hub = ?${alone ? update : share}`, [hub]);
     return row && toLease(row);
-  }
-
-  async leases(): Promise<StoredLease[]> {
-    return this.#read('lease', toLease, await this.#sql.query('SELECT hub AS id, data FROM leases ORDER BY hub'));
   }
 
   async saveLease(lease: StoredLease): Promise<void> {
@@ -186,11 +200,13 @@ export class SqlTables implements Tables {
     return this.#read('session', toSession, await this.#byIds('SELECT id, data FROM sessions', new Set(ids)));
   }
 
+  /** The oldest queued command of each session of this hub, in any of its incarnations, that has none in progress. */
   async nextCommands({ hub }: HubRef, limit: number): Promise<StoredCommand[]> {
     const text = NEXT_COMMANDS + this.#sql.dialect.lock.skipTaken('c');
     return this.#read('command', toCommand, await this.#sql.query(text, [hub, hub, limit]));
   }
 
+  /** Their positions stay as they are: no one waits for a command to be taken. */
   async saveTaken(commands: readonly StoredCommand[]): Promise<void> {
     const text = `UPDATE commands SET status = 'taken', taken_by = ?, data = ? WHERE id = ?`;
     for (const command of commands) await this.#sql.run(text, [takerOf(command), toJson(command), command.id]);
@@ -207,7 +223,8 @@ export class SqlTables implements Tables {
     return this.#read('command', toCommand, rows);
   }
 
-  async forget({ before, limit }: Retention): Promise<{ id: string; principal: string }[]> {
+  /** The removed sessions, with what they are looked up by. */
+  async forget({ before, limit }: Retention): Promise<Pick<StoredSession, 'id' | 'principal'>[]> {
     const { query, dialect } = this.#sql;
     const old = await query(
       `SELECT id, principal FROM sessions
@@ -336,6 +353,19 @@ function collect(
     }
   }
   return rows;
+}
+
+function searchText({ id, title = '', cwd, principal }: StoredSession): string {
+  return [id, title, cwd, principal].join('\n').toLowerCase();
+}
+
+function holdsWork({ workspace }: StoredSession): boolean {
+  return workspace.type !== 'directory';
+}
+
+/** When it was revoked or expires, whichever comes first. */
+function deadAt({ expiresAt, revokedAt }: StoredToken): number | undefined {
+  return expiresAt === undefined ? revokedAt : Math.min(expiresAt, revokedAt ?? expiresAt);
 }
 
 function takerOf({ progress }: StoredCommand): string | null {

@@ -1,23 +1,30 @@
 import { TranscriptEntry, type TranscriptPart } from '../../schema/store.ts';
-import type { TranscriptReads, TranscriptRow, TranscriptTable } from '../tables.ts';
 import { inChunks, insertRows, slots, type SqlConnection } from './connection.ts';
 
 const COLUMNS = ['session_id', 'subpath', 'position', 'uuid', 'data'] as const;
 const OF_PART = 'session_id = ? AND subpath = ?';
 
-export class SqlTranscripts implements TranscriptTable, TranscriptReads {
+export interface TranscriptRow {
+  readonly position: number;
+  readonly uuid: string | undefined;
+  readonly json: string;
+}
+
+export class SqlTranscripts {
   readonly #sql: SqlConnection;
 
   constructor(sql: SqlConnection) {
     this.#sql = sql;
   }
 
+  /** 0 if there is none. */
   async lastPosition({ sessionId, subpath = '' }: TranscriptPart): Promise<number> {
     const text = `SELECT MAX(position) AS last FROM transcripts WHERE ${OF_PART}`;
     const [row] = await this.#sql.query(text, [sessionId, subpath]);
     return Number(row?.['last'] ?? 0);
   }
 
+  /** Those that the part already has. */
   async knownUuids({ sessionId, subpath = '' }: TranscriptPart, uuids: readonly string[]): Promise<Set<string>> {
     const known = new Set<string>();
     for (const some of inChunks(uuids, 500)) {

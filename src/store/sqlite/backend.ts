@@ -4,7 +4,7 @@ import { SqlReads } from '../sql/reads.ts';
 import type { ReportUnreadable } from '../sql/rows.ts';
 import { SqlTables } from '../sql/tables.ts';
 import { SerialQueue } from '../serial-queue.ts';
-import type { Backend, Durability } from '../tables.ts';
+import type { Backend, Durability } from '../backend.ts';
 import { WakeUps } from '../wake-ups.ts';
 import type { SqliteDatabase } from './binding.ts';
 import { isBusy, isDamaged, toDomainError } from './errors.ts';
