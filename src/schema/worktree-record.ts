@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ApplyMode } from './own-action.ts';
 
 const pinnedSettings = z.object({
   config: z.array(z.tuple([z.string(), z.string()])),
@@ -21,7 +22,7 @@ const base = z.object({
 /** An `apply` that has started to change what others see. */
 const applyJournal = z.object({
   operation: z.literal('apply'),
-  mode: z.enum(['merge', 'squash', 'patch']),
+  mode: ApplyMode,
   checkout: z.object({ workTree: z.string(), gitDir: z.string() }).optional(),
   ref: z.string().optional(),
   from: z.string(),
@@ -61,4 +62,3 @@ export const worktreeRecord = z.object({
 export type WorktreeRecord = z.infer<typeof worktreeRecord>;
 export type DiscardJournal = z.infer<typeof discardJournal>;
 export type ApplyJournal = z.infer<typeof applyJournal>;
-export type ApplyMode = ApplyJournal['mode'];

@@ -3,11 +3,13 @@ import { lstat, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { ApplyJournal, ApplyMode, WorktreeRecord } from '../schema/worktree-record.ts';
+import type { ActionOf, ApplyMode } from '../schema/own-action.ts';
+import type { ApplyJournal, WorktreeRecord } from '../schema/worktree-record.ts';
 import {
   checkoutOf,
   findCheckout,
   isAncestor,
+  messageOfCommit,
   operationOnBranch,
   readHead,
   resolveCommit,
@@ -49,6 +51,22 @@ interface Target {
   readonly checkout: Checkout | undefined;
 }
 
+/** Exactly what is applied, and where: for someone to approve. */
+export type ApprovedApply = Omit<ActionOf<'apply'>, 'action'>;
+
+export interface PlannedApply {
+  readonly outcome: 'planned';
+  readonly approve: ApprovedApply;
+  /** The branch, or the checkout for a patch, that it goes to. */
+  readonly target: string;
+  /** The trees of the target before and after. */
+  readonly change: { readonly from: string; readonly to: string };
+  /** Of the commit that the target gets; of the applied commit itself if none is created. */
+  readonly message: string;
+}
+
+type NothingToApply = Extract<ApplyOutcome, { outcome: 'nothing-to-apply' }>;
+
 /**
  * Brings the session's work to its base, or refuses and changes nothing there. The worktree is left unchanged; later
  * work counts from here.
@@ -58,24 +76,102 @@ export async function applyWork(
   given: WorktreeRecord,
   options: ApplyOptions,
 ): Promise<ApplyOutcome> {
-  const settled = await settleApply(host, given);
-  const message = options.message ?? `Work of Claude Code session ${settled.id}`;
-  const work = await commitWork(host, settled, message);
-  const { commonDir, base } = settled;
-  if ((await treeOf(host.git, commonDir, work)) === (await treeOf(host.git, commonDir, base.commit)))
-    return { outcome: 'nothing-to-apply', record: settled };
+  const record = await settleApply(host, given);
+  const ready = await prepare(host, record, await commitToApply(host, record, options));
+  return 'outcome' in ready ? ready : perform(host, ready);
+}
 
-  const target = await targetOf(host, settled, options.mode);
-  if (options.mode !== 'patch' && (await isAncestor(host.git, commonDir, work, target.tip)))
+/** Commits the work and finds out what applying it would do, or why it is impossible. The base stays as it is. */
+export async function planApply(
+  host: WorktreeHost,
+  given: WorktreeRecord,
+  options: ApplyOptions & { readonly commit?: string },
+): Promise<PlannedApply | NothingToApply> {
+  const record = await settleApply(host, given);
+  const { commit } = options;
+  const wanted =
+    commit === undefined ? await commitToApply(host, record, options) : { ...named(record, options), commit };
+  const ready = await prepare(host, record, wanted);
+  if ('outcome' in ready) return ready;
+  const { mode, message, work, target, to } = ready;
+  const { commonDir } = record;
+  const isNew = mode !== 'patch' && to !== work;
+  return {
+    outcome: 'planned',
+    approve: { mode, message, commit: work, onto: target.tip },
+    target: target.ref === undefined ? record.origin : shortBranch(target.ref),
+    change: {
+      from: await treeOf(host.git, commonDir, target.tip),
+      to: mode === 'patch' ? to : await treeOf(host.git, commonDir, to),
+    },
+    message: await messageOfCommit(host.git, commonDir, isNew ? to : work),
+  };
+}
+
+/**
+ * Applies exactly the commit that was approved. `moved`: the base is no longer where it was. An earlier attempt that was
+ * interrupted is finished first, so that repeating it does not apply the commit twice.
+ */
+export async function applyApproved(
+  host: WorktreeHost,
+  given: WorktreeRecord,
+  { commit, onto, ...options }: ApprovedApply,
+): Promise<ApplyOutcome | 'moved'> {
+  const record = await settleApply(host, given);
+  if (record.base.commit === commit) return doneBefore(host, record, options.mode);
+  const ready = await prepare(host, record, { ...options, commit });
+  if ('outcome' in ready) return ready;
+  return ready.target.tip === onto ? perform(host, ready) : 'moved';
+}
+
+interface Wanted {
+  readonly mode: ApplyMode;
+  readonly message: string;
+  readonly commit: string;
+}
+
+interface Ready extends Omit<Wanted, 'commit'> {
+  readonly record: WorktreeRecord;
+  readonly work: string;
+  readonly target: Target;
+  /** The commit or, for a patch, the tree that the base becomes. */
+  readonly to: string;
+}
+
+function named({ id }: WorktreeRecord, { mode, message }: ApplyOptions): Omit<Wanted, 'commit'> {
+  return { mode, message: message ?? `Work of Claude Code session ${id}` };
+}
+
+async function commitToApply(host: WorktreeHost, record: WorktreeRecord, options: ApplyOptions): Promise<Wanted> {
+  const wanted = named(record, options);
+  return { ...wanted, commit: await commitWork(host, record, wanted.message) };
+}
+
+/** Everything up to the first change that others could see. */
+async function prepare(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  { mode, message, commit: work }: Wanted,
+): Promise<Ready | NothingToApply> {
+  const { commonDir, base } = record;
+  if ((await treeOf(host.git, commonDir, work)) === (await treeOf(host.git, commonDir, base.commit)))
+    return { outcome: 'nothing-to-apply', record };
+
+  const target = await targetOf(host, record, mode);
+  if (mode !== 'patch' && (await isAncestor(host.git, commonDir, work, target.tip)))
     return {
       outcome: 'nothing-to-apply',
-      record: await saveRecord(host, { ...settled, base: { ...base, commit: work } }),
+      record: await saveRecord(host, { ...record, base: { ...base, commit: work } }),
     };
-  const to = await resultOf(host, settled, { ...options, message, work, target });
-  if (target.checkout) await requireRoom(host, settled, target.checkout, { from: target.tip, to });
+  const to = await resultOf(host, record, { mode, message, work, target });
+  if (target.checkout) await requireRoom(host, record, target.checkout, { from: target.tip, to });
+  return { record, mode, message, work, target, to };
+}
+
+async function perform(host: WorktreeHost, { record: settled, mode, work, target, to }: Ready): Promise<ApplyOutcome> {
   const journal: ApplyJournal = {
     operation: 'apply',
-    mode: options.mode,
+    mode,
     ...(target.checkout && { checkout: { workTree: target.checkout.workTree, gitDir: target.checkout.gitDir } }),
     ...(target.ref !== undefined && { ref: target.ref }),
     from: target.tip,
@@ -261,17 +357,18 @@ async function isGoneWithin(file: string, ms: number): Promise<boolean> {
   }
 }
 
-interface Wanted extends ApplyOptions {
-  readonly message: string;
-  readonly work: string;
-  readonly target: Target;
+async function doneBefore(host: WorktreeHost, record: WorktreeRecord, mode: ApplyMode): Promise<ApplyOutcome> {
+  const { ref } = record.base;
+  if (mode === 'patch' || ref === undefined) return { outcome: 'applied', mode, record, checkout: record.origin };
+  const commit = await resolveCommit(host.git, record.commonDir, ref);
+  return { outcome: 'applied', mode, record, branch: shortBranch(ref), ...(commit !== undefined && { commit }) };
 }
 
 /** The commit or, for a patch, the tree that the base becomes. */
 async function resultOf(
   host: WorktreeHost,
   record: WorktreeRecord,
-  { mode, message, work, target }: Wanted,
+  { mode, message, work, target }: Omit<Ready, 'record' | 'to'>,
 ): Promise<string> {
   const { commonDir, base } = record;
   if (mode === 'merge' && (await isAncestor(host.git, commonDir, target.tip, work))) return work;

@@ -96,6 +96,11 @@ export async function treeOf(host: GitHost, gitDir: string, commit: string): Pro
   return (await gitIn(host, gitDir)(['rev-parse', '--verify', `${commit}^{tree}`])).trim();
 }
 
+export async function messageOfCommit(host: GitHost, gitDir: string, commit: string): Promise<string> {
+  const text = await gitIn(host, gitDir)(['cat-file', 'commit', commit]);
+  return text.slice(text.indexOf('\n\n') + 2).trim();
+}
+
 export async function isAncestor(host: GitHost, gitDir: string, older: string, newer: string): Promise<boolean> {
   const { code } = await gitIn(host, gitDir).bytes(['merge-base', '--is-ancestor', older, newer], { codes: [0, 1] });
   return code === 0;

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { cp, lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { ActionOf } from '../schema/own-action.ts';
 import type { DiscardJournal, WorktreeRecord } from '../schema/worktree-record.ts';
 import { settleApply } from './apply.ts';
 import { listGitWorktrees, operationOnBranch, refsHolding, resolveCommit, shortBranch } from './checkout.ts';
@@ -32,16 +34,71 @@ export async function discardWork(
   const record = await settleApply(host, given);
   const state = await worktreeState(host, record);
   if (!isDone(state) && !force) throw refusal(unmergedWork(state));
-  const nested = state.dirty.filter((name) => name.endsWith('/'));
-  if (state.dirty.length > nested.length)
+  return discardAll(host, record, state);
+}
+
+/** Exactly what is discarded: for someone to approve. */
+export type ApprovedDiscard = Omit<ActionOf<'discard'>, 'action'>;
+
+export interface PlannedDiscard {
+  readonly approve: ApprovedDiscard;
+  /** The branches that stay because nothing else holds their commits. */
+  readonly keptBranches: readonly string[];
+}
+
+/** Commits the work to its branch, so that what would be discarded is known. The worktree stays. */
+export async function planDiscard(host: WorktreeHost, given: WorktreeRecord): Promise<PlannedDiscard> {
+  if (isUnderWay(given)) return { approve: { uncommitted: [] }, keptBranches: [] };
+  const record = await settleApply(host, given);
+  await commitAll(host, record, await worktreeState(host, record));
+  const state = await worktreeState(host, record);
+  return { approve: approvable(state), keptBranches: branchesToKeep(record, state) };
+}
+
+/** Discards exactly what was approved. `moved`: there is other work in the worktree by now. */
+export async function discardApproved(
+  host: WorktreeHost,
+  given: WorktreeRecord,
+  approved: ApprovedDiscard,
+): Promise<DiscardOutcome | 'moved'> {
+  if (isUnderWay(given)) return discardWork(host, given);
+  const record = await settleApply(host, given);
+  const state = await worktreeState(host, record);
+  return isDeepStrictEqual(approvable(state), approved) ? discardAll(host, record, state) : 'moved';
+}
+
+function approvable({ tip, looseHead, dirty }: WorktreeState): ApprovedDiscard {
+  return {
+    ...(tip !== undefined && { commit: tip }),
+    ...(looseHead !== undefined && { looseHead }),
+    uncommitted: [...dirty],
+  };
+}
+
+function isUnderWay({ state, journal }: WorktreeRecord): boolean {
+  return state === 'creating' || journal?.operation === 'discard';
+}
+
+function branchesToKeep(record: WorktreeRecord, { tip, isMerged, branch, looseHead }: WorktreeState): string[] {
+  return [
+    ...(tip !== undefined && !isMerged ? [branch] : []),
+    ...(looseHead === undefined ? [] : [shortBranch(looseRef(record, looseHead))]),
+  ];
+}
+
+/** Except directories with a repository of their own: they end in a slash. */
+async function commitAll(host: WorktreeHost, record: WorktreeRecord, { dirty }: WorktreeState): Promise<void> {
+  if (dirty.some((name) => !name.endsWith('/')))
     await commitWork(host, record, `Uncommitted work of Claude Code session ${record.id}`);
+}
+
+async function discardAll(host: WorktreeHost, record: WorktreeRecord, state: WorktreeState): Promise<DiscardOutcome> {
+  const nested = state.dirty.filter((name) => name.endsWith('/'));
+  await commitAll(host, record, state);
   if (state.looseHead !== undefined) await keepLooseHead(host, record, state.looseHead);
   const ignored = state.state === 'ready' && state.unreadable === undefined ? await ignoredFiles(host, record) : [];
   const after = await worktreeState(host, record);
-  const keptBranches = [
-    ...(after.tip !== undefined && !after.isMerged ? [after.branch] : []),
-    ...(state.looseHead === undefined ? [] : [shortBranch(looseRef(record, state.looseHead))]),
-  ];
+  const keptBranches = branchesToKeep(record, { ...after, looseHead: state.looseHead });
   await checkpoint(host, 'discard-journal');
   const journal: DiscardJournal = {
     operation: 'discard',
@@ -54,7 +111,7 @@ export async function discardWork(
 
 /** Refuses anything that only `force` would remove. */
 export async function checkDiscardable(host: WorktreeHost, given: WorktreeRecord): Promise<void> {
-  if (given.state === 'creating' || given.journal?.operation === 'discard') return;
+  if (isUnderWay(given)) return;
   const state = await worktreeState(host, await settleApply(host, given));
   if (!isDone(state)) throw refusal(unmergedWork(state));
 }

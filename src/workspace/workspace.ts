@@ -2,12 +2,29 @@ import { lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
 import type { WorktreeRecord } from '../schema/worktree-record.ts';
-import { applyWork, settleApply, type ApplyOptions, type ApplyOutcome } from './apply.ts';
+import {
+  applyApproved,
+  applyWork,
+  planApply,
+  settleApply,
+  type ApplyOptions,
+  type ApplyOutcome,
+  type ApprovedApply,
+  type PlannedApply,
+} from './apply.ts';
 import { findCheckout, shortBranch } from './checkout.ts';
 import { changedFiles, compareSnapshots, type Comparison, type FileChange } from './compare.ts';
 import { createWorktree, type WorktreeRequest } from './create-worktree.ts';
 import { cutPage, diffPage, sum, type DiffPage, type PageOptions } from './diff.ts';
-import { checkDiscardable, discardWork, type DiscardOutcome } from './discard.ts';
+import {
+  checkDiscardable,
+  discardApproved,
+  discardWork,
+  planDiscard,
+  type ApprovedDiscard,
+  type DiscardOutcome,
+  type PlannedDiscard,
+} from './discard.ts';
 import { exclusively, type Exclusively, type TakeLock } from './exclusive.ts';
 import { findGit, type GitHost } from './git-process.ts';
 import { zeroSeparated } from './git.ts';
@@ -73,6 +90,15 @@ export interface Workspace {
     cursor?: DiffCursor,
   ): Promise<DiffPage & { readonly cursor: DiffCursor }>;
   apply(options: ApplyOptions): Promise<ApplyOutcome>;
+  /** Commits the work and shows what `applyApproved` would do with it; `commit`: with this one instead. */
+  planApply(
+    options: ApplyOptions & { readonly commit?: string },
+    page: PageOptions,
+  ): Promise<(PlannedApply & { readonly diff: DiffPage }) | Exclude<ApplyOutcome, { outcome: 'applied' }>>;
+  applyApproved(approved: ApprovedApply): Promise<ApplyOutcome | 'moved'>;
+  /** Commits the work and shows what `discardApproved` would remove. */
+  planDiscard(): Promise<PlannedDiscard>;
+  discardApproved(approved: ApprovedDiscard): Promise<DiscardOutcome | 'moved'>;
   /** Refuses what `discard` without force would refuse. */
   checkDiscardable(): Promise<void>;
   discard(options?: { readonly force?: boolean }): Promise<DiscardOutcome>;
@@ -222,6 +248,17 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
     notes,
     ...(sandbox && { sandbox }),
     apply: (options) => withRecord(host, id, (record) => applyWork(host, record, options)),
+    async planApply(options, page) {
+      const planned = await withRecord(host, id, (record) => planApply(host, record, options));
+      if (planned.outcome !== 'planned') return planned;
+      const seal = sealOf(host, await current());
+      const { from, to } = planned.change;
+      const comparison = await compareSnapshots(seal, snapshotOfTree(from), snapshotOfTree(to));
+      return { ...planned, diff: await diffPage(seal, comparison, page) };
+    },
+    applyApproved: (approved) => withRecord(host, id, (record) => applyApproved(host, record, approved)),
+    planDiscard: () => withRecord(host, id, (record) => planDiscard(host, record)),
+    discardApproved: (approved) => withRecord(host, id, (record) => discardApproved(host, record, approved)),
     checkDiscardable: () => withRecord(host, id, (record) => checkDiscardable(host, record)),
     discard: (options) => withRecord(host, id, (record) => discardWork(host, record, options)),
     async close() {
@@ -244,13 +281,11 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
       const unseen = await unseenEdits(seal, cwd, changes, calls);
       return { calls, changes: [...changes, ...unseen], lastWrite: now.lastWrite, shared, now };
     },
+    ...WITHOUT_WORKTREE,
     async diff(page, _calls, cursor) {
       const comparison = cursor?.comparison ?? (await compareSnapshots(seal, await start(), await takeSnapshot(seal)));
       return { ...(await diffPage(seal, comparison, page)), cursor: { comparison } };
     },
-    apply: () => Promise.reject(withoutWorktree('apply')),
-    checkDiscardable: () => Promise.reject(withoutWorktree('discard')),
-    discard: () => Promise.reject(withoutWorktree('discard')),
   };
 }
 
@@ -298,6 +333,7 @@ function directoryWithoutGit(cwd: string): Workspace {
     notes: [],
     mark: async () => undefined,
     evidence: async (_, calls, shared) => ({ calls, changes: undefined, lastWrite: 0, shared, now: undefined }),
+    ...WITHOUT_WORKTREE,
     async diff(page, calls, cursor) {
       const patch = cursor?.patch ?? reportedPatch(calls);
       const files = editedFiles(calls.filter((call) => editedPath(call) !== undefined));
@@ -310,16 +346,21 @@ function directoryWithoutGit(cwd: string): Workspace {
         cursor: { patch },
       };
     },
-    apply: () => Promise.reject(withoutWorktree('apply')),
-    checkDiscardable: () => Promise.reject(withoutWorktree('discard')),
-    discard: () => Promise.reject(withoutWorktree('discard')),
     close: async () => undefined,
   };
 }
 
-function withoutWorktree(action: string): DomainError {
-  return new DomainError(
-    'INVALID_ARGUMENT',
-    `${action} requires a session with a worktree (advanced.workspace: { type: "worktree" }); this one works in the directory itself.`,
-  );
+function withoutWorktree(action: 'apply' | 'discard'): () => Promise<never> {
+  const why = `${action} requires a session with a worktree (advanced.workspace: { type: "worktree" }); this one works in the directory itself.`;
+  return () => Promise.reject(new DomainError('INVALID_ARGUMENT', why));
 }
+
+const WITHOUT_WORKTREE = {
+  apply: withoutWorktree('apply'),
+  planApply: withoutWorktree('apply'),
+  applyApproved: withoutWorktree('apply'),
+  checkDiscardable: withoutWorktree('discard'),
+  planDiscard: withoutWorktree('discard'),
+  discard: withoutWorktree('discard'),
+  discardApproved: withoutWorktree('discard'),
+};

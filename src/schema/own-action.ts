@@ -1,0 +1,56 @@
+/** What the server itself does with a session's work or files for a caller, where a person must allow it first. */
+
+import { z } from 'zod';
+
+export const ApplyMode = z.enum(['merge', 'squash', 'patch']);
+export type ApplyMode = z.infer<typeof ApplyMode>;
+
+/** An action with everything that pins it down: what a person allowed is what happens, or they are asked again. */
+export const OwnAction = z.discriminatedUnion('action', [
+  z.object({
+    action: z.literal('apply'),
+    mode: ApplyMode,
+    /** Of a commit that it creates on the base. */
+    message: z.string(),
+    /** The commit that is applied. */
+    commit: z.string(),
+    /** Where the base was. */
+    onto: z.string(),
+  }),
+  z.object({
+    action: z.literal('discard'),
+    /** The tip of the worktree's branch; undefined if it has none. */
+    commit: z.string().optional(),
+    /** A commit that only the worktree's HEAD holds. */
+    looseHead: z.string().optional(),
+    /** What cannot be committed and is moved aside. */
+    uncommitted: z.array(z.string()),
+  }),
+  z.object({
+    action: z.literal('rewind'),
+    toUserMessage: z.string(),
+    /** The files that are restored, with a digest of what is replaced. */
+    files: z.array(z.object({ path: z.string(), state: z.string() })),
+  }),
+]);
+export type OwnAction = z.infer<typeof OwnAction>;
+export type ActionOf<Name extends OwnAction['action']> = Extract<OwnAction, { action: Name }>;
+
+/** The session's state once it is done: what it was before. */
+export const RestsAs = z.enum(['rest', 'stop', 'fail']);
+export type RestsAs = z.infer<typeof RestsAs>;
+
+/** An action that was allowed and whose outcome is not known yet. */
+export const ActionUnderWay = z.object({ requestId: z.string(), action: OwnAction, backTo: RestsAs });
+export type ActionUnderWay = z.infer<typeof ActionUnderWay>;
+
+/** What became of the last action that a person was asked about. */
+export const LastAction = z.object({
+  action: z.enum(['apply', 'discard', 'rewind']),
+  requestId: z.string(),
+  /** `unknown`: the server stopped while it was being done, and nothing tells how far it got. */
+  outcome: z.enum(['applied', 'nothing_to_apply', 'discarded', 'rewound', 'denied', 'failed', 'unknown']),
+  /** The same in words, with what to do about it. */
+  message: z.string(),
+});
+export type LastAction = z.infer<typeof LastAction>;
