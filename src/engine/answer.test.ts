@@ -133,3 +133,23 @@ test.each<[string, OpenRequest, Answer, string]>([
   expect(() => toDecision(request, answer)).toThrow(DomainError);
   expect(() => toDecision(request, answer)).toThrow(words);
 });
+
+test.each<Partial<Answer>>([
+  { updatedInput: { mode: 'patch' } },
+  { updatedInput: { mode: 'merge' } },
+  { always: true },
+  { updatedPermissions: [{ type: 'setMode', mode: 'acceptEdits', destination: 'session' }] },
+])('a request of the server’s own is allowed or denied as it is, not with %o', (more) => {
+  const own: OpenRequest = {
+    ...openRequest('Apply', { mode: 'merge' }),
+    own: {
+      opening: 'The caller wants to apply the work of a session.',
+      backTo: 'rest',
+      action: { action: 'apply', mode: 'merge', message: 'work', commit: 'c', onto: 'o' },
+    },
+  };
+  expect(toDecision(own, { decision: 'allow', always: false })).toEqual({ behavior: 'allow' });
+  expect(() => toDecision(own, { decision: 'allow', ...more })).toThrow(
+    expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
+  );
+});

@@ -52,6 +52,7 @@ export function rightsAsked(answer: Answer, request: OpenRequest | undefined): A
 
 /** Turns an answer into a decision for Claude Code. Throws INVALID_ARGUMENT when it does not fit the request. */
 export function toDecision(request: OpenRequest, answer: Answer): Decision {
+  if (request.own) checkUnchanged(answer);
   if (answer.decision === 'deny') {
     return {
       behavior: 'deny',
@@ -65,6 +66,20 @@ export function toDecision(request: OpenRequest, answer: Answer): Decision {
     ...(input && { updatedInput: input }),
     ...(answer.updatedPermissions && { updatedPermissions: answer.updatedPermissions }),
   };
+}
+
+/** What the server is about to do is settled when it asks: anything else has to be asked for anew. */
+function checkUnchanged({ updatedInput, updatedPermissions = [], always = false }: Answer): void {
+  const given = [
+    ...(updatedInput === undefined ? [] : ['updatedInput']),
+    ...(updatedPermissions.length > 0 ? ['updatedPermissions'] : []),
+    ...(always ? ['always'] : []),
+  ];
+  if (given.length > 0)
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `${given.join(', ')}: this is a request of the server's own; it can only be allowed or denied as it is.`,
+    );
 }
 
 function isBlank(text: string | undefined): text is undefined {

@@ -128,13 +128,23 @@ export class Approvals {
 
   /** A form goes to a client of the session's owner, once, and only while no other shows it. */
   canAsk(client: ConnectedClient, session: AskingSession, request: OpenRequest): boolean {
-    if (!client.showsForms || client.principal.id !== session.owner.id) return false;
-    if (!this.#personDecides(session, client)) return false;
+    if (!this.#showsFormsOf(client, session)) return false;
     const asked = this.#asked.get(request);
     if (asked === undefined) return true;
     // Where requests are kept, a form that was closed is shown again to clients that connect later.
     const isOver = asked.state.kind === 'lost' || (asked.state.kind === 'closed' && this.#unanswerable === 'kept');
     return isOver && !asked.clients.has(client);
+  }
+
+  #showsFormsOf(client: ConnectedClient, session: AskingSession): boolean {
+    return client.showsForms && client.principal.id === session.owner.id && this.#personDecides(session, client);
+  }
+
+  /** Throws if a request of this session would be refused at once, because no one who may decide can be reached. */
+  checkCanBeDecided(session: AskingSession): void {
+    if (this.#unanswerable === 'kept' || this.callerDecides(session)) return;
+    if (![...this.#clients].some((client) => this.#showsFormsOf(client, session)))
+      throw new DomainError('PERMISSION_DENIED', `Nothing was changed. ${unanswerable(NO_FORMS)}`);
   }
 
   /** Whether a person has a form for it open. */
@@ -157,8 +167,7 @@ export class Approvals {
 
   /** Gets a request answered: asks a person if one may decide and can be asked, and refuses it if no one can. */
   requested(session: AskingSession, request: OpenRequest): void {
-    if (!this.#askPerson(session, request))
-      this.#leaveToCaller(session, request, 'the connected client cannot show a form (MCP elicitation)');
+    if (!this.#askPerson(session, request)) this.#leaveToCaller(session, request, NO_FORMS);
   }
 
   /** Claims the request for this client, which shows the form from now on. Returns false if it may not. */
@@ -232,8 +241,7 @@ export class Approvals {
   #leaveToCaller(session: AskingSession, request: OpenRequest, why: string): void {
     if (this.#unanswerable === 'kept' || this.callerDecides(session)) return;
     if (session.findRequest(request.id) !== request) return;
-    const message = `Only a person may decide this here, and ${why}. No person refused it: continue without it if you can, or say what you need and stop.`;
-    session.decide(request.id, { behavior: 'deny', message }, 'policy');
+    session.decide(request.id, { behavior: 'deny', message: unanswerable(why) }, 'policy');
   }
 
   #isShownBy(client: ConnectedClient, request: OpenRequest): boolean {
@@ -257,4 +265,10 @@ export class Approvals {
 
 function isOnScreen(state: FormState): state is Extract<FormState, { client: ConnectedClient }> {
   return state.kind === 'shown' || state.kind === 'expired';
+}
+
+const NO_FORMS = 'the connected client cannot show a form (MCP elicitation)';
+
+function unanswerable(why: string): string {
+  return `Only a person may decide this here, and ${why}. No person refused it: continue without it if you can, or say what you need and stop.`;
 }

@@ -1,4 +1,5 @@
 import type { RequestRecord } from '../schema/events.ts';
+import type { ActionUnderWay, LastAction } from '../schema/own-action.ts';
 import type { ReportsSeed, RestoredReports } from './agent-reports.ts';
 import type { Clock } from './clock.ts';
 import type { Grant, GrantEnd } from './grants.ts';
@@ -14,6 +15,8 @@ export type ConversationEvent =
   | Extract<SessionNotice, { kind: 'event' | 'message' | 'delivered' | 'settled' }>
   /** Everything that was asked is decided, but there is no process to tell. */
   | { kind: 'decided' }
+  /** One of the server's own requests was allowed, now or in an earlier process that did not finish it. */
+  | { kind: 'allowed'; underWay: ActionUnderWay; since: 'answer' | 'restart' }
   | { kind: 'granted'; grant: Grant }
   | { kind: 'grant_ended'; grant: Grant; end: GrantEnd }
   | { kind: 'tools'; tools: string[] }
@@ -42,6 +45,8 @@ export interface RestoredConversation extends Stood {
   readonly requests: readonly RequestRecord[];
   readonly grants: readonly Grant[];
   readonly handover: readonly string[];
+  readonly actionUnderWay: ActionUnderWay | undefined;
+  readonly lastAction: LastAction | undefined;
   /** Messages that Claude Code was never given. */
   readonly undelivered: readonly Message[];
 }

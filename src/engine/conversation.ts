@@ -3,6 +3,7 @@ import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { EventBody, Original } from '../schema/events.ts';
+import type { ActionUnderWay, LastAction, RestsAs } from '../schema/own-action.ts';
 import type { Activity } from './activity.ts';
 import { AgentReports } from './agent-reports.ts';
 import type { ConversationSeed, ConversationServices, RestoredConversation } from './conversation-types.ts';
@@ -12,7 +13,16 @@ import { findEditPlace } from './edit-place.ts';
 import type { EventLog } from './event-log.ts';
 import type { FileTrail } from './file-trail.ts';
 import { Outbox, type Message } from './outbox.ts';
-import { recordOf, settledEvent, type OpenRequest, type Outcome, type OwnRequest, type Source } from './requests.ts';
+import {
+  ownAsk,
+  recordOf,
+  settledEvent,
+  type OpenRequest,
+  type Outcome,
+  type OwnRequest,
+  type Proposal,
+  type Source,
+} from './requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { SessionRequests } from './session-requests.ts';
 import type { SessionSetup } from './session-setup.ts';
@@ -32,11 +42,11 @@ import {
   stopped,
   type TurnEnding,
 } from './turn-endings.ts';
-import { HUB_STOPPED, hubStopped, lostProcess, startFailed, type TurnResult } from './turn-result.ts';
+import { hubStopped, lostProcess, startFailed, type TurnResult } from './turn-result.ts';
 
 const TOPIC_CHARS = 200;
 
-const BACK_TO_REST: Partial<Record<State, OwnRequest['backTo']>> = { idle: 'rest', interrupted: 'stop', error: 'fail' };
+const BACK_TO_REST: Partial<Record<State, RestsAs>> = { idle: 'rest', interrupted: 'stop', error: 'fail' };
 
 /** One conversation with Claude Code: its state, what was said, done and asked. It knows nothing about processes. */
 export class Conversation {
@@ -58,6 +68,8 @@ export class Conversation {
   readonly #keepsRequests: boolean;
   #lastMessageAt = 1;
   #topic = '';
+  #underWay: ActionUnderWay | undefined;
+  #lastAction: LastAction | undefined;
 
   constructor(seed: ConversationSeed, services: ConversationServices) {
     this.id = seed.id;
@@ -82,7 +94,9 @@ export class Conversation {
     if (seed.restored) this.#restore(seed.restored);
   }
 
-  #restore({ reports, createdAt, lastActiveAt, topic, requests, undelivered }: RestoredConversation): void {
+  #restore(restored: RestoredConversation): void {
+    const { reports, createdAt, lastActiveAt, topic, requests, undelivered } = restored;
+    this.#restoreAction(restored);
     this.#reports.restore(reports, this.atRest);
     this.times.restore(createdAt, lastActiveAt);
     this.#topic = topic;
@@ -93,6 +107,13 @@ export class Conversation {
     if (!this.atRest) for (const message of undelivered) this.outbox.add(message);
   }
 
+  #restoreAction({ actionUnderWay, lastAction, requests }: RestoredConversation): void {
+    // The answer did not reach the store, so nobody was told: the request is still open.
+    const isOpen = requests.some(({ id }) => id === actionUnderWay?.requestId);
+    this.#underWay = isOpen ? undefined : actionUnderWay;
+    this.#lastAction = lastAction;
+  }
+
   /**
    * For a conversation that continues elsewhere: its current state. The events are those since the last update. Returns
    * new requests.
@@ -100,6 +121,7 @@ export class Conversation {
   reflect(stored: RestoredConversation): OpenRequest[] {
     const { reports, createdAt, lastActiveAt, topic, requests } = stored;
     this.#standing.reflect(stored);
+    this.#restoreAction(stored);
     this.#reports.reflect(reports, this.atRest, reports.lastMessageAt !== this.#lastMessageAt);
     this.times.restore(createdAt, lastActiveAt);
     this.#topic = topic;
@@ -109,10 +131,7 @@ export class Conversation {
 
   /** Call once, when there are listeners: whatever was running when the hub stopped no longer is. */
   hubStopped(): void {
-    if (this.atRest) return;
-    // Nothing waits for these any more.
-    for (const { id, own } of this.requests.all)
-      if (own) this.requests.settle(id, { behavior: 'deny', message: HUB_STOPPED, interrupt: true }, 'shutdown');
+    if (this.#underWay) return this.#services.tell({ kind: 'allowed', underWay: this.#underWay, since: 'restart' });
     if (this.atRest || this.requests.size > 0) return;
     if (this.decidedAway.lines.length > 0) return this.#services.tell({ kind: 'decided' });
     this.fail(hubStopped(this.outbox.takeUndelivered()));
@@ -193,6 +212,8 @@ export class Conversation {
 
   /** Stops the turn. Returns whether there was one. */
   interrupt(): boolean {
+    // Half of an action is worse than all of it.
+    if (this.#underWay) return false;
     if (this.#waitsDetached) return this.#stopDetached();
     if (!this.#apply('interrupt')) return false;
     this.#settleAll({ message: 'The turn was interrupted.', interrupt: true, source: 'cancel' });
@@ -201,7 +222,8 @@ export class Conversation {
 
   /** Settles one request. Throws if it was already settled. */
   decide(requestId: string, decision: Decision, source: Source, by?: string): void {
-    const stops = decision.behavior === 'deny' && decision.interrupt === true;
+    const isOwn = this.requests.find(requestId)?.own !== undefined;
+    const stops = decision.behavior === 'deny' && decision.interrupt === true && !isOwn;
     const detached = this.requests.isDetached(requestId);
     if (stops && !detached && this.requests.find(requestId)) this.#apply('interrupt');
     if (!this.requests.settle(requestId, decision, source, by === undefined ? {} : { by }))
@@ -245,12 +267,45 @@ export class Conversation {
     return this.#ask(ask, { lastText, edit, target });
   }
 
-  /** A request from the server itself, on behalf of a caller. Once it is settled the conversation is at rest again. */
-  async askAtRest(ask: PermissionAsk, opening: string): Promise<Decision> {
-    const backTo = BACK_TO_REST[this.state];
+  /** The action that a person allowed and that is being carried out. */
+  get actionUnderWay(): ActionUnderWay | undefined {
+    return this.#underWay;
+  }
+
+  get lastAction(): LastAction | undefined {
+    return this.#lastAction;
+  }
+
+  /** Waits for a person's decision on an action of the server's own, or for that action. */
+  get awaitsAction(): boolean {
+    return this.#underWay !== undefined || this.requests.all.some(({ own }) => own !== undefined);
+  }
+
+  /**
+   * A request from the server itself, on behalf of a caller: of a conversation at rest, or in place of one that was
+   * allowed but can no longer be carried out as it was shown. Returns its id.
+   */
+  askPerson(proposal: Proposal): string {
+    const backTo = this.#underWay?.backTo ?? BACK_TO_REST[this.state];
+    if (this.state === 'cancelled')
+      throw new DomainError('CANCELLED', `Session ${this.id} was cancelled, so nobody can be asked about it any more.`);
     if (!backTo) throw new DomainError('SESSION_BUSY', `Session ${this.id} is ${this.state}.`);
+    this.#underWay = undefined;
     this.times.callBegins();
-    return this.#ask(ask, { lastText: '', own: { opening, backTo } });
+    const ask = ownAsk(proposal);
+    const { opening, action } = proposal;
+    void this.#ask(ask, { lastText: '', own: { opening, action, backTo } });
+    return ask.requestId;
+  }
+
+  /** The action that was allowed has ended, one way or another: the conversation is at rest again. */
+  actionEnded(last: LastAction): void {
+    const { backTo } = this.#underWay ?? {};
+    this.#underWay = undefined;
+    this.#lastAction = last;
+    if (backTo && !this.atRest && this.requests.size === 0) this.#apply(backTo);
+    this.times.active();
+    this.#changed();
   }
 
   #ask(ask: PermissionAsk, context: Parameters<SessionRequests['ask']>[2]): Promise<Decision> {
@@ -310,10 +365,24 @@ export class Conversation {
     if (!request.own) this.activity.requestSettled(request, outcome, ran);
     this.#append(settledEvent(request, outcome, ran));
     if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision, outcome.source);
-    if (this.requests.size === 0 && !this.atRest) this.#apply(request.own?.backTo ?? 'answered');
+    const next = request.own ? this.#settledOwn(request.id, request.own, decision) : 'answered';
+    if (this.requests.size === 0 && !this.atRest) this.#apply(next);
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();
-    if (outcome.detached && this.state === 'running') this.#services.tell({ kind: 'decided' });
+    if (request.own && this.#underWay)
+      this.#services.tell({ kind: 'allowed', underWay: this.#underWay, since: 'answer' });
+    else if (outcome.detached && this.state === 'running') this.#services.tell({ kind: 'decided' });
+  }
+
+  /** What was allowed counts as work until it is done. */
+  #settledOwn(requestId: string, { action, backTo }: OwnRequest, decision: Decision): RestsAs | 'answered' {
+    if (decision.behavior === 'allow') {
+      this.#underWay = { requestId, action, backTo };
+      return 'answered';
+    }
+    const message = `Nothing was changed. ${decision.message}`;
+    this.#lastAction = { action: action.action, requestId, outcome: 'denied', message };
+    return backTo;
   }
 
   // ── how a turn begins and ends ─────────────────────────────────────────────────────────────────────────────────
@@ -329,7 +398,8 @@ export class Conversation {
 
   #becameIdle(): void {
     // If Claude Code has not read everything yet, its report of being idle is out of date.
-    if (this.atRest || this.outbox.unread) return;
+    // One of the server's own requests is not the turn's: a background task that woke Claude up does not settle it.
+    if (this.atRest || this.outbox.unread || this.awaitsAction) return;
     this.#end(ranToCompletion(this.state, this.result));
   }
 
@@ -343,7 +413,7 @@ export class Conversation {
   /** The process exited by itself. The next process, if any, gets what it never read. */
   exited(exit: AgentExit, canRedeliver: boolean): readonly Message[] {
     this.#reports.processGone();
-    if (this.atRest) return [];
+    if (this.atRest || this.awaitsAction) return [];
     if (this.#keepsRequests && this.state === 'waiting') {
       this.detach();
       return [];

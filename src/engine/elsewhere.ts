@@ -6,6 +6,7 @@ import type { ApplyOptions, ApplyOutcome } from '../workspace/apply.ts';
 import type { DiffPage, PageOptions } from '../workspace/diff.ts';
 import type { DiscardOutcome } from '../workspace/discard.ts';
 import type { Answer } from './answer.ts';
+import type { Asked } from './own-actions.ts';
 import type { Principal } from './principal.ts';
 import type { RewindOutcome } from './rewind.ts';
 import type { RecalledSession } from './services.ts';
@@ -35,10 +36,10 @@ export interface OrderOutcomes {
   form: DrivenSession;
   interrupt: boolean;
   cancel: boolean;
-  rewind: RewindOutcome;
+  rewind: RewindOutcome | Asked;
   diff: DiffPage;
-  apply: ApplyOutcome;
-  discard: DiscardOutcome;
+  apply: ApplyOutcome | Asked;
+  discard: DiscardOutcome | Asked;
 }
 
 /** The session that an order was about or created, and what the caller should know. */

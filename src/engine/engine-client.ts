@@ -9,6 +9,7 @@ import type { Clock } from './clock.ts';
 import type { Order, OrderOutcomes } from './elsewhere.ts';
 import type { Engine } from './engine.ts';
 import type { EngineNotice } from './notices.ts';
+import type { Asked } from './own-actions.ts';
 import type { ReplyRequest, StartRequest } from './start-request.ts';
 import type { Policy } from './policy.ts';
 import { isThisUser, RIGHTS, type Principal, type Role } from './principal.ts';
@@ -134,7 +135,7 @@ export class EngineClient {
     return session.cancel(isCaller ? 'cancelled by the caller' : `cancelled by ${this.principal.name}`, 'caller');
   }
 
-  async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome> {
+  async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome | Asked> {
     const session = await this.session(sessionId);
     this.#checkDrives(session);
     if (session.elsewhere !== undefined) return this.#there(session, { kind: 'rewind', toUserMessage, dryRun });
@@ -149,13 +150,13 @@ export class EngineClient {
     return this.#engine.work.diff(sessionId, page);
   }
 
-  async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome> {
+  async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome | Asked> {
     const known = await this.#workOf(sessionId, 'drive');
     if (known?.elsewhere !== undefined) return this.#there(known, { kind: 'apply', options });
     return this.#engine.work.apply(sessionId, options, this.#connection);
   }
 
-  async discard(sessionId: string, options: { readonly force: boolean }): Promise<DiscardOutcome> {
+  async discard(sessionId: string, options: { readonly force: boolean }): Promise<DiscardOutcome | Asked> {
     const known = await this.#workOf(sessionId, 'drive');
     if (known?.elsewhere !== undefined) return this.#there(known, { kind: 'discard', options });
     return this.#engine.work.discard(sessionId, options, this.#connection);

@@ -3,6 +3,7 @@ import type { Settings } from '../config/load-settings.ts';
 import type { PermissionUpdate } from '../driver/permission-ask.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
+import type { ActionOf, OwnAction } from '../schema/own-action.ts';
 import { rightsAsked, type Answer } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { accessOf, type DirectoryAccess } from './directory-access.ts';
@@ -14,12 +15,13 @@ import { rewindCopiesDir } from './kept-files.ts';
 import { bringMissing } from './missing-values.ts';
 import { NoticeStream, type EngineNotice } from './notices.ts';
 import { OpenConnections } from './open-connections.ts';
+import { OwnActions, type Asked, type Performed, type Since } from './own-actions.ts';
 import { settledWithin } from './patience.ts';
 import type { Policy } from './policy.ts';
 import { RIGHTS, type Principal } from './principal.ts';
 import { Registry } from './registry.ts';
 import { resumeToken } from './resume-token.ts';
-import type { RewindOrder, RewindOutcome } from './rewind.ts';
+import { describeRewind, proposeRewind, type RewindOrder, type RewindOutcome } from './rewind.ts';
 import { Rules, type ConnectionContext } from './rules.ts';
 import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
 import { busy, unknownSession } from './session-errors.ts';
@@ -52,6 +54,7 @@ export class Engine {
   readonly #worktrees: SessionWorktrees;
   /** Operations on the work of a session. */
   readonly work: WorkspaceActions;
+  readonly #actions: OwnActions;
   /** Its part in a group that shares a store. */
   readonly fleet: FleetMember;
   readonly #host: SessionHost;
@@ -73,6 +76,14 @@ export class Engine {
       void session.detach();
     });
     this.#worktrees = new SessionWorktrees(services.workspaces, settings);
+    this.#actions = new OwnActions({
+      clock: services.clock,
+      stored: () => this.stored(),
+      perform: (session, action, since) => this.#perform(session, action, since),
+      checkCanBeDecided: (session) => this.approvals.checkCanBeDecided(session),
+      ended: (session, last) => this.#trail.acted(session, last),
+      debug: (line) => services.log('debug', line),
+    });
     const parts: EngineParts = {
       settings,
       services,
@@ -86,6 +97,7 @@ export class Engine {
       connections: this.#connections,
       wake: () => this.#housekeeping.wake(),
       isClosing: () => this.#closing !== undefined,
+      actions: this.#actions,
     };
     this.#host = new SessionHost(parts);
     this.#recall = new SessionRecall(parts, this.#host);
@@ -94,6 +106,7 @@ export class Engine {
     this.work = new WorkspaceActions({
       worktrees: this.#worktrees,
       decides: (session, by) => this.#decides(session, by),
+      actions: this.#actions,
       directories: this.policy.directories,
       findSession: (id) => this.#registry.find(id),
     });
@@ -220,6 +233,8 @@ export class Engine {
     rules.policy.check(withOverrides(request.disk.options, request));
     const known = this.#registry.find(request.sessionId);
     if (!known) return (await this.#diskResumes.reply(request)) ?? this.reply(request);
+    // Before its rights: those of a session without its worktree say nothing about what is wrong.
+    if (known.atRest && known.state !== 'cancelled') this.#host.checkNotDiscarded(known);
     rules.checkMayDrive(known);
     known.rules.policy.check(withOverrides({}, request));
     await known.exitReported();
@@ -274,9 +289,28 @@ export class Engine {
     toUserMessage: string,
     dryRun: boolean,
     by?: ConnectedClient,
-  ): Promise<RewindOutcome> {
+  ): Promise<RewindOutcome | Asked> {
     const session = this.session(sessionId);
     this.#rulesOf(by).checkMayDrive(session);
+    const mustAsk = !dryRun && !this.#decides(session, by);
+    if (mustAsk) this.#actions.checkCanAsk(session);
+    const outcome = await this.#rewind(session, { toUserMessage, dryRun: dryRun || mustAsk });
+    if (!mustAsk || outcome.files.length === 0) return { ...outcome, dryRun };
+    return this.#actions.ask(session, await proposeRewind(toUserMessage, outcome));
+  }
+
+  /** Does what a person has allowed. */
+  async #perform(session: Session, action: OwnAction, since: Since): Promise<Performed> {
+    if (action.action !== 'rewind') return this.work.perform(session, action, since);
+    const { toUserMessage, files: allowed } = action;
+    if (since === 'restart') return rewindUnknown(action);
+    // The hub's rules may have been narrowed since it was asked for.
+    this.#rules.checkMayDrive(session);
+    const outcome = await this.#rewind(session, { toUserMessage, dryRun: false, allowed });
+    return { outcome: 'rewound', message: describeRewind(outcome) };
+  }
+
+  async #rewind(session: Session, asked: Omit<RewindOrder, 'copiesDir'>): Promise<RewindOutcome> {
     if (session.options.enableFileCheckpointing !== true) {
       throw new DomainError(
         'INVALID_ARGUMENT',
@@ -284,12 +318,7 @@ export class Engine {
       );
     }
     this.#host.checkDirectories(session);
-    const order: RewindOrder = {
-      toUserMessage,
-      dryRun,
-      askPerson: !this.#decides(session, by),
-      copiesDir: rewindCopiesDir(this.settings.stateDir),
-    };
+    const order: RewindOrder = { ...asked, copiesDir: rewindCopiesDir(this.settings.stateDir) };
     return session.hasProcess
       ? session.rewind(order)
       : this.#registry.withPlace((place) => {
@@ -314,6 +343,7 @@ export class Engine {
   async #close(): Promise<void> {
     this.#housekeeping.stop();
     this.#recall.close();
+    await this.#actions.close();
     await Promise.all(this.#registry.all.map((session) => this.#closeSession(session)));
     // The audit log gets its last records once they are stored.
     const { archive, clock, release } = this.#services;
@@ -424,6 +454,15 @@ export class Engine {
  * One that waits, without a process, for answers or to be told about them: a message must not start another process.
  */
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
-  const takesMore = session.hasProcess || session.launching;
+  const takesMore = (session.hasProcess || session.launching) && !session.awaitsAction;
   if (!session.atRest && (whenBusy !== 'queue' || !takesMore)) throw busy(session);
+}
+
+/** Nothing tells how far Claude Code got with it. */
+function rewindUnknown({ files }: ActionOf<'rewind'>): Performed {
+  const names = files.map(({ path }) => path).join(', ');
+  return {
+    outcome: 'unknown',
+    message: `The outcome is unknown: the server stopped while it restored files. Check ${names}; a rewind with dryRun: true lists what is not restored.`,
+  };
 }

@@ -200,9 +200,17 @@ export class RequestBook {
   }
 }
 
+/** What a person is asked to allow: as they see it, and as it is done. */
+export interface Proposal extends Pick<OwnRequest, 'opening' | 'action'> {
+  readonly input: Record<string, unknown>;
+}
+
+const OWN_TOOLS = { apply: 'Apply', discard: 'Discard', rewind: 'Rewind' } as const;
+
 /** A request by the server itself, in the form Claude Code would use. */
-export function ownAsk(toolName: string, input: Record<string, unknown>): PermissionAsk {
+export function ownAsk({ action: { action }, input }: Proposal): PermissionAsk {
   const id = randomUUID();
+  const toolName = OWN_TOOLS[action];
   const withdrawn = new AbortController().signal;
   return { requestId: id, toolName, input, toolUseId: id, onceOnly: true, withdrawn };
 }

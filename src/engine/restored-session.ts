@@ -39,6 +39,8 @@ export function revive(recalled: RecalledSession, env: NodeJS.ProcessEnv): Reviv
     requests: requests.map(requestRecord),
     grants,
     handover: state.handover,
+    actionUnderWay: state.actionUnderWay,
+    lastAction: state.lastAction,
     undelivered: messages,
     hasAnswered: state.hasAnswered,
     work: state.work,

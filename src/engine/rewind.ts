@@ -1,10 +1,10 @@
 import type { RewindReport } from '../driver/agent-process.ts';
-import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { EventBody } from '../schema/events.ts';
-import { stateOf, type FileTrail } from './file-trail.ts';
+import type { ActionOf } from '../schema/own-action.ts';
+import { stateOf, type FileState, type FileTrail } from './file-trail.ts';
 import { keepFiles } from './kept-files.ts';
-import { ownAsk } from './requests.ts';
+import type { Proposal } from './requests.ts';
 
 export interface LeftFile {
   readonly path: string;
@@ -27,8 +27,8 @@ export function rewindEvent({ dryRun, files, left, lines }: RewindOutcome): Even
 export interface RewindOrder {
   readonly toUserMessage: string;
   readonly dryRun: boolean;
-  /** A person must allow it first. */
-  readonly askPerson: boolean;
+  /** Nothing but these, and only in this state. */
+  readonly allowed?: ActionOf<'rewind'>['files'];
   /** Where files that must be left alone are copied in the meantime. */
   readonly copiesDir: string;
 }
@@ -37,7 +37,6 @@ export interface RewindOrder {
 export interface RewindScene {
   readonly files: FileTrail;
   rewindFiles(toUserMessage: string, dryRun: boolean): Promise<RewindReport>;
-  ask(ask: PermissionAsk, opening: string): Promise<Decision>;
   /** Runs this while no message can be delivered. Throws if the session has started working again. */
   exclusively<T>(action: () => Promise<T>): Promise<T>;
 }
@@ -48,8 +47,21 @@ export interface RewindScene {
 export async function rewind(scene: RewindScene, order: RewindOrder): Promise<RewindOutcome> {
   const plan = await preview(scene, order.toUserMessage);
   if (order.dryRun || plan.files.length === 0) return { ...plan, dryRun: order.dryRun };
-  if (order.askPerson) await askPerson(scene, order, plan);
-  return scene.exclusively(() => perform(scene, order, new Set(plan.files)));
+  const allowed = order.allowed ?? (await withStates(plan.files));
+  return scene.exclusively(() => perform(scene, order, new Map(allowed.map(({ path, state }) => [path, state]))));
+}
+
+async function withStates(files: readonly string[]): Promise<ActionOf<'rewind'>['files']> {
+  return Promise.all(files.map(async (path) => ({ path, state: (await stateOf(path)).bytes })));
+}
+
+/** What a person is asked: the files as they are now. */
+export async function proposeRewind(toUserMessage: string, { files, left }: RewindOutcome): Promise<Proposal> {
+  return {
+    opening: `The caller wants to rewind ${String(files.length)} file(s) to what they were before an earlier message.`,
+    input: { files, ...(left.length > 0 && { leftAlone: left.map(({ path }) => path) }), toUserMessage },
+    action: { action: 'rewind', toUserMessage, files: await withStates(files) },
+  };
 }
 
 type Plan = Omit<RewindOutcome, 'dryRun'>;
@@ -68,15 +80,25 @@ async function preview(scene: RewindScene, toUserMessage: string): Promise<Plan>
 }
 
 /** Time may have passed since it was allowed: files that have changed since, or were not listed, are left alone. */
-async function perform(scene: RewindScene, order: RewindOrder, allowed: ReadonlySet<string>): Promise<RewindOutcome> {
+async function perform(
+  scene: RewindScene,
+  order: RewindOrder,
+  allowed: ReadonlyMap<string, string>,
+): Promise<RewindOutcome> {
   const { toUserMessage, copiesDir } = order;
   const now = await preview(scene, toUserMessage);
-  const wanted = now.files.filter((file) => allowed.has(file));
-  const notAllowed = now.files
-    .filter((file) => !allowed.has(file))
-    .map((path) => ({ path, why: 'not part of what was allowed' }));
-  const left = [...now.left, ...notAllowed];
-  const before = await Promise.all(wanted.map(stateOf));
+  const left = [...now.left];
+  const wanted: string[] = [];
+  const before: FileState[] = [];
+  for (const file of now.files) {
+    const state = await stateOf(file);
+    if (!allowed.has(file)) left.push({ path: file, why: 'not part of what was allowed' });
+    else if (allowed.get(file) !== state.bytes) left.push({ path: file, why: 'changed since it was shown' });
+    else {
+      wanted.push(file);
+      before.push(state);
+    }
+  }
   const foreign = left.map(({ path }) => path);
   if (wanted.length > 0)
     await keepFiles(copiesDir, foreign, async () => checked(await scene.rewindFiles(toUserMessage, false)));
@@ -90,14 +112,6 @@ async function perform(scene: RewindScene, order: RewindOrder, allowed: Readonly
     await scene.files.putBack(file);
   }
   return { dryRun: false, files, left, lines: left.length === 0 ? now.lines : undefined };
-}
-
-async function askPerson(scene: RewindScene, { toUserMessage }: RewindOrder, { files, left }: Plan): Promise<void> {
-  const input = { files, ...(left.length > 0 && { leftAlone: left.map(({ path }) => path) }), toUserMessage };
-  const opening = `The caller wants to rewind ${String(files.length)} file(s) to what they were before an earlier message.`;
-  const decision = await scene.ask(ownAsk('Rewind', input), opening);
-  if (decision.behavior === 'deny')
-    throw new DomainError('PERMISSION_DENIED', `Nothing was restored. ${decision.message}`);
 }
 
 function checked(report: RewindReport): RewindReport {

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/load-settings.ts';
+import type { LastAction } from '../schema/own-action.ts';
 import type { Work } from '../schema/results.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Workspace } from '../workspace/workspace.ts';
@@ -134,6 +135,21 @@ export abstract class SessionFacts {
 
   get requests(): OpenRequest[] {
     return this.conversation.requests.all;
+  }
+
+  /** What became of the last action that a person was asked about. */
+  get lastAction(): LastAction | undefined {
+    return this.conversation.lastAction;
+  }
+
+  /** It waits for a person's decision on an action of the server's own, or for that action: it takes no messages. */
+  get awaitsAction(): boolean {
+    return this.conversation.awaitsAction;
+  }
+
+  /** Whether the server may work with its files: it is at rest, or only waits for the server to do so. */
+  get leavesFilesAlone(): boolean {
+    return this.atRest || this.conversation.actionUnderWay !== undefined;
   }
 
   findRequest(id: string): OpenRequest | undefined {

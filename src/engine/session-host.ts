@@ -9,6 +9,7 @@ import { bringMissing } from './missing-values.ts';
 import { canMove } from './mobility.ts';
 import type { EngineNotice, NoticeStream } from './notices.ts';
 import type { OpenConnections } from './open-connections.ts';
+import type { OwnActions } from './own-actions.ts';
 import { LOCAL } from './principal.ts';
 import type { Registry } from './registry.ts';
 import type { Rules } from './rules.ts';
@@ -42,6 +43,8 @@ export interface EngineParts {
   /** There is a session to look after. */
   wake(): void;
   isClosing(): boolean;
+  /** Carries out what a person has allowed. */
+  readonly actions: OwnActions;
 }
 
 export type NewSession = Pick<SessionSeed, 'rules' | 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & {
@@ -138,10 +141,16 @@ export class SessionHost {
     });
   }
 
+  /** Throws if its worktree is gone. After a restart only its options tell that it had one. */
+  checkNotDiscarded({ options, worktree }: Pick<Session, 'options' | 'worktree'>): void {
+    if (worktree ?? options.workspace) requireWorktree(worktree?.cwd ?? options.cwd ?? '');
+  }
+
   /** Throws if the directory it works in is gone, or it is no longer allowed to work there or in another of its own. */
-  checkDirectories({ options, worktree, rules }: Pick<Session, 'options' | 'worktree' | 'rules'>): void {
-    if (worktree) requireWorktree(worktree);
-    else if (options.cwd !== undefined) rules.policy.directories.existing(options.cwd, 'cwd');
+  checkDirectories(session: Pick<Session, 'options' | 'worktree' | 'rules'>): void {
+    this.checkNotDiscarded(session);
+    const { options, worktree, rules } = session;
+    if (!worktree && options.cwd !== undefined) rules.policy.directories.existing(options.cwd, 'cwd');
     for (const directory of options.additionalDirectories ?? [])
       rules.policy.directories.checkInside(directory, 'additionalDirectories');
   }
@@ -184,6 +193,7 @@ export class SessionHost {
       keepsRequests: archive !== undefined,
       sharedWorkspace: settings.sharedWorkspace,
       onDecided: (session) => gate.afterStored(() => this.handOver(session)),
+      onAllowed: (session, underWay, since) => this.#parts.actions.allowed(session, underWay, since),
       onGranted: (_session, grant) => archive?.grantAdded(grant),
       onGrantEnded: (session, grant, end) => {
         trail.grantEnded(session, grant, end);

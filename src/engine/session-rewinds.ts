@@ -22,7 +22,6 @@ export class SessionRewinds {
   readonly #conversation: Conversation;
   readonly #process: RewindProcess;
   #underWay = 0;
-  #last: Promise<RewindOutcome> | undefined;
 
   constructor(session: Session, conversation: Conversation, process: RewindProcess) {
     this.#session = session;
@@ -34,31 +33,16 @@ export class SessionRewinds {
     return this.#underWay > 0;
   }
 
-  get last(): Promise<RewindOutcome> | undefined {
-    return this.#last;
-  }
-
-  rewind(order: RewindOrder): Promise<RewindOutcome> {
-    const outcome = this.#rewind(order);
-    this.#last = outcome;
-    // The caller may not wait for the person's answer.
-    outcome.then(
-      (told) => {
-        if (!order.dryRun) this.#session.log.append(rewindEvent(told), this.#session.now);
-      },
-      () => undefined,
-    );
-    return outcome;
-  }
-
-  async #rewind(order: RewindOrder): Promise<RewindOutcome> {
-    if (!this.#session.atRest) throw busy(this.#session);
+  async rewind(order: RewindOrder): Promise<RewindOutcome> {
+    if (!this.#session.leavesFilesAlone) throw busy(this.#session);
     this.#underWay++;
     this.#conversation.times.active();
     try {
       await this.#process.bringUp();
       this.#checkIsHere(order.toUserMessage);
-      return await rewind(this.#scene(), order);
+      const outcome = await rewind(this.#scene(), order);
+      if (!order.dryRun) this.#session.log.append(rewindEvent(outcome), this.#session.now);
+      return outcome;
     } finally {
       this.#underWay--;
     }
@@ -86,11 +70,10 @@ export class SessionRewinds {
         if (!live) throw new DomainError('INTERNAL', 'Claude Code has ended, or could not be started; try again.');
         return live.rewindFiles(toUserMessage, dryRun);
       },
-      ask: (ask, opening) => this.#conversation.askAtRest(ask, opening),
       exclusively: async (action) => {
         const done = deferred<Awaited<ReturnType<typeof action>>>();
         await this.#session.oneReplyAtATime(async () => {
-          if (!this.#session.atRest) throw busy(this.#session);
+          if (!this.#session.leavesFilesAlone) throw busy(this.#session);
           done.resolve(await action());
         });
         return done.promise;

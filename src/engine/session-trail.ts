@@ -1,4 +1,5 @@
 import { digestLine } from '../audit/audit-entry.ts';
+import type { LastAction } from '../schema/own-action.ts';
 import type { ToolStatus, Work } from '../schema/results.ts';
 import type { Gate } from './gate.ts';
 import type { Grant, GrantEnd } from './grants.ts';
@@ -51,6 +52,11 @@ export class SessionTrail {
       ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
     };
     this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior);
+  }
+
+  /** What became of an action that a person had allowed. */
+  acted(session: Session, { action, requestId, outcome }: LastAction): void {
+    this.#record(session, 'decision', 'server', action, { request: requestId }, outcome);
   }
 
   /** Its process was released; its requests are still open. */

@@ -1,4 +1,5 @@
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
+import type { ActionUnderWay } from '../schema/own-action.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { Work } from '../schema/results.ts';
 import type { ToolUse } from './activity.ts';
@@ -9,6 +10,7 @@ import type { Gate } from './gate.ts';
 import type { Grant, GrantEnd } from './grants.ts';
 import type { EventLogLimits } from './event-log.ts';
 import type { SessionNotice } from './notices.ts';
+import type { Since } from './own-actions.ts';
 import type { Principal } from './principal.ts';
 import type { OpenRequest, Outcome } from './requests.ts';
 import type { Rules } from './rules.ts';
@@ -59,6 +61,8 @@ export interface SessionServices {
   sharedWorkspace?: string | undefined;
   /** Everything that was asked is decided, and a process has to be told. */
   onDecided?(session: Session): void;
+  /** A person has allowed an action of the server's own. */
+  onAllowed?(session: Session, underWay: ActionUnderWay, since: Since): void;
   onGranted?(session: Session, grant: Grant): void;
   onGrantEnded?(session: Session, grant: Grant, end: GrantEnd): void;
   onTools(tools: string[]): void;

@@ -89,11 +89,11 @@ export function inCheckout({ cwd, projectConfigRoot = cwd, worktree }: Workspace
   return path.join(projectConfigRoot, path.relative(worktree?.path ?? cwd, cwd));
 }
 
-export function requireWorktree({ cwd }: Workspace): void {
+export function requireWorktree(cwd: string): void {
   if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() === true) return;
   throw new DomainError(
     'INVALID_ARGUMENT',
-    `The worktree of this session is gone: ${cwd} does not exist. Start a new session.`,
+    `The worktree of this session is gone: ${cwd} does not exist; it was discarded. Start a new session, with base set to its branch if that was kept.`,
   );
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { EventBody } from '../schema/events.ts';
+import type { LastAction } from '../schema/own-action.ts';
 import type { SessionState } from '../schema/records.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { Answer } from './answer.ts';
@@ -17,7 +18,7 @@ import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import type { Principal } from './principal.ts';
 import type { ProcessHolder } from './process-holder.ts';
-import { ownAsk, type OpenRequest, type Source } from './requests.ts';
+import type { OpenRequest, Proposal, Source } from './requests.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
 import type { Rules } from './rules.ts';
 import { cannotSwitch } from './session-errors.ts';
@@ -191,7 +192,15 @@ export class Session extends MovableSession {
   /** What is needed to continue it in another process. */
   get continuity(): Pick<
     SessionState,
-    'permissionTimeoutMs' | 'startTimeoutMs' | 'streamsText' | 'hasAnswered' | 'origin' | 'handover' | 'arrivedAt'
+    | 'permissionTimeoutMs'
+    | 'startTimeoutMs'
+    | 'streamsText'
+    | 'hasAnswered'
+    | 'origin'
+    | 'handover'
+    | 'arrivedAt'
+    | 'actionUnderWay'
+    | 'lastAction'
   > {
     return {
       permissionTimeoutMs: this.conversation.permissionTimeoutMs,
@@ -201,6 +210,8 @@ export class Session extends MovableSession {
       origin: this.#sessionProcess.origin,
       arrivedAt: this.#sessionProcess.arrivedAt,
       handover: [...this.conversation.decidedAway.lines],
+      actionUnderWay: this.conversation.actionUnderWay,
+      lastAction: this.conversation.lastAction,
     };
   }
 
@@ -264,11 +275,15 @@ export class Session extends MovableSession {
     this.conversation.decide(requestId, decision, source, by?.id);
   }
 
-  /** Throws unless a person allows it; only at rest. */
-  async askPerson(toolName: string, input: Record<string, unknown>, opening: string): Promise<void> {
-    const decision = await this.conversation.askAtRest(ownAsk(toolName, input), opening);
-    if (decision.behavior === 'deny')
-      throw new DomainError('PERMISSION_DENIED', `Nothing was changed. ${decision.message}`);
+  /** Opens a request about an action of the server's own, at rest or instead of the one under way. Returns its id. */
+  askPerson(proposal: Proposal): string {
+    this.mobility.checkOwned(this.id);
+    return this.conversation.askPerson(proposal);
+  }
+
+  /** The action that a person allowed is done, or could not be. */
+  actionEnded(last: LastAction): void {
+    this.conversation.actionEnded(last);
   }
 
   /** Escape: the turn stops, the session stays. Resolves when it has stopped; a queued message is then taken up. */
@@ -321,11 +336,6 @@ export class Session extends MovableSession {
   async release(): Promise<void> {
     await this.dispose();
     await this.sessionWork?.close().catch((error: unknown) => this.services.debug(`workspace: ${messageOf(error)}`));
-  }
-
-  /** Kept after it has ended, so that a repeated call gets its outcome. */
-  get lastRewind(): Promise<RewindOutcome> | undefined {
-    return this.#rewinds.last;
   }
 
   rewind(order: RewindOrder): Promise<RewindOutcome> {
@@ -383,6 +393,8 @@ export class Session extends MovableSession {
         return this.sessionWork?.turnBegins();
       case 'decided':
         return this.services.onDecided?.(this);
+      case 'allowed':
+        return this.services.onAllowed?.(this, event.underWay, event.since);
       case 'granted':
         return this.services.onGranted?.(this, event.grant);
       case 'grant_ended':

@@ -36,7 +36,7 @@ export function stoppedByServer(reason: string, undelivered: string[]): TurnResu
   return failed(`The turn was stopped: ${reason}. A reply continues the session.${sendAgain(undelivered)}`, 'stopped');
 }
 
-export const HUB_STOPPED = 'the hub stopped while it worked; reply to continue';
+const HUB_STOPPED = 'the hub stopped while it worked; reply to continue';
 
 export function hubStopped(undelivered: string[]): TurnResult {
   return failed(`${HUB_STOPPED}${sendAgain(undelivered)}`, 'hub_stopped');

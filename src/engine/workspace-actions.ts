@@ -1,19 +1,24 @@
 import { DomainError } from '../errors/errors.ts';
+import type { ActionOf } from '../schema/own-action.ts';
 import type { ApplyOptions, ApplyOutcome } from '../workspace/apply.ts';
 import type { DiffPage, PageOptions } from '../workspace/diff.ts';
-import type { DiscardOutcome } from '../workspace/discard.ts';
+import type { DiscardOutcome, PlannedDiscard } from '../workspace/discard.ts';
 import type { ToolCall } from '../workspace/work-report.ts';
 import type { DiffCursor, Workspace } from '../workspace/workspace.ts';
 import type { ConnectedClient } from './approvals.ts';
 import type { Directories } from './directories.ts';
+import type { Asked, OwnActions, Performed, Since } from './own-actions.ts';
+import type { Proposal } from './requests.ts';
 import { busy, notFound } from './session-errors.ts';
 import type { ListedWorktree, SessionWorktrees } from './session-worktrees.ts';
 import type { Session } from './session.ts';
+import { describeApply, describeDiscard } from './work-words.ts';
 
 export interface WorkspaceActionsContext {
   readonly worktrees: SessionWorktrees;
   /** Whether the caller may decide alone, without asking a person. */
   decides(session: Session | undefined, by: ConnectedClient | undefined): boolean;
+  readonly actions: Pick<OwnActions, 'ask' | 'checkCanAsk'>;
   readonly directories: Directories;
   findSession(id: string): Session | undefined;
 }
@@ -22,12 +27,6 @@ interface Place {
   readonly session: Session | undefined;
   readonly workspace: Workspace;
   readonly calls: readonly ToolCall[];
-}
-
-interface WorkspaceAsk {
-  readonly toolName: 'Apply' | 'Discard';
-  readonly input: Record<string, unknown>;
-  readonly by: ConnectedClient | undefined;
 }
 
 /** Operations on the work of a session. A worktree outlives its session: its work can be applied later too. */
@@ -48,28 +47,86 @@ export class WorkspaceActions {
     return shown;
   }
 
-  async apply(sessionId: string, options: ApplyOptions, by?: ConnectedClient): Promise<ApplyOutcome> {
-    const ask = { toolName: 'Apply' as const, input: { mode: options.mode }, by };
-    const outcome = await this.#decided(sessionId, ask, ({ workspace }) => workspace.apply(options));
-    this.#log(sessionId, 'apply', outcome.outcome);
-    return outcome;
+  async apply(sessionId: string, options: ApplyOptions, by?: ConnectedClient): Promise<ApplyOutcome | Asked> {
+    if (!this.#mustAsk(sessionId, by))
+      return this.#atRest(sessionId, async ({ workspace }) => this.#applied(sessionId, await workspace.apply(options)));
+    return this.#asked(sessionId, async ({ workspace }) => {
+      const planned = await workspace.planApply(options, DIFF_PAGE);
+      return planned.outcome === 'planned' ? proposeApply(planned, workspace) : planned;
+    });
   }
 
   async discard(
     sessionId: string,
     { force }: { readonly force: boolean },
     by?: ConnectedClient,
-  ): Promise<DiscardOutcome> {
-    const discard = async ({ session, workspace }: Place): Promise<DiscardOutcome> => {
+  ): Promise<DiscardOutcome | Asked> {
+    if (force && this.#mustAsk(sessionId, by))
+      return this.#asked<DiscardOutcome>(sessionId, async ({ workspace, calls }) => {
+        // Refused where there is no worktree, without asking anyone.
+        const planned = await workspace.planDiscard();
+        return proposeDiscard(planned, workspace, await workspace.diff(DIFF_PAGE, calls));
+      });
+    return this.#atRest(sessionId, async ({ session, workspace }) => {
       // Checked before the process ends: it may have background tasks.
       if (!force) await workspace.checkDiscardable();
       await session?.dispose();
-      const outcome = await workspace.discard({ force });
-      this.#context.worktrees.forget(sessionId);
-      return outcome;
+      return this.#discarded(sessionId, await workspace.discard({ force }));
+    });
+  }
+
+  /** Does what a person has allowed, unless it is no longer what they were shown. */
+  async perform(session: Session, action: ActionOf<'apply' | 'discard'>, since: Since): Promise<Performed> {
+    return session.oneReplyAtATime(() =>
+      action.action === 'apply' ? this.#performApply(session, action) : this.#performDiscard(session, action, since),
+    );
+  }
+
+  async #performApply(session: Session, { action: _, ...approved }: ActionOf<'apply'>): Promise<Performed> {
+    const workspace = await session.workspace();
+    const outcome = await workspace.applyApproved(approved);
+    if (outcome === 'moved') {
+      const planned = await workspace.planApply(approved, DIFF_PAGE);
+      if (planned.outcome === 'planned')
+        return { again: proposeApply(planned, workspace, `${planned.target} has moved since this was allowed.`) };
+      return { outcome: 'nothing_to_apply', message: describeApply(planned) };
+    }
+    this.#applied(session.id, outcome);
+    if (outcome.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply', message: describeApply(outcome) };
+    const { files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, session.activity.log.all);
+    return {
+      outcome: 'applied',
+      message: describeApply(
+        outcome,
+        files.map((file) => file.path),
+      ),
     };
-    if (!force) return this.#atRest(sessionId, discard);
-    const outcome = await this.#decided(sessionId, { toolName: 'Discard', input: { force }, by }, discard);
+  }
+
+  async #performDiscard(
+    session: Session,
+    { action: _, ...approved }: ActionOf<'discard'>,
+    since: Since,
+  ): Promise<Performed> {
+    if (since === 'restart' && !session.worktree)
+      return { outcome: 'discarded', message: 'The worktree is removed. Branches with unmerged work are kept.' };
+    const workspace = await session.workspace();
+    await session.dispose();
+    const outcome = await workspace.discardApproved(approved);
+    if (outcome !== 'moved')
+      return { outcome: 'discarded', message: describeDiscard(this.#discarded(session.id, outcome)) };
+    const planned = await workspace.planDiscard();
+    const diff = await workspace.diff(DIFF_PAGE, session.activity.log.all);
+    return { again: proposeDiscard(planned, workspace, diff, 'The worktree has changed since this was allowed.') };
+  }
+
+  #applied(sessionId: string, outcome: ApplyOutcome): ApplyOutcome {
+    this.#log(sessionId, 'apply', outcome.outcome);
+    return outcome;
+  }
+
+  #discarded(sessionId: string, outcome: DiscardOutcome): DiscardOutcome {
+    this.#context.worktrees.forget(sessionId);
     this.#log(sessionId, 'discard', `kept ${outcome.keptBranches.join(', ') || 'no branch'}`);
     return outcome;
   }
@@ -101,39 +158,96 @@ export class WorkspaceActions {
     return { session: undefined, workspace: opened.workspace, calls: [] };
   }
 
-  /** If only a person may decide, they are asked first, and see what it is about. */
-  async #decided<T>(
-    sessionId: string,
-    { toolName, input, by }: WorkspaceAsk,
-    work: (place: Place) => Promise<T>,
-  ): Promise<T> {
-    if (this.#context.decides(this.#context.findSession(sessionId), by)) return this.#atRest(sessionId, work);
-    const { session, workspace, calls } = await this.#place(sessionId);
-    const { worktree } = workspace;
-    // Impossible operations are refused without asking anyone.
-    if (!worktree) return this.#atRest(sessionId, work);
-    if (!session) throw noPersonToAsk(sessionId);
-    if (!session.atRest) throw busy(session);
-    const { filesChanged, insertions, deletions, files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, calls);
-    const { branch, base, path } = worktree;
-    const lines = `+${String(insertions)} -${String(deletions)}`;
-    const shown = files.slice(0, MAX_FILES_SHOWN).map((file) => `${file.status} ${file.path}`);
-    const opening =
-      toolName === 'Apply'
-        ? `The caller wants to apply the work of a session (${String(filesChanged)} file(s), ${lines}) to ${base}.`
-        : `The caller wants to remove a worktree with unmerged work (${String(filesChanged)} file(s), ${lines}). Its branch is kept.`;
-    await session.askPerson(toolName, { ...input, branch, base, worktree: path, filesChanged, files: shown }, opening);
-    return this.#atRest(sessionId, work);
+  #mustAsk(sessionId: string, by: ConnectedClient | undefined): boolean {
+    return !this.#context.decides(this.#context.findSession(sessionId), by);
   }
 
-  /** The caller may not have waited for the person's answer. */
+  /** Asks the person, unless it turns out that there is nothing to ask. */
+  async #asked<T extends object>(
+    sessionId: string,
+    propose: (place: Place) => Promise<Proposal | T>,
+  ): Promise<Asked | T> {
+    return this.#atRest(sessionId, async (place) => {
+      const { session, workspace } = place;
+      if (!session && workspace.worktree) throw noPersonToAsk(sessionId);
+      if (session) this.#context.actions.checkCanAsk(session);
+      const proposed = await propose(place);
+      if (!session || !('opening' in proposed)) return proposed as T;
+      return this.#context.actions.ask(session, proposed);
+    });
+  }
+
   #log(sessionId: string, kind: 'apply' | 'discard', outcome: string): void {
     const session = this.#context.findSession(sessionId);
     session?.log.append({ kind, outcome }, session.now);
   }
 }
 
-const MAX_FILES_SHOWN = 200;
+/** What a form can show in full, with room for the rest of the request. */
+const DIFF_PAGE: PageOptions = { maxBytes: 16_000, offset: 0 };
+const MAX_FILES_SHOWN = 100;
+
+type Planned = Exclude<Awaited<ReturnType<Workspace['planApply']>>, { outcome: 'nothing-to-apply' }>;
+
+function proposeApply({ approve, target, message, diff }: Planned, { worktree }: Workspace, why?: string): Proposal {
+  const { mode, commit } = approve;
+  const size = `${String(diff.filesChanged)} file(s), +${String(diff.insertions)} -${String(diff.deletions)}`;
+  return {
+    opening: sentences(why, `The caller wants to apply the work of a session (${size}) to ${target}.`),
+    input: {
+      mode,
+      branch: worktree?.branch,
+      base: target,
+      commit,
+      message,
+      worktree: worktree?.path,
+      ...shownDiff(diff, `git diff ${approve.onto}...${commit}`),
+    },
+    action: { action: 'apply', ...approve },
+  };
+}
+
+function proposeDiscard(
+  { approve, keptBranches }: PlannedDiscard,
+  { worktree }: Workspace,
+  diff: DiffPage,
+  why?: string,
+): Proposal {
+  const size = `${String(diff.filesChanged)} file(s), +${String(diff.insertions)} -${String(diff.deletions)}`;
+  const kept = keptBranches.length === 0 ? 'All of it is on other branches.' : 'Its branch is kept.';
+  return {
+    opening: sentences(why, `The caller wants to remove a worktree with the work of a session (${size}). ${kept}`),
+    input: {
+      force: true,
+      branch: worktree?.branch,
+      base: worktree?.base,
+      ...(approve.commit !== undefined && { commit: approve.commit }),
+      keptBranches,
+      ...(approve.uncommitted.length > 0 && { movedAside: approve.uncommitted }),
+      worktree: worktree?.path,
+      ...shownDiff(diff, `git diff ${worktree?.base ?? ''}...${approve.commit ?? ''}`),
+    },
+    action: { action: 'discard', ...approve },
+  };
+}
+
+function sentences(...parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join(' ');
+}
+
+function shownDiff(page: DiffPage, command: string): Record<string, unknown> {
+  const { filesChanged, files = [], diff, totalBytes, nextOffset } = page;
+  const names = files.slice(0, MAX_FILES_SHOWN).map(({ status, path }) => `${status} ${path}`);
+  const more = files.length - names.length;
+  return {
+    filesChanged,
+    files: more > 0 ? [...names, `and ${String(more)} more`] : names,
+    diff,
+    ...(nextOffset !== undefined && {
+      diffCut: `Only the first ${String(nextOffset)} of ${String(totalBytes)} bytes are shown; see all of it with: ${command}`,
+    }),
+  };
+}
 
 function noPersonToAsk(sessionId: string): DomainError {
   return new DomainError(

@@ -6,6 +6,7 @@
 
 import { z } from 'zod';
 import { EventBody, EventType } from './events.ts';
+import { ApplyMode, LastAction } from './own-action.ts';
 import { action, callResult, compactStatus, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
 import { SESSION_TAGS, StoredToken } from './store.ts';
@@ -133,6 +134,8 @@ export const apiSession = z.object({
   hub: z.string(),
   cancelledReason: z.string().optional(),
   cancelledSource: z.string().optional(),
+  /** What became of the last action that a person was asked about. */
+  lastAction: LastAction.optional(),
   /** What the requesting principal may currently do with it. */
   may: z.array(z.enum(SESSION_CONTROLS)),
 });
@@ -258,7 +261,7 @@ export const rewindAnswer = z.union([
 export type RewindAnswer = z.infer<typeof rewindAnswer>;
 
 export const applyBody = z.strictObject({
-  mode: z.enum(['merge', 'squash', 'patch']).default('merge'),
+  mode: ApplyMode.default('merge'),
   /** Of the commit. */
   message: z.string().min(1).max(10_000).optional(),
 });
@@ -267,7 +270,7 @@ export type ApplyBody = z.input<typeof applyBody>;
 export const applyAnswer = z.union([
   z.object({
     outcome: z.literal('applied'),
-    mode: z.enum(['merge', 'squash', 'patch']),
+    mode: ApplyMode,
     commit: z.string().optional(),
     branch: z.string().optional(),
     checkout: z.string().optional(),

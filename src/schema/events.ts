@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { OwnAction, RestsAs } from './own-action.ts';
 import type { permissionUpdate } from './permission-update.ts';
 import { editPlace } from './results.ts';
 import { permissionMode } from './session-options.ts';
@@ -112,8 +113,10 @@ export const RequestRecord = z.object({
     .object({
       /** What is asked, in one line for a person. */
       opening: z.string(),
-      /** The session's state once it is settled. */
-      backTo: z.enum(['rest', 'stop', 'fail']),
+      /** The session's state once it is settled and done. */
+      backTo: RestsAs,
+      /** What is done when it is allowed. */
+      action: OwnAction,
     })
     .optional(),
   /** Times of day, for display; the expiry itself uses the monotonic clock. */

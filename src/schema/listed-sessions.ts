@@ -1,6 +1,7 @@
 /** What the tools answer about sessions and their worktrees when they list or manage them: see `results.ts`. */
 
 import { z } from 'zod';
+import { LastAction } from './own-action.ts';
 import { compactStatus, costUnknown, explicitStatus } from './results.ts';
 import { permissionMode } from './session-options.ts';
 
@@ -34,6 +35,7 @@ export const sessionShown = z.looseObject({
   backgroundTasks: z.number().optional().meta({ note: 'Tasks running in the background.' }),
   cancelledReason: z.string().optional().meta({ note: 'Why it was cancelled.' }),
   cancelledSource: z.string().optional().meta({ note: 'Who cancelled it.' }),
+  lastAction: LastAction.optional(),
   workspace: worktreeShown.optional().meta({ note: 'For a session with a worktree.' }),
 });
 export type SessionShown = z.infer<typeof sessionShown>;
@@ -85,6 +87,10 @@ export const sessionsAnswer = z.object({
     .optional()
     .meta({ note: 'For `list`: worktrees of sessions that the server no longer knows.' }),
   message: z.string().optional().meta({ note: 'What was done, in words.' }),
+  status: compactStatus.optional().meta({
+    note: '`waiting_permission` if a person must allow it first; for a failed call the status of the session it was about, if known.',
+  }),
+  requestId: z.string().optional().meta({ note: 'The request that a person must allow first.' }),
   diff: diffPage.optional().meta({ note: 'For `diff`: one page of it.' }),
 });
 export type SessionsAnswer = z.infer<typeof sessionsAnswer>;

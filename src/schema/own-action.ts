@@ -45,12 +45,14 @@ export const ActionUnderWay = z.object({ requestId: z.string(), action: OwnActio
 export type ActionUnderWay = z.infer<typeof ActionUnderWay>;
 
 /** What became of the last action that a person was asked about. */
-export const LastAction = z.object({
-  action: z.enum(['apply', 'discard', 'rewind']),
-  requestId: z.string(),
-  /** `unknown`: the server stopped while it was being done, and nothing tells how far it got. */
-  outcome: z.enum(['applied', 'nothing_to_apply', 'discarded', 'rewound', 'denied', 'failed', 'unknown']),
-  /** The same in words, with what to do about it. */
-  message: z.string(),
-});
+export const LastAction = z
+  .object({
+    action: z.enum(['apply', 'discard', 'rewind']).meta({ note: '`apply`, `discard` or `rewind`.' }),
+    requestId: z.string().meta({ note: 'The request that the person was asked.' }),
+    outcome: z.enum(['applied', 'nothing_to_apply', 'discarded', 'rewound', 'denied', 'failed', 'unknown']).meta({
+      note: '`applied`, `nothing_to_apply`, `discarded`, `rewound`, `denied`, `failed`, or `unknown` if the server stopped in the middle of it.',
+    }),
+    message: z.string().meta({ note: 'The same in words, with what to do about it.' }),
+  })
+  .meta({ note: 'What became of the last `apply`, `discard` or `rewind` that a person was asked about.' });
 export type LastAction = z.infer<typeof LastAction>;

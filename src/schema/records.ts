@@ -1,6 +1,7 @@
 /** The contents of the hub's session rows, beyond what the store itself uses. */
 
 import { z } from 'zod';
+import { ActionUnderWay, LastAction } from './own-action.ts';
 import { callResult, work } from './results.ts';
 import { permissionMode } from './session-options.ts';
 import { SESSION_TAGS, StoredToken } from './store.ts';
@@ -55,6 +56,9 @@ export const sessionState = z.object({
   streamsText: z.boolean(),
   /** What was decided while it had no process and has not been passed on yet. */
   handover: z.array(z.string()),
+  /** Allowed by a person; how it ended is not known yet. */
+  actionUnderWay: ActionUnderWay.optional(),
+  lastAction: LastAction.optional(),
   /** Claude Code has answered, so there is a transcript to resume. */
   hasAnswered: z.boolean(),
   /** Where it starts over from if no transcript was written. */

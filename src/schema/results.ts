@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LastAction } from './own-action.ts';
 
 /*
  * What the tools answer, one schema for each shape. Views return the inferred types; the tools list shows them in short,
@@ -137,6 +138,9 @@ export const action = z.object({
   blockedPath: z.string().optional().meta({ note: 'The path that made it ask.' }),
   toolUseID: z.string().meta({ note: 'Id of the tool call.' }),
   agentID: z.string().optional().meta({ note: 'The sub-agent that asks.' }),
+  asShown: z.literal(true).optional().meta({
+    note: '`true` for an `apply`, `discard` or `rewind` that a person must allow: it can be allowed or denied as shown, not changed.',
+  }),
   suggestions: z
     .array(z.unknown())
     .optional()
@@ -221,6 +225,7 @@ export const checkAnswer = z.object({
   status: compactStatus.meta({
     note: '`running`, `waiting_permission` (something in `actions` waits for an answer), `idle`, `error` or `cancelled`.',
   }),
+  lastAction: LastAction.optional(),
   pollInterval: z.number().optional().meta({
     note: 'How many milliseconds to wait before the next `poll`: 3000 while running, 1000 while waiting for an answer; absent at rest.',
   }),

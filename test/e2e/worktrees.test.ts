@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { missingSandboxPackages } from '../../src/config/sandbox-programs.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
-import { ERAS } from '../harness/connect-client.ts';
+import { ERAS, type FormAnswer } from '../harness/connect-client.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
@@ -186,53 +186,100 @@ async function startWork(h: Harness) {
 }
 
 describe.each(ERAS)('with APPROVALS=human, in a %s client', (era) => {
-  it('the person decides on rewind, discard and apply', async () => {
+  it('the person decides on rewind, discard and apply; the call returns at once', async () => {
     const person = new SlowPerson();
     const h = await startHarness({ ...UNDER_HUMAN, era, form: person.form });
     const { sessionId, workspace, rewind, file, content } = await startWork(h);
+    let forms = 0;
+    /** Makes the call, has the person answer the form, and waits for what becomes of it. */
+    const decide = async (args: object, answer: FormAnswer, look?: (form: string) => unknown): Promise<Json> => {
+      const asked = await h.ok('claude_code_session', { sessionId, ...args });
+      expect(asked).toMatchObject({ status: 'waiting_permission', requestId: expect.any(String) });
+      // In the modern era only a waiting call can carry the form.
+      const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+      const form = await person.nextForm(forms++);
+      await look?.(form.request.message);
+      form.answer(answer);
+      const { status, lastAction } = await waiting;
+      expect(status).toBe('idle');
+      expect(lastAction.requestId).toBe(asked.requestId);
+      expect((await manage(h, 'get', sessionId)).sessions[0].lastAction).toEqual(lastAction);
+      return lastAction;
+    };
     expect(await h.ok('claude_code_session', { ...rewind, dryRun: true })).toMatchObject({
       sessions: [{ status: 'idle' }],
     });
-    const keeping = h.fails('claude_code_session', rewind, 'PERMISSION_DENIED');
-    (await person.nextForm()).answer(decline);
-    expect(await keeping).toContain('The user refused this');
+    expect(await decide(rewind, decline)).toMatchObject({
+      action: 'rewind',
+      outcome: 'denied',
+      message: expect.stringContaining('The user refused this'),
+    });
     expect(content()).toBe('two\n');
 
-    const rewinding = h.ok('claude_code_session', rewind);
-    const asked = await person.nextForm(1);
-    expect(asked.request.message).toContain('The caller wants to rewind 1 file(s)');
-    expect(asked.request.message).toContain(file);
-    const { status, actions } = await h.ok('claude_code_check', { action: 'poll', sessionId });
-    expect(status).toBe('waiting_permission');
-    expect(actions).toMatchObject([{ type: 'permission', toolName: 'Rewind', input: { files: [file] } }]);
-    expect(content()).toBe('two\n');
-    asked.answer(allowOnce);
-    expect(await rewinding).toMatchObject({
-      sessions: [{ status: 'idle' }],
-      message: `Restored 1 file(s): ${file} (+1 -1).`,
+    const rewound = await decide(rewind, allowOnce, async (form) => {
+      expect(form).toContain('The caller wants to rewind 1 file(s)');
+      expect(form).toContain(file);
+      const { status, actions } = await h.ok('claude_code_check', { action: 'poll', sessionId });
+      expect(status).toBe('waiting_permission');
+      expect(actions).toMatchObject([
+        { type: 'permission', toolName: 'Rewind', asShown: true, input: { files: [file] } },
+      ]);
+      await h.fails('claude_code_reply', { sessionId, prompt: 'never', whenBusy: 'queue' }, 'SESSION_BUSY');
+      await h.fails('claude_code_session', { action: 'apply', sessionId }, 'SESSION_BUSY');
+      expect(content()).toBe('two\n');
     });
+    expect(rewound).toMatchObject({ outcome: 'rewound', message: `Restored 1 file(s): ${file} (+1 -1).` });
     expect(content()).toBe('one\n');
 
-    const refusing = h.fails('claude_code_session', { action: 'discard', sessionId, force: true }, 'PERMISSION_DENIED');
-    (await person.nextForm(2)).answer(decline);
-    expect(await refusing).toContain('Nothing was changed');
+    const refused = await decide({ action: 'discard', force: true }, decline);
+    expect(refused).toMatchObject({ action: 'discard', outcome: 'denied' });
+    expect(refused.message).toContain('Nothing was changed');
     expect(existsSync(workspace.path)).toBe(true);
-    const applying = manage(h, 'apply', sessionId);
-    const { request, answer } = await person.nextForm(3);
-    expect(request.message).toContain('wants to apply the work of a session (1 file(s), +1 -0)');
-    expect(request.message).toContain('added b.txt');
-    expect(existsSync(join(h.project, 'b.txt'))).toBe(false);
-    answer(allowOnce);
-    expect(await applying).toMatchObject({ message: expect.stringContaining('Applied (merge)') });
+    const git = gitIn(h);
+    let shown = '';
+    const applied = await decide({ action: 'apply' }, allowOnce, (form) => {
+      expect(form).toContain('wants to apply the work of a session (1 file(s), +1 -0)');
+      for (const part of ['added b.txt', '+x', 'Uncommitted work of Claude Code session']) expect(form).toContain(part);
+      shown = /^commit: ([0-9a-f]{40})$/m.exec(form)?.[1] ?? '';
+      expect(existsSync(join(h.project, 'b.txt'))).toBe(false);
+      // What a background command writes in the meantime was not shown, and is not applied.
+      writeFileSync(join(workspace.path, 'b.txt'), 'y\n');
+      writeFileSync(join(workspace.path, 'later.txt'), 'z\n');
+    });
+    expect(applied).toMatchObject({ action: 'apply', outcome: 'applied' });
+    expect(applied.message).toMatch(/Applied \(merge\).* Later work stays in the worktree .*: b\.txt, later\.txt\.$/);
+    expect(git('rev-parse', 'HEAD')).toBe(shown);
     expect(readFileSync(join(h.project, 'b.txt'), 'utf8')).toBe('x\n');
-    const decisions = await auditedEntries(h, ({ kind }) => kind === 'decision', 4);
+    expect(existsSync(join(h.project, 'later.txt'))).toBe(false);
+    expect(existsSync(join(workspace.path, 'later.txt'))).toBe(true);
+
+    // What was to be discarded has changed: the person is asked again, about the new work too.
+    const discard = await manage(h, 'discard', sessionId, { force: true });
+    const waiting = h.ok('claude_code_check', { action: 'wait', sessionId });
+    const first = await person.nextForm(4);
+    writeFileSync(join(workspace.path, 'latest.txt'), 'z\n');
+    first.answer(allowOnce);
+    const second = await person.nextForm(5);
+    expect(second.request.message).toContain('The worktree has changed since this was allowed.');
+    expect(second.request.message).toContain('added latest.txt');
+    second.answer(allowOnce);
+    const { lastAction } = await waiting;
+    expect(lastAction).toMatchObject({ action: 'discard', outcome: 'discarded' });
+    expect(lastAction.requestId).not.toBe(discard.requestId);
+    expect(existsSync(workspace.path)).toBe(false);
+    expect(git('show', `${workspace.branch}:latest.txt`)).toBe('z');
+    const decisions = await auditedEntries(h, ({ kind, who }) => kind === 'decision' && who === 'human', 6);
     expect(decisions).toMatchObject([
-      { who: 'human', what: 'Rewind', outcome: 'deny' },
-      { who: 'human', what: 'Rewind', outcome: 'allow' },
-      { who: 'human', what: 'Discard', outcome: 'deny' },
-      { who: 'human', what: 'Apply', outcome: 'allow' },
+      { what: 'Rewind', outcome: 'deny' },
+      { what: 'Rewind', outcome: 'allow' },
+      { what: 'Discard', outcome: 'deny' },
+      { what: 'Apply', outcome: 'allow' },
+      { what: 'Discard', outcome: 'allow' },
+      { what: 'Discard', outcome: 'allow' },
     ]);
-    expect(person.shown).toHaveLength(4);
+    expect(person.shown).toHaveLength(6);
+    const reply = { sessionId, prompt: 'never' };
+    expect(await h.fails('claude_code_reply', reply, 'INVALID_ARGUMENT')).toContain('Start a new session');
   });
 });
 

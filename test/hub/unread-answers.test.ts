@@ -113,7 +113,13 @@ test('a client on the local socket that does not read gets its answers as it rea
     stateKey: await stateKeyIn(store),
   });
   const request = {
-    ...{ kind: 'attach', version: '1', toolset: 'compact', cwd: host.cwd, given: {}, env: {}, rules: engine.settings },
+    kind: 'attach',
+    version: '1',
+    toolset: 'compact',
+    cwd: host.cwd,
+    given: {},
+    env: {},
+    rules: engine.settings,
     place: placeOf(engine.settings, host),
   } as const;
   const { takeOver } = await clients.attach(request, { kind: 'outside' });

@@ -180,7 +180,7 @@ function Decision({ request, state, send }: DecisionProps) {
   const busy = state.step === 'sent';
   const isQuestion = request.type === 'user_question';
   const words = message.value.trim();
-  if (editing.value) {
+  if (editing.value && request.asShown === undefined) {
     return (
       <InputEditor
         requestId={request.requestId}
@@ -229,7 +229,7 @@ function Decision({ request, state, send }: DecisionProps) {
             Always allow
           </button>
         )}
-        {request.type === 'permission' && (
+        {request.type === 'permission' && request.asShown === undefined && (
           <button
             type="button"
             class="button"

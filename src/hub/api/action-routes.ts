@@ -1,4 +1,5 @@
 import type { EngineClient } from '../../engine/engine-client.ts';
+import type { Asked } from '../../engine/own-actions.ts';
 import type { Session } from '../../engine/session.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { defined } from '../../mcp/tools/fields.ts';
@@ -27,7 +28,6 @@ import type { Principal } from '../../engine/principal.ts';
 import { defineRoute, type ApiCall, type ApiRoute } from './define-route.ts';
 import { DRIVERS, STOPPERS, visibleSession } from './rights.ts';
 import { storedSession } from './session-routes.ts';
-import { settledOrAsked } from './settled-or-asked.ts';
 import type { ViewContext } from './views.ts';
 
 /** Prompts and inputs can be long. */
@@ -138,17 +138,17 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
         202: { ...AWAITS, schema: rewindAnswer },
       },
       run: (call) =>
-        acting(call, async (client, id): Promise<RewindAnswer> => {
-          const { toUserMessage, dryRun } = call.body;
-          const { files, left, lines, ...outcome } = await client.rewind(id, toUserMessage, dryRun);
-          return {
+        acting(
+          call,
+          (client, id) => client.rewind(id, call.body.toUserMessage, call.body.dryRun),
+          ({ dryRun, files, left, lines }): RewindAnswer => ({
             outcome: 'done',
-            dryRun: outcome.dryRun,
+            dryRun,
             files: [...files],
             left: left.map(({ path, why }) => ({ path, why })),
             ...(lines && { lines }),
-          };
-        }),
+          }),
+        ),
     }),
     defineRoute({
       method: 'POST',
@@ -162,13 +162,15 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
         202: { ...AWAITS, schema: applyAnswer },
       },
       run: (call) =>
-        acting(call, async (client, id): Promise<ApplyAnswer> => {
-          const { mode, message } = call.body;
-          const applied = await client.apply(id, { mode, message });
-          if (applied.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply' };
-          const { commit, branch, checkout } = applied;
-          return { outcome: 'applied', mode: applied.mode, ...defined({ commit, branch, checkout }) };
-        }),
+        acting(
+          call,
+          (client, id) => client.apply(id, call.body),
+          (applied): ApplyAnswer => {
+            if (applied.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply' };
+            const { commit, branch, checkout } = applied;
+            return { outcome: 'applied', mode: applied.mode, ...defined({ commit, branch, checkout }) };
+          },
+        ),
     }),
     defineRoute({
       method: 'POST',
@@ -182,15 +184,16 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
         202: { ...AWAITS, schema: discardAnswer },
       },
       run: (call) =>
-        acting(call, async (client, id): Promise<DiscardAnswer> => {
-          const { path, keptBranches, deletedBranch, keptDirectory } = await client.discard(id, call.body);
-          return {
+        acting(
+          call,
+          (client, id) => client.discard(id, call.body),
+          ({ path, keptBranches, deletedBranch, keptDirectory }): DiscardAnswer => ({
             outcome: 'discarded',
             path,
             keptBranches: [...keptBranches],
             ...defined({ deletedBranch, keptDirectory }),
-          };
-        }),
+          }),
+        ),
     }),
   ];
 }
@@ -213,14 +216,14 @@ async function reply({ context, principal, params }: ApiCall<unknown, unknown>, 
 }
 
 /** Something that may need a person's approval first: the call does not wait for it. */
-async function acting<Body>(
+async function acting<Body, Outcome extends object>(
   { context, principal, params }: ApiCall<unknown, Body>,
-  act: (client: EngineClient, id: string) => Promise<object>,
+  act: (client: EngineClient, id: string) => Promise<Outcome | Asked>,
+  answer: (outcome: Outcome) => object,
 ): Promise<RouteResponse> {
   const { id } = await visibleSession(context.store, principal, params['id'] ?? '');
-  const client = context.clientFor(principal);
-  const answer = await settledOrAsked(context.store, id, act(client, id));
+  const outcome = await act(context.clientFor(principal), id);
   await context.stored();
-  if ('settled' in answer) return { status: 200, json: answer.settled };
-  return { status: 202, json: { outcome: 'awaits_person', requestId: answer.asked } };
+  if ('asked' in outcome) return { status: 202, json: { outcome: 'awaits_person', requestId: outcome.asked } };
+  return { status: 200, json: answer(outcome) };
 }

@@ -8,6 +8,7 @@ import { COMPACT_STATUS } from '../../mcp/views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
 import type { ApiEvent, ApiRequest, ApiSession, ApiSessionDetail, RequestOutcomeView } from '../../schema/api.ts';
 import type { ApiToken } from '../../schema/api-admin.ts';
+import type { LastAction } from '../../schema/own-action.ts';
 import type { CallResult } from '../../schema/results.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
@@ -32,6 +33,7 @@ interface ShownState {
   backgroundTasks?: number;
   result?: CallResult;
   cancellation?: { reason: string; source: string };
+  lastAction?: LastAction;
 }
 
 interface ShownTotals {
@@ -41,7 +43,7 @@ interface ShownTotals {
 }
 
 export async function sessionView(row: StoredSession, view: ViewContext): Promise<ApiSession> {
-  const { activity, model, permissionMode, backgroundTasks = 0, cancellation } = row.state as ShownState;
+  const { activity, model, permissionMode, backgroundTasks = 0, cancellation, lastAction } = row.state as ShownState;
   const { turns = 0, costUsd = 0, costUnknown } = row.totals as ShownTotals;
   const { type, path, branch, base, state } = row.workspace as Record<string, unknown>;
   return {
@@ -61,6 +63,7 @@ export async function sessionView(row: StoredSession, view: ViewContext): Promis
     workspace: { type: String(type), ...texts({ path, branch, base, state }) },
     hub: row.runsOn.hub,
     ...(cancellation && { cancelledReason: cancellation.reason, cancelledSource: cancellation.source }),
+    ...(lastAction && { lastAction }),
     may: controlsOf(view.principal, row),
   };
 }
@@ -131,6 +134,7 @@ export async function requestView(row: StoredRequest, session: StoredSession, vi
       said: ask['said'],
     }),
     ...(row.kind === 'user_question' && { questions: input['questions'] }),
+    ...(ask['own'] !== undefined && { asShown: true as const }),
     ...(suggestions && { suggestions }),
     ...(alwaysAllows !== undefined && { alwaysAllows }),
     ...(ask['edit'] !== undefined && { edit: ask['edit'] as NonNullable<ApiRequest['edit']> }),

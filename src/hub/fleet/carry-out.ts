@@ -32,11 +32,6 @@ export async function carryOut(
   }
 }
 
-/** What may need a person's approval first. */
-export function mayAskPerson({ kind }: Order): boolean {
-  return kind === 'rewind' || kind === 'apply' || kind === 'discard';
-}
-
 function driven(session: Session): DrivenSession {
   return { sessionId: session.id, warnings: session.warnings.splice(0) };
 }

@@ -4,14 +4,12 @@ import { writeReliably } from '../../store/reliable-write.ts';
 import { StoreConflict, StoreUncertain, type Store, type StoreNews } from '../../store/contract.ts';
 import { WITHDRAWN } from '../../store/plan.ts';
 import { nextWake } from '../../store/next-wake.ts';
-import { errorFrom, sequelOf, type OrderResult } from './order-record.ts';
+import { errorFrom, type OrderResult } from './order-record.ts';
 
 /** How often the store may fail to answer before the caller is told. */
 const MAX_FAILURES = 3;
 /** Longer than Claude Code may take to start. */
 const MAX_DURATION_MS = 600_000;
-/** How long an approved operation may take to finish and be reported. */
-const SEQUEL_MS = 120_000;
 const WHEN_BACK = 'Check the session when the store is back.';
 
 /** Why an order that has not been picked up by now is no longer waited for. */
@@ -59,24 +57,7 @@ async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promise<unkn
     if (waited > MAX_DURATION_MS) throw unknown('It was started and has not finished.');
     return undefined;
   };
-  const result = await lookUntil(store, look, isEnd);
-  return 'asked' in result ? sequel(store, id, result.asked) : result.value;
-}
-
-/** A person must allow it first: the outcome is reported once they have decided. */
-async function sequel(store: Store, id: string, requestId: string): Promise<unknown> {
-  let decidedAt: number | undefined;
-  const result = await lookUntil(store, async () => {
-    const command: StoredCommand | undefined = await store.command(sequelOf(id));
-    const ended = command && resultOf(command.progress);
-    if (ended) return ended;
-    if ((await store.request(requestId))?.outcome) decidedAt ??= performance.now();
-    // The hub that would report it may be gone by now.
-    if (decidedAt !== undefined && performance.now() - decidedAt > SEQUEL_MS)
-      throw unknown('It was approved, but its outcome was not reported.');
-    return undefined;
-  });
-  return 'value' in result ? result.value : undefined;
+  return (await lookUntil(store, look, isEnd)).value;
 }
 
 /** Looks whenever something was stored. A briefly unavailable store is tried again. */

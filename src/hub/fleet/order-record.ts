@@ -12,8 +12,10 @@ export interface OrderRecord {
   readonly rules: Partial<Settings>;
 }
 
-/** How a command succeeded: with its outcome, or with the request that a person must allow first. */
-export type OrderResult = { readonly value: unknown } | { readonly asked: string };
+/** How a command succeeded. */
+export interface OrderResult {
+  readonly value: unknown;
+}
 
 export function orderBody(order: Order, { principal, settings }: OrderedBy): Record<string, unknown> {
   const rules = Object.fromEntries(RULE_SETTINGS.map((name) => [name, settings[name]]));
@@ -24,11 +26,6 @@ export function orderOf({ id, principal, body }: StoredCommand): OrderRecord {
   const { order, rules } = body as { order?: Order; rules?: Partial<Settings> };
   if (!order || !rules) throw new DomainError('INTERNAL', `Command ${id} is not supported by this version.`);
   return { order, rules, principal: { id: principal, ...ownerRecord.parse(body['principal']) } };
-}
-
-/** What happens to a command whose first outcome was that a person must allow it. */
-export function sequelOf(commandId: string): string {
-  return `${commandId}.then`;
 }
 
 export function errorText(error: unknown): string {

@@ -5,10 +5,9 @@ import { presentRules } from '../../engine/session-recall.ts';
 import { messageOf } from '../../errors/errors.ts';
 import type { CommandProgress, HubRef, StoredCommand } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import { settledOrAsked } from '../api/settled-or-asked.ts';
 import type { Journal } from '../journal.ts';
-import { carryOut, mayAskPerson } from './carry-out.ts';
-import { errorText, orderOf, sequelOf, type OrderRecord, type OrderResult } from './order-record.ts';
+import { carryOut } from './carry-out.ts';
+import { errorText, orderOf, type OrderRecord, type OrderResult } from './order-record.ts';
 
 /** A lost wake-up delays an order by no more than this. */
 const LOOK_EVERY_MS = 1_000;
@@ -99,18 +98,12 @@ export class OrderRunner {
 
   async #run(command: StoredCommand): Promise<void> {
     const { sessionId, id } = command;
-    const { store } = this.#options;
     const now = Date.now;
     let progress: CommandProgress;
-    let sequel: Promise<unknown> | undefined;
     try {
       const record = orderOf(command);
-      const action = carryOut(await this.#clientFor(record), sessionId, record.order);
-      const first = mayAskPerson(record.order)
-        ? await settledOrAsked(store, sessionId, action)
-        : { settled: await action };
-      if ('asked' in first) sequel = action;
-      const result: OrderResult = 'asked' in first ? { asked: first.asked } : { value: first.settled };
+      const client = await this.#clientFor(record);
+      const result: OrderResult = { value: await carryOut(client, sessionId, record.order) };
       progress = { status: 'done', at: now(), result: asJson(result) };
     } catch (error) {
       progress = { status: 'failed', at: now(), error: errorText(error) };
@@ -119,20 +112,6 @@ export class OrderRunner {
     this.#begun.delete(id);
     // Commands queued for the session's previous hub do not wake this one.
     if (command.placedOn !== this.#options.by.hub) this.#wake();
-    if (sequel) await this.#storeSequel(command, sequel);
-  }
-
-  /** A person was asked, which ended the order that asked. What happened then is stored in a separate row. */
-  async #storeSequel({ id, sessionId, principal }: StoredCommand, action: Promise<unknown>): Promise<void> {
-    const progress = await action.then(
-      (value): CommandProgress => ({ status: 'done', at: Date.now(), result: asJson({ value }) }),
-      (error: unknown): CommandProgress => ({ status: 'failed', at: Date.now(), error: errorText(error) }),
-    );
-    const command = { id: sequelOf(id), sessionId: `${sessionId}.then`, principal, body: {}, createdAt: Date.now() };
-    await this.#options.journal.finished(
-      { type: 'command.add', command },
-      { type: 'command.finish', sessionId: command.sessionId, commandId: command.id, progress },
-    );
   }
 
   async #clientFor({ principal, rules }: OrderRecord): Promise<EngineClient> {

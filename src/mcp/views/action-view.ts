@@ -34,6 +34,7 @@ export function actionView(request: RequestRecord, options: RequestViewOptions):
     ...decisionAids(request, options.now),
     toolUseID: ask.toolUseId,
     ...(ask.agentId !== undefined && { agentID: ask.agentId }),
+    ...(request.own && { asShown: true as const }),
     ...(ask.suggestions && { suggestions: ask.suggestions }),
     createdAt: new Date(request.createdAt).toISOString(),
   };

@@ -60,12 +60,13 @@ type Fields<Name extends keyof CheckAnswer> = Pick<CheckAnswer, Name>;
 
 function statusFields(session: Session): Omit<CheckAnswer, 'sessionId' | 'nextCursor'> {
   const status = compactStatus(session);
-  const { cancellation, backgroundTasks, quietMs, activity } = session;
+  const { cancellation, backgroundTasks, quietMs, activity, lastAction } = session;
   return {
     status,
     ...(status === 'running' && { pollInterval: 3000 }),
     ...(status === 'waiting_permission' && { pollInterval: 1000 }),
     activity: activityLine(session),
+    ...(lastAction && { lastAction }),
     ...(backgroundTasks > 0 && { backgroundTasks }),
     ...(!session.atRest && quietMs >= QUIET_AFTER_MS && { quietMs }),
     ...(cancellation && {

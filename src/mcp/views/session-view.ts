@@ -26,6 +26,7 @@ export function sessionView(session: Session, sensitive: boolean): SessionShown 
       cancelledReason: session.cancellation.reason,
       cancelledSource: session.cancellation.source,
     }),
+    ...(session.lastAction && { lastAction: session.lastAction }),
   };
 }
 

@@ -1,16 +1,15 @@
 import { z } from 'zod';
+import type { Asked } from '../../../engine/own-actions.ts';
 import { describeRewind } from '../../../engine/rewind.ts';
-import type { OpenRequest } from '../../../engine/requests.ts';
 import type { Session } from '../../../engine/session.ts';
+import { describeApply, describeDiscard } from '../../../engine/work-words.ts';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
 import type { ListedWorktree } from '../../../engine/session-worktrees.ts';
 import { listedAs, unlisted } from '../../list-schema.ts';
 import { sessionsAnswer, type SessionShown, type SessionsAnswer } from '../../../schema/listed-sessions.ts';
-import { compactStatus } from '../../../schema/results.ts';
-import { DEFAULT_WAIT_MS, waitForSession } from '../../wait.ts';
 import { diskSessionView, sessionView } from '../../views/session-view.ts';
-import { appliedMessage, discardedMessage, worktreeView } from '../../views/workspace-view.ts';
+import { worktreeView } from '../../views/workspace-view.ts';
 import { errorText } from './shared.ts';
 
 const DIFF_BYTES = 24_000;
@@ -22,7 +21,7 @@ const input = z.strictObject({
       'interrupt: stop its turn, it accepts replies; cancel: end it permanently; rewind: restore files (needs enableFileCheckpointing); diff: its work; for a worktree: apply to its base, discard',
     )
     .meta({
-      note: '`list` sessions, `get` one, `interrupt` its turn (it accepts replies afterwards), `cancel` it permanently, or `rewind` its files. `diff` shows its work: against the base of its worktree, or since the session started. `apply` brings the work of its worktree to the base, or changes nothing and says what is in the way. `discard` removes its worktree. With `APPROVALS=human`, `apply` and a forced `discard` ask the person.',
+      note: '`list` sessions, `get` one, `interrupt` its turn (it accepts replies afterwards), `cancel` it permanently, or `rewind` its files. `diff` shows its work: against the base of its worktree, or since the session started. `apply` brings the work of its worktree to the base, or changes nothing and says what is in the way. `discard` removes its worktree. With `APPROVALS=human`, `apply`, a forced `discard` and a real `rewind` are requests to the person: the call returns `waiting_permission` and the `requestId` at once, what they were shown is done when they allow it, and `lastAction` says how it went.',
     }),
   sessionId: z
     .string()
@@ -71,7 +70,7 @@ const input = z.strictObject({
     whenOmitted: '`false`',
   }),
   dryRun: z.boolean().describe('for rewind; default true').optional().meta({
-    note: 'For `rewind`: only report what would be restored. Files that someone else or a command has changed since are listed and left alone, and so are files that this server did not see the session write. With `APPROVALS=human` a real rewind asks the person; the call waits up to 45 s for the answer.',
+    note: 'For `rewind`: only report what would be restored. Files that someone else or a command has changed since are listed and left alone, and so are files that this server did not see the session write.',
     whenOmitted: '`true`',
   }),
 });
@@ -90,9 +89,8 @@ export const claudeCodeSession = defineTool({
       worktrees: unlisted(sessionsAnswer.shape.worktrees),
       message: sessionsAnswer.shape.message,
       diff: listedAs(sessionsAnswer.shape.diff, listedObject('diff')),
-      status: compactStatus.optional().meta({
-        note: 'For a failed call: the status of the session it was about, if known.',
-      }),
+      status: sessionsAnswer.shape.status,
+      requestId: sessionsAnswer.shape.requestId,
       isError: z.boolean().optional().meta({ note: '`true` if the call failed.' }),
       error: errorText,
     }),
@@ -128,11 +126,11 @@ export const claudeCodeSession = defineTool({
       }
       case 'apply': {
         const options = { mode: args.mode ?? 'merge', message: args.message };
-        return decided(args, context, () => context.engine.apply(idOf(args), options), appliedMessage);
+        return acted(args, context, await context.engine.apply(idOf(args), options), (done) => describeApply(done));
       }
       case 'discard': {
         const options = { force: args.force === true };
-        return decided(args, context, () => context.engine.discard(idOf(args), options), discardedMessage);
+        return acted(args, context, await context.engine.discard(idOf(args), options), describeDiscard);
       }
     }
   },
@@ -170,65 +168,28 @@ async function list(args: Input, { engine }: ToolContext): Promise<SessionsAnswe
 }
 
 async function rewind(args: Input, context: ToolContext): Promise<SessionsAnswer> {
-  const session = await context.engine.session(idOf(args));
+  const { id } = await context.engine.session(idOf(args));
   if (args.toUserMessage === undefined)
     throw new DomainError(
       'INVALID_ARGUMENT',
       'rewind requires toUserMessage, the uuid of a message: see user_message_uuids in the result events of a poll with responseMode "full".',
     );
-  const again = context.forms?.session && session.lastRewind;
-  const rewinding = again ?? context.engine.rewind(session.id, args.toUserMessage, args.dryRun ?? true);
-  await settledOrAsked(rewinding, session);
-  if (ownRequest(session)) await waitForSession(session, DEFAULT_WAIT_MS, context);
-  const open = ownRequest(session);
-  const message = open
-    ? `A person is being asked (request ${open.id}); the files are restored when they allow it. Wait for that with claude_code_check.`
-    : describeRewind(await rewinding);
-  return { sessions: [await view(args, context)], message };
+  const outcome = await context.engine.rewind(id, args.toUserMessage, args.dryRun ?? true);
+  return acted(args, context, outcome, describeRewind);
 }
 
-/** Kept so that a call repeated with a form's answer can learn about it. */
-const underWay = new WeakMap<Session, Promise<unknown>>();
-
-/** An action that may need a person's approval first; the call waits for them as long as a wait does. */
-async function decided<T>(
+/** What was done, or that a person must allow it first: the call does not wait for them. */
+async function acted<T extends object>(
   args: Input,
   context: ToolContext,
-  begin: () => Promise<T>,
+  outcome: T | Asked,
   describe: (outcome: T) => string,
 ): Promise<SessionsAnswer> {
-  const session = context.engine.sessions.find(({ id }) => id === args.sessionId);
-  if (!session) return { sessions: [], message: describe(await begin()) };
-  const again = context.forms?.session && (underWay.get(session) as Promise<T> | undefined);
-  const acting = again ?? begin();
-  underWay.set(session, acting);
-  await settledOrAsked(acting, session);
-  if (ownRequest(session)) await waitForSession(session, DEFAULT_WAIT_MS, context);
-  const open = ownRequest(session);
-  const message = open
-    ? `A person is being asked (request ${open.id}); it is done when they allow it. Wait for that with claude_code_check.`
-    : describe(await acting);
-  return { sessions: await known(args, context), message };
-}
-
-/** One of the server's own requests: a session at rest has no other. */
-function ownRequest(session: Session): OpenRequest | undefined {
-  return session.requests.find(({ own }) => own !== undefined);
-}
-
-/** Resolves when the rewind has finished, or someone has to be asked first. */
-function settledOrAsked(rewinding: Promise<unknown>, session: Session): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      unsubscribe();
-      resolve();
-    };
-    const unsubscribe = session.notices.subscribe(() => {
-      if (ownRequest(session)) done();
-    });
-    rewinding.then(done, done);
-    if (ownRequest(session)) done();
-  });
+  const sessions = await known(args, context);
+  if (!('asked' in outcome)) return { sessions, message: describe(outcome) };
+  const { asked: requestId } = outcome;
+  const message = `A person must allow it first (request ${requestId}); it is done when they do. Wait for that with claude_code_check: lastAction says how it went.`;
+  return { sessions, status: 'waiting_permission', requestId, message };
 }
 
 function idOf({ sessionId, action }: Input): string {

@@ -86,7 +86,7 @@ export const errorText = z
   .meta({ note: '`Error [CODE]: what went wrong and what to do about it`.' });
 
 const OBJECTS = { type: 'array', items: OBJECT };
-const { actions, availableTools, events, result, toolCall } = checkAnswer.shape;
+const { actions, availableTools, events, lastAction, result, toolCall } = checkAnswer.shape;
 
 /** What a start, a reply or a check may return: the fields of an answer, or an error. Listed without their contents. */
 export const checkOutput = z
@@ -94,6 +94,7 @@ export const checkOutput = z
     ...checkAnswer.shape,
     events: listedAs(events, OBJECTS),
     actions: listedAs(actions, OBJECTS),
+    lastAction: listedAs(lastAction, OBJECT),
     result: listedAs(result, OBJECT),
     toolCall: listedAs(toolCall, OBJECT),
     availableTools: listedAs(availableTools, OBJECTS),

@@ -1,0 +1,111 @@
+import { DomainError, formatError, messageOf } from '../errors/errors.ts';
+import type { ActionUnderWay, LastAction, OwnAction } from '../schema/own-action.ts';
+import type { Clock } from './clock.ts';
+import { settledWithin } from './patience.ts';
+import type { Proposal } from './requests.ts';
+import type { Session } from './session.ts';
+
+/** How soon an action is tried again that must not begin before its approval is stored. */
+const STORE_RETRY_MS = 1_000;
+/** How long a server that stops waits for what it has begun. */
+const CLOSE_PATIENCE_MS = 2_000;
+
+/** A person must allow it first: it is done when they allow this request, and `lastAction` says how it went. */
+export interface Asked {
+  readonly asked: string;
+}
+
+/** Whether the approval was given just now, or to an earlier process, which may have begun. */
+export type Since = 'answer' | 'restart';
+
+/** How an action ended, or what has to be asked instead, because things have changed since it was allowed. */
+export type Performed = Pick<LastAction, 'outcome' | 'message'> | { readonly again: Proposal };
+
+export interface OwnActionsContext {
+  readonly clock: Clock;
+  /** Resolves when everything so far is stored, where there is a store. */
+  readonly stored: () => Promise<void> | undefined;
+  readonly perform: (session: Session, action: OwnAction, since: Since) => Promise<Performed>;
+  checkCanBeDecided(session: Session): void;
+  readonly ended: (session: Session, last: LastAction) => void;
+  debug(line: string): void;
+}
+
+/**
+ * What the server does for callers once a person has allowed it. The approval is a request like any other, kept with
+ * the action that it is about; whoever settles it, and whoever still waits for it, this carries the action out, once.
+ */
+export class OwnActions {
+  readonly #context: OwnActionsContext;
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+
+  constructor(context: OwnActionsContext) {
+    this.#context = context;
+  }
+
+  /** Throws if there is nobody to ask: whatever prepares the question need not be done then. */
+  checkCanAsk(session: Session): void {
+    this.#context.checkCanBeDecided(session);
+  }
+
+  /** Throws if the session is not at rest. */
+  ask(session: Session, proposal: Proposal): Asked {
+    const requestId = session.askPerson(proposal);
+    if (session.findRequest(requestId)) return { asked: requestId };
+    throw new DomainError('PERMISSION_DENIED', session.lastAction?.message ?? 'Nobody could be asked.');
+  }
+
+  /** A person has allowed it. */
+  allowed(session: Session, underWay: ActionUnderWay, since: Since): void {
+    const running = this.#carryOut(session, underWay, since)
+      .catch((error: unknown) => this.#context.debug(`${underWay.action.action} of ${session.id}: ${messageOf(error)}`))
+      .finally(() => this.#underWay.delete(running));
+    this.#underWay.add(running);
+  }
+
+  /** Begins nothing more; what was not begun is carried out by the next server process. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await settledWithin(this.#context.clock, CLOSE_PATIENCE_MS, Promise.all(this.#underWay));
+  }
+
+  async #carryOut(session: Session, { requestId, action }: ActionUnderWay, since: Since): Promise<void> {
+    const { perform, ended } = this.#context;
+    // Done before its approval is stored, a crash would leave it done by nobody.
+    if (!(await this.#approvalStored()) || session.hasLeft) return;
+    const performed = await perform(session, action, since).catch((error: unknown): Performed => ({
+      outcome: 'failed',
+      message: formatError(error),
+    }));
+    if (session.hasLeft) return;
+    if ('again' in performed && session.state !== 'cancelled') {
+      session.askPerson(performed.again);
+      return;
+    }
+    const end =
+      'again' in performed
+        ? { outcome: 'failed' as const, message: 'The session was cancelled. Nothing was changed.' }
+        : performed;
+    const last = { action: action.action, requestId, ...end };
+    ended(session, last);
+    session.actionEnded(last);
+  }
+
+  /** False if the server stops first. */
+  async #approvalStored(): Promise<boolean> {
+    const { clock, stored } = this.#context;
+    while (!this.#closing.signal.aborted) {
+      try {
+        await stored();
+        return true;
+      } catch {
+        await new Promise<void>((resolve) => {
+          const cancelTimer = clock.after(STORE_RETRY_MS, resolve);
+          this.#closing.signal.addEventListener('abort', () => (cancelTimer(), resolve()), { once: true });
+        });
+      }
+    }
+    return false;
+  }
+}
