@@ -189,7 +189,11 @@ const MAX_FILES_SHOWN = 100;
 
 type Planned = Exclude<Awaited<ReturnType<Workspace['planApply']>>, { outcome: 'nothing-to-apply' }>;
 
-function proposeApply({ approve, target, message, diff }: Planned, { worktree }: Workspace, why?: string): Proposal {
+function proposeApply(
+  { approve, target, message, change, diff }: Planned,
+  { worktree }: Workspace,
+  why?: string,
+): Proposal {
   const { mode, commit } = approve;
   const size = `${String(diff.filesChanged)} file(s), +${String(diff.insertions)} -${String(diff.deletions)}`;
   return {
@@ -201,7 +205,7 @@ function proposeApply({ approve, target, message, diff }: Planned, { worktree }:
       commit,
       message,
       worktree: worktree?.path,
-      ...shownDiff(diff, `git diff ${approve.onto}...${commit}`),
+      ...shownDiff(diff, `git diff ${change.from} ${change.to}`),
     },
     action: { action: 'apply', ...approve },
   };

@@ -6,6 +6,7 @@ import type { SessionView } from '../model/session-view.ts';
 import { plural } from '../text/words.ts';
 import { Dialog } from './dialog.tsx';
 import { Failed, Loading } from './empty.tsx';
+import { Visible } from './plain-text.tsx';
 import { UnifiedDiff } from './rich.tsx';
 import { WorkFacts } from './work-facts.tsx';
 
@@ -164,6 +165,11 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
           {told.step === 'told' ? told.words : told.step === 'failed' ? told.why : busy ? 'Working on it…' : ''}
         </span>
       </div>
+      {detail.lastAction && (
+        <p class="quiet">
+          <Visible text={detail.lastAction.message} />
+        </p>
+      )}
       {told.step === 'confirm' && (
         <Dialog
           title="Discard this worktree?"
