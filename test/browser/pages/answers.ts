@@ -118,6 +118,17 @@ export function answers(): void {
     });
   });
 
+  test('to a request of the server’s own are Allow or Deny: it cannot be changed', async () => {
+    const { page } = await show(({ requests }) => {
+      const [first] = requests;
+      const input = { mode: 'merge', commit: 'c0ffee', message: 'Round prices', diff: '+x' };
+      const { alwaysAllows: _, ...own } = request('req-own', first?.sessionId ?? '', { toolName: 'Apply', input });
+      requests.push({ ...own, asShown: true });
+    });
+    await button(page, 'req-own', 'Allow').waitFor();
+    expect(await card(page, 'req-own').getByRole('button').allInnerTexts()).toEqual(['Allow', 'Deny']);
+  });
+
   test('can be given by keyboard to the focused request, but not while typing', async () => {
     const { page, hub } = await show();
     await button(page, 'req-edit', 'Allow').waitFor();

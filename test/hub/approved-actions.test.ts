@@ -1,4 +1,4 @@
-/** Actions that a person allowed, when the hub dies before they are done, and through another hub. */
+/** Actions that a person must allow: when the hub dies before they are done, and through another hub. */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -148,6 +148,28 @@ test('a rewind that was under way when the hub was killed is not repeated: its o
   expect(after.lastAction).toMatchObject({ action: 'rewind', requestId, outcome: 'unknown' });
   expect(after.lastAction?.message).toContain(`Check ${file}`);
   expect(await readFile(file, 'utf8')).toBe('two\n');
+});
+
+test('if the base moves before an apply is allowed, the person is asked again, about the same commit', async () => {
+  const hub = await startHub();
+  const { session, requestId } = await startWithWork(hub);
+  const { commit } = session.findRequest(requestId)!.ask.input;
+  await scene.write('b.txt', 'something else\n', session.worktree!.cwd);
+  await scene.commit('moved on', { 'c.txt': 'c\n' });
+  await clientOf(hub, EVE).respond(session.id, requestId, { decision: 'allow' });
+  const again = await eventually(() => session.requests[0], { what: 'the person is asked again' });
+  expect(session.state).toBe('waiting');
+  expect(again.id).not.toBe(requestId);
+  expect(again).toMatchObject({
+    own: { opening: expect.stringContaining('main has moved') },
+    ask: { input: { commit } },
+  });
+  expect(await scene.git('log', '-1', '--format=%s', 'main')).toBe('moved on');
+  await clientOf(hub, EVE).respond(session.id, again.id, { decision: 'allow' });
+  await eventually(() => session.atRest, { what: 'the action has ended' });
+  expect(session.lastAction).toMatchObject({ requestId: again.id, outcome: 'applied' });
+  expect(await scene.read('b.txt')).toBe('x\n');
+  expect(await scene.git('log', '--format=%s', 'main')).toBe('take it\nmoved on\nbegin');
 });
 
 test('neither a Claude that wakes up nor the loss of its process settles the request', async () => {
