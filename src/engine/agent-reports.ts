@@ -8,7 +8,7 @@ import { FileTrail } from './file-trail.ts';
 import { SessionSetup } from './session-setup.ts';
 import { Speech } from './speech.ts';
 import type { Source } from './requests.ts';
-import { Totals, type CallSums, type Sums } from './totals.ts';
+import { Totals, type KeptSums, type Sums } from './totals.ts';
 
 export interface ReportsSeed {
   readonly options: SessionOptions;
@@ -22,7 +22,7 @@ export interface RestoredReports {
   readonly lastEventId: number;
   readonly droppedThrough: number;
   readonly lastMessageAt: number;
-  readonly totals: Sums & { readonly call: CallSums };
+  readonly totals: KeptSums;
   readonly model: string | undefined;
   readonly permissionMode: PermissionMode | undefined;
   readonly tools: string[] | undefined;

@@ -98,6 +98,8 @@ export class Conversation {
     const { reports, createdAt, lastActiveAt, topic, requests, undelivered } = restored;
     this.#restoreAction(restored);
     this.#reports.restore(reports, this.atRest);
+    // The last call of the model may not have been stored in time.
+    if (!this.atRest && this.state !== 'starting') this.totals.spends();
     this.times.restore(createdAt, lastActiveAt);
     this.#topic = topic;
     this.#lastMessageAt = reports.lastMessageAt;

@@ -146,8 +146,9 @@ export class SessionProcess {
     await this.#fetchTranscript(occasion);
     const history = occasion === 'first' ? this.origin : await this.#history();
     const counted = history.kind === 'fork' ? history.of : this.#id;
-    totals.beginProcess(history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted));
-    const affordable = withBudgetLeft(given, totals.session.costUsd, first !== undefined);
+    const recorded = history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted);
+    totals.beginProcess(recorded, history.kind === 'resume');
+    const affordable = withBudgetLeft(given, totals.session, first !== undefined);
     const options = this.streamsText ? withPartialMessages(affordable) : affordable;
     const whole = first && (await this.#withUnwritten(first));
     return { process: await this.#services.launch({ sessionId: this.#id, history, options }, listener), first: whole };

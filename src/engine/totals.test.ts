@@ -89,3 +89,66 @@ test('the cost is unknown before the first result, unless inherited', () => {
   expect(totals.costKnown).toBe(true);
   expect(new Totals({ turns: 1, costUsd: 0.1 }).costKnown).toBe(true);
 });
+
+test('a turn whose process was killed has an unknown cost', () => {
+  const totals = new Totals();
+  totals.beginProcess(0);
+  totals.spends();
+  expect(totals.session.costUnknown).toBeUndefined();
+  totals.endTurn();
+  expect(totals.session.costUnknown).toBe(true);
+  // Nothing was written down when it ended, so it stays unknown.
+  totals.beginProcess(0, true);
+  totals.spends();
+  totals.add(result(0.1));
+  totals.endTurn();
+  expect(totals.session).toEqual({ turns: 1, costUsd: 0.1, costUnknown: true });
+});
+
+test('what a process wrote down when it ended during a turn is charged', () => {
+  const totals = new Totals();
+  totals.beginProcess(0);
+  totals.add(result(0.1));
+  totals.spends();
+  totals.endTurn();
+  totals.beginProcess(0.4, true);
+  expect(totals.session).toEqual({ turns: 1, costUsd: 0.4 });
+  totals.add(result(0.6));
+  expect(totals.session).toEqual({ turns: 2, costUsd: expect.closeTo(0.6, 9) });
+});
+
+test.each([
+  ['killed', 0.1, { turns: 1, costUsd: 0.1, costUnknown: true }],
+  ['ended', 0.4, { turns: 1, costUsd: 0.4 }],
+])('the same holds if the server ended with it: %s', (_how, recordedUsd, sums) => {
+  const before = new Totals();
+  before.beginProcess(0);
+  before.add(result(0.1));
+  before.spends();
+  const totals = new Totals();
+  totals.restore(JSON.parse(JSON.stringify(before.kept)));
+  totals.endTurn();
+  expect(totals.session).toMatchObject({ costUsd: 0.1, costUnknown: true });
+  const again = new Totals();
+  again.restore(JSON.parse(JSON.stringify(totals.kept)));
+  again.beginProcess(recordedUsd, true);
+  expect(again.session).toEqual(sums);
+});
+
+test('a cost that was lost stays lost, also when a later turn was written down', () => {
+  const totals = new Totals({ turns: 0, costUsd: 0.1, costUnknown: true });
+  totals.beginProcess(0.1, true);
+  totals.spends();
+  totals.endTurn();
+  const next = new Totals();
+  next.restore(totals.kept);
+  next.beginProcess(0.3, true);
+  expect(next.session).toEqual({ turns: 0, costUsd: expect.closeTo(0.3, 9), costUnknown: true });
+});
+
+test('a fork is not charged for what was written down by its parent', () => {
+  const totals = new Totals({ turns: 2, costUsd: 0.2 });
+  totals.beginProcess(0.5);
+  totals.add(result(0.6));
+  expect(totals.session.costUsd).toBeCloseTo(0.3, 9);
+});

@@ -5,6 +5,17 @@ export interface Sums {
   costUnknown?: true;
 }
 
+/** The sums with what is needed to go on counting in another server process. */
+export interface KeptSums extends Sums {
+  readonly call: CallSums;
+  /** The last running total that was counted. */
+  readonly countedUsd?: number;
+  /** The model was called, and what that cost has not been reported. */
+  readonly spending?: true;
+  /** Some of the cost can never be known. */
+  readonly lost?: true;
+}
+
 export interface ResultFigures {
   numTurns: number;
   cumulativeCostUsd: number;
@@ -26,30 +37,61 @@ export interface CallSums extends Sums {
  * is a difference; a resumed process starts from the total in its transcript, which is less than ours after a crash.
  */
 export class Totals {
-  readonly #session: Sums;
+  readonly #session: { turns: number; costUsd: number };
   #call: CallSums = emptyCall();
-  #counted = 0;
+  #counted: number;
   /** API time is a running total too, but where a resumed process starts is not recorded. */
   #countedApiMs: number | undefined = 0;
   #costKnown: boolean;
-  /** The model is working, and no result has reported the cost yet. */
+  /** The model was called, and no result has reported the cost yet. */
   #spending = false;
+  #turnEnded = false;
+  #lost: boolean;
 
-  constructor(inherited: Sums = { turns: 0, costUsd: 0 }) {
-    this.#session = { ...inherited };
-    this.#costKnown = inherited.costUsd > 0;
+  constructor({ turns, costUsd, costUnknown }: Sums = { turns: 0, costUsd: 0 }) {
+    this.#session = { turns, costUsd };
+    this.#counted = costUsd;
+    this.#costKnown = costUsd > 0;
+    this.#lost = costUnknown === true;
   }
 
   /** As left by an earlier server process. */
-  restore({ call, ...session }: Sums & { readonly call: CallSums }): void {
-    Object.assign(this.#session, session);
+  restore(kept: KeptSums): void {
+    const { turns, costUsd, call, costUnknown, countedUsd, spending, lost } = kept;
+    Object.assign(this.#session, { turns, costUsd });
     this.#call = { ...call };
-    this.#costKnown = call.results > 0 || session.costUsd > 0;
-    this.#spending = false;
+    this.#costKnown = call.results > 0 || costUsd > 0;
+    this.#counted = countedUsd ?? Infinity;
+    this.#spending = spending === true;
+    this.#lost = lost ?? (costUnknown === true && !this.#spending);
+    this.#turnEnded = costUnknown === true;
   }
 
-  /** A process was started whose running total begins at this figure. */
-  beginProcess(startsAtUsd: number): void {
+  get kept(): KeptSums {
+    return {
+      ...this.session,
+      call: { ...this.#call },
+      ...(Number.isFinite(this.#counted) && { countedUsd: this.#counted }),
+      ...(this.#spending && { spending: true }),
+      ...(this.#lost && { lost: true }),
+    };
+  }
+
+  /**
+   * A process was started whose running total begins at this figure. `recorded`: the last process of this session wrote
+   * it down when it exited, together with the cost of a turn that it did not finish; one that was killed wrote nothing.
+   */
+  beginProcess(startsAtUsd: number, recorded = false): void {
+    const unreported = recorded ? startsAtUsd - this.#counted : 0;
+    if (unreported > 0) {
+      this.#session.costUsd += unreported;
+      this.#costKnown = true;
+      // A call that goes on after its process was parked also pays for what came before.
+      if (!this.#turnEnded) this.#call.costUsd += unreported;
+      this.#spending = false;
+    }
+    this.#lost ||= this.#spending;
+    this.#spending = false;
     this.#counted = startsAtUsd;
     this.#countedApiMs = startsAtUsd === 0 ? 0 : undefined;
   }
@@ -61,12 +103,12 @@ export class Totals {
   /** Claude Code has called the model; only a result reports what that cost. */
   spends(): void {
     this.#spending = true;
+    this.#turnEnded = false;
   }
 
-  /** The turn has ended; if it is still spending, its process was killed. Only the result carries a price. */
+  /** If it is still spending, its process has ended without a result: only its last words in the transcript can tell. */
   endTurn(): void {
-    if (this.#spending) this.#session.costUnknown = true;
-    this.#spending = false;
+    this.#turnEnded = true;
   }
 
   add(result: ResultFigures): void {
@@ -75,10 +117,10 @@ export class Totals {
     this.#counted = result.cumulativeCostUsd;
     this.#session.turns += result.numTurns;
     this.#session.costUsd += cost;
-    this.#call.results++;
     this.#costKnown = true;
-    this.#call.turns += result.numTurns;
+    this.#call.results++;
     this.#call.costUsd += cost;
+    this.#call.turns += result.numTurns;
     this.#call.durationMs += result.durationMs;
     this.#call.durationApiMs += this.#apiShare(result);
     for (const [name, value] of Object.entries(result.usage)) {
@@ -106,7 +148,7 @@ export class Totals {
   }
 
   get session(): Readonly<Sums> {
-    return this.#session;
+    return { ...this.#session, ...((this.#lost || (this.#spending && this.#turnEnded)) && { costUnknown: true }) };
   }
 }
 

@@ -14,7 +14,7 @@ export function sessionRow(session: Session, runsOn: HubRef): StoredSession {
   const options = withoutSecrets(session.options);
   const { topic, totals } = session;
   const title = options.title ?? topic;
-  const costs: TotalsRecord = { ...totals.session, call: { ...totals.call } };
+  const costs: TotalsRecord = totals.kept;
   return {
     id: session.id,
     principal: session.owner.id,

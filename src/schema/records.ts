@@ -77,6 +77,12 @@ export const totalsRecord = z.object({
   turns: z.number(),
   costUsd: z.number(),
   costUnknown: z.literal(true).exactOptional(),
+  /** The last running total of Claude Code that was counted. */
+  countedUsd: z.number().exactOptional(),
+  /** The model was called, and what that cost has not been reported. */
+  spending: z.literal(true).exactOptional(),
+  /** Some of the cost can never be known. */
+  lost: z.literal(true).exactOptional(),
   /** Of the last call. */
   call: z.object({
     results: z.number(),

@@ -18,7 +18,7 @@ const deniedByWhom = deniedBy.optional().meta({
 });
 
 export const costUnknown = z.literal(true).optional().meta({
-  note: '`true` if the actual cost is higher: the process was killed during a turn, so its cost was never reported and counts towards no budget.',
+  note: '`true` if the actual cost is higher: the process was killed during a turn, so its cost was never reported. A session with a budget takes no further prompt then.',
 });
 
 const requestKind = z.enum(['permission', 'plan_review', 'user_question']);

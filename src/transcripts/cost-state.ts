@@ -3,7 +3,9 @@
  * turn and not when it is killed. A process that resumes or forks the session continues from the last such entry.
  */
 
-import { lastOffsetIn, linesFromEnd } from './search-from-end.ts';
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { linesFromEnd } from './search-from-end.ts';
 
 /** 0 if there is no such entry, as for Claude Code itself. */
 export async function readLastCostUsd(transcript: string, sessionId: string): Promise<number> {
@@ -15,11 +17,24 @@ export async function readLastCostUsd(transcript: string, sessionId: string): Pr
 }
 
 /**
- * Whether Claude has answered since then: that process was killed, or is still running, and its cost is not recorded.
+ * Whether some answers are in no such entry: their process was killed, or is still running. An entry covers what its own
+ * process did, from `startTime` on, and what was recorded before.
  */
 export async function hasUnwrittenCost(transcript: string): Promise<boolean> {
-  const answered = await lastOffsetIn(transcript, '"type":"assistant"');
-  return answered > (await lastOffsetIn(transcript, '"type":"cost-state"'));
+  const lines = createInterface({ input: createReadStream(transcript), crlfDelay: Infinity });
+  let unwrittenSince: number | undefined;
+  for await (const line of lines) {
+    if (!/"type":"(?:assistant|cost-state)"/.test(line)) continue;
+    const entry = (parse(line) ?? {}) as Record<string, unknown>;
+    if (entry['type'] === 'cost-state') {
+      if (unwrittenSince !== undefined && unwrittenSince < Number(entry['startTime'] ?? 0)) return true;
+      unwrittenSince = undefined;
+    } else if (entry['type'] === 'assistant' && entry['forkedFrom'] === undefined) {
+      // An answer that a fork took over from its parent is in the parent's total.
+      unwrittenSince ??= Date.parse(String(entry['timestamp']));
+    }
+  }
+  return unwrittenSince !== undefined;
 }
 
 function costIn(line: string, sessionId: string): number | undefined {

@@ -24,6 +24,7 @@ function budgetsOf(claude: RecordingClaude): number[] {
 test('a resumed process and a fork get the remaining budget, and nothing starts once it is spent', async () => {
   const h = await startHarness({
     env: {
+      ...DISK_RESUME,
       CLAUDE_CODE_PATH: './recording-claude.mjs',
       CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1',
       CLAUDE_CODE_MCP_PARK_AFTER_MS: '1',
@@ -55,25 +56,29 @@ test('a resumed process and a fork get the remaining budget, and nothing starts 
   const message = await h.fails('claude_code_reply', { sessionId, prompt: 'third' }, 'PERMISSION_DENIED');
   expect(message).toContain('budget of $1');
   await h.fails('claude_code_reply', { sessionId, prompt: 'third', forkSession: true }, 'PERMISSION_DENIED');
+
+  // What a fork took over was paid by its parent, and is known.
+  await h.restartServer();
+  h.model.on('from disk').reply(priced('three', 1_000));
+  await h.resume(fork.sessionId, 'from disk');
+  expect((await h.waitUntilRest(fork.sessionId)).result).not.toHaveProperty('costUnknown');
 });
 
-test('the budget continues after a crash, and the cost of a killed turn is reported as unknown', async () => {
-  const h = await startHarness({
-    env: { ...DISK_RESUME, CLAUDE_CODE_PATH: './recording-claude.mjs', CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1' },
-  });
-  const claude = await recordingClaude(h.project);
-  const held = gate(text('never'));
-  const command = tool('Bash', { command: 'echo on' }).usage({ input_tokens: 1000, output_tokens: 5_000 });
+const held = (): ReturnType<typeof gate> => gate(text('never'));
+const command = tool('Bash', { command: 'echo on' }).usage({ input_tokens: 1000, output_tokens: 5_000 });
+
+test('the cost of a killed turn is reported as unknown, also after a resume from disk', async () => {
+  const h = await startHarness({ env: DISK_RESUME });
+  const waiting = held();
   h.model.on('first').reply(priced('one', 1_000));
-  h.model.on('killed').reply(command, held);
+  h.model.on('killed').reply(command, waiting);
   h.model.on('after the crash').reply(priced('two', 1_000));
   h.model.on('from disk').reply(priced('three', 1_000));
   const { sessionId } = await h.ok('claude_code', { prompt: 'first', waitMs: 40_000 });
-  const known = h.model.chargedUsd();
   expect((await session(h, sessionId)).costUnknown).toBeUndefined();
 
   await h.ok('claude_code_reply', { sessionId, prompt: 'killed' });
-  await held.arrived;
+  await waiting.arrived;
   await killClaude(h, sessionId);
   const crashed = await h.waitUntilRest(sessionId);
   expect(crashed).toMatchObject({ status: 'error', result: { costUnknown: true } });
@@ -83,13 +88,60 @@ test('the budget continues after a crash, and the cost of a killed turn is repor
   const resumed = await h.ok('claude_code_reply', { sessionId, prompt: 'after the crash', waitMs: 40_000 });
   expect(resumed).toMatchObject({ status: 'idle', result: { costUnknown: true } });
   expect(await session(h, sessionId)).toMatchObject({ costUnknown: true });
-  expect(budgetsOf(claude)).toEqual([1, expect.closeTo(1 - known, 5)]);
 
   // Claude Code writes the cost when it exits, so a killed process never does.
   await killClaude(h, sessionId);
   await h.restartServer();
   await h.resume(sessionId, 'from disk');
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { costUnknown: true } });
+});
+
+test('the cost of a process that was killed between two turns is not forgotten when the session is resumed from disk', async () => {
+  const h = await startHarness({ env: DISK_RESUME });
+  for (const prompt of ['first', 'second', 'in a copy', 'third', 'and on'])
+    h.model.on(prompt).reply(priced('ok', 1_000));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'first', waitMs: 40_000 });
+  await killClaude(h, sessionId);
+  const second = await h.ok('claude_code_reply', { sessionId, prompt: 'second', waitMs: 40_000 });
+  expect(second.result).not.toHaveProperty('costUnknown');
+  await h.restartServer();
+  // The second process wrote down its own cost only.
+  await h.resume(sessionId, 'third');
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ status: 'idle', result: { costUnknown: true } });
+});
+
+test('a session with a budget does not go on once it is unknown what is left of it', async () => {
+  const h = await startHarness({ env: { CLAUDE_CODE_MCP_MAX_BUDGET_USD: '1' } });
+  const waiting = held();
+  h.model.on('killed').reply(command, waiting);
+  const { sessionId } = await h.ok('claude_code', { prompt: 'killed' });
+  await waiting.arrived;
+  await killClaude(h, sessionId);
+  await h.waitUntilRest(sessionId);
+  for (const forkSession of [false, true]) {
+    const reply = { sessionId, prompt: 'after the crash', forkSession };
+    const message = await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED');
+    expect(message).toContain('budget of $1');
+    expect(message).toContain('Start a new session');
+  }
+});
+
+test('what a turn spent before its hub was killed counts against the budget', async () => {
+  const h = await startHarness({ hub: { args: ['--max-budget-usd', '0.15'] } });
+  const waiting = held();
+  h.model.on('killed').reply(command, waiting);
+  h.model.on('once more').reply(priced('two', 10));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'killed' });
+  await waiting.arrived;
+  await h.stopHub('SIGKILL');
+  await h.startHub();
+  const stopped = await h.ok('claude_code_check', { action: 'wait', sessionId });
+  expect(stopped).toMatchObject({ status: 'error', result: { costUnknown: true } });
+  // Claude Code wrote down what it had spent when the watchdog ended it.
+  const more = await h.ok('claude_code_reply', { sessionId, prompt: 'once more', waitMs: 40_000 });
+  expect(more).toMatchObject({ status: 'idle', result: { totalCostUsd: expect.closeTo(0.0042, 5) } });
+  expect(more.result.sessionTotalCostUsd).toBeCloseTo(h.model.chargedUsd(), 5);
+  expect(more.result).not.toHaveProperty('costUnknown');
 });
 
 async function session(h: Harness, sessionId: string): Promise<Json> {
