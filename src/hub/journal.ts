@@ -33,8 +33,18 @@ export interface JournalOptions {
   readonly onFenced: () => void;
 }
 
-/** Anyone reporting these waits for them first. */
-const GATHERED: ReadonlySet<EngineNotice['kind']> = new Set<EngineNotice['kind']>(['changed', 'event']);
+/**
+ * Whether others may join it before it is written: anyone reporting it waits for it first, and a killed hub loses no more
+ * than the last words. What a tool was asked to do and what it did is not among them.
+ */
+function isGathered(notice: EngineNotice): boolean {
+  if (notice.kind === 'event') return !isToolUse(notice.event);
+  return notice.kind === 'changed';
+}
+
+function isToolUse({ body }: SessionEvent): boolean {
+  return body.kind === 'message' && body.blocks.some((block) => 'toolUseId' in block);
+}
 
 interface Waiting {
   /** Resolved when everything up to this notice is stored. */
@@ -205,7 +215,7 @@ export class Journal implements SessionArchive {
       case 'changed':
         break;
     }
-    if (GATHERED.has(notice.kind)) this.#writeLater();
+    if (isGathered(notice)) this.#writeLater();
     else this.#writeSoon();
   }
 

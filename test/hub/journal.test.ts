@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
 import { StoreConflict, type Store } from '../../src/store/contract.ts';
 import { textEvent } from '../harness/agent-messages.ts';
@@ -149,4 +149,29 @@ test('secrets are not stored, and a session that needs them again names them', a
   await expect(reply({})).rejects.toMatchObject({ message: /needs env\.API_TOKEN, settings again/ });
   await reply(options);
   expect((await next.agent()).launch.env).toMatchObject({ API_TOKEN: 'hunter2' });
+});
+
+test('what a tool was asked to do and what it did is stored at once, words a little later', async () => {
+  const store = openMemoryStore();
+  const hub = await startTestHub(store);
+  const session = await hub.engine.start({ prompt: 'go', options: {} });
+  const agent = await hub.agent();
+  await hub.engine.stored();
+  // Nothing that waits for a timer is written.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const stored = async (): Promise<string> => {
+    for (let tick = 0; tick < 20; tick++) await new Promise((resolve) => setImmediate(resolve));
+    return JSON.stringify((await store.events(session.id, { limit: 100 })).events);
+  };
+  agent.say(textEvent('some words'));
+  expect(await stored()).not.toContain('some words');
+  const toolUseId = 'call-1';
+  const call = { kind: 'tool_call', toolUseId, toolName: 'Write', input: { file_path: 'a.txt' } } as const;
+  agent.say({ kind: 'message', role: 'assistant', blocks: [call] });
+  expect(await stored()).toContain('a.txt');
+  const result = { kind: 'tool_result', toolUseId, output: 'File created', isError: false } as const;
+  agent.say({ kind: 'message', role: 'user', blocks: [result] });
+  expect(await stored()).toContain('File created');
+  vi.useRealTimers();
 });
