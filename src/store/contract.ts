@@ -82,7 +82,7 @@ export interface StoreReads {
 
   events(sessionId: string, query: { after?: number; limit: number }): Promise<EventPage>;
   /** Everything after a position, in the order in which it was stored. */
-  feed(query: { after: number; limit: number }): Promise<FeedPage>;
+  feed(query: FeedQuery): Promise<FeedPage>;
 
   /** Oldest first. */
   messages(sessionId: string): Promise<StoredMessage[]>;
@@ -175,10 +175,22 @@ export interface EventPage {
   readonly droppedThrough: number;
 }
 
+export interface FeedQuery {
+  readonly after: number;
+  readonly limit: number;
+  /** Stored size of a page; its first row is returned whatever its size. `MAX_FEED_BYTES` unless it is less. */
+  readonly maxBytes?: number;
+}
+
+/** No reader makes the hub load more than this at once. */
+export const MAX_FEED_BYTES = 1024 * 1024;
+
 export interface FeedPage {
   readonly entries: FeedEntry[];
   /** The position to continue from; with no entries, the newest. */
   readonly last: number;
+  /** There may be more after it that was already stored. */
+  readonly more?: true;
 }
 
 /** A session is deleted with everything that belongs to it. One with an open request or a workspace stays. */

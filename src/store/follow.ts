@@ -28,7 +28,7 @@ export async function* follow(
       if (signal.aborted) return;
       isWoken = false;
       const page = await store.feed({ after, limit });
-      if (page.entries.length === limit) isWoken = true;
+      if (page.more) isWoken = true;
       if (page.entries.length > 0) yield page;
       after = page.last;
     }

@@ -193,6 +193,7 @@ function readerOf(run: (stream: EventStream) => Promise<void>): Reader {
   let open = (): void => {};
   const running = run({
     closed: closed.signal,
+    room: () => Promise.resolve(),
     async send(frames) {
       await gate;
       if (!closed.signal.aborted) events.push(...eventsIn(Buffer.from(frames).toString()));

@@ -148,6 +148,37 @@ describe.each(KINDS)('%s', (kind) => {
       expect((await store.feed({ after: 999_999, limit: 1 })).last).toBe(next.last);
     });
 
+    test('is read in pages of limited size; a row that is larger than a page is a page', async () => {
+      const { store, hub } = await opened();
+      await store.write([put(session('s1', hub))], hub);
+      const start = (await store.feed({ after: 0, limit: 9 })).last;
+      const sized = (id: number, bytes: number) => append(event('s1', id, { data: { text: 'ä'.repeat(bytes / 2) } }));
+      const sizes = [1000, 1000, 1000, 50_000, 1000];
+      await store.write(
+        sizes.map((bytes, index) => sized(index + 1, bytes)),
+        hub,
+      );
+      const pages: number[][] = [];
+      for (let after = start, more: true | undefined = true; more;) {
+        const page = await store.feed({ after, limit: 9, maxBytes: 2500 });
+        pages.push(page.entries.map(({ row }) => Number(row.id)));
+        ({ last: after, more } = page);
+      }
+      expect(pages).toEqual([[1, 2], [3], [4], [5]]);
+      // What anybody asks for has a bound too.
+      const large = Array.from({ length: 5 }, (_, index) => sized(index + 6, 400_000));
+      await store.write(large, hub);
+      const page = await store.feed({ after: start + 5, limit: 500, maxBytes: Infinity });
+      expect(page).toMatchObject({ entries: [{ row: { id: 6 } }, { row: { id: 7 } }], more: true });
+      const stop = new AbortController();
+      const followed: number[] = [];
+      for await (const { entries } of follow(store, start, stop.signal, { lookEveryMs: 60_000 })) {
+        followed.push(...entries.map(({ row }) => Number(row.id)));
+        if (followed.length === 10) stop.abort();
+      }
+      expect(followed).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    });
+
     test('can be followed as it grows, from any position', async () => {
       const { store, hub } = await opened();
       await store.write([put(session('s1', hub))], hub);

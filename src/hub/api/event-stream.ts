@@ -4,6 +4,7 @@ import type { Store } from '../../store/contract.ts';
 import { frameOf } from '../http/respond.ts';
 import type { EventStream } from '../http/route.ts';
 import type { FeedTail } from './feed-tail.ts';
+import type { Replays } from './replays.ts';
 import { sees } from './rights.ts';
 import { eventView, requestView, sessionView, type ViewContext } from './views.ts';
 
@@ -32,6 +33,7 @@ export interface StreamSource {
   readonly tail: FeedTail;
   readonly sessions: KnownSessions;
   readonly frames: SentFrames;
+  readonly replays: Replays;
   /** Identifies this store: a different one has different positions. */
   storeId(): Promise<string>;
 }
@@ -64,8 +66,15 @@ export async function streamFeed(source: StreamSource, request: StreamRequest, s
     const store = await source.storeId();
     let isLive = false;
     while (!stream.closed.aborted) {
-      const { entries, last } = await tail.read(at, PAGE);
-      for (const { frames, last: position } of await source.frames.page(entries, request, source)) {
+      const page = async () => {
+        const { entries, last } = await tail.read(at, PAGE);
+        return { entries, last, parts: await source.frames.page(entries, request, source) };
+      };
+      if (tail.isBehind(at)) await stream.room();
+      const { entries, last, parts } = await (tail.isBehind(at)
+        ? source.replays.run(request.view.principal.id, page)
+        : page());
+      for (const { frames, last: position } of parts) {
         told = position;
         await stream.send(frames);
         if (stream.closed.aborted) return;

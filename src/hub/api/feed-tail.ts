@@ -5,6 +5,8 @@ import { follow } from '../../store/follow.ts';
 
 const MAX_ENTRIES = 2_000;
 const MAX_BYTES = 8 * 1024 * 1024;
+/** A page takes a few milliseconds to parse and to serialise, in which nobody else is served. */
+const PAGE_BYTES = 256 * 1024;
 const RETRY_MS = 1_000;
 
 interface Held {
@@ -62,13 +64,21 @@ export class FeedTail {
 
   /** What comes after a position; empty if there is nothing yet. */
   async read(after: number, limit: number): Promise<FeedPage> {
-    if (after < this.#from) return this.#store.feed({ after, limit });
+    if (this.isBehind(after)) return this.#store.feed({ after, limit, maxBytes: PAGE_BYTES });
+    const entries: FeedEntry[] = [];
+    let bytes = 0;
     const first = this.#indexAfter(after);
-    const entries = this.#held.slice(first, first + limit);
-    return {
-      entries: entries.map(({ entry }) => entry),
-      last: entries.at(-1)?.entry.seq ?? Math.max(after, this.#last),
-    };
+    for (const { entry, bytes: size } of this.#held.slice(first, first + limit)) {
+      bytes += size;
+      if (bytes > PAGE_BYTES && entries.length > 0) break;
+      entries.push(entry);
+    }
+    return { entries, last: entries.at(-1)?.seq ?? Math.max(after, this.#last) };
+  }
+
+  /** Whether what comes after this position has to be read from the store. */
+  isBehind(after: number): boolean {
+    return after < this.#from;
   }
 
   /** Index of the first entry after this position; they are in order. */

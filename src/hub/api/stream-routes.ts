@@ -5,6 +5,7 @@ import type { ApiContext } from './context.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { SentFrames, KnownSessions, streamFeed, type StreamSource } from './event-stream.ts';
 import { FeedTail } from './feed-tail.ts';
+import { Replays } from './replays.ts';
 import { EVERY_ROLE, visibleSession } from './rights.ts';
 import type { ViewContext } from './views.ts';
 
@@ -46,6 +47,7 @@ function sourceOf(context: ApiContext): StreamSource {
     tail: new FeedTail(store, (error) => context.report(error)),
     sessions: new KnownSessions(store),
     frames: new SentFrames(),
+    replays: new Replays(),
     storeId: () =>
       (storeId ??= store.ensureSetting('store.id', randomUUID()).catch((error: unknown) => {
         storeId = undefined;

@@ -143,7 +143,7 @@ export class Dispatcher {
         turn.end();
       }
       if (request.method === 'HEAD') this.#send(request, response, { status: 200 });
-      else await sendEvents(response, answer);
+      else await sendEvents(response, answer, outbox);
     };
     if (authenticated) await this.#whileOpen(authenticated, response, work);
     else await work(signalOf(response));

@@ -95,6 +95,7 @@ export class PacedWriter {
 export async function sendEvents(
   response: ServerResponse,
   { events, headers }: Extract<RouteResponse, { events: unknown }>,
+  outbox: Outbox,
 ): Promise<void> {
   response.writeHead(200, { ...API_HEADERS, ...STREAM_HEADERS, ...headers });
   response.flushHeaders();
@@ -102,7 +103,19 @@ export async function sendEvents(
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain && !response.writableEnded) response.write(': keep-alive\n\n');
   }, KEEP_ALIVE_MS).unref();
-  const stream: EventStream = { closed: writer.closed, send: (frames) => writer.write(frames) };
+  const stream: EventStream = {
+    closed: writer.closed,
+    async send(frames) {
+      const read = outbox.add(frames.length);
+      await writer.write(frames);
+      read();
+    },
+    async room() {
+      const turn = outbox.answer();
+      await turn.take(writer.closed);
+      turn.end();
+    },
+  };
   try {
     await events(stream);
   } finally {

@@ -57,6 +57,8 @@ export interface EventStream {
    * that awaits it keeps no more than this in memory for a slow reader. Resolves at once when the stream is closed.
    */
   send(frames: Uint8Array): Promise<void>;
+  /** Resolves when the reader's principal has not left too much unread; rejects if it does not read. */
+  room(): Promise<void>;
   /** The client disconnected, was too slow or lost its credential, or the hub is stopping. */
   readonly closed: AbortSignal;
 }

@@ -1,6 +1,15 @@
 /** Every read is one statement, so that it sees a consistent snapshot of the store. */
 
-import type { EventPage, FeedPage, InboxQuery, Page, SessionQuery, StoreReads } from '../contract.ts';
+import {
+  MAX_FEED_BYTES,
+  type EventPage,
+  type FeedPage,
+  type FeedQuery,
+  type InboxQuery,
+  type Page,
+  type SessionQuery,
+  type StoreReads,
+} from '../contract.ts';
 import { fromCursor, toPage, type PageEnd } from '../row-facts.ts';
 import type { HubRef, StoredLease, StoredRequest, StoredSession } from '../../schema/store.ts';
 import { slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
@@ -21,15 +30,33 @@ import {
 } from './rows.ts';
 import { SqlTranscripts } from './transcripts.ts';
 
+const FEED_TABLES = ['sessions', 'requests', 'commands', 'removals', 'events'] as const;
+
+/** Each table is limited by itself: neither database merges their indexes, and sorting them all would read everything. */
+const sizesIn = (table: (typeof FEED_TABLES)[number]): string =>
+  `SELECT * FROM (SELECT seq, ${table === 'events' ? 'size' : 'octet_length(data) AS size'}
+     FROM ${table} WHERE seq > ? ORDER BY seq LIMIT ?) AS in_${table}`;
+
+/** The sizes are read first: a row that does not fit into the page is not loaded. */
 const FEED = `
+  WITH sizes AS (
+    SELECT seq, size FROM (${FEED_TABLES.map(sizesIn).join(' UNION ALL ')}) AS found ORDER BY seq LIMIT ?
+  ), page AS (
+    SELECT MAX(seq) AS last FROM (SELECT seq, size, SUM(size) OVER (ORDER BY seq) AS total FROM sizes) AS totals
+     WHERE total <= ? OR total = size
+  )
   SELECT * FROM (
     SELECT seq, 'session' AS kind, id AS session_id, 0 AS id, 0 AS at, '' AS type, 0 AS keep, data
-      FROM sessions WHERE seq > ?
-    UNION ALL SELECT seq, 'request', session_id, 0, 0, '', 0, data FROM requests WHERE seq > ?
-    UNION ALL SELECT seq, 'command', session_id, 0, 0, '', 0, data FROM commands WHERE seq > ?
-    UNION ALL SELECT seq, 'removal', id, 0, 0, '', 0, data FROM removals WHERE seq > ?
-    UNION ALL SELECT seq, 'event', session_id, id, at, type, keep, data FROM events WHERE seq > ?
-  ) AS feed ORDER BY seq LIMIT ?`;
+      FROM sessions WHERE seq > ? AND seq <= (SELECT last FROM page)
+    UNION ALL SELECT seq, 'request', session_id, 0, 0, '', 0, data
+      FROM requests WHERE seq > ? AND seq <= (SELECT last FROM page)
+    UNION ALL SELECT seq, 'command', session_id, 0, 0, '', 0, data
+      FROM commands WHERE seq > ? AND seq <= (SELECT last FROM page)
+    UNION ALL SELECT seq, 'removal', id, 0, 0, '', 0, data
+      FROM removals WHERE seq > ? AND seq <= (SELECT last FROM page)
+    UNION ALL SELECT seq, 'event', session_id, id, at, type, keep, data
+      FROM events WHERE seq > ? AND seq <= (SELECT last FROM page)
+  ) AS feed ORDER BY seq`;
 
 const EVENTS = `
   SELECT s.event_book, e.*
@@ -97,14 +124,19 @@ export class SqlReads implements StoreReads {
     return { events, lastId, droppedThrough };
   }
 
-  async feed({ after, limit }: { after: number; limit: number }): Promise<FeedPage> {
+  async feed({ after, limit, maxBytes = MAX_FEED_BYTES }: FeedQuery): Promise<FeedPage> {
     // Read first: everything with a position up to here is visible to the next statement.
-    const [newest] = await this.#sql.query(`SELECT value FROM counters WHERE name = 'seq'`);
-    const rows = await this.#sql.query(FEED, [after, after, after, after, after, limit]);
+    const [counter] = await this.#sql.query(`SELECT value FROM counters WHERE name = 'seq'`);
+    const newest = Number(counter?.['value'] ?? 0);
+    if (after >= newest) return { entries: [], last: newest };
+    const sizes = FEED_TABLES.flatMap(() => [after, limit]);
+    const bytes = Math.min(maxBytes, MAX_FEED_BYTES);
+    const rows = await this.#sql.query(FEED, [...sizes, limit, bytes, ...FEED_TABLES.map(() => after)]);
     const nameOf = ({ kind, session_id: id }: SqlRow): string =>
       kind === 'session' ? `session ${String(id)}` : `${String(kind)} of session ${String(id)}`;
     const { read: entries } = readEach(rows, toFeedEntry, this.#report, nameOf);
-    return { entries, last: Number(rows.at(-1)?.['seq'] ?? newest?.['value'] ?? 0) };
+    const last = Number(rows.at(-1)?.['seq'] ?? newest);
+    return { entries, last, ...(last < newest && { more: true }) };
   }
 
   messages(sessionId: string): ReturnType<StoreReads['messages']> {
