@@ -6,10 +6,22 @@ import { StoreConflict, type Store } from '../store/contract.ts';
 import { nextWake } from '../store/next-wake.ts';
 import { isUnderWay } from '../store/row-facts.ts';
 import { addedBy, newCommandId } from './command-id.ts';
+import { briefly } from './brief-outcome.ts';
 
 const MAX_KEY_LENGTH = 200;
 /** How long a repeat waits for a call that another hub is carrying out. */
 const PATIENCE_MS = 30_000;
+
+/** An outcome that is larger is kept in a short form. */
+const MAX_OUTCOME_BYTES = 64 * 1024;
+/** Of one principal: beyond this, its outcomes are kept in a short form. */
+const MAX_KEPT_BYTES = 16 * 1024 * 1024;
+/** Beyond this, only calls without a key are accepted until older ones are forgotten. */
+const MAX_KEYED_BYTES = 64 * 1024 * 1024;
+/** What a command takes besides its outcome, roughly. */
+const COMMAND_BYTES = 1_000;
+/** Older ones are forgotten in the meantime. */
+const RECOUNT_MS = 10 * 60_000;
 
 /** What is carried out here at once is in no session's queue, where a hub would pick it up. */
 const NO_SESSION = 'api';
@@ -45,6 +57,8 @@ export class Once {
   readonly #options: OnceOptions;
   /** By command id. */
   readonly #underWay = new Map<string, Promise<object>>();
+  /** What is stored for the keys of a principal. */
+  readonly #kept = new Map<string, { bytes: number; readonly countedAt: number }>();
 
   constructor(options: OnceOptions) {
     this.#options = options;
@@ -71,7 +85,7 @@ export class Once {
       body: { operation, path, digest: digestOf(input) },
       createdAt: now(),
     };
-    const known = await this.#begin(command);
+    const known = await this.#known(command);
     if (known) {
       if (JSON.stringify(bodyParts(known)) !== JSON.stringify(bodyParts(command)))
         throw new DomainError(
@@ -81,7 +95,8 @@ export class Once {
       return { answer: (await this.#ended(known)) as Answer, isRepeat: true };
     }
     const answer = carryOut().then(async (one) => {
-      await this.#finish(command.id, { status: 'done', at: now(), result: kept(one) }).catch((error: unknown) => {
+      const result = this.#bounded(principal, kept(one));
+      await this.#finish(command.id, { status: 'done', at: now(), result }).catch((error: unknown) => {
         // It took so long that this hub was considered gone, and a repeat was told so.
         throw error instanceof StoreConflict ? outcomeUnknown() : error;
       });
@@ -95,12 +110,19 @@ export class Once {
     }
   }
 
-  /** The command that already used this key, if any. */
-  async #begin(command: Omit<StoredCommand, 'progress'>): Promise<StoredCommand | undefined> {
+  /** The command that already used this key, if any; otherwise this one is stored. */
+  async #known(command: Omit<StoredCommand, 'progress'>): Promise<StoredCommand | undefined> {
     const { store } = this.#options;
     const find = (): Promise<StoredCommand | undefined> => store.commandByKey(command.principal, command.key ?? '');
     const known = await find();
     if (known) return known;
+    const kept = await this.#keptFor(command.principal);
+    if (kept.bytes >= MAX_KEYED_BYTES)
+      throw new DomainError(
+        'TOO_MANY_REQUESTS',
+        `${String(kept.bytes)} bytes are stored for your idempotency keys. Call without a key until older ones are forgotten.`,
+      );
+    kept.bytes += COMMAND_BYTES;
     try {
       await writeReliably(store, [{ type: 'command.add', command }]);
     } catch (error) {
@@ -108,6 +130,24 @@ export class Once {
     }
     const stored = await find();
     return stored?.id === command.id ? undefined : stored;
+  }
+
+  async #keptFor(principal: string): Promise<{ bytes: number }> {
+    const { store, now } = this.#options;
+    const known = this.#kept.get(principal);
+    if (known && now() - known.countedAt < RECOUNT_MS) return known;
+    const counted = { bytes: await store.keyedBytes(principal), countedAt: now() };
+    this.#kept.set(principal, counted);
+    return counted;
+  }
+
+  /** A repeat needs to know that it was done, not everything that was answered. */
+  #bounded(principal: string, outcome: object): object {
+    const kept = this.#kept.get(principal) ?? { bytes: 0 };
+    const size = Buffer.byteLength(JSON.stringify(outcome));
+    const fits = size <= MAX_OUTCOME_BYTES && kept.bytes + size <= MAX_KEPT_BYTES;
+    kept.bytes += fits ? size : COMMAND_BYTES;
+    return fits ? outcome : briefly(outcome, size);
   }
 
   #finish(commandId: string, progress: StoredCommand['progress']): Promise<void> {

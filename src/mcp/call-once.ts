@@ -4,7 +4,8 @@ import { DomainError, formatError } from '../errors/errors.ts';
 import { toResult } from './call-tool.ts';
 
 /**
- * In the `_meta` of a tool call: a repeat with the same key gets the first call's answer, and nothing is done twice.
+ * In the `_meta` of a tool call: a repeat with the same key gets the first call's answer, and nothing is done twice. A
+ * call that changes nothing is simply repeated.
  */
 export const IDEMPOTENCY_META_KEY = 'claude-code-mcp/idempotency-key';
 

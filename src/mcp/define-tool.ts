@@ -37,6 +37,8 @@ export interface Tool {
   /** Names accepted at top level besides those of the schema. */
   flatNames: readonly string[];
   normalize: (args: Arguments) => Arguments;
+  /** Whether a call changes nothing: it can be repeated at will, so no key makes its answer worth storing. */
+  isRead: (args: Arguments) => boolean;
   /** The parameter that names the directory of a new session. */
   directoryParameter?: string;
   run: (input: never, context: ToolContext) => Promise<object>;
@@ -46,11 +48,13 @@ export interface Tool {
 
 export interface ToolSpec<Input extends z.ZodObject> extends Omit<
   Tool,
-  'input' | 'run' | 'flatNames' | 'normalize' | 'failure'
+  'input' | 'run' | 'flatNames' | 'normalize' | 'isRead' | 'failure'
 > {
   input: () => Input;
   flatNames?: readonly string[];
   normalize?: (args: Arguments) => Arguments;
+  /** Whether the annotations say so, unless it depends on the arguments. */
+  isRead?: (args: Arguments) => boolean;
   run: (input: z.infer<Input>, context: ToolContext) => Promise<object>;
   failure?: (error: string, args: Arguments) => object;
 }
@@ -59,6 +63,7 @@ export function defineTool<Input extends z.ZodObject>(spec: ToolSpec<Input>): To
   return {
     flatNames: [],
     normalize: (args) => args,
+    isRead: () => spec.annotations.readOnlyHint,
     failure: (error, args) => ({ sessionId: sessionIdOf(args), isError: true, error }),
     ...spec,
     input: once(spec.input),

@@ -126,7 +126,9 @@ function createMcpServer(
     const context: ToolContext = { engine, signal, progress: progressTo(ctx), forms, defaultDirectory, turn };
     const run = (): Promise<CallToolResult | InputRequiredResult> =>
       callTool(tool, request.params.arguments, context).finally(() => turn?.end());
-    return once ? calledOnce(once, request, ctx, principal, run) : run();
+    return once && !tool.isRead(request.params.arguments ?? {})
+      ? calledOnce(once, request, ctx, principal, run)
+      : run();
   };
   server.setRequestHandler('tools/call', (request, ctx) => {
     // Names made up by callers must not become metric labels.

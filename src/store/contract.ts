@@ -97,6 +97,8 @@ export interface StoreReads {
   hasCommands(by: HubRef): Promise<boolean>;
   command(id: string): Promise<StoredCommand | undefined>;
   commandByKey(principal: string, key: string): Promise<StoredCommand | undefined>;
+  /** What is stored for all keys of a principal, in bytes. */
+  keyedBytes(principal: string): Promise<number>;
 
   /** Those that are not closed, oldest first. */
   grants(sessionId: string): Promise<StoredGrant[]>;

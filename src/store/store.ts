@@ -147,6 +147,7 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
     inbox: (query) => reads.inbox(query),
     hasCommands: (by) => reads.hasCommands(by),
     command: (id) => reads.command(id),
+    keyedBytes: (principal) => reads.keyedBytes(principal),
     commandByKey: (principal, key) => reads.commandByKey(principal, key),
     grants: (sessionId) => reads.grants(sessionId),
     token: (id) => reads.token(id),

@@ -52,6 +52,8 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await store.command('c2')).toBeUndefined();
       expect(await store.commandByKey('local', 'k')).toMatchObject({ id: 'c1', progress: { status: 'queued' } });
       expect(await store.commandByKey('ci', 'k')).toMatchObject({ id: 'c3' });
+      expect(await store.keyedBytes('ci')).toBeGreaterThan(50);
+      expect(await store.keyedBytes('nobody')).toBe(0);
       const other = store.write([send(command('s1', 'c4', { key: 'k', body: { do: 'cancel' } }))]);
       await expect(other).rejects.toMatchObject({
         conflict: 'keyReused',

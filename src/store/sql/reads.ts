@@ -185,6 +185,13 @@ export class SqlReads implements StoreReads {
     return this.#first('command', toCommand, text, principal, key);
   }
 
+  async keyedBytes(principal: string): Promise<number> {
+    const text =
+      'SELECT SUM(octet_length(data)) AS bytes FROM commands WHERE principal = ? AND idempotency_key IS NOT NULL';
+    const [row] = await this.#sql.query(text, [principal]);
+    return Number(row?.['bytes'] ?? 0);
+  }
+
   grants(sessionId: string): ReturnType<StoreReads['grants']> {
     const text = 'SELECT id, data FROM grants WHERE session_id = ? AND done_at IS NULL ORDER BY created_at, id';
     return this.#all('grant', toGrant, text, sessionId);

@@ -105,6 +105,7 @@ export const claudeCodeCheck = defineTool({
     "Answer a session's requests and wait for what comes next, in one call. At rest, result.result is Claude's claim, " +
     'result.work the evidence: work.problems lists failed and denied tool calls.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  isRead: ({ action }) => action === 'poll' || action === 'wait',
   input: () => input,
   output: () => checkOutput,
   flatNames: [...POLL_OPTION_NAMES, ...PERMISSION_OPTION_NAMES],

@@ -82,6 +82,7 @@ export const claudeCodeSession = defineTool({
   title: 'Manage sessions and their work',
   describe: () => 'List the sessions of this server or this machine; inspect, stop or rewind one; apply its work.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  isRead: ({ action }) => action === 'list' || action === 'get' || action === 'diff',
   input: () => input,
   output: () =>
     z.looseObject({
