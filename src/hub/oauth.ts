@@ -57,7 +57,7 @@ export class OauthTokens implements AccessTokens {
         requiredClaims: ['exp', 'sub'],
         currentDate: new Date(this.#now()),
       });
-      return admitted(payload);
+      return admitted(payload, issuer);
     } catch (error) {
       if (isOfToken(error)) return { refused: 'invalid' };
       this.#options.log('warn', `OAuth issuer: ${messageOf(error)}`);
@@ -153,12 +153,13 @@ function isOfToken(error: unknown): boolean {
   return error instanceof errors.JOSEError;
 }
 
-function admitted(payload: JWTPayload): Authenticated | Refused {
+/** Shown by its id: a name from the token could be anybody's, such as `local`. */
+function admitted(payload: JWTPayload, issuer: string): Authenticated | Refused {
   const { sub = '', exp = 0 } = payload;
   const role = roleOf(payload);
   if (role === undefined || sub === '') return { refused: 'scope' };
-  const name = typeof payload['name'] === 'string' ? payload['name'].slice(0, 100) : sub.slice(0, 100);
-  const principal: Principal = { id: `oauth:${subjectId(sub)}`, name, kind: 'oauth', role, attended: false };
+  const id = `oauth:${issuer}|${subjectId(sub)}`;
+  const principal: Principal = { id, name: id, kind: 'oauth', role, attended: false };
   return { principal, credential: { kind: 'oauth', expiresAt: (exp + CLOCK_TOLERANCE_S) * 1000 } };
 }
 

@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import type { StoredToken } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
+import { SerialQueue } from '../store/serial-queue.ts';
 import type { Role } from '../engine/principal.ts';
 
 /** Recognisable to people and to scanners for leaked secrets. */
@@ -9,6 +10,11 @@ export const TOKEN_PREFIX = 'ccmcp_';
 const TOKEN_SHAPE = /^ccmcp_[A-Za-z0-9_-]{43}$/;
 const SECRET_BYTES = 32;
 const MAX_NAME_LENGTH = 100;
+/** Browsers signed in with one token, or as the person at this machine. */
+const MAX_SIGN_INS = 20;
+/** With one token: each leaves a row behind, even after it was replaced or has signed out. */
+const MAX_SIGN_INS_PER_HOUR = 60;
+const HOUR_MS = 3_600_000;
 
 export interface NewToken {
   readonly name: string;
@@ -25,6 +31,8 @@ export type ShownToken = Omit<StoredToken, 'hash'>;
 export class Tokens {
   readonly #store: Pick<Store, 'token' | 'tokenByHash' | 'tokens' | 'write'>;
   readonly #now: () => number;
+  /** Sign-ins are counted and stored one at a time. */
+  readonly #signingIn = new SerialQueue();
 
   constructor(store: Pick<Store, 'token' | 'tokenByHash' | 'tokens' | 'write'>, now: () => number = Date.now) {
     this.#store = store;
@@ -78,8 +86,15 @@ export class Tokens {
 
   // ── browsers ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Signs a browser in; `from` is the token used for it, if any. */
-  async createSignIn(
+  /** Signs a browser in; `from` is the token used for it, if any. The oldest of too many sign-ins ends. */
+  createSignIn(
+    token: NewToken & { expiresAt: number },
+    from: string | undefined,
+  ): Promise<{ cookie: string; key: string; row: StoredToken }> {
+    return this.#signingIn.run(() => this.#signIn(token, from));
+  }
+
+  async #signIn(
     { name, role, attended, expiresAt }: NewToken & { expiresAt: number },
     from: string | undefined,
   ): Promise<{ cookie: string; key: string; row: StoredToken }> {
@@ -95,8 +110,23 @@ export class Tokens {
       createdAt: this.#now(),
       expiresAt,
     };
-    await this.#store.write([{ type: 'token.put', token: row }]);
+    const ended = this.#tooMany(await this.#store.tokens(), from);
+    await this.#store.write([...ended, row].map((token) => ({ type: 'token.put', token })));
     return { cookie, key, row };
+  }
+
+  /** Those that end, so that there is room for one more. */
+  #tooMany(rows: readonly StoredToken[], from: string | undefined): StoredToken[] {
+    const now = this.#now();
+    const own = rows.filter(({ kind, id }) => kind === 'sign-in' && parentOf(id) === from);
+    const recent = own.filter(({ createdAt }) => createdAt > now - HOUR_MS).length;
+    if (from !== undefined && recent >= MAX_SIGN_INS_PER_HOUR)
+      throw new DomainError(
+        'TOO_MANY_REQUESTS',
+        `This token was used for ${MAX_SIGN_INS_PER_HOUR} sign-ins within an hour. Use one of them, or try again later.`,
+      );
+    const valid = own.filter((row) => this.#isValid(row)).sort((one, other) => other.createdAt - one.createdAt);
+    return valid.slice(MAX_SIGN_INS - 1).map((row) => ({ ...row, revokedAt: now }));
   }
 
   /** Neither half is of any use without the other. */
@@ -156,7 +186,22 @@ function singleMatch(name: string, rows: readonly StoredToken[]): StoredToken {
   );
 }
 
+/** Names that would be taken for those of principals without a token. */
+const RESERVED_NAMES =
+  /^(?:local|person|anyone|this user|inside .*|(?:local|person|token|oauth|nested|program)\s*:.*)$/s;
+
+function isReserved(name: string): boolean {
+  return RESERVED_NAMES.test(name.normalize('NFKC').trim().toLowerCase());
+}
+
+/** The name of a token, or its id where the name could be mistaken for another principal. */
+export function shownName(id: string, name: string): string {
+  return isReserved(name) ? `token:${id}` : name;
+}
+
 function checkName(name: string): void {
+  if (isReserved(name))
+    throw new DomainError('INVALID_ARGUMENT', `name: "${name.slice(0, 50)}" would be mistaken for another principal.`);
   if (name.trim() === '' || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name))
     throw new DomainError(
       'INVALID_ARGUMENT',

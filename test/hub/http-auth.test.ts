@@ -76,6 +76,68 @@ test('the link from hub open signs in once, as the person at this machine', asyn
   expect(await statusOf(hub, ROUTES[0]!, headers)).toBe(401);
 });
 
+test('a cookie of the same name that another page has set does not lock anybody out', async () => {
+  const hub = await openHttpHub({ routes: ROUTES });
+  const { headers } = await signIn(hub, { code: hub.codes.issue() });
+  const [name = ''] = headers.cookie.split('=');
+  const foreign = Array.from({ length: 12 }, (_, index) => `${name}=${'x'.repeat(40)}${index}`);
+  const cookie = [...foreign, headers.cookie].join('; ');
+  expect(await statusOf(hub, ROUTES[0]!, { ...headers, cookie })).toBe(200);
+  expect(await statusOf(hub, ROUTES[0]!, { ...headers, cookie: foreign.join('; ') })).toBe(401);
+});
+
+test('the sign-ins of one token are limited: the oldest ends, and too many within an hour are refused', async () => {
+  let now = 5_000_000;
+  const hub = await openHttpHub({ routes: ROUTES, now: () => now });
+  const [token, other] = [await hub.token('viewer'), await hub.token('viewer', { name: 'other' })];
+  const first = await signIn(hub, { token });
+  const others = await signIn(hub, { token: other });
+  now += 1;
+  const later = await Promise.all(Array.from({ length: 20 }, () => signIn(hub, { token })));
+  expect(await statusOf(hub, ROUTES[0]!, first.headers)).toBe(401);
+  for (const { headers } of [others, ...later]) expect(await statusOf(hub, ROUTES[0]!, headers)).toBe(200);
+  const more = await Promise.all(Array.from({ length: 100 }, () => signIn(hub, { token })));
+  const refused = more.filter(({ status }) => status === 429);
+  expect(refused).toHaveLength(100 + 21 - 60);
+  expect(refused[0]?.body).toMatchObject({ error: { code: 'TOO_MANY_REQUESTS' } });
+  expect((await signIn(hub, { token: other })).status).toBe(200);
+  const valid = (await hub.tokens.list()).filter(
+    ({ kind, revokedAt }) => kind === 'sign-in' && revokedAt === undefined,
+  );
+  expect(valid).toHaveLength(22);
+  now += 3_600_001;
+  expect((await signIn(hub, { token })).status).toBe(200);
+});
+
+test('the streams of one principal are limited below those of the hub, however fast they are opened', async () => {
+  const stream: Route = {
+    method: 'GET',
+    path: '/api/v1/stream',
+    roles: EVERYBODY,
+    handler: async () => ({
+      events: ({ closed }) => new Promise<void>((resolve) => closed.addEventListener('abort', () => resolve())),
+    }),
+  };
+  const hub = await openHttpHub({ routes: [...ROUTES, stream] });
+  const [greedy, other] = [await hub.token('viewer'), await hub.token('viewer', { name: 'other' })];
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  // A response that is garbage-collected closes its stream.
+  const held: Response[] = [];
+  const open = async (token: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await fetch(`${hub.url}/api/v1/stream`, { headers, signal: stop.signal });
+    held.push(response);
+    return response.status;
+  };
+  const statuses = await Promise.all(Array.from({ length: 300 }, () => open(greedy)));
+  expect(statuses.filter((status) => status === 200)).toHaveLength(256);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(44);
+  expect(await open(other)).toBe(200);
+  expect(held).toHaveLength(301);
+  expect(await statusOf(hub, ROUTES[0]!, { authorization: `Bearer ${greedy}` })).toBe(200);
+});
+
 test('a sign-in with a token acts as that token, and ends at sign-out or when either is revoked', async () => {
   const hub = await openHttpHub({ routes: ROUTES });
   const { token, row } = await hub.tokens.create({ name: 'mine', role: 'approver', attended: false });

@@ -48,7 +48,8 @@ test('an access token has the role of its highest scope', async () => {
   ] as const) {
     const [status, principal] = await me(hub, await issuer.token(AUDIENCE, scope));
     expect(status).toBe(200);
-    expect(principal).toMatchObject({ id: 'oauth:robot', kind: 'oauth', role, attended: false });
+    const id = `oauth:${issuer.url}|robot`;
+    expect(principal).toMatchObject({ id, name: id, kind: 'oauth', role, attended: false });
   }
 });
 

@@ -1,4 +1,5 @@
 import type { Store } from '../../store/contract.ts';
+import { shownName } from '../tokens.ts';
 
 const MAX_REMEMBERED = 5_000;
 
@@ -16,8 +17,10 @@ export class PrincipalNames {
     if (principalId === 'person') return 'this user';
     const known = this.#known.get(principalId);
     if (known !== undefined) return known;
-    // Principals are named by where they come from: `token:<id>`, `person:<id>`.
-    const name = (await this.#store.token(principalId.replace(/^[a-z]+:/, '')))?.name ?? principalId;
+    // Only the holder of a token has the token's name: a subject of an issuer can have the id of one as its name.
+    const [, tokenId] = /^(?:token:)?(t_\w+)$/.exec(principalId) ?? [];
+    const token = tokenId === undefined ? undefined : await this.#store.token(tokenId);
+    const name = token ? shownName(token.id, token.name) : principalId;
     if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
     this.#known.set(principalId, name);
     return name;

@@ -3,7 +3,7 @@ import type { StoredToken } from '../../schema/store.ts';
 import type { Principal } from '../../engine/principal.ts';
 import type { Authenticated, Credential, Refused } from './credential.ts';
 import type { Route } from './route.ts';
-import { parentOf, TOKEN_PREFIX, type Tokens } from '../tokens.ts';
+import { parentOf, shownName, TOKEN_PREFIX, type Tokens } from '../tokens.ts';
 
 /** Access tokens from an issuer. */
 export interface AccessTokens {
@@ -15,6 +15,8 @@ export interface AccessTokens {
 export const KEY_HEADER = 'x-claude-code-key';
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 const MAX_CREDENTIAL_LENGTH = 16 * 1024;
+/** A browser sends one for each path and domain that it was set for; there are fewer that match a path of the hub. */
+const MAX_COOKIES = 20;
 
 export interface AuthenticatorOptions {
   readonly tokens: Tokens;
@@ -49,12 +51,15 @@ export class Authenticator {
   }
 
   async #signIn(headers: IncomingHttpHeaders): Promise<Authenticated | Refused> {
-    const cookie = cookieIn(headers.cookie, this.#options.cookieName(headers.host));
+    const cookies = cookiesIn(headers.cookie, this.#options.cookieName(headers.host));
     const key = headers[KEY_HEADER];
-    if (cookie === undefined && key === undefined) return { refused: 'missing' };
-    if (cookie === undefined || typeof key !== 'string') return { refused: 'invalid' };
-    const row = await this.#options.tokens.verifySignIn(cookie, key);
-    return row ? { principal: principalOfSignIn(row), credential: stored(row) } : { refused: 'invalid' };
+    if (cookies.length === 0 && key === undefined) return { refused: 'missing' };
+    if (typeof key !== 'string') return { refused: 'invalid' };
+    for (const cookie of cookies) {
+      const row = await this.#options.tokens.verifySignIn(cookie, key);
+      if (row) return { principal: principalOfSignIn(row), credential: stored(row) };
+    }
+    return { refused: 'invalid' };
   }
 
   async stillHolds(credential: Credential): Promise<boolean> {
@@ -64,13 +69,14 @@ export class Authenticator {
 }
 
 export function principalOfToken({ id, name, role, attended }: StoredToken): Principal {
-  return { id: `token:${id}`, name, kind: 'token', role, attended };
+  return { id: `token:${id}`, name: shownName(id, name), kind: 'token', role, attended };
 }
 
 /** A sign-in with a token acts as that token; all others are the person at this machine. */
 export function principalOfSignIn({ id, name, role, attended }: StoredToken): Principal {
   const parent = parentOf(id);
-  if (parent !== undefined) return { id: `token:${parent}`, name, kind: 'token', role, attended };
+  if (parent !== undefined)
+    return { id: `token:${parent}`, name: shownName(parent, name), kind: 'token', role, attended };
   return { id: 'person', name, kind: 'person', role, attended };
 }
 
@@ -78,10 +84,11 @@ function stored({ id, expiresAt }: StoredToken): Credential {
   return { kind: 'stored', id, expiresAt };
 }
 
-export function cookieIn(header: string | undefined, name: string): string | undefined {
-  for (const pair of header?.split(';') ?? []) {
+/** Any of them counts: a page on another port can set one of the same name, and must not lock anybody out with it. */
+function cookiesIn(header: string | undefined, name: string): string[] {
+  const values = (header?.split(';') ?? []).flatMap((pair) => {
     const [key, value] = pair.trim().split('=', 2);
-    if (key === name && value !== undefined && /^[\w-]{1,200}$/.test(value)) return value;
-  }
-  return undefined;
+    return key === name && value !== undefined && /^[\w-]{1,200}$/.test(value) ? [value] : [];
+  });
+  return [...new Set(values)].slice(0, MAX_COOKIES);
 }

@@ -9,7 +9,7 @@ import { hasBody, parseJson, refuseProtoKeys, type BodyReader } from './body.ts'
 import { errorResponse, HttpRefusal } from './error-response.ts';
 import { checkRequest, type OwnNames, type Target } from './gate.ts';
 import type { McpEndpoint } from './mcp/endpoint.ts';
-import type { OpenResponses } from './open-responses.ts';
+import type { OpenResponse, OpenResponses } from './open-responses.ts';
 import { Pipelines } from './pipelines.ts';
 import { sendEvents, sendWhole } from './respond.ts';
 import type { Route, RouteResponse } from './route.ts';
@@ -43,6 +43,14 @@ export interface DispatcherOptions {
   readonly metadataUrl: (() => string) | undefined;
   readonly trustsProxy: boolean;
   readonly report: (error: unknown) => void;
+}
+
+/** What a request can say about its response while it is open. */
+interface WhileOpen {
+  /** Takes over how the response ends when the hub stops. */
+  readonly endWith: (end: () => void) => void;
+  /** Throws if its principal has too many streams. */
+  readonly becomesStream: () => void;
 }
 
 /** One request, from its headers to its response: authentication comes before its content. */
@@ -86,8 +94,9 @@ export class Dispatcher {
 
     if (target.path === MCP_PATH) {
       const authenticated = await this.#authenticate(request, false);
-      await this.#whileOpen(authenticated, response, (signal, endWith) =>
-        endpoint.handle({
+      await this.#whileOpen(authenticated, response, async (signal, { endWith, becomesStream }) => {
+        if (method === 'GET') becomesStream();
+        await endpoint.handle({
           request,
           response,
           target,
@@ -96,8 +105,8 @@ export class Dispatcher {
           signal,
           invite,
           endWith,
-        }),
-      );
+        });
+      });
       return;
     }
     // Which routes exist is not a secret, what they return is.
@@ -121,7 +130,7 @@ export class Dispatcher {
       throw new HttpRefusal(403, 'PERMISSION_DENIED', `The role ${authenticated.principal.role} may not do this.`);
     const principal = authenticated?.principal ?? NOBODY;
     const outbox = this.#outboxOf(principal);
-    const work = async (signal: AbortSignal): Promise<void> => {
+    const work = async (signal: AbortSignal, open?: WhileOpen): Promise<void> => {
       const body = await this.#body(request, route, invite);
       const turn = outbox.answer();
       // What changes something is done even if its answer has to wait; that answer is small.
@@ -143,7 +152,10 @@ export class Dispatcher {
         turn.end();
       }
       if (request.method === 'HEAD') this.#send(request, response, { status: 200 });
-      else await sendEvents(response, answer, outbox);
+      else {
+        open?.becomesStream();
+        await sendEvents(response, answer, outbox);
+      }
     };
     if (authenticated) await this.#whileOpen(authenticated, response, work);
     else await work(signalOf(response));
@@ -223,12 +235,12 @@ export class Dispatcher {
   async #whileOpen(
     authenticated: Authenticated,
     response: ServerResponse,
-    work: (signal: AbortSignal, endWith: (end: () => void) => void) => Promise<void>,
+    work: (signal: AbortSignal, open: WhileOpen) => Promise<void>,
   ): Promise<void> {
     let endGracefully: (() => void) | undefined;
     const controller = new AbortController();
     response.once('close', () => controller.abort());
-    const remove = this.#options.open.add({
+    const open: OpenResponse = {
       ...authenticated,
       response,
       end(why) {
@@ -240,9 +252,13 @@ export class Dispatcher {
           else if (!response.writableEnded) response.end();
         }
       },
-    });
+    };
+    const remove = this.#options.open.add(open);
     try {
-      await work(controller.signal, (end) => (endGracefully = end));
+      await work(controller.signal, {
+        endWith: (end) => (endGracefully = end),
+        becomesStream: () => this.#options.open.becomesStream(open),
+      });
     } finally {
       remove();
     }

@@ -4,6 +4,8 @@ import { HttpRefusal } from './error-response.ts';
 
 /** Two hundred clients may share one token; a client that leaks requests is still stopped. */
 const MAX_PER_PRINCIPAL = 512;
+/** Streams stay open. Two hundred clients have one each; the rest of the hub's connections are for others. */
+const MAX_STREAMS_PER_PRINCIPAL = 256;
 const RECHECK_MS = 5_000;
 
 export interface OpenResponse extends Authenticated {
@@ -15,6 +17,7 @@ export interface OpenResponse extends Authenticated {
 /** Requests in progress, so that they end when the hub stops or their credential becomes invalid. */
 export class OpenResponses {
   readonly #open = new Set<OpenResponse>();
+  readonly #streams = new Set<OpenResponse>();
   readonly #timer: NodeJS.Timeout;
   readonly #isStillValid: (credential: Authenticated['credential']) => Promise<boolean>;
   #checking = false;
@@ -29,13 +32,18 @@ export class OpenResponses {
   }
 
   add(one: OpenResponse): () => void {
-    const own = [...this.#open].filter(({ principal }) => principal.id === one.principal.id).length;
-    if (own >= MAX_PER_PRINCIPAL)
-      throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', `More than ${MAX_PER_PRINCIPAL} concurrent requests.`, {
-        'retry-after': '5',
-      });
+    checkNumber(this.#open, one, MAX_PER_PRINCIPAL, 'requests');
     this.#open.add(one);
-    return () => this.#open.delete(one);
+    return () => {
+      this.#open.delete(one);
+      this.#streams.delete(one);
+    };
+  }
+
+  /** To be called in the turn of the event loop in which the response becomes a stream, before it starts. */
+  becomesStream(one: OpenResponse): void {
+    checkNumber(this.#streams, one, MAX_STREAMS_PER_PRINCIPAL, 'streams');
+    this.#streams.add(one);
   }
 
   /** Idempotent. */
@@ -61,4 +69,13 @@ export class OpenResponses {
       this.#checking = false;
     }
   }
+}
+
+function checkNumber(open: ReadonlySet<OpenResponse>, one: OpenResponse, max: number, what: string): void {
+  let own = 0;
+  for (const { principal } of open) if (principal.id === one.principal.id) own++;
+  if (own < max) return;
+  throw new HttpRefusal(429, 'TOO_MANY_REQUESTS', `${String(max)} of your ${what} are open already.`, {
+    'retry-after': '5',
+  });
 }
