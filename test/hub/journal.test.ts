@@ -152,7 +152,7 @@ test('secrets are not stored, and a session that needs them again names them', a
 });
 
 test('what a tool was asked to do and what it did is stored at once, words a little later', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const hub = await startTestHub(store);
   const session = await hub.engine.start({ prompt: 'go', options: {} });
   const agent = await hub.agent();
