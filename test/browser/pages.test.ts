@@ -10,6 +10,7 @@ import { AT_REST, SESSION, SESSION_ID, show, usePages } from './page-world.ts';
 import { answers } from './pages/answers.ts';
 import { content } from './pages/content.ts';
 import { lists } from './pages/lists.ts';
+import { unseen } from './pages/unseen.ts';
 
 /** The dashboard over a fixture hub. Tests with the real hub are in journeys.test.ts. */
 
@@ -116,4 +117,5 @@ test('a sign-in that has ended leads back to the sign-in page, with an explanati
 
 describe('answers', answers);
 describe('content', content);
+describe('what was not shown', unseen);
 describe('lists', lists);

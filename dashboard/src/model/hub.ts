@@ -4,6 +4,7 @@ import { LiveStream, type StreamMessage } from '../api/live-stream.ts';
 import { me, signIn } from '../api/sign-in.ts';
 import { draftsOf } from './drafts.ts';
 import { emptyInbox, loadInbox, takeRequests } from './inbox.ts';
+import { forgetReadings } from './reading.ts';
 import { page } from './router.ts';
 import { dropSessions, emptySessions, listState, loadSessions, sortSessions, takeSessions } from './sessions.ts';
 import { SessionView } from './session-view.ts';
@@ -81,6 +82,7 @@ function end(): void {
   stream.stop();
   store = undefined;
   hasPosition = false;
+  forgetReadings();
   batch(() => {
     emptyInbox();
     emptySessions();

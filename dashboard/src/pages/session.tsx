@@ -52,8 +52,12 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
           <Status state={detail.state} />
         </div>
         <p class="quiet session-facts">
-          <span class="mono">{detail.cwd}</span>
-          <span>{detail.owner.name}</span>
+          <span class="mono">
+            <Visible text={detail.cwd} />
+          </span>
+          <span>
+            <Visible text={detail.owner.name} />
+          </span>
           <span>
             {dollars(detail.totalCostUsd)}
             {detail.costUnknown === true && '+'}

@@ -116,7 +116,10 @@ function SessionRow({ session }: { session: ApiSession }) {
         <Visible text={activity ?? ''} />
       </span>
       <span class="row-place quiet">
-        <span class="mono">{cwd}</span> · {owner.name}
+        <span class="mono">
+          <Visible text={cwd} />
+        </span>{' '}
+        · <Visible text={owner.name} />
       </span>
       <span class="row-numbers quiet">
         {dollars(totalCostUsd)}

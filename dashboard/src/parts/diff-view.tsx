@@ -1,12 +1,15 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import { foldBlankLines, isBlankLine } from '../../../src/text/invisible.ts';
 import { lineDiff, type DiffLine } from '../text/line-diff.ts';
 import { parseUnifiedDiff, type FileDiff } from '../text/unified-diff.ts';
+import { blankLines } from '../text/marks.ts';
 import { plural } from '../text/words.ts';
 import { ChevronIcon } from './icons.tsx';
-import { Visible } from './plain-text.tsx';
+import { useFold, type Limits } from './part.tsx';
+import { Marked, Visible, VisibleLineOf } from './plain-text.tsx';
 
-const SHOWN_LINES = 400;
+const LIMITS: Limits = { lines: 400, chars: Infinity };
 const SIGNS = { same: ' ', added: '+', removed: '-' } as const;
 
 export interface EditDiffProps {
@@ -55,7 +58,7 @@ export function UnifiedDiff({ text, startOpen }: { text: string; startOpen: bool
 
 function FileView({ file, startOpen }: { file: FileDiff; startOpen: boolean }) {
   const counts = useMemo(() => countLines(file), [file]);
-  const open = useSignal(startOpen && counts.all <= SHOWN_LINES);
+  const open = useSignal(startOpen && counts.all <= LIMITS.lines);
   return (
     <details class="file" open={open.value} onToggle={({ currentTarget }) => (open.value = currentTarget.open)}>
       <summary>
@@ -93,24 +96,36 @@ function FileView({ file, startOpen }: { file: FileDiff; startOpen: boolean }) {
   );
 }
 
+/** A line of a diff, or several blank ones of the same kind. */
+type DiffRow = DiffLine & { readonly blank?: number };
+
+function rowsOf(lines: readonly DiffLine[]): DiffRow[] {
+  return foldBlankLines<DiffLine, DiffRow>(
+    lines,
+    ({ kind, text }) => (isBlankLine(text) ? kind : undefined),
+    ([first, ...others]) => ({ ...(first ?? { kind: 'same', text: '' }), blank: others.length + 1 }),
+  );
+}
+
 function Lines({ lines, numbered, label }: { lines: readonly DiffLine[]; numbered: boolean; label: string }) {
-  const whole = useSignal(false);
-  const shown = whole.value ? lines : lines.slice(0, SHOWN_LINES);
+  const rows = useMemo(() => rowsOf(lines), [lines]);
+  const chars = useMemo(() => rows.reduce((sum, { text }) => sum + text.length, 0), [rows]);
+  const { shown, unfold } = useFold(rows.length, chars, LIMITS);
   return (
     <>
       <div class={numbered ? 'diff numbered' : 'diff'} role="group" aria-label={label} tabIndex={0}>
-        {shown.map((line) => (
-          <div class={`line ${line.kind}`}>
-            {numbered && <span class="number">{line.newLine ?? line.oldLine ?? ''}</span>}
-            <span class="sign">{SIGNS[line.kind]}</span>
+        {(shown === 'all' ? rows : beginningOf(rows, shown)).map((row) => (
+          <div class={`line ${row.kind}`}>
+            {numbered && <span class="number">{row.newLine ?? row.oldLine ?? ''}</span>}
+            <span class="sign">{SIGNS[row.kind]}</span>
             <span class="words">
-              <LineWords line={line} />
+              {row.blank === undefined ? <LineWords line={row} /> : <Marked parts={[blankLines(row.blank)]} />}
             </span>
           </div>
         ))}
       </div>
-      {shown.length < lines.length && (
-        <button type="button" class="button small" onClick={() => (whole.value = true)}>
+      {shown !== 'all' && (
+        <button type="button" class="button small" onClick={unfold}>
           Show all {plural(lines.length, 'line')}
         </button>
       )}
@@ -118,16 +133,28 @@ function Lines({ lines, numbered, label }: { lines: readonly DiffLine[]; numbere
   );
 }
 
+function beginningOf(rows: readonly DiffRow[], { lines, chars }: Limits): DiffRow[] {
+  const beginning: DiffRow[] = [];
+  let left = chars;
+  for (const row of rows.slice(0, lines)) {
+    if (left <= 0) break;
+    const { changed: _, ...cut } = row;
+    beginning.push(row.text.length > left ? { ...cut, text: row.text.slice(0, left) } : row);
+    left -= row.text.length;
+  }
+  return beginning;
+}
+
 function LineWords({ line: { text, changed } }: { line: DiffLine }) {
-  if (!changed || changed[0] === changed[1]) return <Visible text={text} />;
+  if (!changed || changed[0] === changed[1]) return <VisibleLineOf line={text} />;
   const [from, to] = changed;
   return (
     <>
-      <Visible text={text.slice(0, from)} />
+      <VisibleLineOf line={text.slice(0, from)} />
       <mark>
-        <Visible text={text.slice(from, to)} />
+        <VisibleLineOf line={text.slice(from, to)} />
       </mark>
-      <Visible text={text.slice(to)} />
+      <VisibleLineOf line={text.slice(to)} />
     </>
   );
 }

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
 import { draft } from '../model/drafts.ts';
 import { fields, text, type Fields } from '../timeline/event-data.ts';
 
@@ -15,17 +16,21 @@ interface Props {
   toolName: string;
   input: Fields;
   busy: boolean;
+  /** Why nothing can be allowed yet. */
+  unread: string | undefined;
   onSend: (updatedInput: Record<string, unknown>) => void;
   onBack: () => void;
 }
 
-export function InputEditor({ requestId, toolName, input, busy, onSend, onBack }: Props) {
+export function InputEditor({ requestId, toolName, input, busy, unread, onSend, onBack }: Props) {
   const field = EDITABLE[toolName];
   const single = field !== undefined && text(input[field]) !== undefined ? field : undefined;
   const asked = single === undefined ? JSON.stringify(input, null, 2) : (text(input[single]) ?? '');
   const words = draft(`changed ${requestId}`, asked);
   const problem = useSignal('');
+  const reason = useId();
   const send = () => {
+    if (unread !== undefined) return undefined;
     if (single !== undefined) return onSend({ ...input, [single]: words.value });
     try {
       const parsed: unknown = JSON.parse(words.value);
@@ -60,8 +65,18 @@ export function InputEditor({ requestId, toolName, input, busy, onSend, onBack }
           {problem.value}
         </p>
       )}
+      {unread !== undefined && (
+        <p class="quiet why-off" id={reason}>
+          {unread}
+        </p>
+      )}
       <div class="buttons">
-        <button type="submit" class="button primary" disabled={busy}>
+        <button
+          type="submit"
+          class="button primary"
+          disabled={busy || unread !== undefined}
+          aria-describedby={unread === undefined ? undefined : reason}
+        >
           Run with changes
         </button>
         <button type="button" class="button" disabled={busy} onClick={onBack}>

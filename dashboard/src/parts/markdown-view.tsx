@@ -1,6 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { parseBlocks, parseInline, safeHref, type Block, type Inline } from '../text/markdown.ts';
+import { Unfolded, useIsInput } from './part.tsx';
 import { Code, Visible } from './plain-text.tsx';
 
 const MAX_LENGTH = 200_000;
@@ -8,7 +9,11 @@ const MAX_LENGTH = 200_000;
 export function MarkdownView({ text }: { text: string }) {
   const blocks = useMemo(() => (text.length > MAX_LENGTH ? undefined : parseBlocks(text)), [text]);
   if (!blocks) return <Code text={text} label="Long text" />;
-  return <div class="markdown">{blocks.map(showBlock)}</div>;
+  return (
+    <div class="markdown">
+      <Unfolded>{blocks.map(showBlock)}</Unfolded>
+    </div>
+  );
 }
 
 function showBlock(block: Block): ComponentChild {
@@ -91,21 +96,40 @@ function showInline(part: Inline): ComponentChild {
     case 'strike':
       return <s>{part.parts.map(showInline)}</s>;
     case 'link':
-      return (
-        <>
-          <a href={part.href} title={part.href} target="_blank" rel="noopener noreferrer nofollow">
-            {part.parts.map(showInline)}
-          </a>
-          {!saysWhere(part) && <span class="quiet"> ({new URL(part.href).host})</span>}
-        </>
-      );
+      return <Link link={part} />;
     case 'break':
       return <br />;
   }
 }
 
-/** A link that does not show its destination is shown with its host. */
-function saysWhere({ href, parts }: Extract<Inline, { kind: 'link' }>): boolean {
+type LinkPart = Extract<Inline, { kind: 'link' }>;
+
+/** A link that does not show its destination is shown with its host; in an input that somebody decides on, in full. */
+function Link({ link }: { link: LinkPart }) {
+  const isInput = useIsInput();
+  const { href, title, parts } = link;
+  return (
+    <>
+      <a href={href} title={href} target="_blank" rel="noopener noreferrer nofollow">
+        {parts.map(showInline)}
+      </a>
+      {!saysWhere(link) && (
+        <span class="quiet">
+          {' '}
+          (<Visible text={isInput ? href : new URL(href).host} />)
+        </span>
+      )}
+      {title !== '' && (
+        <span class="quiet">
+          {' “'}
+          <Visible text={title} />”
+        </span>
+      )}
+    </>
+  );
+}
+
+function saysWhere({ href, parts }: LinkPart): boolean {
   const [only, ...others] = parts;
   return only?.kind === 'text' && others.length === 0 && safeHref(only.text) === href;
 }

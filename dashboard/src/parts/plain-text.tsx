@@ -1,18 +1,27 @@
-import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { showInvisible } from '../text/invisible.ts';
+import { visibleLines, type VisibleLine } from '../../../src/text/invisible.ts';
+import { markedLine, markedLines, markedText, type Mark } from '../text/marks.ts';
+import { plural } from '../text/words.ts';
+import { useFold, type Limits } from './part.tsx';
 
-/** Text as is, with marks for invisible characters. */
+/** Text as is, with marks for invisible characters and long runs of blanks. */
 export function Visible({ text }: { text: string }) {
-  const pieces = useMemo(() => showInvisible(text), [text]);
+  return <Marked parts={useMemo(() => markedText(text), [text])} />;
+}
+
+export function VisibleLineOf({ line }: { line: string }) {
+  return <Marked parts={useMemo(() => markedLine(line), [line])} />;
+}
+
+export function Marked({ parts }: { parts: readonly (string | Mark)[] }) {
   return (
     <>
-      {pieces.map(({ kind, text: words }) =>
-        kind === 'text' ? (
-          words
+      {parts.map((part) =>
+        typeof part === 'string' ? (
+          part
         ) : (
-          <span class="invisible" title="An invisible character">
-            {words}
+          <span class="invisible" title={part.title}>
+            {part.words}
           </span>
         ),
       )}
@@ -23,25 +32,31 @@ export function Visible({ text }: { text: string }) {
 interface CodeProps {
   text: string;
   label: string;
-  /** Longer ones are cut, with a button for the rest. */
-  longest?: number;
   tone?: 'command' | 'output' | 'problem';
 }
 
-export function Code({ text, label, longest = 20_000, tone = 'output' }: CodeProps) {
-  const whole = useSignal(false);
-  const cut = text.length > longest && !whole.value;
+const LIMITS: Limits = { lines: Infinity, chars: 20_000 };
+
+export function Code({ text, label, tone = 'output' }: CodeProps) {
+  const lines = useMemo(() => visibleLines(text), [text]);
+  const { shown, unfold } = useFold(lines.length, text.length, LIMITS);
   return (
     <div class="code-block">
       {/* A region that scrolls must be reachable by keyboard. */}
       <pre class={`code code-${tone}`} tabIndex={0} role="group" aria-label={label}>
-        <Visible text={cut ? text.slice(0, longest) : text} />
+        <Marked parts={markedLines(shown === 'all' ? lines : beginningOf(text, lines, shown))} />
       </pre>
-      {cut && (
-        <button type="button" class="button small" onClick={() => (whole.value = true)}>
-          Show all {text.length.toLocaleString()} characters
+      {shown !== 'all' && (
+        <button type="button" class="button small" onClick={unfold}>
+          Show all{' '}
+          {lines.length > shown.lines ? plural(text.split('\n').length, 'line') : plural(text.length, 'character')}
         </button>
       )}
     </div>
   );
+}
+
+function beginningOf(text: string, lines: readonly VisibleLine[], { lines: maxLines, chars }: Limits): VisibleLine[] {
+  const cut = text.length > chars ? visibleLines(text.slice(0, chars)) : lines;
+  return cut.slice(0, maxLines);
 }

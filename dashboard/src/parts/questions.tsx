@@ -1,6 +1,7 @@
 import type { ApiRequest } from '../../../src/schema/api.ts';
 import { draft } from '../model/drafts.ts';
 import { fields, list, text } from '../timeline/event-data.ts';
+import { InputPart } from './part.tsx';
 import { Visible } from './plain-text.tsx';
 
 export interface Question {
@@ -29,6 +30,8 @@ interface Props {
   requestId: string;
   questions: readonly Question[];
   disabled: boolean;
+  /** Parts of it have not been on the screen yet. */
+  unread: boolean;
   /** The viewer may not answer it. */
   readOnly: boolean;
   onAnswer: (answers: Record<string, string | string[]>) => void;
@@ -42,7 +45,7 @@ interface Chosen {
 const NOTHING: Chosen = { labels: [], own: '' };
 
 /** Each question with its choices, and a field for a free-text answer. */
-export function Questions({ requestId, questions, disabled, readOnly, onAnswer }: Props) {
+export function Questions({ requestId, questions, disabled, unread, readOnly, onAnswer }: Props) {
   const chosen = draft<readonly Chosen[]>(
     `answers ${requestId}`,
     questions.map(() => NOTHING),
@@ -64,66 +67,68 @@ export function Questions({ requestId, questions, disabled, readOnly, onAnswer }
       class="questions"
       onSubmit={(event) => {
         event.preventDefault();
-        if (isComplete && !disabled) submit();
+        if (isComplete && !disabled && !unread) submit();
       }}
     >
       {questions.map(({ question, header, multiSelect, options }, index) => {
         const { labels, own } = chosen.value[index] ?? NOTHING;
         const name = `${requestId}-${index}`;
         return (
-          <fieldset disabled={disabled}>
-            <legend>
-              {header !== undefined && header !== '' && (
-                <span class="tag">
-                  <Visible text={header} />
-                </span>
-              )}
-              <Visible text={question} />
-            </legend>
-            {options.map(({ label, description }) => (
-              <label class="choice">
-                <input
-                  type={multiSelect ? 'checkbox' : 'radio'}
-                  name={name}
-                  checked={labels.includes(label)}
-                  onChange={({ currentTarget }) => {
-                    if (!multiSelect) set(index, { labels: [label], own: '' });
-                    else
-                      set(index, {
-                        labels: currentTarget.checked ? [...labels, label] : labels.filter((one) => one !== label),
-                      });
-                  }}
-                />
-                <span>
-                  <span class="choice-label">
-                    <Visible text={label} />
+          <InputPart id={`question ${index}`}>
+            <fieldset disabled={disabled}>
+              <legend>
+                {header !== undefined && header !== '' && (
+                  <span class="tag">
+                    <Visible text={header} />
                   </span>
-                  {description !== undefined && (
-                    <span class="choice-description">
-                      <Visible text={description} />
+                )}
+                <Visible text={question} />
+              </legend>
+              {options.map(({ label, description }) => (
+                <label class="choice">
+                  <input
+                    type={multiSelect ? 'checkbox' : 'radio'}
+                    name={name}
+                    checked={labels.includes(label)}
+                    onChange={({ currentTarget }) => {
+                      if (!multiSelect) set(index, { labels: [label], own: '' });
+                      else
+                        set(index, {
+                          labels: currentTarget.checked ? [...labels, label] : labels.filter((one) => one !== label),
+                        });
+                    }}
+                  />
+                  <span>
+                    <span class="choice-label">
+                      <Visible text={label} />
                     </span>
-                  )}
-                </span>
+                    {description !== undefined && (
+                      <span class="choice-description">
+                        <Visible text={description} />
+                      </span>
+                    )}
+                  </span>
+                </label>
+              ))}
+              <label class="field" hidden={readOnly}>
+                <span>{options.length > 0 ? 'Another answer' : 'Answer'}</span>
+                <input
+                  type="text"
+                  value={own}
+                  onInput={({ currentTarget }) =>
+                    set(index, {
+                      own: currentTarget.value,
+                      ...(!multiSelect && currentTarget.value !== '' && { labels: [] }),
+                    })
+                  }
+                />
               </label>
-            ))}
-            <label class="field" hidden={readOnly}>
-              <span>{options.length > 0 ? 'Another answer' : 'Answer'}</span>
-              <input
-                type="text"
-                value={own}
-                onInput={({ currentTarget }) =>
-                  set(index, {
-                    own: currentTarget.value,
-                    ...(!multiSelect && currentTarget.value !== '' && { labels: [] }),
-                  })
-                }
-              />
-            </label>
-          </fieldset>
+            </fieldset>
+          </InputPart>
         );
       })}
       <div class="buttons" hidden={readOnly}>
-        <button type="submit" class="button primary" disabled={disabled || !isComplete}>
+        <button type="submit" class="button primary" disabled={disabled || unread || !isComplete}>
           Answer
         </button>
       </div>

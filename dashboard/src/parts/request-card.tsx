@@ -1,18 +1,22 @@
+import { useSignal } from '@preact/signals';
 import { useId, useRef } from 'preact/hooks';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
 import { me } from '../api/sign-in.ts';
 import { answer, answerState, type AnswerState } from '../model/answers.ts';
 import { draft } from '../model/drafts.ts';
 import { takeRequests } from '../model/inbox.ts';
+import { readingOf, type Left } from '../model/reading.ts';
 import { links } from '../model/router.ts';
 import { shortcutsOn } from '../model/settings.ts';
 import { oneLine, shortId } from '../text/words.ts';
+import { FormattedText } from './formatted-text.tsx';
 import { InputEditor } from './input-editor.tsx';
+import { InputPart, ReadingContext } from './part.tsx';
 import { Visible } from './plain-text.tsx';
 import { Questions, questionsOf } from './questions.tsx';
 import { Markdown } from './rich.tsx';
 import { Deadline, Time } from './time.tsx';
-import { ToolInput } from './tool-input.tsx';
+import { OtherFields, ToolInput } from './tool-input.tsx';
 
 /** One request, with everything needed to decide on it, and the decision. */
 export function RequestCard({ request, inSession = false }: { request: ApiRequest; inSession?: boolean }) {
@@ -20,7 +24,19 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
   const element = useRef<HTMLElement>(null);
   const state = answerState(request.requestId).value;
   const isOpen = request.status === 'open' && state.step !== 'late' && state.step !== 'confirmed';
-  const send = (body: AnswerBody) => void answer(request.requestId, body, (settled) => takeRequests([settled]));
+  const reading = readingOf(request.requestId);
+  const notice = useSignal('');
+  // The one way to answer, by button, key or form. Nothing is allowed that was not on the screen.
+  const send = (body: AnswerBody) => {
+    reading.measure();
+    if (body.decision === 'allow' && reading.left.peek() !== 'nothing') {
+      reading.showUnseen();
+      notice.value = 'Not sent: this had not been on the screen yet. Read it, then answer again.';
+      return;
+    }
+    notice.value = '';
+    void answer(request.requestId, body, (settled) => takeRequests([settled]));
+  };
   // A settled card stays as tall as it was: otherwise a click meant for the next card could land on another button.
   const settledHeight = useRef<number | undefined>(undefined);
   settledHeight.current = isOpen
@@ -59,7 +75,11 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
               <Visible text={oneLine(request.session.title ?? `Session ${shortId(request.sessionId)}`, 80)} />
             </a>{' '}
             <span class="quiet">
-              · <span class="mono">{request.session.cwd}</span> · {request.session.owner.name}
+              ·{' '}
+              <span class="mono">
+                <Visible text={request.session.cwd} />
+              </span>{' '}
+              · <Visible text={request.session.owner.name} />
               {request.agentID !== undefined && ' · sub-agent'}
             </span>
           </p>
@@ -79,7 +99,14 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
           <Markdown text={request.said} />
         </div>
       )}
-      <Body request={request} disabled={!isOpen || state.step === 'sent' || !request.mayAnswer} onAnswer={send} />
+      <ReadingContext.Provider value={reading}>
+        <Body
+          request={request}
+          disabled={!isOpen || state.step === 'sent' || !request.mayAnswer}
+          left={reading.left.value}
+          onAnswer={send}
+        />
+      </ReadingContext.Provider>
       {request.decisionReason !== undefined && (
         <p class="quiet">
           <Visible text={request.decisionReason} />
@@ -87,14 +114,17 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
       )}
       {request.blockedPath !== undefined && (
         <p class="quiet">
-          Outside the working directory: <span class="mono">{request.blockedPath}</span>
+          Outside the working directory:{' '}
+          <span class="mono">
+            <Visible text={request.blockedPath} />
+          </span>
         </p>
       )}
       <footer class="card-footer">
         {!isOpen ? (
           <Outcome request={request} state={state} />
         ) : request.mayAnswer ? (
-          <Decision request={request} state={state} send={send} />
+          <Decision request={request} state={state} left={reading.left.value} notice={notice.value} send={send} />
         ) : (
           <p class="quiet">{whoMay()}</p>
         )}
@@ -120,22 +150,28 @@ function whoMay(): string {
 function Body({
   request,
   disabled,
+  left,
   onAnswer,
 }: {
   request: ApiRequest;
   disabled: boolean;
+  left: Left;
   onAnswer: (body: AnswerBody) => void;
 }) {
   const { input, plan, session, toolName, type } = request;
   if (type === 'user_question') {
     return (
-      <Questions
-        requestId={request.requestId}
-        questions={questionsOf(request)}
-        disabled={disabled}
-        readOnly={!request.mayAnswer}
-        onAnswer={(answers) => onAnswer({ decision: 'allow', answers })}
-      />
+      <>
+        <Questions
+          requestId={request.requestId}
+          questions={questionsOf(request)}
+          disabled={disabled}
+          unread={isOff(left)}
+          readOnly={!request.mayAnswer}
+          onAnswer={(answers) => onAnswer({ decision: 'allow', answers })}
+        />
+        <OtherFields input={input} except={['questions']} />
+      </>
     );
   }
   if (type === 'plan_review') {
@@ -145,8 +181,11 @@ function Body({
         <ToolInput toolName={toolName} input={input} cwd={session.cwd} />
       </>
     ) : (
-      <div class="plan">
-        <Markdown text={plan} />
+      <div class="tool-input">
+        <InputPart id="plan">
+          <FormattedText text={plan} label="Plan" />
+        </InputPart>
+        <OtherFields input={input} except={input['plan'] === plan ? ['plan'] : []} />
       </div>
     );
   }
@@ -171,10 +210,23 @@ function saysAlready(value: unknown, description = ''): boolean {
 interface DecisionProps {
   request: ApiRequest;
   state: AnswerState;
+  left: Left;
+  notice: string;
   send: (body: AnswerBody) => void;
 }
 
-function Decision({ request, state, send }: DecisionProps) {
+/** Whether allowing is turned off. What is merely elsewhere on the page is brought onto the screen instead. */
+function isOff(left: Left): left is 'folded' | 'taller' {
+  return left === 'folded' || left === 'taller';
+}
+
+const WHY_OFF = {
+  folded: 'Allow is off until you have unfolded the whole input.',
+  taller: 'Allow is off until the whole input has been on the screen: scroll through it.',
+} as const;
+
+function Decision({ request, state, left, notice, send }: DecisionProps) {
+  const reason = useId();
   const message = draft(`words ${request.requestId}`, '');
   const editing = draft(`changes ${request.requestId}`, false);
   const busy = state.step === 'sent';
@@ -187,6 +239,7 @@ function Decision({ request, state, send }: DecisionProps) {
         toolName={request.toolName}
         input={request.input}
         busy={busy}
+        unread={isOff(left) ? WHY_OFF[left] : undefined}
         onSend={(updatedInput) => send({ decision: 'allow', updatedInput })}
         onBack={() => (editing.value = false)}
       />
@@ -211,7 +264,8 @@ function Decision({ request, state, send }: DecisionProps) {
             type="button"
             class="button primary"
             data-control="allow"
-            disabled={busy}
+            disabled={busy || isOff(left)}
+            aria-describedby={isOff(left) ? reason : undefined}
             onClick={() => send({ decision: 'allow' })}
           >
             Allow
@@ -222,7 +276,8 @@ function Decision({ request, state, send }: DecisionProps) {
             type="button"
             class="button"
             data-control="always"
-            disabled={busy}
+            disabled={busy || isOff(left)}
+            aria-describedby={isOff(left) ? reason : undefined}
             title={`Also allows, in this session: ${request.alwaysAllows}`}
             onClick={() => send({ decision: 'allow', always: true })}
           >
@@ -249,18 +304,26 @@ function Decision({ request, state, send }: DecisionProps) {
         >
           Deny
         </button>
-        <Progress state={state} />
+        <Progress state={state} notice={notice} />
       </div>
+      {isOff(left) && (
+        <p class="quiet why-off" id={reason}>
+          {WHY_OFF[left]}
+        </p>
+      )}
       {request.type === 'permission' && request.alwaysAllows !== undefined && (
         <p class="quiet always-words">
-          “Always allow” also allows, in this session: <span class="mono">{request.alwaysAllows}</span>
+          “Always allow” also allows, in this session:{' '}
+          <span class="mono">
+            <Visible text={request.alwaysAllows} />
+          </span>
         </p>
       )}
     </>
   );
 }
 
-function Progress({ state }: { state: AnswerState }) {
+function Progress({ state, notice }: { state: AnswerState; notice: string }) {
   const words =
     state.step === 'sent'
       ? state.retrying === undefined
@@ -268,7 +331,7 @@ function Progress({ state }: { state: AnswerState }) {
         : `Not confirmed yet: ${state.retrying} Trying again.`
       : state.step === 'refused'
         ? state.why
-        : '';
+        : notice;
   return (
     <span class={state.step === 'refused' ? 'answer-state problem' : 'answer-state'} aria-live="polite">
       {words}

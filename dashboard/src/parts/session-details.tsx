@@ -4,7 +4,7 @@ import { me } from '../api/sign-in.ts';
 import { links } from '../model/router.ts';
 import { modeWords } from '../text/permission-modes.ts';
 import { dollars } from '../text/words.ts';
-import { Code } from './plain-text.tsx';
+import { Code, Visible } from './plain-text.tsx';
 import { Time } from './time.tsx';
 
 export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
@@ -22,7 +22,9 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
           )}
         </Fact>
         <Fact name="Directory">
-          <span class="mono">{detail.cwd}</span>
+          <span class="mono">
+            <Visible text={detail.cwd} />
+          </span>
         </Fact>
         {workspace?.type === 'worktree' && (
           <Fact name="Worktree">
@@ -31,7 +33,9 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
             </span>
           </Fact>
         )}
-        <Fact name="Owner">{detail.owner.name}</Fact>
+        <Fact name="Owner">
+          <Visible text={detail.owner.name} />
+        </Fact>
         <Fact name="Model">{detail.model ?? 'default'}</Fact>
         {detail.permissionMode !== undefined && (
           <Fact name="Mode">

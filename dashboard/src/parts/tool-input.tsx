@@ -2,8 +2,10 @@ import type { ComponentChild } from 'preact';
 import type { ApiRequest } from '../../../src/schema/api.ts';
 import { pathWithin } from '../text/words.ts';
 import { fields, list, text, type Fields } from '../timeline/event-data.ts';
+import { FormattedText } from './formatted-text.tsx';
+import { InputPart } from './part.tsx';
 import { Code, Visible } from './plain-text.tsx';
-import { EditDiff, Markdown } from './rich.tsx';
+import { EditDiff } from './rich.tsx';
 
 interface Props {
   toolName: string;
@@ -13,54 +15,73 @@ interface Props {
   place?: ApiRequest['edit'];
 }
 
-/** Everything that a tool is called with: its main field in a suitable form, then the rest. */
+/** Everything that a tool is called with: its main fields in a suitable form, then the rest. */
 export function ToolInput({ toolName, input, cwd, place }: Props) {
-  const { shown, used } = mainPart(toolName, input, cwd, place);
-  const rest = Object.entries(input).filter(([name]) => !used.includes(name));
+  const { shown, used } = mainFields(toolName, input, cwd, place);
   return (
     <div class="tool-input">
       {shown}
-      {rest.length > 0 && (
-        <dl class="fields">
-          {rest.map(([name, value]) => (
-            <div>
-              <dt>
-                <Visible text={name} />
-              </dt>
-              <dd>
-                <Value name={name} value={value} />
-              </dd>
-            </div>
-          ))}
-        </dl>
+      <OtherFields input={input} except={used} />
+      {Object.keys(input).length === 0 && (
+        <InputPart id="none">
+          <p class="quiet">Called without any input.</p>
+        </InputPart>
       )}
-      {rest.length === 0 && shown === undefined && <p class="quiet">Called without any input.</p>}
     </div>
   );
 }
 
-interface MainPart {
+/** The fields of an input that are not shown in another form. */
+export function OtherFields({ input, except }: { input: Fields; except: readonly string[] }) {
+  const others = Object.entries(input).filter(([name]) => !except.includes(name));
+  if (others.length === 0) return null;
+  return (
+    <dl class="fields">
+      {others.map(([name, value]) => (
+        <div>
+          <dt>
+            <Visible text={name} />
+          </dt>
+          <dd>
+            <InputPart id={`field ${name}`}>
+              <Value name={name} value={value} />
+            </InputPart>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface MainFields {
   readonly shown: ComponentChild;
+  /** Only what is shown whole: every other field is listed. */
   readonly used: readonly string[];
 }
 
-function mainPart(toolName: string, input: Fields, cwd: string, place: Props['place']): MainPart {
+function mainFields(toolName: string, input: Fields, cwd: string, place: Props['place']): MainFields {
   const filePath = text(input['file_path']);
   const command = text(input['command']);
   const before = text(input['old_string']);
   const after = text(input['new_string']);
   const content = text(input['content']);
   const plan = text(input['plan']);
+  const prompt = text(input['prompt']);
+  const edits = editsOf(input['edits']);
   if (toolName === 'Bash' && command !== undefined) {
     const description = text(input['description']);
     return {
       shown: (
         <>
-          <Code text={command} label="Command" tone="command" longest={Infinity} />
+          <InputPart id="command">
+            <Code text={command} label="Command" tone="command" />
+          </InputPart>
           {description !== undefined && (
-            <p class="quiet">
-              <Visible text={description} />
-            </p>
+            <InputPart id="description">
+              <p class="quiet">
+                <Visible text={description} />
+              </p>
+            </InputPart>
           )}
         </>
       ),
@@ -72,14 +93,16 @@ function mainPart(toolName: string, input: Fields, cwd: string, place: Props['pl
       shown: (
         <>
           <Path path={filePath} cwd={cwd} />
-          <EditDiff
-            before={before}
-            after={after}
-            firstLine={place?.line}
-            linesBefore={place?.before}
-            linesAfter={place?.after}
-            label={`Changes in ${filePath}`}
-          />
+          <InputPart id="edit">
+            <EditDiff
+              before={before}
+              after={after}
+              firstLine={place?.line}
+              linesBefore={place?.before}
+              linesAfter={place?.after}
+              label={`Changes in ${filePath}`}
+            />
+          </InputPart>
         </>
       ),
       used: ['file_path', 'old_string', 'new_string', ...(input['replace_all'] === false ? ['replace_all'] : [])],
@@ -89,24 +112,28 @@ function mainPart(toolName: string, input: Fields, cwd: string, place: Props['pl
     return {
       shown: (
         <>
-          <Path path={filePath} cwd={cwd} note="whole file" />
-          <EditDiff before="" after={content} firstLine={1} label={`Content of ${filePath}`} />
+          <Path path={filePath} cwd={cwd} note={content === '' ? 'an empty file' : 'whole file'} />
+          <InputPart id="content">
+            <EditDiff before="" after={content} firstLine={1} label={`Content of ${filePath}`} />
+          </InputPart>
         </>
       ),
       used: ['file_path', 'content'],
     };
   }
-  if (toolName === 'MultiEdit' && filePath !== undefined && Array.isArray(input['edits'])) {
+  if (toolName === 'MultiEdit' && filePath !== undefined && edits !== undefined) {
     return {
       shown: (
         <>
           <Path path={filePath} cwd={cwd} />
-          {list(input['edits']).map((edit) => (
-            <EditDiff
-              before={text(fields(edit)['old_string']) ?? ''}
-              after={text(fields(edit)['new_string']) ?? ''}
-              label={`Changes in ${filePath}`}
-            />
+          {edits.map((edit, index) => (
+            <InputPart id={`edit ${index}`}>
+              <EditDiff
+                before={edit.before}
+                after={edit.after}
+                label={`Change ${index + 1} of ${edits.length} in ${filePath}`}
+              />
+            </InputPart>
           ))}
         </>
       ),
@@ -114,23 +141,47 @@ function mainPart(toolName: string, input: Fields, cwd: string, place: Props['pl
     };
   }
   if (toolName === 'ExitPlanMode' && plan !== undefined) {
-    return { shown: <Markdown text={plan} />, used: ['plan'] };
+    return {
+      shown: (
+        <InputPart id="plan">
+          <FormattedText text={plan} label="Plan" />
+        </InputPart>
+      ),
+      used: ['plan'],
+    };
   }
-  if (toolName === 'TodoWrite' && Array.isArray(input['todos'])) {
-    return { shown: <Code text={todoLines(input).join('\n')} label="List" />, used: ['todos'] };
+  if ((toolName === 'Agent' || toolName === 'Task') && prompt !== undefined) {
+    return {
+      shown: (
+        <InputPart id="prompt">
+          <FormattedText text={prompt} label="Prompt" />
+        </InputPart>
+      ),
+      used: ['prompt'],
+    };
   }
-  if ((toolName === 'Agent' || toolName === 'Task') && text(input['prompt']) !== undefined) {
-    return { shown: <Markdown text={text(input['prompt']) ?? ''} />, used: ['prompt'] };
+  const todos = todoLines(input['todos']);
+  if (toolName === 'TodoWrite' && todos !== undefined) {
+    return {
+      shown: (
+        <InputPart id="todos">
+          <Code text={todos.join('\n')} label="List" />
+        </InputPart>
+      ),
+      used: ['todos'],
+    };
   }
   return { shown: undefined, used: [] };
 }
 
-export function Path({ path, cwd, note }: { path: string; cwd: string; note?: string }) {
+function Path({ path, cwd, note }: { path: string; cwd: string; note?: string }) {
   return (
-    <p class="path" title={path}>
-      <Visible text={pathWithin(path, cwd)} />
-      {note !== undefined && <span class="quiet"> · {note}</span>}
-    </p>
+    <InputPart id="path">
+      <p class="path" title={path}>
+        <Visible text={pathWithin(path, cwd)} />
+        {note !== undefined && <span class="quiet"> · {note}</span>}
+      </p>
+    </InputPart>
   );
 }
 
@@ -145,12 +196,34 @@ function Value({ name, value }: { name: string; value: unknown }) {
       </span>
     );
   }
-  return <Code text={words} label={name} longest={40_000} />;
+  return <Code text={words} label={name} />;
 }
 
-function todoLines(input: Fields): string[] {
-  return list(input['todos']).map((todo) => {
-    const { status, content } = fields(todo);
-    return `${status === 'completed' ? '✓' : status === 'in_progress' ? '▸' : '·'} ${text(content) ?? ''}`;
+/** The edits, unless they have fields that a diff does not show. */
+function editsOf(value: unknown): readonly { readonly before: string; readonly after: string }[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const edits = list(value).flatMap((edit) => {
+    const { old_string: before, new_string: after, replace_all: all = false, ...others } = fields(edit);
+    const isWhole = all === false && Object.keys(others).length === 0;
+    return isWhole && typeof before === 'string' && typeof after === 'string' ? [{ before, after }] : [];
   });
+  return edits.length === value.length ? edits : undefined;
 }
+
+/** The items, unless they have fields that a line does not show. */
+function todoLines(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const lines = list(value).flatMap((todo) => {
+    const { status, content, activeForm, ...others } = fields(todo);
+    const mark = MARKS.get(status);
+    if (mark === undefined || typeof content !== 'string' || Object.keys(others).length > 0) return [];
+    return [`${mark} ${content}${typeof activeForm === 'string' ? ` (${activeForm})` : ''}`];
+  });
+  return lines.length === value.length ? lines : undefined;
+}
+
+const MARKS: ReadonlyMap<unknown, string> = new Map([
+  ['completed', '✓'],
+  ['in_progress', '▸'],
+  ['pending', '·'],
+]);

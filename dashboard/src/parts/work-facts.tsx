@@ -29,7 +29,10 @@ export function WorkFacts({ work }: { work: Work }) {
         )}
         {lastCheck && (
           <li>
-            Last check: <span class="mono">{lastCheck.command}</span>{' '}
+            Last check:{' '}
+            <span class="mono">
+              <Visible text={lastCheck.command} />
+            </span>{' '}
             {lastCheck.exitCode === 0 ? 'passed' : `failed with ${lastCheck.exitCode}`}
             {!lastCheck.afterLastEdit && ', before the last edit'}
           </li>

@@ -130,7 +130,14 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
   return (
     <section class="settle card" aria-label="Worktree">
       <p>
-        Branch <span class="mono">{workspace.branch}</span> from <span class="mono">{workspace.base}</span>
+        Branch{' '}
+        <span class="mono">
+          <Visible text={workspace.branch ?? ''} />
+        </span>{' '}
+        from{' '}
+        <span class="mono">
+          <Visible text={workspace.base ?? ''} />
+        </span>
         {workspace.state !== undefined && ` · ${workspace.state}`}
       </p>
       <div class="buttons">

@@ -37,6 +37,26 @@ export function requests(world: JourneyWorld): void {
     expect(await seriousFindings(page)).toEqual([]);
   });
 
+  test('a file of 401 lines is allowed only once its last line is on the page, and is then written', async () => {
+    const { hub } = world;
+    const file = world.file('long.txt');
+    const content = `${Array.from({ length: 400 }, (_, index) => `line ${index + 1}`).join('\n')}\nthe last line\n`;
+    hub.model.on('Write a long file').reply(tool('Write', { file_path: file, content }), text('Written.'));
+    const page = await world.openSignedIn();
+    await hub.startSession({ prompt: 'Write a long file', title: 'Long' });
+    const card = cardOf(page, 'Long');
+    await card.getByText('Allow is off until you have unfolded the whole input.').waitFor();
+    expect(await card.getByRole('button', { name: 'Allow', exact: true }).isDisabled()).toBe(true);
+    expect(await seriousFindings(page)).toEqual([]);
+    await clickButton(page, 'Long', 'Show all 401 lines');
+    await card.getByText('the last line').waitFor();
+    await clickButton(page, 'Long', 'Allow');
+    await card.getByText(/Allowed by you/).waitFor();
+    await eventually(async () => (await readFile(file, 'utf8').catch(() => '')) === content, {
+      what: 'the file is written',
+    });
+  });
+
   test('a command is denied with a message that reaches Claude, a question is answered, and a message sent meanwhile is queued', async () => {
     const { hub } = world;
     const held = gate(text('Thank you.'));
