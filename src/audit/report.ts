@@ -1,5 +1,6 @@
 import type { AuditEntry } from './audit-entry.ts';
 import { hasCode, rotatedName } from './audit-file.ts';
+import { escapeInvisible } from '../text/invisible.ts';
 import { linesFromEnd } from './lines-from-end.ts';
 
 export interface AuditQuery {
@@ -113,6 +114,6 @@ function localTime(iso: string): string {
 
 /** Fit for a column. Names in the log come from models and plugins: control characters could rewrite the reader's terminal. */
 function printable(text: string): string {
-  const safe = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?');
+  const safe = escapeInvisible(text);
   return safe.length > MAX_COLUMN_WIDTH ? `${safe.slice(0, MAX_COLUMN_WIDTH - 1)}…` : safe;
 }

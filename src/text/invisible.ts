@@ -17,8 +17,16 @@ const MAX_GAP = 9;
 const TAB_WIDTH = 4;
 const MAX_BLANK_LINES = 2;
 
-const CHARACTERS = new RegExp(`${EMOJI}|(${INVISIBLE})`, 'gu');
-const RUNS = new RegExp(`${EMOJI}|((?!\\t)${INVISIBLE})\\1*|[ \\t]{${MAX_GAP + 1},}`, 'gu');
+/** Made on first use: Unicode properties cost half a millisecond, and a server starts without them. */
+let patterns: { readonly characters: RegExp; readonly runs: RegExp } | undefined;
+function patternsOnce(): { readonly characters: RegExp; readonly runs: RegExp } {
+  patterns ??= {
+    characters: new RegExp(`${EMOJI}|(${INVISIBLE})`, 'gu'),
+    runs: new RegExp(`${EMOJI}|((?!\\t)${INVISIBLE})\\1*|[ \\t]{${MAX_GAP + 1},}`, 'gu'),
+  };
+  return patterns;
+}
+
 /** Most texts contain nothing else, and this check is much faster. */
 const PLAIN = /^[ -~]*$/;
 const PLAIN_WITHOUT_GAPS = /^(?!.* {10})[ -~]*$/;
@@ -39,9 +47,14 @@ export type VisibleLine =
 /** A single line with every invisible character as an escape sequence, line breaks and tabs included. */
 export function escapeInvisible(text: string): string {
   if (PLAIN.test(text)) return text;
-  return text.replace(CHARACTERS, (whole, invisible: string | undefined) =>
+  return text.replace(patternsOnce().characters, (whole, invisible: string | undefined) =>
     invisible === undefined ? whole : escapeSequence(codePointOf(invisible)),
   );
+}
+
+/** The same for several lines: line breaks stay. */
+export function escapeInvisibleLines(text: string): string {
+  return text.split('\n').map(escapeInvisible).join('\n');
 }
 
 /** `\u202e`, `\u{e0041}` */
@@ -69,7 +82,7 @@ export function visiblePieces(line: string): Piece[] {
   if (PLAIN_WITHOUT_GAPS.test(line)) return line === '' ? [] : [{ kind: 'text', text: line }];
   const pieces: Piece[] = [];
   let end = 0;
-  for (const match of line.matchAll(RUNS)) {
+  for (const match of line.matchAll(patternsOnce().runs)) {
     const piece = pieceOf(match);
     if (!piece) continue;
     if (match.index > end) pieces.push({ kind: 'text', text: line.slice(end, match.index) });

@@ -107,6 +107,7 @@ describe('formatAudit', () => {
     const text = formatAudit([entry(`\u001b[2J\r\n\u202e${'x'.repeat(200)}`, { time: 'never' })]);
     expect(text.split('\n')).toHaveLength(3);
     for (const invisible of ['\u001b', '\r', '\u202e']) expect(text).not.toContain(invisible);
+    expect(text).toContain('\\u001b[2J\\u000d\\u000a\\u202exxx');
     expect(text).toContain('x…');
   });
 });

@@ -64,6 +64,16 @@ test('a token is revoked by its id, or by its name if that is unique, while a hu
   await hub.close();
 });
 
+test('names of tokens are printed with control and direction characters escaped', async () => {
+  const hub = await store();
+  const name = 'ci\u202e\u2066x';
+  await new Tokens(hub).create({ name, role: 'viewer', attended: false });
+  await hub.close();
+  const { out } = await run(['list']);
+  expect(out).toContain('ci\\u202e\\u2066x  viewer');
+  expect(out + (await run(['revoke', name])).out).not.toMatch(/(?!\n)\p{Cc}|\p{Cf}/u);
+});
+
 test('no token is created inside a session', async () => {
   const refused = await run(['create', 'mine', '--role', 'admin', '--json'], { refusal: 'not here' });
   expect(refused).toMatchObject({ code: 1, out: '', err: 'claude-code-mcp: not here\n' });

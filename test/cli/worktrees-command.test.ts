@@ -32,3 +32,20 @@ test('lists worktrees and prunes the merged ones after asking', async () => {
   expect(await run(['prune', '--yes'])).toEqual([0, expect.stringContaining('Nothing to prune')]);
   expect((await run(['purge']))[0]).toBe(2);
 });
+
+test('prints the names of a repository and its branches with control and direction characters escaped', async () => {
+  const odd = await openScene('odd\u001b[2J\u202erepo');
+  try {
+    await odd.commit('begin', { a: '1' });
+    await odd.git('switch', '--quiet', '-c', 'base\u202e\u009b2J');
+    const host = odd.worktrees;
+    await createWorktree(host, { sessionId: 'odd', cwd: odd.repo });
+    const terminal = captureTerminal([]);
+    expect(await runWorktrees([], { host, terminal, now: Date.now() })).toBe(0);
+    expect(terminal.text).toMatch(/odd\\u001b\[2J\\u202erepo, from base\\u202e\\u009b2J\n$/);
+    expect(await runWorktrees(['prune', '--yes'], { host, terminal, now: Date.now() + 2 * REST_MS })).toBe(0);
+    expect(terminal.text).not.toMatch(/(?!\n)\p{Cc}|\p{Cf}/u);
+  } finally {
+    await odd.close();
+  }
+});

@@ -7,6 +7,7 @@ import { isSupportedNode, NODE_RANGE } from '../../config/node-version.ts';
 import { bundledClaudeCode, type BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
 import { drawsLimits } from '../../engine/imposed-rules.ts';
 import { messageOf } from '../../errors/errors.ts';
+import { printableLines } from '../terminal/printable.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { checkClaudeCode, checkLogin } from './check-claude-code.ts';
 import { checkConfigDirectory, checkStateDirectory, checkWorkingDirectory } from './check-directories.ts';
@@ -98,9 +99,10 @@ const NAME_WIDTH = 21;
 
 function lines({ check, status, found, remedy }: Finding, { paint }: Terminal): string {
   const mark = { ok: paint.green('✓'), problem: paint.red('✗'), skipped: paint.dim('-') }[status];
-  const shown = status === 'problem' ? paint.red(found) : paint.dim(found);
+  const words = printableLines(found);
+  const shown = status === 'problem' ? paint.red(words) : paint.dim(words);
   const indent = ' '.repeat(NAME_WIDTH + 3);
-  return `${mark} ${check.padEnd(NAME_WIDTH)} ${shown}\n${remedy === undefined ? '' : `${indent}${paint.bold('→')} ${remedy}\n`}`;
+  return `${mark} ${check.padEnd(NAME_WIDTH)} ${shown}\n${remedy === undefined ? '' : `${indent}${paint.bold('→')} ${printableLines(remedy)}\n`}`;
 }
 
 function summary(problems: number, { paint }: Terminal): string {

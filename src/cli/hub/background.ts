@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { HubRecord } from '../../config/hub-record.ts';
 import { isAlive } from '../../transcripts/recorded-process.ts';
 import { askHub, HubRefused, HubUnavailable } from '../../transports/attach/connect-hub.ts';
+import { printableLines } from '../terminal/printable.ts';
 import { hubLogFile, openHubLog, readLog } from './log-file.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import { hubState, requireHub } from './running-hub.ts';
@@ -89,7 +90,7 @@ async function start(
     if ((await Promise.race([ended, pause(LOOK_AGAIN_MS)])) === 'ended') break;
   }
   const { text } = await readLog(hubLogFile(stateDir), size);
-  process.stderr.write(`The hub did not start. Its log says:\n${text}`);
+  process.stderr.write(printableLines(`The hub did not start. Its log says:\n${text}`));
   return 1;
 }
 

@@ -1,3 +1,4 @@
+import { printable } from '../terminal/printable.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import { hubState } from './running-hub.ts';
 
@@ -22,12 +23,12 @@ function textOf(state: Awaited<ReturnType<typeof hubState>>): string {
     case 'stopped':
       return 'No hub is running. Start one with: claude-code-mcp hub start\n';
     case 'unreachable':
-      return `The hub does not respond: ${state.why}.\n`;
+      return printable`The hub does not respond: ${state.why}.\n`;
     case 'running': {
       const { pid, version, url, startedAt, sessions, working, connections } = state.status;
       return [
-        `The hub is running: ${url}`,
-        `  version   ${version}, pid ${String(pid)}, since ${startedAt}`,
+        printable`The hub is running: ${url}`,
+        printable`  version   ${version}, pid ${String(pid)}, since ${startedAt}`,
         `  sessions  ${String(sessions)}, ${String(working)} working`,
         `  clients   ${String(connections)} attached`,
         '',

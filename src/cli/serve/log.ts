@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/load-settings.ts';
+import { printableLines } from '../terminal/printable.ts';
 
 const RANK = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const;
 
@@ -7,6 +8,6 @@ export type Log = (level: LogLevel, line: string) => void;
 
 export function createLog(threshold: Settings['logLevel'], write: (text: string) => void): Log {
   return (level, line) => {
-    if (RANK[level] >= RANK[threshold]) write(`claude-code-mcp ${level}: ${line}\n`);
+    if (RANK[level] >= RANK[threshold]) write(`claude-code-mcp ${level}: ${printableLines(line)}\n`);
   };
 }

@@ -3,6 +3,7 @@ import { messageOf } from '../../errors/errors.ts';
 import { ROLES, type Role } from '../../engine/principal.ts';
 import { parseDuration, Tokens, type ShownToken } from '../../hub/tokens.ts';
 import type { Store } from '../../store/contract.ts';
+import { printable, printableLines } from '../terminal/printable.ts';
 
 const USAGE = `Usage: claude-code-mcp token create <name> --role viewer|caller|approver|admin [--attended] [--expires 30d] [--json]
        claude-code-mcp token list [--json]
@@ -43,7 +44,7 @@ export async function runToken(rest: readonly string[], context: TokenCommandCon
     await carryOut(asked, new Tokens(store, context.now), context);
     return 0;
   } catch (error) {
-    writeError(`claude-code-mcp: ${messageOf(error)}\n`);
+    writeError(printableLines(`claude-code-mcp: ${messageOf(error)}\n`));
     return 1;
   } finally {
     await store?.close();
@@ -103,7 +104,7 @@ function describe(
         ? 'never expires'
         : `${expiresAt <= now ? 'expired' : 'expires'} ${day(expiresAt)}`;
   const notes = [...(kind === 'sign-in' ? ['browser'] : []), ...(attended ? ['attended'] : [])];
-  return [id, name, role, ...notes, `created ${day(createdAt)}`, state].join('  ');
+  return [id, printable`${name}`, role, ...notes, `created ${day(createdAt)}`, state].join('  ');
 }
 
 function parse(rest: readonly string[]): Asked | { mistake: string } {

@@ -3,6 +3,7 @@ import { messageOf } from '../../errors/errors.ts';
 import { discardWork } from '../../workspace/discard.ts';
 import { withRecord, type WorktreeHost } from '../../workspace/worktree-records.ts';
 import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../../workspace/worktree-state.ts';
+import { printable, printableLines } from '../terminal/printable.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 
 const USAGE = `Usage: claude-code-mcp worktrees [list] [--json]
@@ -37,12 +38,12 @@ export async function runWorktrees(rest: readonly string[], context: WorktreesCo
 }
 
 function formatList(listed: readonly (WorktreeState | Unreadable)[], host: WorktreeHost): string {
-  if (listed.length === 0) return `There are no worktrees in ${host.worktreesDir}.\n`;
+  if (listed.length === 0) return printable`There are no worktrees in ${host.worktreesDir}.\n`;
   return listed
     .map((one) =>
       'problem' in one
-        ? `${one.id}  ${one.problem}\n`
-        : `${one.branch}  ${describeState(one)}\n    ${one.path}\n    of ${one.repository}, from ${one.base}\n`,
+        ? printable`${one.id}  ${one.problem}\n`
+        : printable`${one.branch}  ${describeState(one)}\n    ${one.path}\n    of ${one.repository}, from ${one.base}\n`,
     )
     .join('');
 }
@@ -78,7 +79,7 @@ async function prune(
     terminal.write('Nothing to prune: only merged worktrees that have been idle for an hour are removed.\n');
     return 0;
   }
-  for (const one of chosen) terminal.write(`${one.branch}  ${describeState(one)}\n    ${one.path}\n`);
+  for (const one of chosen) terminal.write(printable`${one.branch}  ${describeState(one)}\n    ${one.path}\n`);
   if (!yes) {
     if (!terminal.canAsk) {
       terminal.write('Not an interactive terminal: pass --yes to remove them.\n');
@@ -92,11 +93,11 @@ async function prune(
       // Not by force: anything written since the listing prevents it.
       const { keptBranches } = await withRecord(host, id, (record) => discardWork(host, record));
       terminal.write(
-        `Removed ${path}${keptBranches.length > 0 ? `; kept the branch ${keptBranches.join(', ')}` : ''}.\n`,
+        printable`Removed ${path}${keptBranches.length > 0 ? `; kept the branch ${keptBranches.join(', ')}` : ''}.\n`,
       );
     } catch (error) {
       failures++;
-      terminal.write(`${path} stays: ${messageOf(error)}\n`);
+      terminal.write(printable`${path} stays: ` + printableLines(`${messageOf(error)}\n`));
     }
   }
   return failures === 0 ? 0 : 1;
