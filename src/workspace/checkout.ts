@@ -35,7 +35,13 @@ export async function findCheckout(host: GitHost, directory: string): Promise<Fo
       );
     throw new DomainError('INVALID_ARGUMENT', `git cannot use ${directory}: ${stderr.trim()}`);
   }
-  const [top = '', gitDir = '', commonDir = ''] = stdout.toString().split('\n');
+  const [top = '', gitDir = '', commonDir = '', ...others] = stdout.toString().split('\n');
+  // git separates the paths by line breaks and has no other form for them.
+  if (others.length !== 1)
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `The path of the repository of ${JSON.stringify(directory)} contains a line break.`,
+    );
   const workTree = await realpath(top);
   // core.worktree can name any directory; one without a .git is not what the user sees as a checkout.
   await lstat(path.join(workTree, '.git')).catch(() => {

@@ -47,6 +47,19 @@ describe('a worktree', () => {
     expect(await scene.git('fsck')).toBe('');
   });
 
+  test('of a repository whose path contains a line break is refused', async () => {
+    const odd = await openScene('my\nrepo');
+    try {
+      await odd.commit('begin', { a: '1' });
+      await expect(createWorktree(odd.worktrees, { sessionId: 'odd', cwd: odd.repo })).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('contains a line break'),
+      });
+    } finally {
+      await odd.close();
+    }
+  });
+
   test('of a subdirectory works in the same subdirectory, even if no commit contains it', async () => {
     await scene.commit('begin', { 'packages/a/x': '1' });
     expect((await create({ cwd: path.join(scene.repo, 'packages', 'a') })).cwd).toMatch(/1f0c2d3e\/packages\/a$/);
