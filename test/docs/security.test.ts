@@ -17,7 +17,7 @@ it('every security claim names its tests', () => {
 
 it.each(named)('%s has the test "%s"', (file, title) => {
   const path = file.includes('/') ? file : `test/e2e/${file}`;
-  // A suite is shared by several test files, or run several times by one.
-  const ending = file.endsWith('-suite') ? '.ts' : '.test.ts';
+  // A suite is shared by several test files, or run several times by one; those of the browser are parts of one file.
+  const ending = /-suite$|^test\/browser\/(?:pages|journeys)\//.test(file) ? '.ts' : '.test.ts';
   expect(readFileSync(new URL(path + ending, root), 'utf8')).toContain(title);
 });
