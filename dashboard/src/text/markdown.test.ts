@@ -90,9 +90,7 @@ test('the title of a link is kept', () => {
 test.each([
   ['items with blank lines between them', (size: number) => '- a\n\n'.repeat(size)],
   ['blank lines in an item', (size: number) => `- a${'\n'.repeat(size)}  b`],
-  ['blank lines after an item', (size: number) => `- a${'\n'.repeat(size)}b`],
   ['lists in items', (size: number) => '- a\n\n  - b\n\n'.repeat(size / 2)],
-  ['lists of either kind', (size: number) => '- a\n1. b\n'.repeat(size)],
   ['a fence that is none', (size: number) => `\`\`\`${' '.repeat(size)}\``],
   ['a long fence that is none', (size: number) => `${'~'.repeat(size)}\``],
   ['blanks in a heading', (size: number) => `# a${' '.repeat(size / 20)}b`],
