@@ -71,3 +71,20 @@ test('a hub that hangs loses its movable session, keeps the other, and no longer
   expect(await store.events(moves, { limit: 1_000 })).toEqual(before);
   expect(await running()).toBe(1);
 }, 90_000);
+
+test('a call to a hub that hangs is answered in time, and carried out once when the hub continues', async () => {
+  const h = await startHarness({ hub: {} });
+  const { pid } = JSON.parse(readFileSync(join(h.stateDir, 'claude-code-mcp', 'hub.json'), 'utf8'));
+  h.model.on('only once').reply(text('done once'));
+  await h.ok('claude_code_session', { action: 'list' });
+  process.kill(pid, 'SIGSTOP');
+  try {
+    const refused = await h.fails('claude_code', { prompt: 'only once' }, 'UNAVAILABLE');
+    expect(refused).toContain('The outcome of this call is unknown');
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  const { sessions } = await h.ok('claude_code_session', { action: 'list' });
+  expect(sessions).toHaveLength(1);
+  expect(await h.finish(sessions[0].sessionId)).toMatchObject({ answer: 'done once' });
+}, 90_000);

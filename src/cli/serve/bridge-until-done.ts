@@ -3,7 +3,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import { Bridge } from '../../transports/attach/bridge.ts';
 import type { AttachedHub } from '../../transports/attach/connect-hub.ts';
 import type { Opening } from '../../transports/opening.ts';
-import { reconnectToHub, type HubClientContext } from './find-hub.ts';
+import { hubResponds, reconnectToHub, type HubClientContext } from './find-hub.ts';
 import { createLog } from './log.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -21,6 +21,7 @@ export async function bridgeUntilDone(
     toolset: settings.toolset,
     opening,
     reattach: () => reconnectToHub(settings, context),
+    responds: () => hubResponds(settings),
     log: createLog(settings.logLevel, context.stderr),
   });
   await new Promise<void>((resolve) => {

@@ -5,7 +5,13 @@ import { givenSettings } from '../../config/given-settings.ts';
 import { readHubRecord, type HubRecord } from '../../config/hub-record.ts';
 import type { Settings, SettingsSource } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
-import { attachToHub, HubUnavailable, type AttachedHub } from '../../transports/attach/connect-hub.ts';
+import {
+  askHub,
+  attachToHub,
+  HubRefused,
+  HubUnavailable,
+  type AttachedHub,
+} from '../../transports/attach/connect-hub.ts';
 import { placeOf } from '../../transports/attach/place.ts';
 import type { AttachRequest } from '../../transports/attach/protocol.ts';
 import { createLog } from './log.ts';
@@ -50,6 +56,18 @@ export async function reconnectToHub(settings: Settings, context: HubClientConte
   const record = readHubRecord(settings.stateDir);
   if (!record) throw new HubUnavailable('it is not running');
   return attachToHub(record, settings.stateDir, attachRequest(settings, context));
+}
+
+/** On a connection of its own: whoever answers there would answer elsewhere too. */
+export async function hubResponds({ stateDir }: Settings): Promise<boolean> {
+  const record = readHubRecord(stateDir);
+  if (!record) return false;
+  try {
+    await askHub(record, stateDir, 'status');
+    return true;
+  } catch (error) {
+    return error instanceof HubRefused;
+  }
 }
 
 function attachRequest(settings: Settings, context: HubClientContext): AttachRequest {

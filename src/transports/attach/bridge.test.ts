@@ -16,6 +16,9 @@ class World {
   readonly #server: Server;
   #socket: Socket | undefined;
   isUp = true;
+  /** Whether it answers when asked outside the connection. */
+  responds = true;
+  questions = 0;
   version = '1';
 
   private constructor(server: Server, answered: ReadonlySet<unknown>) {
@@ -32,6 +35,11 @@ class World {
       toolset: 'compact',
       opening: { answered, hasListed: true },
       reattach: () => (this.isUp ? this.#attach() : Promise.reject(new Error('it is not running'))),
+      responds: async () => {
+        this.questions++;
+        return this.responds;
+      },
+      quietMs: 30,
       log: () => undefined,
     });
     void this.#attach().then((hub) => bridge.start(hub));
@@ -171,4 +179,50 @@ it('announces changed tools when the hub comes back with another version', async
   await world.loseHub();
   await eventually(() => world.client.length === 2, { what: 'the client gets the notification' });
   expect(world.client[1]).toMatchObject({ method: 'notifications/tools/list_changed' });
+});
+
+it('answers for a hub that does not respond, sends it nothing new meanwhile, and continues when it responds again', async () => {
+  const world = await World.open();
+  world.fromClient(call(1), { id: 2, method: 'ping' });
+  await seen(world.hub, 1, 2);
+  world.responds = false;
+  await seen(world.client, 1, 2);
+  expect(world.client).toMatchObject([
+    {
+      id: 1,
+      result: { isError: true, structuredContent: { error: expect.stringMatching(/UNAVAILABLE.*is unknown/) } },
+    },
+    { id: 2, error: { code: -32000 } },
+  ]);
+  world.fromClient(call(3), { method: 'notifications/cancelled', params: { requestId: 1 } });
+  await eventually(() => world.hub.length === 3, { what: 'the hub will learn what was cancelled' });
+  expect(world.hub.map(({ id }) => id)).toEqual([1, 2, undefined]);
+
+  // It carries on where it stopped: the client already has an answer to the first call.
+  world.fromHub({ id: 1, result: 'late' });
+  await seen(world.hub, 3);
+  world.fromHub({ id: 3, result: 'done' });
+  await seen(world.client, 3);
+  expect(world.client.slice(2)).toEqual([{ jsonrpc: '2.0', id: 3, result: 'done' }]);
+});
+
+it('continues with a hub that responds again but has nothing to say', async () => {
+  const world = await World.open();
+  world.fromClient(call(1));
+  await seen(world.hub, 1);
+  world.responds = false;
+  await seen(world.client, 1);
+  world.fromClient(call(2));
+  world.responds = true;
+  await seen(world.hub, 2);
+});
+
+it('waits for a hub that works silently for as long as it responds', async () => {
+  const world = await World.open();
+  world.fromClient(call(1));
+  await seen(world.hub, 1);
+  await eventually(() => world.questions > 2, { what: 'the hub was asked several times' });
+  expect(world.client).toEqual([]);
+  world.fromHub({ id: 1, result: 'done' });
+  await seen(world.client, 1);
 });

@@ -9,6 +9,10 @@ import { answerInstead, type Away } from './hub-away.ts';
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
 /** How long a call waits for a hub that is being restarted. */
 const PATIENCE_MS = 10_000;
+/** After this long without a word from the hub while a call waits for it, the hub is asked whether it is still there. */
+const QUIET_MS = 10_000;
+/** A busy hub may miss one question. */
+const QUESTIONS = 2;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
 const ENVELOPE = 'io.modelcontextprotocol/protocolVersion';
@@ -21,6 +25,10 @@ export interface BridgeOptions {
   readonly opening: Opening | undefined;
   /** Reconnects to the hub after it went away. Rejects with why it cannot. */
   readonly reattach: () => Promise<AttachedHub>;
+  /** Whether the hub responds, asked outside this connection. Does not wait long, and never rejects. */
+  readonly responds: () => Promise<boolean>;
+  /** For tests: a shorter time. */
+  readonly quietMs?: number;
   readonly log: (level: 'info' | 'warn', line: string) => void;
 }
 
@@ -41,7 +49,12 @@ interface Queued extends UnderWay {
   readonly timer: NodeJS.Timeout;
 }
 
-type State = { kind: 'attached'; socket: Socket; version: string } | { kind: 'away'; why: string } | { kind: 'closed' };
+type State =
+  | { kind: 'attached'; socket: Socket; version: string }
+  /** Connected, but the hub does not respond: it is suspended, or hangs. */
+  | { kind: 'silent'; socket: Socket; version: string }
+  | { kind: 'away'; why: string }
+  | { kind: 'closed' };
 
 /**
  * Passes one client through to the hub, line by line. When the hub goes away it reconnects and repeats the client's
@@ -64,6 +77,8 @@ export class Bridge {
   readonly #subscriptions = new Map<unknown, string>();
   #state: State = { kind: 'away', why: 'it is not connected yet' };
   #isLegacy = false;
+  #heardAt = 0;
+  #watching: NodeJS.Timeout | undefined;
 
   constructor(options: BridgeOptions) {
     this.#options = options;
@@ -86,8 +101,9 @@ export class Bridge {
 
   /** Idempotent. */
   close(): void {
-    if (this.#state.kind === 'attached') this.#state.socket.end();
+    if (isConnected(this.#state)) this.#state.socket.end();
     this.#state = { kind: 'closed' };
+    clearTimeout(this.#watching);
     for (const { timer } of this.#queue.values()) clearTimeout(timer);
   }
 
@@ -97,8 +113,11 @@ export class Bridge {
     const message = parse(line);
     if (message?.method !== undefined) this.#noteClientMessage(message, line);
     else if (message?.id !== undefined && !this.#asked.delete(message.id)) return;
-    if (this.#state.kind === 'attached') this.#toHub(this.#state.socket, line);
-    else if (message?.method !== undefined && message.id !== undefined) this.#enqueue(message, line);
+    const isRequest = message?.method !== undefined && message.id !== undefined;
+    // A silent hub would carry out later what its client was told has failed.
+    if (this.#state.kind === 'attached' || (this.#state.kind === 'silent' && !isRequest))
+      this.#toHub(this.#state.socket, line);
+    else if (isRequest) this.#enqueue(message, line);
   }
 
   #noteClientMessage({ id, method, params }: Message, line: string): void {
@@ -112,7 +131,10 @@ export class Bridge {
       this.#handshake.splice(0, this.#handshake.length, line);
     }
     if (method === 'subscriptions/listen') this.#subscriptions.set(id, line);
-    else if (this.#state.kind === 'attached') this.#underWay.set(id, underWay(method, params));
+    else if (this.#state.kind === 'attached') {
+      this.#underWay.set(id, underWay(method, params));
+      this.#watch();
+    }
   }
 
   #cancelled(id: unknown): void {
@@ -128,7 +150,7 @@ export class Bridge {
     const request = underWay(method, params);
     const timer = setTimeout(() => {
       this.#queue.delete(id);
-      const why = this.#state.kind === 'away' ? this.#state.why : 'it has just stopped';
+      const why = this.#state.kind === 'away' ? this.#state.why : 'it does not respond';
       this.#answer(id, request, { kind: 'not running', why });
     }, PATIENCE_MS);
     this.#queue.set(id, { ...request, line, timer });
@@ -138,12 +160,16 @@ export class Bridge {
 
   #attach({ socket, version }: AttachedHub): void {
     this.#state = { kind: 'attached', socket, version };
+    this.#heardAt = performance.now();
     const reader = new FrameReader(
       MAX_FRAME_BYTES,
       (line) => this.#fromHub(line),
       () => undefined,
     );
-    socket.on('data', (chunk: Buffer) => reader.take(chunk));
+    socket.on('data', (chunk: Buffer) => {
+      this.#heard();
+      reader.take(chunk);
+    });
     socket.on('error', () => undefined);
     socket.once('close', () => this.#lost(socket));
     socket.resume();
@@ -166,8 +192,59 @@ export class Bridge {
     this.#toClient(line);
   }
 
+  // ── a hub that does not respond ────────────────────────────────────────────────────────────────────────────────
+
+  /** While a call waits for the hub, or the hub is silent. */
+  #watch(): void {
+    const { quietMs = QUIET_MS } = this.#options;
+    if (this.#watching || !isConnected(this.#state) || (this.#state.kind === 'attached' && this.#underWay.size === 0))
+      return;
+    const quietFor = performance.now() - this.#heardAt;
+    const next = this.#state.kind === 'silent' ? quietMs : Math.max(0, quietMs - quietFor);
+    this.#watching = setTimeout(() => {
+      void this.#look().finally(() => {
+        this.#watching = undefined;
+        this.#watch();
+      });
+    }, next).unref();
+  }
+
+  async #look(): Promise<void> {
+    const { quietMs = QUIET_MS, responds } = this.#options;
+    const before = this.#state;
+    const isQuiet = (): boolean => this.#state === before && performance.now() - this.#heardAt >= quietMs;
+    if (!isQuiet()) return;
+    for (let asked = 0; asked < QUESTIONS; asked++) {
+      if (await responds()) return this.#heard();
+      if (!isQuiet()) return;
+    }
+    if (before.kind === 'attached') this.#fallSilent(before.socket, before.version);
+  }
+
+  #fallSilent(socket: Socket, version: string): void {
+    this.#state = { kind: 'silent', socket, version };
+    this.#options.log('warn', 'the hub does not respond; waiting for it');
+    for (const [id, request] of this.#underWay) {
+      if (this.#unwanted.has(id)) continue;
+      this.#unwanted.add(id);
+      this.#answer(id, request, { kind: 'silent' });
+    }
+    this.#underWay.clear();
+    // It may be waiting for the hub to read.
+    this.#options.input.resume();
+  }
+
+  #heard(): void {
+    this.#heardAt = performance.now();
+    if (this.#state.kind !== 'silent') return;
+    const { socket, version } = this.#state;
+    this.#state = { kind: 'attached', socket, version };
+    this.#options.log('info', 'the hub responds again');
+    this.#sendQueued(socket);
+  }
+
   #lost(socket: Socket): void {
-    if (this.#state.kind !== 'attached' || this.#state.socket !== socket) return;
+    if (!isConnected(this.#state) || this.#state.socket !== socket) return;
     const { version } = this.#state;
     this.#state = { kind: 'away', why: 'it has stopped' };
     this.#options.log('info', 'lost the hub; waiting for it to come back');
@@ -216,12 +293,17 @@ export class Bridge {
       this.#toHub(socket, line);
     }
     for (const line of this.#subscriptions.values()) this.#toHub(socket, line);
+    this.#sendQueued(socket);
+  }
+
+  #sendQueued(socket: Socket): void {
     for (const [id, { line, timer, method, isModern }] of this.#queue) {
       clearTimeout(timer);
       this.#underWay.set(id, { method, isModern });
       this.#toHub(socket, line);
     }
     this.#queue.clear();
+    this.#watch();
   }
 
   // ── out ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,7 +315,7 @@ export class Bridge {
   /** A client that reads slowly slows down only its own connection. */
   #toClient(line: string): void {
     const { output } = this.#options;
-    if (output.write(`${line}\n`) || this.#state.kind !== 'attached') return;
+    if (output.write(`${line}\n`) || !isConnected(this.#state)) return;
     const { socket } = this.#state;
     socket.pause();
     output.once('drain', () => socket.resume());
@@ -249,6 +331,10 @@ export class Bridge {
     };
     socket.once('drain', resume).once('close', resume);
   }
+}
+
+function isConnected(state: State): state is Extract<State, { socket: Socket }> {
+  return state.kind === 'attached' || state.kind === 'silent';
 }
 
 function underWay(method: unknown, params: unknown): UnderWay {

@@ -4,6 +4,8 @@ import { DomainError, formatError } from '../../errors/errors.ts';
 /** What can be said about a call without an answer from the hub. */
 export type Away =
   | { readonly kind: 'cut off' }
+  /** The call reached the hub, which has not responded to anything since. */
+  | { readonly kind: 'silent' }
   /** The call never reached the hub. */
   | { readonly kind: 'not running'; readonly why: string };
 
@@ -41,6 +43,8 @@ function reasonOf(away: Away, toolset: Settings['toolset']): string {
   switch (away.kind) {
     case 'cut off':
       return `The hub stopped during this call, so it may have been carried out. Check before you repeat it: ${WHERE_TO_LOOK[toolset]}.`;
+    case 'silent':
+      return `The hub does not respond. The outcome of this call is unknown: it may have been carried out, or may be once the hub responds again. Check then, before you repeat it: ${WHERE_TO_LOOK[toolset]}.`;
     case 'not running':
       return `The hub cannot be reached, and nothing was done: ${away.why}. Its user can start it with "claude-code-mcp hub start"; then call again.`;
   }
