@@ -3,11 +3,12 @@ import { expect, test } from 'vitest';
 import { permissionAsk } from '../../test/forms/open-request.ts';
 import { ManualClock } from '../../test/harness/manual-clock.ts';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import { kindOf, RequestBook, type OpenRequest, type Outcome } from './requests.ts';
+import { kindOf, recordOf, RequestBook, type OpenRequest, type Outcome } from './requests.ts';
 
 const ALLOW: Decision = { behavior: 'allow' };
 const DENY: Decision = { behavior: 'deny', message: 'no', interrupt: true };
 const TIMEOUT_MS = 1_000;
+const DAY_MS = 86_400_000;
 
 function askOf(requestId: string, withdrawn: AbortSignal, toolName = 'Bash'): PermissionAsk {
   return permissionAsk(toolName, { command: 'touch a' }, { requestId, toolUseId: `tool-${requestId}`, withdrawn });
@@ -153,4 +154,26 @@ test.each([
   ['constructor', 'permission'],
 ])('%s is a %s', (toolName, kind) => {
   expect(kindOf(toolName)).toBe(kind);
+});
+
+test('a clock that is set shows the time at which a request will really expire', () => {
+  const bench = new Bench();
+  bench.ask('a');
+  const { clock, book, settled } = bench;
+  clock.setWallTime(DAY_MS);
+  clock.advance(TIMEOUT_MS / 4);
+  const left = (): number => (book.find('a')?.expiresAt ?? 0) - clock.wallTime();
+  expect(left()).toBe((TIMEOUT_MS * 3) / 4);
+  expect(recordOf(book.find('a')!).expiresAt).toBe(DAY_MS + TIMEOUT_MS);
+  clock.advance((TIMEOUT_MS * 3) / 4);
+  expect(settled.get('a')).toMatchObject([{ source: 'timeout' }]);
+});
+
+test('a restored request has no more time than it ever had, even if the clock was set back meanwhile', () => {
+  const before = new Bench();
+  before.ask('a');
+  const { book, settled, clock } = new Bench();
+  book.restore({ ...recordOf(before.book.find('a')!), createdAt: DAY_MS, expiresAt: DAY_MS + TIMEOUT_MS });
+  clock.advance(TIMEOUT_MS);
+  expect(settled.get('a')).toMatchObject([{ source: 'timeout' }]);
 });

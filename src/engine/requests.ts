@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import type { EventBody, RequestKind, RequestRecord } from '../schema/events.ts';
 import type { DeniedBy } from '../schema/results.ts';
-import type { Clock } from './clock.ts';
+import { later, msBetween, type Clock } from './clock.ts';
 
 export const SOURCES = ['caller', 'human', 'timeout', 'cancel', 'shutdown', 'policy'] as const;
 export type Source = (typeof SOURCES)[number];
@@ -46,6 +46,9 @@ interface Pending {
   cancelTimer: () => void;
 }
 
+/** The two clocks are never read at quite the same moment. */
+const CLOCK_DRIFT_MS = 1_000;
+
 const KINDS: ReadonlyMap<string, RequestKind> = new Map<string, RequestKind>([
   ['ExitPlanMode', 'plan_review'],
   ['AskUserQuestion', 'user_question'],
@@ -88,7 +91,7 @@ export class RequestBook {
   open(ask: PermissionAsk, timeoutMs: number, context: RequestContext = {}): Promise<Decision> {
     const createdAt = this.#clock.wallTime();
     const settled = new AbortController();
-    const request: OpenRequest = {
+    const opened = {
       id: ask.requestId,
       kind: kindOf(ask.toolName),
       ask,
@@ -97,6 +100,7 @@ export class RequestBook {
       expiresAt: timeoutMs === 0 ? undefined : createdAt + timeoutMs,
       settled: settled.signal,
     };
+    const request: OpenRequest = this.#expiring(opened, timeoutMs);
     return new Promise<Decision>((resolve) => {
       const withdraw = (): void => {
         this.settle(request.id, { behavior: 'deny', message: 'The request was withdrawn.', interrupt: true }, 'cancel');
@@ -120,12 +124,12 @@ export class RequestBook {
     const settled = new AbortController();
     const withdrawn = new AbortController().signal;
     const { createdAt, expiresAt } = record;
-    const cancelTimer =
-      expiresAt === undefined
-        ? () => undefined
-        : this.#expireIn(Math.max(1, expiresAt - this.#clock.wallTime()), record.id, expiresAt - createdAt);
+    const timeoutMs = expiresAt === undefined ? 0 : expiresAt - createdAt;
+    // No more than it ever had, in case the clock was set back while no one watched.
+    const leftMs = Math.min(timeoutMs, Math.max(1, (expiresAt ?? 0) - this.#clock.wallTime()));
+    const cancelTimer = this.#expireIn(leftMs, record.id, timeoutMs);
     this.#pending.set(record.id, {
-      request: { ...record, ask: { ...ask, withdrawn }, settled: settled.signal },
+      request: this.#expiring({ ...record, ask: { ...ask, withdrawn }, settled: settled.signal }, leftMs),
       settled,
       resolve: () => undefined,
       detached: true,
@@ -185,6 +189,22 @@ export class RequestBook {
 
   settleAll(decision: Decision, source: Source): void {
     for (const id of [...this.#pending.keys()]) this.settle(id, decision, source);
+  }
+
+  /**
+   * Requests expire by the monotonic clock. Once the system clock was set, or the machine has slept, that is no longer
+   * at the time of day it was announced for: then the time it will be is shown.
+   */
+  #expiring(request: OpenRequest, leftMs: number): OpenRequest {
+    const { expiresAt: announced } = request;
+    if (announced === undefined) return request;
+    const clock = this.#clock;
+    const due = later(clock.instant(), leftMs);
+    const expiresAt = (): number => {
+      const actual = clock.wallTime() + msBetween(clock.instant(), due);
+      return Math.abs(actual - announced) < CLOCK_DRIFT_MS ? announced : Math.round(actual);
+    };
+    return Object.defineProperty(request, 'expiresAt', { get: expiresAt, enumerable: true });
   }
 
   /** `timeoutMs` 0: never. */
