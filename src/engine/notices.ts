@@ -21,6 +21,8 @@ export type EngineNotice =
   | { readonly kind: 'added'; readonly session: Session }
   /** By this process. Its stored data stays. */
   | { readonly kind: 'forgotten'; readonly session: Session }
+  /** It never came to be: no one needs what was stored of it. The audit log has the reason. */
+  | { readonly kind: 'start_failed'; readonly session: Session }
   /** The tools that sessions reported so far. */
   | { readonly kind: 'tools'; readonly tools: readonly string[] };
 

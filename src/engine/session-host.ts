@@ -136,6 +136,9 @@ export class SessionHost {
         }
         const failure = withReason(error, missing);
         trail.startFailed(session, formatError(failure));
+        if (seed.origin.kind !== 'resume') this.#parts.stream.tell({ kind: 'start_failed', session });
+        // Or the caller could list it once more. Why it cannot be stored matters less than why it did not start.
+        await services.archive?.stored().catch(() => undefined);
         throw failure;
       }
     });

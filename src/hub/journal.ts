@@ -66,6 +66,8 @@ export class Journal implements SessionArchive {
   /** A request that a rule refused at once was never visible to anyone. */
   readonly #openRequests = new Set<string>();
   readonly #messages = new Set<string>();
+  /** Sessions whose start failed: what their processes still report is not stored. */
+  readonly #removed = new WeakSet<Session>();
   #engine: Engine | undefined;
   #noticed = 0;
   #written = 0;
@@ -180,8 +182,9 @@ export class Journal implements SessionArchive {
     if (notice.kind === 'tools' || notice.kind === 'forgotten') return;
     const { session } = notice;
     // Stored by the hub that it runs on.
-    if (session.elsewhere !== undefined) return;
+    if (session.elsewhere !== undefined || this.#removed.has(session)) return;
     this.#noticed++;
+    // Also before its removal, for the changes that are waiting to be written before that.
     this.#touched.add(session);
     switch (notice.kind) {
       case 'event':
@@ -211,6 +214,12 @@ export class Journal implements SessionArchive {
             outcome: outcomeRow(notice.request, notice.outcome, this.#options.now()),
           });
         break;
+      case 'start_failed': {
+        this.#removed.add(session);
+        const at = Math.trunc(this.#options.now());
+        this.#changes.push({ type: 'session.remove', sessionId: session.id, principal: session.owner.id, at });
+        break;
+      }
       case 'added':
       case 'changed':
         break;

@@ -174,6 +174,8 @@ export type StoredRemoval = z.infer<typeof StoredRemoval>;
 
 export const Change = z.discriminatedUnion('type', [
   z.object({ type: z.literal('session.put'), session: StoredSession }),
+  /** A session that never came to be; the feed says that it is gone. */
+  z.object({ type: z.literal('session.remove'), sessionId: StoreId, principal: Text, at: Time }),
   z.object({
     type: z.literal('event.append'),
     event: StoredEvent,

@@ -62,6 +62,8 @@ export type RowWrite =
   | { readonly table: 'commands'; readonly row: StoredCommand }
   | { readonly table: 'grants'; readonly row: StoredGrant }
   | { readonly table: 'tokens'; readonly row: StoredToken }
+  /** Everything that belongs to the session is deleted, except for commands: their keys are remembered. */
+  | { readonly table: 'removed'; readonly sessionId: string }
   | { readonly table: 'removals'; readonly row: StoredRemoval }
   | { readonly table: 'settings'; readonly key: string; readonly value: string };
 
@@ -107,6 +109,7 @@ export function sessionOf(change: Change): string | undefined {
       return change.request.sessionId;
     case 'grant.add':
       return change.grant.sessionId;
+    case 'session.remove':
     case 'message.delivered':
     case 'request.settle':
     case 'grant.close':
@@ -186,6 +189,13 @@ class Batch {
         const entry = sessions.get(id) ?? { isNew: true, runsOn, book: EMPTY_BOOK };
         sessions.set(id, entry);
         this.#write(id, { table: 'sessions', row: change.session, isNew: entry.isNew });
+        return;
+      }
+      case 'session.remove': {
+        const { sessionId: id, principal, at } = change;
+        sessions.delete(id);
+        this.#write(id, { table: 'removed', sessionId: id });
+        this.#write(id, { table: 'removals', row: { id, principal, at } });
         return;
       }
       case 'event.append':

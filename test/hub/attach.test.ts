@@ -11,6 +11,7 @@ import { ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { shareHarness } from '../harness/harness.ts';
 import { createHome } from '../harness/isolated-home.ts';
+import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { expectError } from '../harness/tool-call.ts';
 import { AttachedClient } from './attached-client.ts';
@@ -71,6 +72,24 @@ describe('a client', () => {
     writeFileSync(join(h.project, 'now'), '');
     expect(await h.finish(sessionId)).toMatchObject({ answer: 'worked on' });
   });
+
+  it.skipIf(process.platform === 'win32')(
+    'whose start fails gets the reason, and no list shows the session afterwards',
+    async () => {
+      const h = shared();
+      const before = (await h.ok('claude_code_session', { action: 'list' })).sessions;
+      const broken = join(h.home, 'broken-claude');
+      writeFileSync(broken, '#!/bin/sh\necho broken on purpose >&2\nexit 3\n', { mode: 0o755 });
+      const advanced = { pathToClaudeCodeExecutable: broken };
+      const { isError, text: said } = await h.call('claude_code', { prompt: 'never begun', advanced });
+      expect([isError, said]).toEqual([true, expect.stringContaining('broken on purpose')]);
+      const after = (await h.ok('claude_code_session', { action: 'list' })).sessions;
+      expect(after.map(({ sessionId }: Json) => sessionId)).toEqual(before.map(({ sessionId }: Json) => sessionId));
+      await eventually(() => readFileSync(state(h, 'audit.jsonl'), 'utf8').includes('start failed'), {
+        what: 'the audit log has it',
+      });
+    },
+  );
 
   // All reasons are tested in `src/hub/admission.test.ts` and `src/hub/socket-server.test.ts`.
   it('with another configuration or the wrong secret is served without the hub', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { IDEMPOTENCY_META_KEY } from '../../src/mcp/call-once.ts';
 import { Once } from '../../src/hub/once.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openMemoryStore } from '../../src/store/memory.ts';
+import { STORES } from '../store/stores.ts';
 import { textEvent } from '../harness/agent-messages.ts';
 import { openAccessWorld } from './access-world.ts';
 
@@ -81,7 +81,7 @@ test('an outcome too large to be kept is kept in a short form that says so, and 
 });
 
 test('what is stored for the keys of one principal is bounded in bytes, and another has its own bound', async () => {
-  const store = openMemoryStore();
+  const store = await STORES.sqlite();
   const { hub, fence } = await store.acquireLease('hub', 15_000, {});
   const once = (on: Store) => new Once({ store: on, hub: { hub, fence }, now: Date.now });
   const call = (principal: string, key: string) => ({

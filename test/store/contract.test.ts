@@ -338,6 +338,26 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await oldRows(0)).toEqual([]);
   });
 
+  test('a removed session leaves nothing but its removal in the feed, and its commands', async () => {
+    const { store, hub } = await opened();
+    await store.write([put(session('s1', hub)), append(event('s1', 1)), ask(request('s1', 'r1'))], hub);
+    await store.write([put(session('s2', hub))], hub);
+    await store.write([send(command('s1', 'c1', { key: 'once' }))]);
+    const remove: Change = { type: 'session.remove', sessionId: 's1', principal: 'local', at: T0 };
+    // In one batch with what was waiting to be stored, and sent again because the answer was lost.
+    await store.write([put(session('s1', hub)), append(event('s1', 2)), remove], hub);
+    await store.write([remove], hub);
+    expect(await store.session('s1')).toBeUndefined();
+    expect(await store.request('r1')).toBeUndefined();
+    expect((await store.sessions({ limit: 9 })).items.map(({ id }) => id)).toEqual(['s2']);
+    expect((await store.feed({ after: 0, limit: 9 })).entries.map(({ kind }) => kind)).toEqual([
+      'session',
+      'command',
+      'removal',
+    ]);
+    expect(await store.commandByKey('local', 'once')).toMatchObject({ id: 'c1' });
+  });
+
   test('wakes its subscribers after a write, but not after a refused one or once they have left', async () => {
     const { store, hub } = await opened();
     const quiet = counter();

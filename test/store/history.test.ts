@@ -193,6 +193,8 @@ class Player {
             }),
           );
         }
+        case 'session.remove':
+          return { type, sessionId: id, principal: 'local', at: now };
         case 'event.append': {
           const eventId = next.get(id)! - (n === 3 ? 1 : 0);
           if (eventId === 0) return rows.append(rows.event(id, 1));

@@ -163,6 +163,13 @@ export class SqlTables {
     await insertRows(sql, 'tokens', TOKEN_COLUMNS, rowsOf.tokens, { columns: ['id'] });
     await insertRows(sql, 'removals', REMOVAL_COLUMNS, rowsOf.removals, { columns: ['id'] });
     await insertRows(sql, 'settings', ['name', 'value'], rowsOf.settings, { columns: ['name'] });
+    for (const { write } of writes) if (write.table === 'removed') await this.#removeSession(write.sessionId);
+  }
+
+  async #removeSession(id: string): Promise<void> {
+    for (const table of ['events', 'messages', 'requests', 'grants', 'transcripts'])
+      await this.#sql.run(`DELETE FROM ${table} WHERE session_id = ?`, [id]);
+    await this.#sql.run('DELETE FROM sessions WHERE id = ?', [id]);
   }
 
   async #saveOther(write: RowWrite): Promise<void> {
@@ -349,6 +356,7 @@ function collect(
         break;
       case 'books':
       case 'dropped':
+      case 'removed':
         break;
     }
   }
