@@ -27,6 +27,7 @@ import { SessionRewinds } from './session-rewinds.ts';
 import type { RestoredSession, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
 import { SessionWork, withoutWorkspaces } from './session-work.ts';
 import { workOf } from './work.ts';
+import { TranscriptCheck } from './transcript-check.ts';
 
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
@@ -50,6 +51,7 @@ export class Session extends MovableSession {
   protected restored: RestoredSession | undefined;
   readonly #sessionProcess: SessionProcess;
   readonly #rewinds: SessionRewinds;
+  readonly #transcriptCheck: TranscriptCheck;
   #rules: Rules;
   protected readonly mobility: Mobility;
   #lastReply: Promise<unknown> = Promise.resolve();
@@ -89,6 +91,15 @@ export class Session extends MovableSession {
         },
         seed.worktree,
       );
+    this.#transcriptCheck = new TranscriptCheck({
+      clock: services.clock,
+      isInTranscript: (messageId) => services.isInTranscript(this.id, messageId),
+      onMissing: () => {
+        this.log.append({ kind: 'writes_lost', name: NOT_WRITTEN }, this.now);
+        this.activity.note(NOT_WRITTEN);
+        this.notices.tell({ kind: 'changed' });
+      },
+    });
     if (services.onNotice)
       this.notices.subscribe((notice) => {
         if (!this.hasLeft) services.onNotice?.(this, notice);
@@ -378,9 +389,11 @@ export class Session extends MovableSession {
         return this.services.onTools(event.tools);
       case 'opened':
         return this.services.onOpened(this, event.request);
+      case 'delivered':
+        this.#transcriptCheck.delivered(event.messageId);
+        return this.notices.tell(event);
       case 'event':
       case 'message':
-      case 'delivered':
         return this.notices.tell(event);
       case 'asked':
         this.notices.tell({ kind: 'request', request: event.request });
@@ -406,6 +419,7 @@ export class Session extends MovableSession {
 
   #rested(): void {
     const { state, result, activity, acted } = this.conversation;
+    if (state === 'idle' && this.persists) this.#transcriptCheck.turnEnded();
     const turn = { state, errorSubtype: result?.errorSubtype, toolUses: activity.callToolUses };
     const { problems } = activity;
     if (!this.sessionWork) return this.services.onRest(this, { ...turn, work: workOf(undefined, problems) });
@@ -428,6 +442,10 @@ export class Session extends MovableSession {
     unsubscribe();
   }
 }
+
+const NOT_WRITTEN =
+  'Claude Code has not written the last turn to its transcript, so this session cannot be resumed once its process ends. ' +
+  'Free some space on the disk of its configuration directory, then have the work continued in a new session.';
 
 function callsTool(body: EventBody | undefined): boolean {
   return body?.kind === 'message' && body.blocks.some(({ kind }) => kind === 'tool_call');

@@ -1,12 +1,13 @@
 import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { endlessCommand, runningProcesses } from '../harness/running-command.ts';
+import { canMount, mountSmallDisk, type SmallDisk } from '../harness/small-disk.ts';
 
 async function startAnswered(h: Harness, prompt: string): Promise<string> {
   h.model.on(prompt).always(text(`answer to ${prompt}`));
@@ -104,3 +105,39 @@ describe('a server with garbage in its state directory, a full disk under its au
     expect(reports()).toHaveLength(1);
   });
 });
+
+// Skipped unless run by root on Linux, where a file system can be mounted.
+test.runIf(canMount)(
+  'on a full disk a worktree is UNAVAILABLE, and a session without a transcript says so',
+  async () => {
+    let disk: SmallDisk | undefined;
+    const h = await startHarness({
+      git: true,
+      prepare: async ({ home, configDir, stateDir }) => {
+        disk = mountSmallDisk(home, 'size=16m');
+        for (const directory of [configDir, stateDir]) await mkdir(directory, { recursive: true });
+      },
+    });
+    // Before the harness removes its home.
+    onTestFinished(() => disk?.unmount());
+    const written = await startAnswered(h, 'with space');
+    disk!.fill();
+    const workspace = { type: 'worktree' };
+    const refused = await h.fails('claude_code', { prompt: 'elsewhere', advanced: { workspace } }, 'UNAVAILABLE');
+    expect(refused).toContain(`${h.stateDir}/claude-code-mcp/worktrees`);
+    expect(refused).toContain('the disk is full. Free some space');
+
+    const lost = await startAnswered(h, 'without space');
+    const poll = (sessionId: string): Promise<Json> =>
+      h.ok('claude_code_check', { action: 'poll', sessionId, cursor: 1 });
+    const { activity } = await eventually(
+      async () => {
+        const seen = await poll(lost);
+        return seen.events.some(({ type }: Json) => type === 'error') ? seen : undefined;
+      },
+      { what: 'the missing transcript is reported' },
+    );
+    expect(activity).toContain('has not written the last turn to its transcript');
+    expect((await poll(written)).events.map(({ type }: Json) => type)).not.toContain('error');
+  },
+);
