@@ -5,15 +5,19 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from '../cli/run.ts';
 import { defaultStateDir, thisHost, type Host } from '../config/host.ts';
+import { withHiddenSecrets } from '../config/secret-variables.ts';
 import { isSupportedNode, NODE_RANGE } from '../config/node-version.ts';
 
 if (!isSupportedNode(process.versions.node)) {
   process.stderr.write(`claude-code-mcp requires Node ${NODE_RANGE}; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else {
-  const host = thisHost();
-  keepCompiledCode(host);
-  process.exitCode = await run({ ...host, argv: process.argv.slice(2), program: fileURLToPath(import.meta.url) });
+  const argv = process.argv.slice(2);
+  process.exitCode = await run(() => {
+    const host = withHiddenSecrets(thisHost(), argv);
+    keepCompiledCode(host);
+    return { ...host, argv, program: fileURLToPath(import.meta.url) };
+  });
 }
 
 /** Node 20 has no such cache. Not in the shared temporary directory, where another user could put their own code. */

@@ -6,6 +6,7 @@ import { readHubRecord } from '../config/hub-record.ts';
 import { claudeConfigDir } from '../config/host.ts';
 import { inheritedEnvironment } from '../config/inherited-environment.ts';
 import { loadSettings, type Settings, type SettingsSource } from '../config/load-settings.ts';
+import { withoutSecrets } from '../config/secret-variables.ts';
 import { SettingsError } from '../config/settings-error.ts';
 import type { AttachedHub } from '../transports/attach/connect-hub.ts';
 import { OPENING_ANSWERS } from '../transports/opening-answers.ts';
@@ -21,9 +22,9 @@ export interface CommandSource extends SettingsSource {
 }
 
 /** Runs the command line; resolves with the exit code when there is nothing left to do. */
-export async function run(source: CommandSource): Promise<number> {
+export async function run(source: CommandSource | (() => CommandSource)): Promise<number> {
   try {
-    return await dispatch(source);
+    return await dispatch(typeof source === 'function' ? source() : source);
   } catch (error) {
     if (error instanceof SettingsError) {
       process.stderr.write(`claude-code-mcp: ${error.message}\n`);
@@ -53,7 +54,9 @@ async function dispatch(source: CommandSource): Promise<number> {
     case 'hub': {
       const settings = await withKnownNames(loadSettings(source, {}, 'hub'));
       const { runHub } = await import('./hub/run-hub.ts');
-      return runHub(rest, { ...source, env: inheritedEnvironment(source, settings), settings, version });
+      // What the hub starts inherits its environment; its secrets are in the settings.
+      const { env } = withoutSecrets({ argv: [], env: inheritedEnvironment(source, settings) });
+      return runHub(rest, { ...source, env, settings, version });
     }
     case 'audit': {
       const { runAudit } = await import('../audit/run-audit.ts');

@@ -2,8 +2,9 @@ import os from 'node:os';
 import { claudeConfigDir } from '../config/host.ts';
 import { SERVICE_VARIABLE } from '../config/hub-record.ts';
 import type { Settings } from '../config/load-settings.ts';
+import { secretsOf } from '../config/secret-variables.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
-import { nestedIn } from '../engine/principal.ts';
+import { nestedIn, RIGHTS } from '../engine/principal.ts';
 import type { TranscriptMirrors } from '../engine/services.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
 import { refusedBelowSession } from './below-session.ts';
@@ -25,7 +26,7 @@ import { listenOnSocket, type SocketAnswer, type SocketServer } from './socket-s
 
 export interface HubContext extends HostContext {
   readonly version: string;
-  /** What the hub was started with, for a restart. */
+  /** What the hub was started with, for a restart; without secrets. */
   readonly argv: readonly string[];
   /** Where the files of the dashboard are, if it was built. */
   readonly dashboardDir: string;
@@ -42,6 +43,9 @@ export interface RunningHub {
 }
 
 const UNPROVEN = 'it cannot identify the process of this client, for example because it runs in another container';
+
+const UNLIMITED_CALLERS =
+  'callers over HTTP may start sessions in any directory of this user outside the hub’s and Claude Code’s own files; limit them with CLAUDE_CODE_MCP_ALLOWED_DIRS';
 
 /** Everything the hub is made of. Throws `HubRunsAlready` if this state directory already has one. */
 export async function startHub(settings: Settings, context: HubContext): Promise<RunningHub> {
@@ -124,6 +128,9 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     });
     undo.push(async () => parts.notifier?.close());
 
+    if (settings.allowedDirs === undefined && (await hasCallersOverHttp(settings, memory.store)))
+      host.log('warn', UNLIMITED_CALLERS);
+
     const clients = new SocketClients({
       engine,
       settings,
@@ -150,7 +157,8 @@ export async function startHub(settings: Settings, context: HubContext): Promise
         case 'stop':
         case 'restart':
           requestStop(request.kind);
-          return { reply: { ok: true, version } };
+          // For a restart, which would otherwise lose what the hub was given.
+          return { reply: { ok: true, version, secrets: secretsOf(settings) } };
       }
     };
     const status = (): HubStatus => ({
@@ -175,6 +183,16 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     await closeAll();
     throw error;
   }
+}
+
+/** Whether anyone but this user can start a session. */
+async function hasCallersOverHttp({ oauthIssuer }: Settings, store: HubMemory['store']): Promise<boolean> {
+  if (oauthIssuer !== undefined) return true;
+  const now = Date.now();
+  return (await store.tokens()).some(
+    ({ kind, role, revokedAt, expiresAt = Number.POSITIVE_INFINITY }) =>
+      kind === 'token' && RIGHTS[role].drive !== 'none' && revokedAt === undefined && expiresAt > now,
+  );
 }
 
 /** On a store that others may share. */

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { run } from '../../src/cli/run.ts';
 import { readHubRecord } from '../../src/config/hub-record.ts';
+import { askHub } from '../../src/transports/attach/connect-hub.ts';
 import { thisHost } from '../../src/config/host.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
@@ -174,15 +175,20 @@ it.runIf(process.platform === 'linux')(
     const { hub, home } = await openWorld({ CLAUDE_CODE_MCP_RESUME_SECRET: 'pa"ss $word %h' });
     const { stdout } = await hub('install', '--print', '--listen', '127.0.0.1:0');
     expect(stdout).toMatch(/^ExecStart=".*" ".*main\.mjs" "hub" "--listen" "127\.0\.0\.1:0"$/m);
-    expect(stdout).toContain('Environment="CLAUDE_CODE_MCP_RESUME_SECRET=pa\\"ss $word %%h"');
+    const secrets = join(home.stateDir, 'claude-code-mcp', 'service-secrets.json');
+    expect(stdout).not.toContain('ss $word');
+    expect(stdout).toContain(`Environment="CLAUDE_CODE_MCP_SECRETS_FROM=${secrets}"`);
     // There is no service manager for this home: the command says which step is left to the user.
     const installed = await hub('install');
     const unit = join(home.home, '.config', 'systemd', 'user', 'claude-code-mcp-hub.service');
     expect(statSync(unit).mode & 0o777).toBe(0o600);
     expect(installed.stdout).toContain(`Wrote ${unit}`);
+    expect(statSync(secrets).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(secrets, 'utf8'))).toEqual({ CLAUDE_CODE_MCP_RESUME_SECRET: 'pa"ss $word %h' });
     if (installed.code !== 0) expect(installed.stderr).toContain('Run it yourself');
     await hub('uninstall');
     expect(existsSync(unit)).toBe(false);
+    expect(existsSync(secrets)).toBe(false);
 
     const runtime = join(home.home, 'run');
     mkdirSync(runtime, { mode: 0o700 });
@@ -196,3 +202,71 @@ it.runIf(process.platform === 'linux')(
     expect(found).toMatchObject({ stdout: '', stderr: '' });
   },
 );
+
+it.runIf(process.platform === 'linux')(
+  'no secret is in the environment or the arguments of the running hub, however it was started; a restart keeps them',
+  { timeout: 90_000 },
+  async () => {
+    const given = {
+      CLAUDE_CODE_MCP_RESUME_SECRET: 'secret-of-the-resume-tokens',
+      CLAUDE_CODE_MCP_NOTIFY_SECRET: 'secret-of-the-notifications',
+    };
+    const { CLAUDE_CODE_MCP_RESUME_SECRET: variable, CLAUDE_CODE_MCP_NOTIFY_SECRET: flag } = given;
+    const { home, state, hub } = await openWorld();
+    const runWith = (env: Record<string, string>, ...args: string[]): Promise<unknown> =>
+      promisify(execFile)(process.execPath, [builtServer(), 'hub', ...args], { env: { ...home.env(), ...env } });
+    const flags = ['--listen', '127.0.0.1:0', '--notify-secret', flag];
+    /** Waits for a hub, and reads what every process of the user can read about it. */
+    const shown = async (): Promise<string> => {
+      await expect.poll(() => readHubRecord(state), { timeout: 20_000 }).toBeDefined();
+      const { pid } = readHubRecord(state)!;
+      return readFileSync(`/proc/${pid}/environ`, 'latin1') + readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+    };
+    const stopped = async (): Promise<unknown> => {
+      const { secrets } = await askHub<{ secrets: unknown }>(readHubRecord(state)!, state, 'stop');
+      await expect.poll(() => readHubRecord(state), { timeout: 20_000 }).toBeUndefined();
+      return secrets;
+    };
+    const ways: Record<string, () => Promise<unknown>> = {
+      'in the foreground': async () => {
+        runWith({ CLAUDE_CODE_MCP_RESUME_SECRET: variable }, ...flags).catch(() => undefined);
+      },
+      'in the background': () => runWith({ CLAUDE_CODE_MCP_RESUME_SECRET: variable }, 'start', ...flags),
+      again: async () => {
+        await runWith({ CLAUDE_CODE_MCP_RESUME_SECRET: variable }, 'start', ...flags);
+        await hub('restart');
+      },
+      'by a service': async () => {
+        const secrets = join(home.home, 'secrets.json');
+        writeFileSync(secrets, JSON.stringify(given), { mode: 0o600 });
+        runWith({ CLAUDE_CODE_MCP_SECRETS_FROM: secrets }, '--listen', '127.0.0.1:0').catch(() => undefined);
+      },
+    };
+    for (const [how, start] of Object.entries(ways)) {
+      await start();
+      const seen = await shown();
+      expect(seen, how).toContain('127.0.0.1:0');
+      for (const secret of [variable, flag]) expect(seen, how).not.toContain(secret);
+      expect(await stopped(), how).toEqual(given);
+    }
+  },
+);
+
+it('warns at the start if callers over HTTP may work in any directory', { timeout: 60_000 }, async () => {
+  const { home, state, hub } = await openWorld();
+  const create = (role: string): Promise<unknown> =>
+    promisify(execFile)(process.execPath, [builtServer(), 'token', 'create', role, '--role', role], {
+      env: home.env(),
+    });
+  const warnings = async (...flags: string[]): Promise<number> => {
+    await hub('start', '--listen', '127.0.0.1:0', ...flags);
+    await hub('stop');
+    const log = readFileSync(join(state, 'hub.log'), 'utf8');
+    return log.split('\n').filter((line) => line.includes('CLAUDE_CODE_MCP_ALLOWED_DIRS')).length;
+  };
+  await create('viewer');
+  expect(await warnings()).toBe(0);
+  await create('caller');
+  expect(await warnings()).toBe(1);
+  expect(await warnings('--allowed-dirs', home.project)).toBe(1);
+});

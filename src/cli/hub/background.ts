@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
+import { SECRETS_VARIABLE, secretsOf, withoutSecrets, type Secrets } from '../../config/secret-variables.ts';
 import type { HubRecord } from '../../config/hub-record.ts';
 import { isAlive } from '../../transcripts/recorded-process.ts';
 import { askHub, HubRefused, HubUnavailable } from '../../transports/attach/connect-hub.ts';
@@ -20,12 +21,12 @@ export async function startInBackground(context: HubCommandContext): Promise<num
 export async function stopHub({ settings }: HubCommandContext): Promise<number> {
   const record = await requireHub(settings.stateDir);
   if (!record) return 1;
-  if (!(await stop(record.pid, settings.stateDir))) return 1;
+  if (!(await stop(record.pid, settings.stateDir)).stopped) return 1;
   process.stdout.write('The hub has stopped.\n');
   return 0;
 }
 
-/** With the flags it was started with, unless others are given. */
+/** With the flags and secrets it was started with, unless other flags are given. */
 export async function restartHub(context: HubCommandContext): Promise<number> {
   const { stateDir } = context.settings;
   const state = await hubState(stateDir);
@@ -33,8 +34,9 @@ export async function restartHub(context: HubCommandContext): Promise<number> {
   if (state.kind !== 'running') return start(context, given);
   const { argv = [], isService } = state.status;
   if (isService && given.length === 0) return restartService(state.record, stateDir);
-  if (!(await stop(state.record.pid, stateDir))) return 1;
-  return start(context, given.length > 0 ? given : flagsOf(argv));
+  const { stopped, secrets } = await stop(state.record.pid, stateDir);
+  if (!stopped) return 1;
+  return given.length > 0 ? start(context, given) : start(context, flagsOf(argv), secrets);
 }
 
 /** Its service manager restarts it, with the flags and variables of the service. */
@@ -50,18 +52,19 @@ async function restartService(record: HubRecord, stateDir: string): Promise<numb
   return 1;
 }
 
-async function stop(pid: number, stateDir: string): Promise<boolean> {
+async function stop(pid: number, stateDir: string): Promise<{ stopped: boolean; secrets?: Secrets | undefined }> {
   const record = await requireHub(stateDir);
-  if (record) await askHub(record, stateDir, 'stop').catch(ignoreUnavailable);
+  const reply = record && (await askHub<{ secrets?: Secrets }>(record, stateDir, 'stop').catch(ignoreUnavailable));
   for (const deadline = Date.now() + STOP_MS; Date.now() < deadline; await pause(LOOK_AGAIN_MS))
-    if (!isAlive(pid)) return true;
+    if (!isAlive(pid)) return { stopped: true, secrets: reply?.secrets };
   process.stderr.write(`The hub (pid ${String(pid)}) did not stop within ${String(STOP_MS / 1000)} s.\n`);
-  return false;
+  return { stopped: false };
 }
 
 async function start(
   { settings, program, env, homedir }: HubCommandContext,
   flags: readonly string[],
+  earlier: Secrets = {},
 ): Promise<number> {
   const { stateDir } = settings;
   const before = await hubState(stateDir);
@@ -71,13 +74,16 @@ async function start(
   }
   const log = await openHubLog(stateDir);
   const { size } = await log.stat();
-  const child = spawn(process.execPath, [program, 'hub', ...flags], {
+  const { argv } = withoutSecrets({ argv: flags, env });
+  const child = spawn(process.execPath, [program, 'hub', ...argv], {
     cwd: homedir,
-    env,
+    env: { ...env, [SECRETS_VARIABLE]: 'stdin' },
     detached: true,
     windowsHide: true,
-    stdio: ['ignore', log.fd, log.fd],
+    stdio: ['pipe', log.fd, log.fd],
   });
+  // If it does not start, its log says why.
+  child.stdin?.on('error', () => undefined).end(JSON.stringify({ ...earlier, ...secretsOf(settings) }));
   const ended = once(child, 'exit').then(() => 'ended' as const);
   await log.close();
   for (const deadline = Date.now() + START_MS; Date.now() < deadline;) {
@@ -104,6 +110,6 @@ export function flagsOf(argv: readonly string[]): string[] {
   });
 }
 
-function ignoreUnavailable(error: unknown): void {
+function ignoreUnavailable(error: unknown): undefined {
   if (error instanceof HubRefused || !(error instanceof HubUnavailable)) throw error;
 }

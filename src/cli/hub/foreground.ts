@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { misspeltVariables } from '../../config/misspelt-variables.ts';
+import { withoutSecrets } from '../../config/secret-variables.ts';
 import { startHub } from '../../hub/hub.ts';
 import { HubRunsAlready } from '../../hub/instance.ts';
 import { keepHeapSmall } from '../../hub/small-heap.ts';
@@ -14,7 +15,13 @@ const FORCE_EXIT_MS = 9_500;
 const START_AGAIN = 75;
 
 /** `claude-code-mcp hub`: runs until a signal, or until it is stopped. */
-export async function runInForeground({ settings, version, program, ...host }: HubCommandContext): Promise<number> {
+export async function runInForeground({
+  settings,
+  version,
+  program,
+  argv: given,
+  ...host
+}: HubCommandContext): Promise<number> {
   keepHeapSmall();
   process.removeAllListeners('warning');
   process.on('warning', () => undefined);
@@ -28,7 +35,8 @@ export async function runInForeground({ settings, version, program, ...host }: H
   try {
     // No one's project: a session works where its client says.
     const dashboardDir = path.join(path.dirname(program), 'dashboard');
-    const hub = await startHub(settings, { ...host, cwd: host.homedir, log, version, dashboardDir });
+    const { argv } = withoutSecrets({ argv: given, env: {} });
+    const hub = await startHub(settings, { ...host, argv, cwd: host.homedir, log, version, dashboardDir });
     process.stdout.write(`claude-code-mcp hub ${version}: ${hub.url} (pid ${String(process.pid)})\n`);
     await new Promise<void>((resolve) => {
       for (const signal of SIGNALS) process.on(signal, () => resolve());

@@ -3,9 +3,10 @@ import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
-import { parseCommandLine } from '../../config/command-line.ts';
 import { SERVICE_VARIABLE } from '../../config/hub-record.ts';
-import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { SECRETS_VARIABLE, secretsOf, withoutSecrets } from '../../config/secret-variables.ts';
+import { SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
 import { flagsOf } from './background.ts';
 import { hubLogFile } from './log-file.ts';
 import type { HubCommandContext } from './run-hub.ts';
@@ -37,9 +38,8 @@ export async function installService(context: HubCommandContext, options: readon
   }
   await mkdir(path.dirname(service.file), { recursive: true });
   await mkdir(context.settings.stateDir, { recursive: true, mode: 0o700 });
-  await writeFile(service.file, service.text, { mode: 0o600 });
-  // It may have existed before, and settings can be secret.
-  await chmod(service.file, 0o600);
+  await writePrivate(secretsFile(context.settings), `${JSON.stringify(secretsOf(context.settings))}\n`);
+  await writePrivate(service.file, service.text);
   process.stdout.write(`Wrote ${service.file}\n`);
   if (!service.isTried) process.stdout.write('Services on this system have not been tested by the authors yet.\n');
   return runAll(service.install, context);
@@ -49,8 +49,15 @@ export async function uninstallService(context: HubCommandContext): Promise<numb
   const service = serviceOf(context);
   const code = await runAll(service.uninstall, context);
   await rm(service.file, { force: true });
+  await rm(secretsFile(context.settings), { force: true });
   process.stdout.write(`Removed ${service.file}\n`);
   return code;
+}
+
+async function writePrivate(file: string, text: string): Promise<void> {
+  await writeFile(file, text, { mode: 0o600 });
+  // It may have existed before.
+  await chmod(file, 0o600);
 }
 
 async function runAll(commands: readonly (readonly string[])[], { env }: HubCommandContext): Promise<number> {
@@ -110,31 +117,27 @@ function serviceOf(context: HubCommandContext): Service {
 }
 
 function specOf({ settings, program, homedir, env, argv }: HubCommandContext): ServiceSpec {
+  const { argv: open } = withoutSecrets({ argv, env });
   return {
     node: process.execPath,
     program,
-    // A secret in a flag could be read in the process list.
-    flags: publicFlags(argv),
+    flags: flagsOf(open).filter((argument) => argument !== '--print'),
     logFile: hubLogFile(settings.stateDir),
     homedir,
-    env: serviceEnvironment(env, argv),
+    env: serviceEnvironment(env, secretsFile(settings)),
   };
 }
 
-function publicFlags(argv: readonly string[]): string[] {
-  const { flags } = parseCommandLine(argv);
-  const hasSecret = [...flags.keys()].some((key) => rowOf(key).kind.isSecret);
-  return hasSecret ? [] : flagsOf(argv).filter((argument) => argument !== '--print');
+/** The definition of a service, and the environment of what it runs, can be read by every program of the user. */
+function secretsFile({ stateDir }: Settings): string {
+  return path.join(stateDir, 'service-secrets.json');
 }
 
 /** A service starts with next to nothing: what Claude Code and this hub need is written into it. */
 const KEPT_VARIABLES = ['PATH', 'HOME', 'CLAUDE_CONFIG_DIR', 'XDG_STATE_HOME', 'LANG'];
 
-function serviceEnvironment(env: NodeJS.ProcessEnv, argv: readonly string[]): Record<string, string> {
-  const { flags } = parseCommandLine(argv);
-  const hasSecret = [...flags.keys()].some((key) => rowOf(key).kind.isSecret);
-  const fromFlags = hasSecret ? [...flags].map(([key, text]) => [variableOf(key), text] as const) : [];
+function serviceEnvironment(env: NodeJS.ProcessEnv, secrets: string): Record<string, string> {
   const names = [...KEPT_VARIABLES, ...SETTING_KEYS.map(variableOf)];
   const kept = names.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
-  return Object.fromEntries([...kept, ...fromFlags, [SERVICE_VARIABLE, '1']]);
+  return Object.fromEntries([...kept, [SERVICE_VARIABLE, '1'], [SECRETS_VARIABLE, secrets]]);
 }
