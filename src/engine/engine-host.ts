@@ -83,7 +83,8 @@ export function hostEngine(
       const snapshotsDir = path.join(settings.stateDir, 'snapshots');
       const { worktreesDir } = settings;
       const lock = worktreeLock(worktreesDir);
-      const workspaces = new Workspaces({ env: host.env, worktreesDir, snapshotsDir, lock });
+      const retainMs = settings.retainDays * 24 * 3_600_000;
+      const workspaces = new Workspaces({ env: host.env, worktreesDir, snapshotsDir, retainMs, lock });
       workspaces.sweepSnapshots().catch((error: unknown) => log('debug', `snapshots: ${String(error)}`));
       return { workspaces, fullWork, workReport };
     }),

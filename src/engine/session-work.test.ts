@@ -21,6 +21,8 @@ let evidence: Deferred<void>;
 let marks: (() => Promise<Mark>)[];
 /** The mark each report was counted from. */
 let since: (string | undefined)[];
+/** The marks left to a server that continues the session. */
+let kept: (string | undefined)[];
 let work: SessionWork;
 let shared = false;
 
@@ -30,10 +32,13 @@ beforeEach(() => {
   evidence.resolve();
   marks = [];
   since = [];
+  kept = [];
   shared = false;
   const workspace: Partial<Workspace> = {
     root: '/p',
     begun: markOf('begun'),
+    keepMark: async (mark) => void kept.push(mark?.head),
+    lastMark: async () => markOf('kept'),
     mark: () => (marks.shift() ?? (async () => markOf('later')))(),
     async evidence(from, calls, isShared) {
       since.push(from?.head);
@@ -177,4 +182,31 @@ test('work in the same directory as another session is marked as shared', async 
   shared = true;
   await turn();
   expect(work.short([])).toMatchObject({ shared: true });
+});
+
+test('a turn that an earlier server began is counted from the mark that was kept', async () => {
+  work.turnContinues();
+  const done = deferred<void>();
+  work.turnEnds(FACTS, () => done.resolve());
+  await done.promise;
+  expect(since).toEqual(['kept']);
+  expect(work.short([])).toMatchObject({ filesChanged: 1 });
+});
+
+test('the mark of a turn is kept while it runs, and the state after it when it ends', async () => {
+  work.turnBegins();
+  await vi.waitFor(() => expect(kept).toEqual(['begun']));
+  work.toolUsed();
+  const done = deferred<void>();
+  work.turnEnds(FACTS, () => done.resolve());
+  await done.promise;
+  expect(kept).toEqual(['begun', 'after 1']);
+  // The next turn’s mark comes too late to be a baseline: the last state is.
+  const late = deferred<Mark>();
+  marks.push(() => late.promise);
+  work.turnBegins();
+  work.toolUsed();
+  late.resolve(markOf('late'));
+  await vi.waitFor(() => expect(marks).toEqual([]));
+  expect(kept).toEqual(['begun', 'after 1']);
 });

@@ -98,9 +98,19 @@ export class SessionWork {
       (taken) => {
         turn.marked = true;
         this.#lastMark ??= taken;
+        // One that its first tool has overtaken is no baseline; that of the turn before is.
+        if (!turn.overtaken) this.#keep(taken);
       },
       (error: unknown) => this.#services.debug(`work report: ${messageOf(error)}`),
     );
+  }
+
+  /** An earlier server began the turn: its report starts from the baseline that was kept. */
+  turnContinues(): void {
+    const mark = this.opened().then(({ workspace }) => workspace.lastMark());
+    mark.catch((error: unknown) => this.#services.debug(`work report: ${messageOf(error)}`));
+    const from = this.#services.clock.instant();
+    this.#turn = { from, to: undefined, mark, overtaken: false, marked: true, acted: undefined };
   }
 
   toolUsed(): void {
@@ -186,7 +196,15 @@ export class SessionWork {
     const since = turn.overtaken ? (this.#lastMark ?? mark) : mark;
     const { now, ...evidence } = await workspace.evidence(since, calls, this.#isShared(turn));
     this.#lastMark = now;
+    this.#keep(now);
     return { evidence };
+  }
+
+  /** For a server that has to report a turn which this one cannot finish. */
+  #keep(mark: Mark): void {
+    this.#opened?.workspace
+      .keepMark(mark)
+      .catch((error: unknown) => this.#services.debug(`work report: ${messageOf(error)}`));
   }
 
   #isShared({ from }: Turn): boolean {

@@ -190,7 +190,12 @@ export class Session extends MovableSession {
 
   /** Call once it is registered: nothing continues what an earlier process had started. */
   takeUp(): void {
-    if (this.restored) this.conversation.hubStopped();
+    if (!this.restored) return;
+    if (!this.atRest) {
+      this.sessionWork?.turnContinues();
+      this.restored = { ...this.restored, work: undefined };
+    }
+    this.conversation.hubStopped();
   }
 
   /** What it needs to run again was provided. */
@@ -343,9 +348,13 @@ export class Session extends MovableSession {
     return this.#sessionProcess.dispose();
   }
 
-  /** The server drops it: its process ends, and the snapshots for comparing its changes are removed. */
+  /**
+   * The server drops it: its process ends. The snapshots for comparing its changes are removed, unless it can be
+   * recalled.
+   */
   async release(): Promise<void> {
     await this.dispose();
+    if (this.keepsRequests) return;
     await this.sessionWork?.close().catch((error: unknown) => this.services.debug(`workspace: ${messageOf(error)}`));
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApplyMode } from './own-action.ts';
 
-const pinnedSettings = z.object({
+export const pinnedSettings = z.object({
   config: z.array(z.tuple([z.string(), z.string()])),
   /** Contents of files below `info`. */
   exclude: z.string(),

@@ -12,7 +12,7 @@ import {
   type ApprovedApply,
   type PlannedApply,
 } from './apply.ts';
-import { findCheckout, shortBranch } from './checkout.ts';
+import { findCheckout, shortBranch, type Checkout } from './checkout.ts';
 import { changedFiles, compareSnapshots, type Comparison, type FileChange } from './compare.ts';
 import { createWorktree, type WorktreeRequest } from './create-worktree.ts';
 import { cutPage, diffPage, sum, type DiffPage, type PageOptions } from './diff.ts';
@@ -28,6 +28,7 @@ import {
 import { exclusively, type Exclusively, type TakeLock } from './exclusive.ts';
 import { findGit, type GitHost } from './git-process.ts';
 import { zeroSeparated } from './git.ts';
+import { keepMark, keepStart, loadMark, loadStart, type KeptStart } from './kept-marks.ts';
 import { pinSettings } from './pinned-settings.ts';
 import { sandboxWrites, type RepositoryWrites } from './sandbox-paths.ts';
 import { sealed, type Seal } from './sealed.ts';
@@ -51,6 +52,8 @@ export interface WorkspacesOptions {
   readonly worktreesDir: string;
   /** Where snapshots of sessions without a worktree are kept. */
   readonly snapshotsDir: string;
+  /** How long those of a session are kept that nobody has used since. */
+  readonly retainMs?: number;
   /** Keeps other processes away from a worktree that this one is changing. */
   readonly lock?: TakeLock;
 }
@@ -81,6 +84,10 @@ export interface Workspace {
   readonly sandbox?: RepositoryWrites;
   /** The current state. */
   mark(): Promise<Mark>;
+  /** Keeps the baseline of a turn for a server that has to continue it. */
+  keepMark(mark: Mark): Promise<void>;
+  /** The last one kept, also by an earlier server; before the first, the state when the session started. */
+  lastMark(): Promise<Mark>;
   /** What git saw change since the baseline, and the calls, as the work report needs them. */
   evidence(since: Mark, calls: readonly ToolCall[], shared: boolean): Promise<Evidence & { readonly now: Mark }>;
   /** The session's work: against its base, or since the session started. Pass the cursor back for the next page. */
@@ -109,6 +116,7 @@ export interface Workspace {
 export class Workspaces {
   readonly #options: WorkspacesOptions;
   #git: Promise<GitHost | undefined> | undefined;
+  #sweptAt = 0;
   readonly #exclusively: Exclusively;
 
   constructor(options: WorkspacesOptions) {
@@ -116,9 +124,10 @@ export class Workspaces {
     this.#exclusively = exclusively(options.lock);
   }
 
-  /** Removes the snapshots of sessions whose server was killed; those of a working session are never that old. */
-  async sweepSnapshots(olderThanMs = 30 * 24 * 3_600_000): Promise<void> {
-    const { snapshotsDir } = this.#options;
+  /** Removes the snapshots of sessions that nobody has continued for long. */
+  async sweepSnapshots(): Promise<void> {
+    const { snapshotsDir, retainMs: olderThanMs = 30 * DAY_MS } = this.#options;
+    this.#sweptAt = Date.now();
     for (const name of await readdir(snapshotsDir).catch(() => [])) {
       const directory = path.join(snapshotsDir, name);
       const { mtimeMs } = await lstat(directory);
@@ -143,11 +152,14 @@ export class Workspaces {
     if (!git || !found) return directoryWithoutGit(cwd);
     const scratch = path.join(this.#options.snapshotsDir, sessionId);
     await mkdir(scratch, { recursive: true, mode: 0o700 });
-    const seal: Seal = { host: git, checkout: found, pinned: await pinSettings(git, found), scratch };
-    const begun = await takeSnapshot(seal, 'ahead');
+    if (Date.now() - this.#sweptAt > DAY_MS) await this.sweepSnapshots();
+    const kept = await loadStart(scratch, found.workTree);
+    const { pinned, begun } = kept ?? (await beginIn(git, found, scratch));
+    const start: Snapshot = { ...begun, head: begun.head };
     return {
-      ...common(seal, cwd, async () => begun),
-      begun,
+      ...common({ host: git, checkout: found, pinned, scratch }, cwd, async () => start),
+      // A turn after a restart starts from what is there by then.
+      ...(!kept && { begun: start }),
       close: () => rm(scratch, { recursive: true, force: true }),
     };
   }
@@ -205,6 +217,17 @@ export class Workspaces {
     const host = await this.host();
     return worktreeOf(host, await withRecord(host, id, (record) => settleApply(host, record)), []);
   }
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** The session's first look at its checkout: work is compared with it, and git keeps these settings. */
+async function beginIn(host: GitHost, checkout: Checkout, scratch: string): Promise<KeptStart> {
+  const pinned = await pinSettings(host, checkout);
+  const begun = await takeSnapshot({ host, checkout, pinned, scratch }, 'ahead');
+  const start = { root: checkout.workTree, pinned, begun: { ...begun, changed: [...begun.changed] } };
+  await keepStart(scratch, start);
+  return start;
 }
 
 /** Checking the parent directories costs no process. */
@@ -274,6 +297,8 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
     root: seal.checkout.workTree,
     notes: [],
     mark: () => takeSnapshot(seal, 'ahead'),
+    keepMark: async (mark) => mark && keepMark(seal.scratch, mark),
+    lastMark: async () => (await loadMark(seal.scratch)) ?? start(),
     async evidence(since, calls, shared) {
       if (since === undefined) return { calls, changes: undefined, lastWrite: 0, shared, now: undefined };
       const now = await takeSnapshot(seal);
@@ -332,6 +357,8 @@ function directoryWithoutGit(cwd: string): Workspace {
     root: path.resolve(cwd),
     notes: [],
     mark: async () => undefined,
+    keepMark: async () => undefined,
+    lastMark: async () => undefined,
     evidence: async (_, calls, shared) => ({ calls, changes: undefined, lastWrite: 0, shared, now: undefined }),
     ...WITHOUT_WORKTREE,
     async diff(page, calls, cursor) {
