@@ -123,6 +123,7 @@ export function syntheticEngine(
       find: async () => undefined,
       salvage: () => Promise.resolve(true),
       mentions: async () => true,
+      isProjectWrittenSince: async () => true,
       lastCostUsd: async () => 0,
       hasUnwrittenCost: async () => false,
       list: async () => [],

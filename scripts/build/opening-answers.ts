@@ -104,6 +104,7 @@ function idleEngine(toolset: Toolset): Engine {
       find: never,
       salvage: never,
       mentions: never,
+      isProjectWrittenSince: never,
       lastCostUsd: never,
       hasUnwrittenCost: never,
       list: never,

@@ -127,6 +127,8 @@ export interface TranscriptReader {
   salvage(sessionId: string): Promise<boolean>;
   /** Whether Claude Code has written this message, as an entry or in one. */
   mentions(sessionId: string, messageId: string): Promise<boolean>;
+  /** Whether any transcript of the same project was written since then. */
+  isProjectWrittenSince(sessionId: string, at: number): Promise<boolean>;
   lastCostUsd(sessionId: string): Promise<number>;
   /** Whether it cost more than that, by an unknown amount. */
   hasUnwrittenCost(sessionId: string): Promise<boolean>;

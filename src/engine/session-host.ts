@@ -187,6 +187,8 @@ export class SessionHost {
       lockTranscript: (id) => this.transcripts.lock(id),
       salvageTranscript: (id) => transcripts.salvage(id),
       isInTranscript: (id, messageId) => transcripts.mentions(id, messageId),
+      isWritten: async (id, messageId, since) =>
+        (await transcripts.mentions(id, messageId)) || transcripts.isProjectWrittenSince(id, since),
       onOpened: (session, request) => trail.requested(session, request),
       onRequest: (session, request) => approvals.requested(session, request),
       isAskingPerson: (request) => approvals.isAskingPerson(request),

@@ -43,6 +43,8 @@ export interface SessionServices {
   /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
   salvageTranscript(sessionId: string): Promise<boolean>;
   isInTranscript(sessionId: string, messageId: string): Promise<boolean>;
+  /** Whether Claude Code has written this message, or at least something in the same project since then. */
+  isWritten(sessionId: string, messageId: string, since: number): Promise<boolean>;
   /** Every request, including one that a rule is about to refuse. */
   onOpened(session: Session, request: OpenRequest): void;
   /** A request that needs an answer. */

@@ -93,7 +93,7 @@ export class Session extends MovableSession {
       );
     this.#transcriptCheck = new TranscriptCheck({
       clock: services.clock,
-      isInTranscript: (messageId) => services.isInTranscript(this.id, messageId),
+      isWritten: (messageId, since) => services.isWritten(this.id, messageId, since),
       onMissing: () => {
         this.log.append({ kind: 'writes_lost', name: NOT_WRITTEN }, this.now);
         this.activity.note(NOT_WRITTEN);

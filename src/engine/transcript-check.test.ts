@@ -8,7 +8,7 @@ test('a turn that is not on disk is reported once, until a later one is', async 
   let missing = 0;
   const check = new TranscriptCheck({
     clock,
-    isInTranscript: async (id) => written.has(id),
+    isWritten: async (id) => written.has(id),
     onMissing: () => missing++,
   });
   const turn = async (id: string): Promise<number> => {
@@ -28,7 +28,7 @@ test('a turn is not looked for while the next one runs', async () => {
   let looks = 0;
   const check = new TranscriptCheck({
     clock,
-    isInTranscript: async () => ++looks > 0,
+    isWritten: async () => ++looks > 0,
     onMissing: () => undefined,
   });
   check.delivered('a');

@@ -4,10 +4,16 @@ import type { Clock } from './clock.ts';
 const WRITTEN_WITHIN_MS = 2_000;
 
 export interface TranscriptCheckOptions {
-  readonly clock: Pick<Clock, 'after'>;
-  readonly isInTranscript: (messageId: string) => Promise<boolean>;
+  readonly clock: Pick<Clock, 'after' | 'wallTime'>;
+  /** `since`: when the turn with this message began, in the time of the file system. */
+  readonly isWritten: (messageId: string, since: number) => Promise<boolean>;
   /** The last turn is not on disk. Called once, until a later turn is. */
   readonly onMissing: () => void;
+}
+
+interface Turn {
+  readonly messageId: string;
+  readonly since: number;
 }
 
 /**
@@ -16,7 +22,7 @@ export interface TranscriptCheckOptions {
  */
 export class TranscriptCheck {
   readonly #options: TranscriptCheckOptions;
-  #last: string | undefined;
+  #last: Turn | undefined;
   #cancel: () => void = () => undefined;
   #found: 'written' | 'missing' = 'written';
 
@@ -26,24 +32,24 @@ export class TranscriptCheck {
 
   /** A turn has begun with this message. */
   delivered(messageId: string): void {
-    this.#last = messageId;
+    this.#last = { messageId, since: this.#options.clock.wallTime() };
     this.#cancel();
   }
 
   turnEnded(): void {
-    const messageId = this.#last;
-    if (messageId === undefined) return;
+    const turn = this.#last;
+    if (turn === undefined) return;
     this.#cancel();
-    this.#cancel = this.#options.clock.after(WRITTEN_WITHIN_MS, () => void this.#look(messageId));
+    this.#cancel = this.#options.clock.after(WRITTEN_WITHIN_MS, () => void this.#look(turn));
   }
 
-  async #look(messageId: string): Promise<void> {
-    const { isInTranscript, onMissing } = this.#options;
+  async #look(turn: Turn): Promise<void> {
+    const { isWritten, onMissing } = this.#options;
     // A file that cannot be read is another problem, which resuming will report.
-    const isWritten = await isInTranscript(messageId).catch(() => true);
-    if (messageId !== this.#last) return;
+    const wasWritten = await isWritten(turn.messageId, turn.since).catch(() => true);
+    if (turn !== this.#last) return;
     const before = this.#found;
-    this.#found = isWritten ? 'written' : 'missing';
-    if (!isWritten && before === 'written') onMissing();
+    this.#found = wasWritten ? 'written' : 'missing';
+    if (!wasWritten && before === 'written') onMissing();
   }
 }

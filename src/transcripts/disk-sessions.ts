@@ -1,5 +1,7 @@
 /** The sessions Claude Code has on this machine: those of every client, and of terminals. */
 
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
 import type { SDKSessionInfo } from '@anthropic-ai/claude-agent-sdk';
 import { hasUnwrittenCost, readLastCostUsd } from './cost-state.ts';
 import { salvageTranscripts } from './salvage-transcripts.ts';
@@ -41,6 +43,11 @@ export interface Transcripts {
   salvage(sessionId: string): Promise<boolean>;
   /** Whether Claude Code has written this message, as an entry or in one. */
   mentions(sessionId: string, messageId: string): Promise<boolean>;
+  /**
+   * Whether Claude Code has written any transcript beside the session's own since then: after `/clear` it continues
+   * under another id.
+   */
+  isProjectWrittenSince(sessionId: string, at: number): Promise<boolean>;
   /** Where a process that resumes or forks the session starts counting. */
   lastCostUsd(sessionId: string): Promise<number>;
   hasUnwrittenCost(sessionId: string): Promise<boolean>;
@@ -75,6 +82,16 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
     async mentions(sessionId, messageId) {
       const file = await findSessionFile(configDir, sessionId);
       return file !== undefined && fileIncludes(file, messageId);
+    },
+
+    async isProjectWrittenSince(sessionId, at) {
+      const file = await findSessionFile(configDir, sessionId);
+      if (file === undefined) return false;
+      const directory = path.dirname(file);
+      const names = (await readdir(directory)).filter((name) => name.endsWith('.jsonl'));
+      const found = await Promise.all(names.map((name) => stat(path.join(directory, name))));
+      // A full disk still has room for an empty file.
+      return found.some(({ size, mtimeMs }) => size > 0 && mtimeMs >= at);
     },
 
     async lastCostUsd(sessionId) {

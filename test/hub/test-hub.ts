@@ -175,6 +175,7 @@ export async function openTestHub(
       lock: async () => ({ release: async () => undefined }),
       salvage: async () => isWritten(''),
       mentions: async (_sessionId, messageId) => isWritten(messageId),
+      isProjectWrittenSince: async () => true,
       findHolder: async () => undefined,
     },
     audit: { record: (entry) => void audit.push(entry) },

@@ -43,6 +43,7 @@ async function workingSession(): Promise<WorkingSession> {
       lockTranscript: async () => ({ release: async () => undefined }),
       salvageTranscript: async () => true,
       isInTranscript: async () => true,
+      isWritten: async () => true,
       onOpened: () => undefined,
       onRequest: () => undefined,
       isAskingPerson: () => false,
