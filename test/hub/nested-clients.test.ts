@@ -1,7 +1,7 @@
 /** Clients of the hub that run inside its sessions, and say something else about where they run. */
 
 import { randomUUID } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
@@ -65,13 +65,15 @@ it.runIf(process.platform === 'linux')(
     const careful = await AttachedClient.open(h, {
       env: { CLAUDE_CODE_MCP_APPROVALS: 'human', CLAUDE_CODE_MCP_ALLOWED_DIRS: h.project },
     });
+    const elsewhere = join(h.home, 'elsewhere');
+    mkdirSync(elsewhere);
     const servers = ['other', 'unknown', 'alone'];
     const script = h.model
       .on('outer task')
       .reply(
         ...servers.flatMap((name) => [
           tool(`mcp__${name}__claude_code`, { prompt: 'never', allowedTools: ['Bash'] }),
-          tool(`mcp__${name}__claude_code`, { prompt: 'never', cwd: h.home }),
+          tool(`mcp__${name}__claude_code`, { prompt: 'never', cwd: elsewhere }),
         ]),
         tool('mcp__other__claude_code_session', { action: 'list' }),
         tool('mcp__other__claude_code_check', { action: 'poll', sessionId: nestedId }),
