@@ -10,7 +10,6 @@ import { Journal } from '../src/hub/journal.ts';
 import { HubMetrics } from '../src/hub/metrics/hub-metrics.ts';
 import { Once } from '../src/hub/once.ts';
 import { SignInCodes } from '../src/hub/sign-in.ts';
-import { keepHeapSmall } from '../src/hub/small-heap.ts';
 import { Tokens } from '../src/hub/tokens.ts';
 import { openSqliteStore } from '../src/store/sqlite/open.ts';
 import type { HubQuestion, HubReport } from './bench/load-rows.ts';
@@ -24,7 +23,6 @@ const FIFTY_EVENTS = { steps: 16, partials: 0 };
 /** The store's directory, and whether this is the first run, which creates the sessions that the second one recalls. */
 const [given, isFirstRun] = [process.argv[2], process.argv[3] === 'before'];
 
-keepHeapSmall();
 const collect = (globalThis as { gc?: () => void }).gc;
 if (!collect) throw new Error('needs --expose-gc');
 // A real hub has loaded this too.

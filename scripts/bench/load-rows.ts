@@ -8,6 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
 import { connectClient } from '../../test/harness/connect-client.ts';
+import { HUB_NODE_FLAGS } from '../../src/hub/node-flags.ts';
 import { besideScript, interleaved, median, ratio, round, timed } from './measure.ts';
 import type { Row } from './row.ts';
 
@@ -40,7 +41,10 @@ export async function loadRows(rounds: number): Promise<Row[]> {
   const script = besideScript('bench-hub.mjs');
   const directory = await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-bench-load-'));
   const run = (...args: string[]): ChildProcess =>
-    fork(script, [directory, ...args], { execArgv: ['--expose-gc'], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    fork(script, [directory, ...args], {
+      execArgv: ['--expose-gc', ...HUB_NODE_FLAGS],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
   await once(run('before'), 'exit');
   const child = run();
   const hub = await started(child);

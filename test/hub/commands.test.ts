@@ -174,7 +174,7 @@ it.runIf(process.platform === 'linux')(
   async () => {
     const { hub, home } = await openWorld({ CLAUDE_CODE_MCP_RESUME_SECRET: 'pa"ss $word %h' });
     const { stdout } = await hub('install', '--print', '--listen', '127.0.0.1:0');
-    expect(stdout).toMatch(/^ExecStart=".*" ".*main\.mjs" "hub" "--listen" "127\.0\.0\.1:0"$/m);
+    expect(stdout).toMatch(/^ExecStart=".*" "--optimize-for-size" ".*main\.mjs" "hub" "--listen" "127\.0\.0\.1:0"$/m);
     const secrets = join(home.stateDir, 'claude-code-mcp', 'service-secrets.json');
     expect(stdout).not.toContain('ss $word');
     expect(stdout).toContain(`Environment="CLAUDE_CODE_MCP_SECRETS_FROM=${secrets}"`);

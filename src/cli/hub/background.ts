@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SECRETS_VARIABLE, secretsOf, withoutSecrets, type Secrets } from '../../config/secret-variables.ts';
 import type { HubRecord } from '../../config/hub-record.ts';
+import { HUB_NODE_FLAGS } from '../../hub/node-flags.ts';
 import { isAlive } from '../../transcripts/recorded-process.ts';
 import { askHub, HubRefused, HubUnavailable } from '../../transports/attach/connect-hub.ts';
 import { printableLines } from '../terminal/printable.ts';
@@ -75,7 +76,7 @@ async function start(
   const log = await openHubLog(stateDir);
   const { size } = await log.stat();
   const { argv } = withoutSecrets({ argv: flags, env });
-  const child = spawn(process.execPath, [program, 'hub', ...argv], {
+  const child = spawn(process.execPath, [...HUB_NODE_FLAGS, program, 'hub', ...argv], {
     cwd: homedir,
     env: { ...env, [SECRETS_VARIABLE]: 'stdin' },
     detached: true,

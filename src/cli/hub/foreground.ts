@@ -3,7 +3,6 @@ import { misspeltVariables } from '../../config/misspelt-variables.ts';
 import { withoutSecrets } from '../../config/secret-variables.ts';
 import { startHub } from '../../hub/hub.ts';
 import { HubRunsAlready } from '../../hub/instance.ts';
-import { keepHeapSmall } from '../../hub/small-heap.ts';
 import { createLog } from '../serve/log.ts';
 import type { HubCommandContext } from './run-hub.ts';
 
@@ -22,7 +21,6 @@ export async function runInForeground({
   argv: given,
   ...host
 }: HubCommandContext): Promise<number> {
-  keepHeapSmall();
   process.removeAllListeners('warning');
   process.on('warning', () => undefined);
   const log = createLog(settings.logLevel, (text) => process.stderr.write(text));

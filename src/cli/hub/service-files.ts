@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { HUB_NODE_FLAGS } from '../../hub/node-flags.ts';
 
 /** What an operating-system service has to run. */
 export interface ServiceSpec {
@@ -24,7 +25,9 @@ export function launchdFile(homedir: string): string {
 
 /** A systemd user unit. */
 export function systemdUnit({ node, program, flags, logFile, homedir, env }: ServiceSpec): string {
-  const command = [node, program, 'hub', ...flags].map((argument) => systemdQuote(argument)).join(' ');
+  const command = [node, ...HUB_NODE_FLAGS, program, 'hub', ...flags]
+    .map((argument) => systemdQuote(argument))
+    .join(' ');
   return [
     '[Unit]',
     'Description=claude-code-mcp hub',
@@ -74,7 +77,7 @@ export function launchdPlist({ node, program, flags, logFile, homedir, env }: Se
   <string>${LAUNCHD_LABEL}</string>
   <key>ProgramArguments</key>
   <array>
-${strings([node, program, 'hub', ...flags])}
+${strings([node, ...HUB_NODE_FLAGS, program, 'hub', ...flags])}
   </array>
   <key>EnvironmentVariables</key>
   <dict>
@@ -104,7 +107,7 @@ ${variables.join('\n')}
 
 /** A task for the Windows task scheduler, which runs at logon with the user's own rights. */
 export function scheduledTaskXml({ node, program, flags, homedir }: ServiceSpec): string {
-  const args = [program, 'hub', ...flags].map(windowsQuote).join(' ');
+  const args = [...HUB_NODE_FLAGS, program, 'hub', ...flags].map(windowsQuote).join(' ');
   return `<?xml version="1.0" encoding="UTF-8"?>
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <Triggers><LogonTrigger><Enabled>true</Enabled></LogonTrigger></Triggers>
