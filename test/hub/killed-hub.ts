@@ -7,6 +7,7 @@ import { writeSync } from 'node:fs';
 import process from 'node:process';
 import type { Session } from '../../src/engine/session.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { eventually } from '../harness/eventually.ts';
 import { openTestHub } from './test-hub.ts';
 
 /** Something reported to a client, after it was stored. */
@@ -37,10 +38,15 @@ async function report(reported: Report): Promise<void> {
 const reportSession = ({ id, log, state }: Session): Promise<void> =>
   report({ kind: 'session', id, nextCursor: log.nextId, state });
 
+/** A request is open once the state of what it is about is known. */
+const isOpen = (session: Session, id: string): Promise<unknown> =>
+  eventually(() => session.findRequest(id), { what: `request ${id} is open` });
+
 const first = await hub.engine.start({ prompt: 'the first task', options: {} });
 await reportSession(first);
 const agent = await hub.agent();
 const asked = agent.ask('r1', 'Bash', { command: 'npm test' });
+await isOpen(first, 'r1');
 await report({ kind: 'request', id: 'r1', session: first.id });
 hub.engine.respond(first.id, 'r1', { decision: 'allow' });
 await asked;
@@ -57,6 +63,8 @@ const second = await hub.engine.start({ prompt: 'the second task', options: {} }
 const other = hub.agents[1];
 void other?.ask('r2', 'Bash', { command: 'npm run build' });
 void other?.ask('r3', 'Bash', { command: 'npm run lint' });
+await isOpen(second, 'r2');
+await isOpen(second, 'r3');
 await report({ kind: 'request', id: 'r2', session: second.id });
 await report({ kind: 'request', id: 'r3', session: second.id });
 other?.die();

@@ -226,6 +226,8 @@ test('undelivered notes are sent after a restart, in order, and nothing is sent 
   await expect.poll(() => receiver.received.length).toBe(4);
   const ofOne = receiver.notes().filter(({ session: { id } }) => id === 's1');
   expect(ofOne.map(({ request: of }) => of?.id)).toEqual(['r1', 'r2', 'r3']);
+  // What was received but not acknowledged would be sent again, under the same id.
+  await expect.poll(() => after.notifier.pending).toBe(0);
   await after.notifier.close();
   // A third incarnation has nothing left to send.
   const third = await openNotifier(notifyTarget(receiver.url, undefined), { store });

@@ -79,6 +79,7 @@ describe('a prompt that Claude Code accepted but did not record before it was ki
   test('is sent again together with a decision made meanwhile', async () => {
     const session = await start('fix the parser');
     void (await hub.agent()).ask('r1', 'Bash', { command: 'make' });
+    await eventually(() => requestIds(session).length === 1, { what: 'the request is open' });
     await restart({ isWritten: () => false });
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     const agent = await hub.agent();
