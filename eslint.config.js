@@ -11,7 +11,7 @@ const layers = {
   schema: [],
   errors: [],
   text: [],
-  config: ['errors'],
+  config: ['schema', 'errors'],
   'scripted-model': [],
   driver: base,
   transcripts: base,
@@ -50,6 +50,10 @@ const agentSdk = {
 const devOnly = {
   regex: '(^|/)test/|^(vitest|fast-check)$',
   message: 'The product does not import its tests.',
+};
+const zodSchemas = {
+  regex: '/schema/(?!setting-choices\\.ts$)',
+  message: 'Settings are read before zod is loaded: src/schema/setting-choices.ts has what they need.',
 };
 const processEnv = {
   name: 'node:process',
@@ -161,6 +165,11 @@ export default defineConfig(
     rules: { 'no-restricted-properties': ['error', noEnv, noStdout, noWallClock] },
   },
   {
+    files: ['src/config/**/*.ts'],
+    ignores: ['**/*.test.ts'],
+    rules: restrictedImports(agentSdk, devOnly, zodSchemas),
+  },
+  {
     // bin hands process.env to config and reads nothing from it.
     files: ['src/config/**/*.ts', 'src/bin/**/*.ts'],
     rules: { 'no-restricted-properties': ['error', noStdout] },
@@ -190,8 +199,8 @@ export default defineConfig(
     },
   },
   {
-    // It runs in a browser and knows the hub's API only; the schemas are types to it, so that zod is not bundled. What
-    // src/text contains is pure and runs anywhere.
+    // It runs in a browser and knows the hub's API only; the schemas are types to it, so that zod is not bundled.
+    // src/text and src/schema/enums.ts are pure and run anywhere.
     files: ['dashboard/**/*.{ts,tsx}'],
     ignores: ['**/*.test.ts'],
     rules: {
@@ -201,9 +210,9 @@ export default defineConfig(
           patterns: [
             { regex: '^node:', message: 'The dashboard runs in a browser.' },
             {
-              regex: '/src/(?!text/)',
+              regex: '/src/(?!text/|schema/enums\\.ts$)',
               allowTypeImports: true,
-              message: 'Of the product the dashboard imports types and src/text only.',
+              message: 'Of the product the dashboard imports types, src/schema/enums.ts and src/text only.',
             },
           ],
         },

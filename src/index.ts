@@ -15,6 +15,7 @@ import { withKnownDenyOptions } from './engine/known-deny-options.ts';
 import type { EngineServices } from './engine/services.ts';
 import { serverFactory } from './mcp/server.ts';
 import { serveOver, type Connection } from './transports/stdio.ts';
+import type { LogLevel } from './schema/setting-choices.ts';
 
 export type { Transport } from '@modelcontextprotocol/server';
 export { untilAttention } from './engine/attention.ts';
@@ -28,7 +29,8 @@ export type { OpenRequest } from './engine/requests.ts';
 export type { DiskQuery, DiskSession } from './engine/services.ts';
 export type { Session } from './engine/session.ts';
 export type { TurnResult } from './engine/turn-result.ts';
-export type { EventBody, RequestKind, SessionEvent } from './schema/events.ts';
+export type { RequestKind } from './schema/enums.ts';
+export type { EventBody, SessionEvent } from './schema/events.ts';
 export type { PermissionMode, SessionOptions } from './schema/session-options.ts';
 export type { Connection } from './transports/stdio.ts';
 
@@ -95,6 +97,6 @@ export function createServer(engine: Engine): ClaudeCodeServer {
   };
 }
 
-function warnProcess(level: 'debug' | 'info' | 'warn' | 'error', line: string): void {
+function warnProcess(level: LogLevel, line: string): void {
   if (level === 'warn' || level === 'error') process.emitWarning(line, 'ClaudeCodeMcpWarning');
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { AuditActor, AuditKind } from '../schema/enums.ts';
 
 export type AuditValue =
   string | number | boolean | null | readonly AuditValue[] | { readonly [name: string]: AuditValue | undefined };
@@ -7,11 +8,11 @@ export type AuditValue =
 export interface AuditEntry {
   /** ISO time. */
   readonly time: string;
-  readonly kind: 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
+  readonly kind: AuditKind;
   readonly session?: string;
   /** Who called, or whose session it is. */
   readonly principal?: string;
-  readonly who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
+  readonly who: AuditActor;
   readonly what: string;
   readonly outcome?: string;
   /** US dollars. */

@@ -1,3 +1,4 @@
+import { APPROVAL_MODES, LOG_LEVELS, TOOLSET_NAMES } from '../schema/setting-choices.ts';
 import {
   choice,
   directories,
@@ -42,7 +43,7 @@ function setting<T, const Default extends NoInfer<T> | undefined>(row: Setting<T
  */
 export const SETTINGS_TABLE = {
   toolset: setting({
-    kind: choice(['compact', 'explicit']),
+    kind: choice(TOOLSET_NAMES),
     default: 'compact',
     meaning: 'Which tools to offer: four versatile ones (compact) or six single-purpose ones (explicit).',
   }),
@@ -54,7 +55,7 @@ export const SETTINGS_TABLE = {
     meaning: 'The Claude Code executable to run unless a caller specifies one.',
   }),
   approvals: setting({
-    kind: choice(['auto', 'caller', 'human']),
+    kind: choice(APPROVAL_MODES),
     default: 'auto',
     meaning:
       'Who may answer requests from Claude: a person by form or the caller by tool (auto), the caller only, or a person only (human).',
@@ -190,7 +191,7 @@ export const SETTINGS_TABLE = {
   }),
   logLevel: setting({
     // LOG_LEVEL is often set for other programs: their level names must not stop the server.
-    kind: choice(['debug', 'info', 'warn', 'error', 'silent'], {
+    kind: choice([...LOG_LEVELS, 'silent'], {
       all: 'debug',
       trace: 'debug',
       verbose: 'debug',

@@ -1,6 +1,8 @@
 import type { Options } from '@anthropic-ai/claude-agent-sdk';
 import type { SessionOptionName } from '../schema/session-options.ts';
 
+type Shown = 'always' | 'sensitive' | 'never';
+
 /**
  * How each option of the Agent SDK is handled. The record is exhaustive over `keyof Options`, so an SDK upgrade does
  * not compile until a new key is classified here.
@@ -9,7 +11,7 @@ export type OptionClass =
   | {
       kind: 'exposed';
       /** Whether a caller's value may be shown again: to anyone, on request (`includeSensitive`), or never. */
-      show: 'always' | 'sensitive' | 'never';
+      show: Shown;
       /**
        * Why setting it can grant permissions or run something; such a key is closed to callers where only a person may
        * grant.
@@ -20,8 +22,7 @@ export type OptionClass =
   | { kind: 'refused'; why: string };
 
 const plain = { kind: 'exposed', show: 'always' } as const;
-const granting = (grants: string, show: 'always' | 'sensitive' | 'never' = 'always') =>
-  ({ kind: 'exposed', show, grants }) as const;
+const granting = (grants: string, show: Shown = 'always') => ({ kind: 'exposed', show, grants }) as const;
 const owned = (why: string) => ({ kind: 'owned', why }) as const;
 const refused = (why: string) => ({ kind: 'refused', why }) as const;
 

@@ -1,5 +1,6 @@
 import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../schema/events.ts';
-import type { DeniedBy, Problem, ToolStatus } from '../schema/results.ts';
+import type { DeniedBy, ToolStatus } from '../schema/enums.ts';
+import type { Problem } from '../schema/results.ts';
 import { CallLog } from './call-log.ts';
 import { PackableMap } from './packed.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from './requests.ts';

@@ -5,12 +5,13 @@ import { alwaysOffer, exactRule, type LastingRule } from './always.ts';
 import type { OpenRequest } from './requests.ts';
 import { changedInput } from './shown-request.ts';
 import { questionTexts } from './tool-summary.ts';
+import type { Verdict } from '../schema/enums.ts';
 
 /** One answer to one question: a label, free text, or several labels. */
 export type QuestionAnswer = string | string[];
 
 export interface Answer {
-  decision: 'allow' | 'deny';
+  decision: Verdict;
   message?: string | undefined;
   interrupt?: boolean | undefined;
   updatedInput?: Record<string, unknown> | undefined;

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import type { ConnectedClient } from './approvals.ts';
 import { EngineClient } from './engine-client.ts';
 import type { Engine } from './engine.ts';
-import type { Principal, Role } from './principal.ts';
+import type { Principal } from './principal.ts';
+import type { Role } from '../schema/enums.ts';
 
 function principal(id: string, role: Role = 'caller'): Principal {
   return { id, name: id, kind: 'program', role, attended: true };

@@ -12,7 +12,7 @@ import type { EngineNotice } from './notices.ts';
 import type { Asked } from './own-actions.ts';
 import type { ReplyRequest, StartRequest } from './start-request.ts';
 import type { Policy } from './policy.ts';
-import { isThisUser, RIGHTS, type Principal, type Role } from './principal.ts';
+import { isThisUser, RIGHTS, type Principal } from './principal.ts';
 import type { OpenRequest } from './requests.ts';
 import type { RewindOutcome } from './rewind.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './services.ts';
@@ -21,6 +21,7 @@ import type { ListedSession } from './session-listing.ts';
 import type { SessionList } from './session-recall.ts';
 import type { ListedWorktree } from './session-worktrees.ts';
 import type { Session } from './session.ts';
+import type { Role } from '../schema/enums.ts';
 
 /**
  * The engine as one client may use it, and all that tools and forms see of it. Access is checked here and nowhere else:

@@ -1,3 +1,4 @@
+import { SETTING_SOURCES } from '../schema/enums.ts';
 import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
 
 /** Fields of an agent that grant no permissions. An allowlist of what is known to be harmless. */
@@ -42,7 +43,7 @@ export function isHarmless(name: SessionOptionName, asked: SessionOptions): bool
     case 'sandbox':
       return isTighter(asked.sandbox ?? {});
     case 'settingSources':
-      return (['user', 'project', 'local'] as const).every((source) => asked.settingSources?.includes(source));
+      return SETTING_SOURCES.every((source) => asked.settingSources?.includes(source));
     default:
       return false;
   }

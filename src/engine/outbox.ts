@@ -1,3 +1,4 @@
+import type { DeliveryState } from '../driver/agent-signal.ts';
 import type { SessionEvent } from '../schema/events.ts';
 
 export interface Message {
@@ -28,7 +29,7 @@ export class Outbox {
     this.#messages.set(id, { text, stage: 'sent' });
   }
 
-  advance(id: string, stage: 'queued' | 'started' | 'ended'): void {
+  advance(id: string, stage: DeliveryState): void {
     const message = this.#messages.get(id);
     if (!message) return;
     if (stage !== 'queued' && message.stage !== 'started') this.#onDelivered(id);

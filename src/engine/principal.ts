@@ -1,16 +1,10 @@
-export const ROLES = ['viewer', 'caller', 'approver', 'admin'] as const;
-export type Role = (typeof ROLES)[number];
+import type { PrincipalKind, Reach, Role } from '../schema/enums.ts';
 
 /** An actor on the engine. A session belongs to the principal that started it. */
 export interface Principal {
   readonly id: string;
   readonly name: string;
-  /**
-   * `local`: the user this process runs as. `nested`: a client that runs inside a session. `program`: a server created
-   * by an embedding program. `token`, `oauth`: the holder of the credential. `person`: someone signed in to the
-   * dashboard.
-   */
-  readonly kind: 'local' | 'nested' | 'program' | 'token' | 'oauth' | 'person';
+  readonly kind: PrincipalKind;
   readonly role: Role;
   /** A person uses it, so its form answers are a person's. */
   readonly attended: boolean;
@@ -39,10 +33,10 @@ export function sessionAround({ id, kind }: Pick<Principal, 'id' | 'kind'>): str
 
 /** What a role may do with sessions. `own`: only with its own. */
 interface Rights {
-  readonly read: 'own' | 'all';
+  readonly read: Exclude<Reach, 'none'>;
   /** Start, reply, fork, rewind, apply, discard. */
-  readonly drive: 'none' | 'own' | 'all';
-  readonly stop: 'none' | 'own' | 'all';
+  readonly drive: Reach;
+  readonly stop: Reach;
   /** `caller`: where the operator lets callers decide. `person`: always. */
   readonly answer: 'none' | 'caller' | 'person';
 }

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import type { EventBody, RequestKind, RequestRecord } from '../schema/events.ts';
-import type { DeniedBy } from '../schema/results.ts';
+import type { DecisionSource, DeniedBy, RequestKind } from '../schema/enums.ts';
+import type { EventBody, RequestRecord } from '../schema/events.ts';
 import { later, msBetween, type Clock } from './clock.ts';
 
-export const SOURCES = ['caller', 'human', 'timeout', 'cancel', 'shutdown', 'policy'] as const;
-export type Source = (typeof SOURCES)[number];
+export type Source = DecisionSource;
 
 /** What a decider needs to know besides the call itself. */
 export type RequestContext = Pick<RequestRecord, 'plan' | 'said' | 'cwd' | 'edit' | 'target' | 'own'>;

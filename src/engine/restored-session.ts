@@ -1,5 +1,5 @@
 import type { Settings } from '../config/load-settings.ts';
-import { sessionState, totalsRecord } from '../schema/records.ts';
+import { stateRecord, totalsRecord } from '../schema/records.ts';
 import { RequestRecord } from '../schema/events.ts';
 import { sessionOptions } from '../schema/session-options.ts';
 import type { StoredRequest } from '../schema/store.ts';
@@ -17,7 +17,7 @@ export interface Revival extends Omit<SessionSeed, 'rules' | 'worktree'> {
 /** `env`: what this process could provide. */
 export function revive(recalled: RecalledSession, env: NodeJS.ProcessEnv): Revival {
   const { row, events, lastEventId, droppedThrough, requests, messages, grants } = recalled;
-  const state = sessionState.parse(row.state);
+  const state = stateRecord.parse(row.state);
   const owner: Principal = { id: row.principal, ...state.owner };
   const restored: RestoredSession = {
     state: state.tag,

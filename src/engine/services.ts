@@ -2,6 +2,8 @@ import type { GitBash } from '../config/git-bash.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import type { TranscriptMirror } from '../driver/transcript-mirror.ts';
+import type { AuditActor, AuditKind } from '../schema/enums.ts';
+import type { LogLevel } from '../schema/setting-choices.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { Workspaces } from '../workspace/workspace.ts';
 import type { StoredRequest, StoredSession } from '../schema/store.ts';
@@ -44,7 +46,7 @@ export interface EngineServices {
   workspaces?: () => Promise<WorkspaceModule>;
   /** The environment of a Claude Code process before the caller's own variables. */
   baseEnv: NodeJS.ProcessEnv;
-  log: (level: 'debug' | 'info' | 'warn' | 'error', line: string) => void;
+  log: (level: LogLevel, line: string) => void;
   /** Ends the services themselves, after the last session. */
   release?: () => Promise<void>;
 }
@@ -156,11 +158,11 @@ export interface DiskSession {
 }
 
 export interface AuditRecord {
-  kind: 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
+  kind: AuditKind;
   session?: string;
   /** Who called, or whose session it is. */
   principal?: string;
-  who: 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy' | 'server' | 'claude';
+  who: AuditActor;
   what: string;
   outcome?: string;
   cost?: number;

@@ -1,6 +1,7 @@
 import { digestLine } from '../audit/audit-entry.ts';
+import type { ToolStatus } from '../schema/enums.ts';
 import type { LastAction } from '../schema/own-action.ts';
-import type { ToolStatus, Work } from '../schema/results.ts';
+import type { Work } from '../schema/results.ts';
 import type { Gate } from './gate.ts';
 import type { Grant, GrantEnd } from './grants.ts';
 import type { OpenRequest, Outcome, Source } from './requests.ts';

@@ -3,7 +3,7 @@ import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { EventBody } from '../schema/events.ts';
 import type { LastAction } from '../schema/own-action.ts';
-import type { SessionState } from '../schema/records.ts';
+import type { StateRecord } from '../schema/records.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { Answer } from './answer.ts';
 import type { ConnectedClient } from './approvals.ts';
@@ -207,7 +207,7 @@ export class Session extends MovableSession {
 
   /** What is needed to continue it in another process. */
   get continuity(): Pick<
-    SessionState,
+    StateRecord,
     | 'permissionTimeoutMs'
     | 'startTimeoutMs'
     | 'streamsText'

@@ -1,5 +1,6 @@
 import type { Cancellation } from './session-types.ts';
-import { transition, type State, type StateAtRest, type StateAtWork, type StateEvent } from './state.ts';
+import type { RestsAs, StateAtRest, StateAtWork } from '../schema/enums.ts';
+import { transition, type State, type StateEvent } from './state.ts';
 import type { TurnResult } from './turn-result.ts';
 
 /** The current answer belongs to the turn while it works, and to the rest state afterwards. */
@@ -22,7 +23,7 @@ export interface Stood {
 /** How a turn ends. */
 export type Ending =
   | {
-      readonly how: 'rest' | 'stop' | 'fail';
+      readonly how: RestsAs;
       readonly result: TurnResult | undefined;
       readonly cancellation?: Cancellation;
     }

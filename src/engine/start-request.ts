@@ -1,3 +1,4 @@
+import type { WhenBusy } from '../schema/enums.ts';
 import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
 import type { ConnectedClient } from './approvals.ts';
 
@@ -22,7 +23,7 @@ export interface ReplyRequest {
   sessionId: string;
   prompt: string;
   fork?: boolean;
-  whenBusy?: 'reject' | 'queue';
+  whenBusy?: WhenBusy;
   model?: string | undefined;
   permissionMode?: PermissionMode | undefined;
   permissionRequestTimeoutMs?: number | undefined;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { isAtRest, STATES, transition, TRANSITIONS, type State, type StateEvent } from './state.ts';
+import { isAtRest, transition, TRANSITIONS, type State, type StateEvent } from './state.ts';
+import { SESSION_STATES } from '../schema/enums.ts';
 
 const EVENTS = Object.keys(TRANSITIONS) as StateEvent[];
 
@@ -20,7 +21,7 @@ const [head = [], ...rows] = TABLE.trim()
   .map((line) => line.trim().split(/\s+/));
 
 test('the table names every state and every event', () => {
-  expect(rows.map(([state]) => state)).toEqual(STATES);
+  expect(rows.map(([state]) => state)).toEqual(SESSION_STATES);
   expect(head.slice(1)).toEqual(EVENTS);
 });
 
@@ -34,5 +35,5 @@ test.each(cells)('%s, %s → %s', (state, event, next) => {
 
 test('cancelled is final and at rest', () => {
   expect(EVENTS.filter((event) => transition('cancelled', event) !== undefined)).toEqual([]);
-  expect(STATES.filter(isAtRest)).toEqual(['idle', 'interrupted', 'error', 'cancelled']);
+  expect(SESSION_STATES.filter(isAtRest)).toEqual(['idle', 'interrupted', 'error', 'cancelled']);
 });

@@ -1,10 +1,9 @@
-import { SESSION_STATES, type SessionState } from '../schema/session-states.ts';
+import { STATES_AT_REST, type SessionState, type StateAtRest } from '../schema/enums.ts';
 
 /*
  * The life of a session as data. `waiting` means that at least one request is unanswered; `interrupting` that somebody
  * pressed Escape and Claude Code has not come to rest yet. An event that has no entry for a state changes nothing.
  */
-export const STATES = SESSION_STATES;
 export type State = SessionState;
 
 export const TRANSITIONS = {
@@ -51,10 +50,6 @@ type Next<Event extends StateEvent> = (typeof TRANSITIONS)[Event][keyof (typeof 
 export function transition<Event extends StateEvent>(state: State, event: Event): Next<Event> | undefined {
   return (TRANSITIONS[event] as Partial<Record<State, Next<Event>>>)[state];
 }
-
-export const STATES_AT_REST = ['idle', 'interrupted', 'error', 'cancelled'] as const satisfies readonly State[];
-export type StateAtRest = (typeof STATES_AT_REST)[number];
-export type StateAtWork = Exclude<State, StateAtRest>;
 
 export function isAtRest(state: State): state is StateAtRest {
   return (STATES_AT_REST as readonly State[]).includes(state);

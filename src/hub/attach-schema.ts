@@ -1,12 +1,14 @@
 import * as z from 'zod';
 import { SETTING_KEYS, type SettingKey } from '../config/settings-table.ts';
 import type { HubRequest } from '../transports/attach/protocol.ts';
+import { HUB_REQUESTS } from '../schema/enums.ts';
+import { APPROVAL_MODES, TOOLSET_NAMES } from '../schema/setting-choices.ts';
 
 const count = z.number().int().nonnegative();
 const names = z.array(z.string());
 
 const rules = z.object({
-  approvals: z.enum(['auto', 'caller', 'human']),
+  approvals: z.enum(APPROVAL_MODES),
   allowedDirs: names.optional(),
   denyOptions: names,
   maxTurns: count.optional(),
@@ -24,7 +26,7 @@ const attach = z.object({
   kind: z.literal('attach'),
   place: z.object({ user: z.string(), home: z.string(), configDir: z.string(), stateDir: z.string() }),
   version: z.string(),
-  toolset: z.enum(['compact', 'explicit']),
+  toolset: z.enum(TOOLSET_NAMES),
   cwd: z.string(),
   rules,
   given: z.partialRecord(z.enum(SETTING_KEYS as [SettingKey, ...SettingKey[]]), z.string()),
@@ -33,7 +35,7 @@ const attach = z.object({
   pid,
 });
 
-const plain = z.object({ kind: z.enum(['status', 'sign-in', 'stop', 'restart']), pid });
+const plain = z.object({ kind: z.enum(HUB_REQUESTS), pid });
 
 /** What a client wants from the hub, or undefined if it is not understood. */
 export function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {

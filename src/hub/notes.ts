@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { COMPACT_STATUS } from '../mcp/views/status.ts';
-import { RESTING_TAGS, type FeedEntry, type StoredSession } from '../schema/store.ts';
+import { STATES_AT_REST } from '../schema/enums.ts';
+import type { FeedEntry, StoredSession } from '../schema/store.ts';
 
 /** Contents of a notification: where to look, never what was said or done. */
 export const note = z.object({
@@ -64,6 +65,6 @@ export function noteOf(
 
 /** A row may be stored again while the session rests, and a turn may start and end between two looks. */
 function restOf({ state: { tag }, totals }: StoredSession): string | undefined {
-  if (!(RESTING_TAGS as readonly string[]).includes(tag)) return undefined;
+  if (!(STATES_AT_REST as readonly string[]).includes(tag)) return undefined;
   return [tag, totals['turns'], totals['costUsd']].join('/');
 }

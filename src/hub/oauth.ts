@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { z } from 'zod';
-import { ROLES, type Principal, type Role } from '../engine/principal.ts';
+import type { Principal } from '../engine/principal.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { AccessTokens } from './http/authenticate.ts';
 import type { Authenticated, Refused } from './http/credential.ts';
 import type { Route } from './http/route.ts';
+import { ROLES, type Role } from '../schema/enums.ts';
 
 /** Only signatures with a key that the issuer alone has. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];

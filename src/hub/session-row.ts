@@ -5,7 +5,7 @@ import type { Session } from '../engine/session.ts';
 import { ranInstead } from '../engine/shown-request.ts';
 import { activityLine } from '../mcp/views/activity-line.ts';
 import { resultView } from '../mcp/views/result-view.ts';
-import type { SessionState, TotalsRecord } from '../schema/records.ts';
+import type { StateRecord, TotalsRecord } from '../schema/records.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { HubRef, RequestOutcome, StoredRequest, StoredSession } from '../schema/store.ts';
 
@@ -33,7 +33,7 @@ export function sessionRow(session: Session, runsOn: HubRef): StoredSession {
   };
 }
 
-function stateRow(session: Session): SessionState {
+function stateRow(session: Session): StateRecord {
   const { id: _, ...owner } = session.owner;
   const { model, permissionMode, backgroundTasks, cancellation, work, tools } = session;
   const result = resultView(session, {

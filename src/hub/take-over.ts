@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/engine.ts';
 import { messageOf } from '../errors/errors.ts';
+import { STATES_AT_WORK } from '../schema/enums.ts';
 import type { HubRef, StoredLease, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { knownOf } from './hub-info.ts';
@@ -11,14 +12,12 @@ export interface TakeOverOptions {
   readonly log: (level: 'debug' | 'warn', line: string) => void;
 }
 
-const AT_WORK = ['starting', 'running', 'waiting', 'interrupting'] as const;
-
 /** Sessions of a hub that were working or waiting when it was last heard from. */
 export async function unfinishedOn(store: Store, hub: string): Promise<StoredSession[]> {
   const sessions: StoredSession[] = [];
   let after: string | undefined;
   do {
-    const page = await store.sessions({ tags: AT_WORK, hub, limit: 200, ...(after !== undefined && { after }) });
+    const page = await store.sessions({ tags: STATES_AT_WORK, hub, limit: 200, ...(after !== undefined && { after }) });
     sessions.push(...page.items);
     after = page.next;
   } while (after !== undefined);

@@ -1,9 +1,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
+import type { Role } from '../schema/enums.ts';
 import type { StoredToken } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
-import type { Role } from '../engine/principal.ts';
 
 /** Recognisable to people and to scanners for leaked secrets. */
 export const TOKEN_PREFIX = 'ccmcp_';

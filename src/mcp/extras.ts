@@ -1,6 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError, type McpServer } from '@modelcontextprotocol/server';
 import type { EngineClient } from '../engine/engine-client.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
+import type { ProtocolEra } from '../schema/enums.ts';
 import { observed, type Observer } from './observe.ts';
 import type { Outbox } from './outbox.ts';
 import { watchResources } from './resources/resource-updates.ts';
@@ -17,7 +18,7 @@ const MAX_SUBSCRIPTIONS = 1_000;
 export function offerExtras(
   { server }: McpServer,
   engine: EngineClient,
-  era: 'legacy' | 'modern',
+  era: ProtocolEra,
   observe: Observer | undefined,
   outbox: Outbox | undefined,
 ): () => void {

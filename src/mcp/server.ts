@@ -17,6 +17,7 @@ import { callTool } from './call-tool.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
 import { EXTRA_CAPABILITIES, offerExtras } from './extras.ts';
 import { CallForms, createCallStates, ModernClient } from './forms/call-forms.ts';
+import type { ProtocolEra } from '../schema/enums.ts';
 import { LegacyClient } from './forms/legacy-client.ts';
 import { INSTRUCTIONS } from './instructions.ts';
 import { observed, type Observer } from './observe.ts';
@@ -30,7 +31,7 @@ export interface ServerIdentity {
 }
 
 /** Creates the MCP servers over one engine. A `client` outlives the connection; its creator disconnects it. */
-export type ServerFactory = (connection: { era: 'legacy' | 'modern'; client?: ModernClient }) => McpServer;
+export type ServerFactory = (connection: { era: ProtocolEra; client?: ModernClient }) => McpServer;
 
 export interface ServerOptions {
   /** The connection's settings, including its toolset; the operator's unless it has its own. */
@@ -78,7 +79,7 @@ interface Shared {
 
 function createMcpServer(
   { identity, principal, rules, states, takesRoots, observe, once, outbox, ...shared }: Shared,
-  era: 'legacy' | 'modern',
+  era: ProtocolEra,
   lasting: ModernClient | undefined,
 ): McpServer {
   const { toolset } = rules?.settings ?? shared.engine.settings;

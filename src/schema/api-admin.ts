@@ -1,6 +1,7 @@
 /** The audit log and tokens over `/api/v1`: see `api.ts`. */
 
 import { z } from 'zod';
+import { TOKEN_KINDS } from './enums.ts';
 import { apiRole, limit, time } from './api.ts';
 
 export const auditQuery = z.strictObject({
@@ -30,8 +31,7 @@ export type AuditPage = z.infer<typeof auditPage>;
 
 export const apiToken = z.object({
   id: z.string(),
-  /** A sign-in belongs to one browser. */
-  kind: z.enum(['token', 'sign-in']),
+  kind: z.enum(TOKEN_KINDS),
   name: z.string(),
   role: apiRole,
   attended: z.boolean(),

@@ -5,11 +5,21 @@
  */
 
 import { z } from 'zod';
+import {
+  APPLY_MODES,
+  FILE_STATUSES,
+  PRINCIPAL_KINDS,
+  REACHES,
+  ROLES,
+  SESSION_STATES,
+  VERDICTS,
+  WHEN_BUSY,
+} from './enums.ts';
 import { EventBody, EventType } from './events.ts';
-import { ApplyMode, LastAction } from './own-action.ts';
+import { LastAction } from './own-action.ts';
 import { action, callResult, compactStatus, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
-import { SESSION_TAGS, StoredToken } from './store.ts';
+import { APPROVAL_MODES } from './setting-choices.ts';
 
 export const time = z.iso.datetime();
 const count = z.int().nonnegative();
@@ -19,13 +29,12 @@ const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 // ── who calls ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const apiRole = StoredToken.shape.role;
-export type ApiRole = z.infer<typeof apiRole>;
+export const apiRole = z.enum(ROLES);
 
 export const apiPrincipal = z.object({
   id: z.string(),
   name: z.string(),
-  kind: z.enum(['local', 'nested', 'program', 'token', 'oauth', 'person']),
+  kind: z.enum(PRINCIPAL_KINDS),
   role: apiRole,
   /** A person uses it. */
   attended: z.boolean(),
@@ -35,12 +44,12 @@ export type ApiPrincipal = z.infer<typeof apiPrincipal>;
 /** `GET /me`: who this is, and which controls are worth showing. */
 export const apiMe = z.object({
   principal: apiPrincipal,
-  hub: z.object({ version: z.string(), approvals: z.enum(['auto', 'caller', 'human']) }),
+  hub: z.object({ version: z.string(), approvals: z.enum(APPROVAL_MODES) }),
   may: z.object({
     /** Start sessions and continue its own. */
     start: z.boolean(),
     /** Answer requests: of every session, of its own, or none. */
-    answer: z.enum(['all', 'own', 'none']),
+    answer: z.enum(REACHES),
     /** See the sessions of others. */
     readAll: z.boolean(),
     readAudit: z.boolean(),
@@ -79,7 +88,7 @@ export const API_ERROR_CODES = [
 
 /** Who decided what. */
 export const requestOutcome = z.object({
-  decision: z.enum(['allow', 'deny']),
+  decision: z.enum(VERDICTS),
   /** The name of the decider, or what settled it automatically. */
   by: z.string(),
   source: z.string(),
@@ -106,7 +115,7 @@ export const apiSession = z.object({
   sessionId: z.string(),
   status: compactStatus,
   /** The same, finer: `interrupted` is at rest too. */
-  state: z.enum(SESSION_TAGS),
+  state: z.enum(SESSION_STATES),
   title: z.string().optional(),
   cwd: z.string(),
   owner: z.object({ id: z.string(), name: z.string() }),
@@ -220,7 +229,7 @@ const turnOptions = {
 export const messageBody = z.strictObject({
   prompt,
   /** What to do while the session is working: reject with SESSION_BUSY, or queue it until it can be taken up. */
-  whenBusy: z.enum(['reject', 'queue']).default('queue'),
+  whenBusy: z.enum(WHEN_BUSY).default('queue'),
   ...turnOptions,
 });
 export type MessageBody = z.input<typeof messageBody>;
@@ -261,7 +270,7 @@ export const rewindAnswer = z.union([
 export type RewindAnswer = z.infer<typeof rewindAnswer>;
 
 export const applyBody = z.strictObject({
-  mode: ApplyMode.default('merge'),
+  mode: z.enum(APPLY_MODES).default('merge'),
   /** Of the commit. */
   message: z.string().min(1).max(10_000).optional(),
 });
@@ -270,7 +279,7 @@ export type ApplyBody = z.input<typeof applyBody>;
 export const applyAnswer = z.union([
   z.object({
     outcome: z.literal('applied'),
-    mode: ApplyMode,
+    mode: z.enum(APPLY_MODES),
     commit: z.string().optional(),
     branch: z.string().optional(),
     checkout: z.string().optional(),
@@ -335,7 +344,7 @@ export const diffAnswer = z.object({
         path: z.string(),
         insertions: count,
         deletions: count,
-        status: z.enum(['added', 'modified', 'deleted', 'renamed', 'type-changed']),
+        status: z.enum(FILE_STATUSES),
         isBinary: z.boolean().optional(),
       }),
     )
@@ -361,7 +370,7 @@ export type RequestsPage = z.infer<typeof requestsPage>;
 const questionAnswer = z.union([z.string(), z.array(z.string())]);
 
 export const answerBody = z.strictObject({
-  decision: z.enum(['allow', 'deny']),
+  decision: z.enum(VERDICTS),
   /** With `deny`: told to Claude. */
   message: z.string().max(10_000).optional(),
   /** With `deny`: also stops the turn. */

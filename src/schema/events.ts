@@ -4,19 +4,12 @@
  */
 
 import { z } from 'zod';
-import { OwnAction, RestsAs } from './own-action.ts';
+import { EVENT_TYPES, MESSAGE_ROLES, REQUEST_KINDS, RESTS_AS, VERDICTS } from './enums.ts';
+import { OwnAction } from './own-action.ts';
 import type { permissionUpdate } from './permission-update.ts';
 import { editPlace } from './results.ts';
 import { permissionMode } from './session-options.ts';
 
-export const EVENT_TYPES = [
-  'output',
-  'progress',
-  'permission_request',
-  'permission_result',
-  'result',
-  'error',
-] as const;
 export const EventType = z.enum(EVENT_TYPES);
 export type EventType = z.infer<typeof EventType>;
 
@@ -93,13 +86,10 @@ export const AskRecord = z.object({
 });
 export type AskRecord = z.infer<typeof AskRecord>;
 
-export const RequestKind = z.enum(['permission', 'plan_review', 'user_question']);
-export type RequestKind = z.infer<typeof RequestKind>;
-
 /** A request with everything that is shown to the decider. */
 export const RequestRecord = z.object({
   id: z.string(),
-  kind: RequestKind,
+  kind: z.enum(REQUEST_KINDS),
   ask: AskRecord,
   plan: z.string().optional(),
   /** What Claude said last before it asked, in one line. */
@@ -114,7 +104,7 @@ export const RequestRecord = z.object({
       /** What is asked, in one line for a person. */
       opening: z.string(),
       /** The session's state once it is settled and done. */
-      backTo: RestsAs,
+      backTo: z.enum(RESTS_AS),
       /** What is done when it is allowed. */
       action: OwnAction,
     })
@@ -128,7 +118,7 @@ export type RequestRecord = z.infer<typeof RequestRecord>;
 export const EventBody = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('message'),
-    role: z.enum(['assistant', 'user']),
+    role: z.enum(MESSAGE_ROLES),
     blocks: z.array(MessageBlock),
     /** The call of the sub-agent that it belongs to. */
     parentToolUseId: z.string().exactOptional(),
@@ -161,7 +151,7 @@ export const EventBody = z.discriminatedUnion('kind', [
     requestId: z.string(),
     toolName: z.string(),
     toolUseId: z.string(),
-    decision: z.enum(['allow', 'deny']),
+    decision: z.enum(VERDICTS),
     source: z.string(),
     message: z.string().exactOptional(),
     /** What ran instead of what was requested. */

@@ -1,6 +1,7 @@
 /** What the tools answer about sessions and their worktrees when they list or manage them: see `results.ts`. */
 
 import { z } from 'zod';
+import { FILE_STATUSES } from './enums.ts';
 import { LastAction } from './own-action.ts';
 import { compactStatus, costUnknown, explicitStatus } from './results.ts';
 import { permissionMode } from './session-options.ts';
@@ -54,9 +55,7 @@ export type DiskSessionShown = z.infer<typeof diskSessionShown>;
 const fileChange = z.object({
   path: z.string().meta({ note: 'Relative to the root of the checkout.' }),
   oldPath: z.string().optional().meta({ note: 'For a renamed file.' }),
-  status: z
-    .enum(['added', 'modified', 'deleted', 'renamed', 'type-changed'])
-    .meta({ note: '`added`, `modified`, `deleted`, `renamed` or `type-changed`.' }),
+  status: z.enum(FILE_STATUSES).meta({ note: '`added`, `modified`, `deleted`, `renamed` or `type-changed`.' }),
   insertions: z.number().meta({ note: 'Lines added.' }),
   deletions: z.number().meta({ note: 'Lines removed.' }),
   isBinary: z.boolean().meta({ note: 'No lines to count or show.' }),

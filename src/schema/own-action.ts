@@ -1,15 +1,13 @@
 /** What the server itself does with a session's work or files for a caller, where a person must allow it first. */
 
 import { z } from 'zod';
-
-export const ApplyMode = z.enum(['merge', 'squash', 'patch']);
-export type ApplyMode = z.infer<typeof ApplyMode>;
+import { APPLY_MODES, RESTS_AS } from './enums.ts';
 
 /** An action with everything that pins it down: what a person allowed is what happens, or they are asked again. */
 export const OwnAction = z.discriminatedUnion('action', [
   z.object({
     action: z.literal('apply'),
-    mode: ApplyMode,
+    mode: z.enum(APPLY_MODES),
     /** Of a commit that it creates on the base. */
     message: z.string(),
     /** The commit that is applied. */
@@ -36,12 +34,13 @@ export const OwnAction = z.discriminatedUnion('action', [
 export type OwnAction = z.infer<typeof OwnAction>;
 export type ActionOf<Name extends OwnAction['action']> = Extract<OwnAction, { action: Name }>;
 
-/** The session's state once it is done: what it was before. */
-export const RestsAs = z.enum(['rest', 'stop', 'fail']);
-export type RestsAs = z.infer<typeof RestsAs>;
-
 /** An action that was allowed and whose outcome is not known yet. */
-export const ActionUnderWay = z.object({ requestId: z.string(), action: OwnAction, backTo: RestsAs });
+export const ActionUnderWay = z.object({
+  requestId: z.string(),
+  action: OwnAction,
+  /** The session's state once it is done: what it was before. */
+  backTo: z.enum(RESTS_AS),
+});
 export type ActionUnderWay = z.infer<typeof ActionUnderWay>;
 
 /** What became of the last action that a person was asked about. */

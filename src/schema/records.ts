@@ -1,18 +1,18 @@
 /** The contents of the hub's session rows, beyond what the store itself uses. */
 
 import { z } from 'zod';
+import { PRINCIPAL_KINDS, ROLES, SESSION_STATES } from './enums.ts';
 import { ActionUnderWay, LastAction } from './own-action.ts';
 import { callResult, work } from './results.ts';
 import { permissionMode } from './session-options.ts';
-import { SESSION_TAGS, StoredToken } from './store.ts';
 
 const count = z.int().nonnegative();
 
 /** Whose session it is, apart from the id. */
 export const ownerRecord = z.object({
   name: z.string(),
-  kind: z.enum(['local', 'nested', 'program', 'token', 'oauth', 'person']),
-  role: StoredToken.shape.role,
+  kind: z.enum(PRINCIPAL_KINDS),
+  role: z.enum(ROLES),
   attended: z.boolean(),
 });
 
@@ -35,8 +35,8 @@ const sessionOrigin = z.discriminatedUnion('kind', [
 ]);
 
 /** `StoredSession.state`: what lists and pages show, and what is needed to continue after a restart. */
-export const sessionState = z.object({
-  tag: z.enum(SESSION_TAGS),
+export const stateRecord = z.object({
+  tag: z.enum(SESSION_STATES),
   owner: ownerRecord,
   activity: z.string().optional(),
   model: z.string().optional(),
@@ -70,7 +70,7 @@ export const sessionState = z.object({
   /** Names of the variables brought by the connection it was started on. Their values are never stored. */
   environment: z.array(z.string()),
 });
-export type SessionState = z.infer<typeof sessionState>;
+export type StateRecord = z.infer<typeof stateRecord>;
 
 /** `StoredSession.totals`. */
 export const totalsRecord = z.object({

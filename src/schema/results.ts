@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DENIED_BY, EVENT_TYPES, FILE_STATUSES, REQUEST_KINDS, TOOL_STATUSES } from './enums.ts';
 import { LastAction } from './own-action.ts';
 
 /*
@@ -6,12 +7,9 @@ import { LastAction } from './own-action.ts';
  * the reference in words.
  */
 
-export const DENIED_BY = ['caller', 'human', 'disallowedTools', 'settings', 'timeout', 'policy'] as const;
-export const deniedBy = z.enum(DENIED_BY);
-export type DeniedBy = z.infer<typeof deniedBy>;
+const deniedBy = z.enum(DENIED_BY);
 
-export const toolStatus = z.enum(['running', 'awaiting_permission', 'completed', 'denied', 'failed']);
-export type ToolStatus = z.infer<typeof toolStatus>;
+const toolStatus = z.enum(TOOL_STATUSES);
 
 const deniedByWhom = deniedBy.optional().meta({
   note: 'Who denied it: `caller`, `human`, `disallowedTools`, `settings` (rules or hooks of the user), `timeout` or `policy` (the operator, the permission mode).',
@@ -21,7 +19,7 @@ export const costUnknown = z.literal(true).optional().meta({
   note: '`true` if the actual cost is higher: the process was killed during a turn, so its cost was never reported. A session with a budget takes no further prompt then.',
 });
 
-const requestKind = z.enum(['permission', 'plan_review', 'user_question']);
+const requestKind = z.enum(REQUEST_KINDS);
 
 /** A tool call that did not do what it was meant to do. */
 export const problem = z.object({
@@ -37,9 +35,7 @@ const changedFile = z.object({
   path: z.string().meta({ note: 'Relative to the root of the checkout; absolute outside it.' }),
   insertions: z.number().meta({ note: 'Lines added.' }),
   deletions: z.number().meta({ note: 'Lines removed.' }),
-  status: z
-    .enum(['added', 'modified', 'deleted', 'renamed', 'type-changed'])
-    .meta({ note: '`added`, `modified`, `deleted`, `renamed` or `type-changed`.' }),
+  status: z.enum(FILE_STATUSES).meta({ note: '`added`, `modified`, `deleted`, `renamed` or `type-changed`.' }),
   isBinary: z.boolean().optional().meta({ note: 'With `includeWork: "full"`: there are no lines to count.' }),
 });
 
@@ -153,7 +149,7 @@ export type Action = z.infer<typeof action>;
 export const event = z.object({
   id: z.number().meta({ note: 'Increases by one with each event of the session.' }),
   type: z
-    .enum(['output', 'progress', 'permission_request', 'permission_result', 'result', 'error'])
+    .enum(EVENT_TYPES)
     .meta({ note: '`output`, `progress`, `permission_request`, `permission_result`, `result` or `error`.' }),
   data: z.unknown().meta({ note: 'What happened; its shape depends on type and `responseMode`.' }),
   timestamp: z.string().meta({ note: 'When.' }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SETTING_SOURCES } from './enums.ts';
 
 /*
  * Every option a caller may set on a session, in one flat shape. The tools accept the rarer ones
@@ -39,12 +40,14 @@ const customSystemPrompt = z.strictObject({
   snapshot: z.boolean().optional(),
 });
 
+const thinkingDisplay = z.enum(['summarized', 'omitted']).optional();
+
 const thinking = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('adaptive'), display: z.enum(['summarized', 'omitted']).optional() }),
+  z.strictObject({ type: z.literal('adaptive'), display: thinkingDisplay }),
   z.strictObject({
     type: z.literal('enabled'),
     budgetTokens: z.int().positive().optional(),
-    display: z.enum(['summarized', 'omitted']).optional(),
+    display: thinkingDisplay,
   }),
   z.strictObject({ type: z.literal('disabled') }),
 ]);
@@ -160,7 +163,7 @@ export const advancedOptions = {
     whenOmitted: '`false`',
   }),
   strictMcpConfig: z.boolean().meta({ note: 'Use only the MCP servers in `mcpServers`.', whenOmitted: '`false`' }),
-  settingSources: z.array(z.enum(['user', 'project', 'local'])).meta({
+  settingSources: z.array(z.enum(SETTING_SOURCES)).meta({
     note: 'Which Claude Code settings files to read; `[]` reads none of them, nor CLAUDE.md.',
     whenOmitted: '`["user","project","local"]`',
   }),

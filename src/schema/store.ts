@@ -1,7 +1,7 @@
 /** The rows that the hub stores, and the changes made to them. See `docs/store.md`. */
 
 import { z } from 'zod';
-import { SESSION_STATES } from './session-states.ts';
+import { REQUEST_KINDS, ROLES, SESSION_STATES, TOKEN_KINDS, VERDICTS } from './enums.ts';
 
 /** Sorts alike in JavaScript, SQLite and Postgres, and is a legal part of every key. */
 export const StoreId = z.string().regex(/^[\x21-\x7e]{1,200}$/);
@@ -18,10 +18,6 @@ const Text = z.string().regex(/^[^\0]*$/);
 export const HubRef = z.object({ hub: StoreId, fence: z.int().positive() });
 export type HubRef = z.infer<typeof HubRef>;
 
-export const SESSION_TAGS = SESSION_STATES;
-export const RESTING_TAGS = ['idle', 'interrupted', 'error', 'cancelled'] as const satisfies readonly SessionTag[];
-export type SessionTag = (typeof SESSION_TAGS)[number];
-
 export const StoredSession = z.object({
   id: StoreId,
   /** Whom it belongs to. */
@@ -37,7 +33,7 @@ export const StoredSession = z.object({
    */
   workspace: z.looseObject({ type: z.string() }),
   totals: JsonObject,
-  state: z.looseObject({ tag: z.enum(SESSION_TAGS) }),
+  state: z.looseObject({ tag: z.enum(SESSION_STATES) }),
   createdAt: Time,
   lastActiveAt: Time,
   /** The only hub that may change it. */
@@ -52,7 +48,7 @@ export const StoredMessage = z.object({ id: StoreId, sessionId: StoreId, at: Tim
 export type StoredMessage = z.infer<typeof StoredMessage>;
 
 export const RequestOutcome = z.looseObject({
-  decision: z.enum(['allow', 'deny']),
+  decision: z.enum(VERDICTS),
   /** The principal, or what settled it automatically. */
   by: z.string(),
   source: z.string(),
@@ -63,7 +59,7 @@ export type RequestOutcome = z.infer<typeof RequestOutcome>;
 export const StoredRequest = z.object({
   id: StoreId,
   sessionId: StoreId,
-  kind: z.enum(['permission', 'plan_review', 'user_question']),
+  kind: z.enum(REQUEST_KINDS),
   /** Tool, input, plan, questions: everything that has to be decided, in full. */
   ask: JsonObject,
   createdAt: Time,
@@ -139,11 +135,10 @@ export type StoredGrant = z.infer<typeof StoredGrant>;
 
 export const StoredToken = z.object({
   id: StoreId,
-  /** A token is given to programs, a sign-in belongs to one browser. */
-  kind: z.enum(['token', 'sign-in']),
+  kind: z.enum(TOKEN_KINDS),
   name: Text,
   hash: StoreId,
-  role: z.enum(['viewer', 'caller', 'approver', 'admin']),
+  role: z.enum(ROLES),
   attended: z.boolean(),
   createdAt: Time,
   expiresAt: Time.optional(),

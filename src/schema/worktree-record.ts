@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ApplyMode } from './own-action.ts';
+import { APPLY_MODES } from './enums.ts';
 
 export const pinnedSettings = z.object({
   config: z.array(z.tuple([z.string(), z.string()])),
@@ -22,7 +22,7 @@ const base = z.object({
 /** An `apply` that has started to change what others see. */
 const applyJournal = z.object({
   operation: z.literal('apply'),
-  mode: ApplyMode,
+  mode: z.enum(APPLY_MODES),
   checkout: z.object({ workTree: z.string(), gitDir: z.string() }).optional(),
   ref: z.string().optional(),
   from: z.string(),

@@ -7,11 +7,11 @@
  */
 
 import { DomainError, type ErrorCode } from '../errors/errors.ts';
+import type { SessionState } from '../schema/enums.ts';
 import type {
   Change,
   FeedEntry,
   HubRef,
-  SessionTag,
   StoredCommand,
   StoredEvent,
   StoredGrant,
@@ -140,7 +140,7 @@ export interface StoreTranscripts {
 
 export interface SessionQuery {
   readonly principal?: string;
-  readonly tags?: readonly SessionTag[];
+  readonly tags?: readonly SessionState[];
   readonly hub?: string;
   /** Matched anywhere in id, title, directory or principal, ignoring case. */
   readonly search?: string;

@@ -1,7 +1,8 @@
 /** Values derived from rows: their text, what state they are in, and where a page of them ends. */
 
 import { DomainError } from '../errors/errors.ts';
-import { RESTING_TAGS, type HubRef, type StoredCommand, type StoredSession } from '../schema/store.ts';
+import { STATES_AT_REST } from '../schema/enums.ts';
+import type { HubRef, StoredCommand, StoredSession } from '../schema/store.ts';
 
 /** Nothing that a session says or is asked comes close, and Postgres accepts no more than a gigabyte. */
 const MAX_ROW_CHARACTERS = 64 * 1024 * 1024;
@@ -17,7 +18,7 @@ export function isSameIncarnation(one: HubRef, other: HubRef): boolean {
 }
 
 export function isResting({ state }: StoredSession): boolean {
-  return (RESTING_TAGS as readonly string[]).includes(state.tag);
+  return (STATES_AT_REST as readonly string[]).includes(state.tag);
 }
 
 /** Its outcome is not known yet. */

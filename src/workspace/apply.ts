@@ -3,7 +3,8 @@ import { lstat, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { ActionOf, ApplyMode } from '../schema/own-action.ts';
+import type { ApplyMode } from '../schema/enums.ts';
+import type { ActionOf } from '../schema/own-action.ts';
 import type { ApplyJournal, WorktreeRecord } from '../schema/worktree-record.ts';
 import {
   checkoutOf,

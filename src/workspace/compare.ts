@@ -4,8 +4,7 @@ import { writeTrees, type StagedFile } from './object-files.ts';
 import { objectFormat } from './pinned-settings.ts';
 import { sealed, type Seal } from './sealed.ts';
 import type { FileState, Snapshot } from './snapshot.ts';
-
-export type FileStatus = 'added' | 'modified' | 'deleted' | 'renamed' | 'type-changed';
+import type { FileStatus } from '../schema/enums.ts';
 
 export interface FileChange {
   readonly path: string;

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { ApiRole, ApiSession, StartBody } from '../../src/schema/api.ts';
+import type { ApiSession, StartBody } from '../../src/schema/api.ts';
+import type { Role } from '../../src/schema/enums.ts';
 import type { CreatedToken } from '../../src/schema/api-admin.ts';
 import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from '../harness/built-server.ts';
@@ -97,7 +98,7 @@ export class RealHub {
     return (await this.command('hub', 'open', '--print')).trim();
   }
 
-  async token(name: string, role: ApiRole): Promise<string> {
+  async token(name: string, role: Role): Promise<string> {
     return (await this.api<CreatedToken>('POST', 'tokens', { name, role }, this.admin)).token;
   }
 

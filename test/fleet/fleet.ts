@@ -10,7 +10,7 @@ import { readHubRecord } from '../../src/config/hub-record.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
 import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import type { ApiSessionDetail } from '../../src/schema/api.ts';
-import type { Role } from '../../src/engine/principal.ts';
+import type { Role } from '../../src/schema/enums.ts';
 import { openPostgresStore } from '../../src/store/postgres/open.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { builtServer } from '../harness/built-server.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
 import { onTestFinished } from 'vitest';
-import type { Role } from '../../src/engine/principal.ts';
+import type { Role } from '../../src/schema/enums.ts';
 import type { WorkspaceModule } from '../../src/engine/services.ts';
 import { serveHubHttp, stateKeyIn, type HttpPartOptions } from '../../src/hub/http-part.ts';
 import type { Route } from '../../src/hub/http/route.ts';

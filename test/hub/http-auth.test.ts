@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ROLES } from '../../src/engine/principal.ts';
+import { ROLES } from '../../src/schema/enums.ts';
 import { FailedAttempts } from '../../src/hub/http/attempts.ts';
 import { frameOf } from '../../src/hub/http/respond.ts';
 import type { Route } from '../../src/hub/http/route.ts';

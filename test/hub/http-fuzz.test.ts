@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ROLES } from '../../src/engine/principal.ts';
+import { ROLES } from '../../src/schema/enums.ts';
 import { frameOf } from '../../src/hub/http/respond.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { anyCharacter } from '../harness/any-character.ts';

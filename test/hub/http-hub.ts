@@ -4,7 +4,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished } from 'vitest';
 import { createEngine, type Engine } from '../../src/index.ts';
-import type { Role } from '../../src/engine/principal.ts';
+import type { Role } from '../../src/schema/enums.ts';
 import type { AuditRecord } from '../../src/engine/services.ts';
 import { mcpServersOver, type McpServers } from '../../src/hub/http/mcp/mcp-servers.ts';
 import { newSessionKey } from '../../src/hub/http/mcp/session-id.ts';

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT, UnsecuredJWT } from 'jose';
 import { expect, test } from 'vitest';
-import { ROLES } from '../../src/engine/principal.ts';
+import { ROLES } from '../../src/schema/enums.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { OauthTokens } from '../../src/hub/oauth.ts';
 import { openHttpHub, type HttpHub } from './http-hub.ts';

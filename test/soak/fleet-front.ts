@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiReply, Fleet, FleetHub } from '../fleet/fleet.ts';
-import type { Role } from '../../src/engine/principal.ts';
+import type { Role } from '../../src/schema/enums.ts';
 import type { Random } from './random.ts';
 
 const MAX_KEPT = 500;

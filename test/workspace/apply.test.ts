@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, symlink, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ApplyMode } from '../../src/schema/own-action.ts';
+import type { ApplyMode } from '../../src/schema/enums.ts';
 import type { WorktreeRecord } from '../../src/schema/worktree-record.ts';
 import { applyWork } from '../../src/workspace/apply.ts';
 import { createWorktree } from '../../src/workspace/create-worktree.ts';

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ApplyMode } from '../../src/schema/own-action.ts';
+import type { ApplyMode } from '../../src/schema/enums.ts';
 import type { WorktreeRecord } from '../../src/schema/worktree-record.ts';
 import { applyApproved, planApply, type ApprovedApply, type PlannedApply } from '../../src/workspace/apply.ts';
 import { createWorktree } from '../../src/workspace/create-worktree.ts';

@@ -3,7 +3,7 @@
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ApplyMode } from '../../src/schema/own-action.ts';
+import type { ApplyMode } from '../../src/schema/enums.ts';
 import type { WorktreeRecord } from '../../src/schema/worktree-record.ts';
 import { applyWork } from '../../src/workspace/apply.ts';
 import { createWorktree } from '../../src/workspace/create-worktree.ts';

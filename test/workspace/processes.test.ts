@@ -9,7 +9,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ApplyMode } from '../../src/schema/own-action.ts';
+import type { ApplyMode } from '../../src/schema/enums.ts';
 import { worktreeLock } from '../../src/transcripts/session-lock.ts';
 import { createWorktree } from '../../src/workspace/create-worktree.ts';
 import { exclusively } from '../../src/workspace/exclusive.ts';

@@ -1,7 +1,7 @@
 /** Another process that works on worktrees, and may be killed at any step. Bundled by the test that starts it. */
 
 import path from 'node:path';
-import type { ApplyMode } from '../../src/schema/own-action.ts';
+import type { ApplyMode } from '../../src/schema/enums.ts';
 import { worktreeLock } from '../../src/transcripts/session-lock.ts';
 import { applyWork } from '../../src/workspace/apply.ts';
 import { createWorktree } from '../../src/workspace/create-worktree.ts';

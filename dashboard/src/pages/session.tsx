@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, wordsOf } from '../api/client.ts';
 import { view } from '../model/hub.ts';
 import { links, SESSION_TABS, type SessionTab } from '../model/router.ts';
@@ -16,7 +17,7 @@ import { WorkView } from '../parts/work-view.tsx';
 import { dollars, plural, shortId } from '../text/words.ts';
 
 const TAB_NAMES: Record<SessionTab, string> = { timeline: 'Timeline', work: 'Work', details: 'Details' };
-const AT_WORK: readonly ApiSessionDetail['state'][] = ['starting', 'running', 'waiting', 'interrupting'];
+const AT_WORK: readonly ApiSessionDetail['state'][] = STATES_AT_WORK;
 
 export function SessionPage({ tab }: { tab: SessionTab }) {
   const shown = view.value;

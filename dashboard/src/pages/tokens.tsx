@@ -1,6 +1,6 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ApiRole } from '../../../src/schema/api.ts';
+import type { Role } from '../../../src/schema/enums.ts';
 import type { ApiToken, CreatedToken } from '../../../src/schema/api-admin.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { Dialog } from '../parts/dialog.tsx';
@@ -8,7 +8,7 @@ import { Empty, Failed, Loading } from '../parts/empty.tsx';
 import { Visible } from '../parts/plain-text.tsx';
 import { Deadline, Time } from '../parts/time.tsx';
 
-const ROLES: Record<ApiRole, string> = {
+const ROLES: Record<Role, string> = {
   viewer: 'reads everything',
   caller: 'starts and uses its own sessions',
   approver: 'a person: answers every request, interrupts, cancels',
@@ -153,7 +153,7 @@ function TokenList({ title, none, tokens, onRevoked }: ListProps) {
 
 function NewToken({ onCreated }: { onCreated: () => void }) {
   const name = useSignal('');
-  const role = useSignal<ApiRole>('caller');
+  const role = useSignal<Role>('caller');
   const attended = useSignal(false);
   const expires = useSignal<keyof typeof LIFETIMES>('30d');
   const state = useSignal<{ busy: boolean; problem: string }>({ busy: false, problem: '' });
@@ -205,8 +205,8 @@ function NewToken({ onCreated }: { onCreated: () => void }) {
         </label>
         <label class="field">
           <span>Role</span>
-          <select value={role.value} onChange={({ currentTarget }) => changed(role, currentTarget.value as ApiRole)}>
-            {(Object.keys(ROLES) as ApiRole[]).map((one) => (
+          <select value={role.value} onChange={({ currentTarget }) => changed(role, currentTarget.value as Role)}>
+            {(Object.keys(ROLES) as Role[]).map((one) => (
               <option value={one}>{one}</option>
             ))}
           </select>

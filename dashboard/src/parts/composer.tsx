@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { ApiSessionDetail, MessageBody } from '../../../src/schema/api.ts';
+import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { draft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
@@ -24,7 +25,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
   const { may, sessionId, state: sessionState, queued } = detail;
   if (!may.includes('message') && !may.includes('fork')) return null;
   if (sessionState === 'cancelled' && !may.includes('fork')) return null;
-  const works = ['starting', 'running', 'waiting', 'interrupting'].includes(sessionState);
+  const works = (STATES_AT_WORK as readonly string[]).includes(sessionState);
 
   const submit = async (how: 'message' | 'fork') => {
     if (state.value.busy) return;

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import type { ApplyMode } from '../../../src/schema/enums.ts';
 import type { ApiSessionDetail, ApplyBody, DiffAnswer } from '../../../src/schema/api.ts';
 import { api, CallFailure, newKey, wordsOf } from '../api/client.ts';
 import type { SessionView } from '../model/session-view.ts';
@@ -147,7 +148,7 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
               aria-label="How to apply"
               value={mode.value}
               disabled={busy}
-              onChange={({ currentTarget }) => (mode.value = currentTarget.value as 'merge' | 'squash' | 'patch')}
+              onChange={({ currentTarget }) => (mode.value = currentTarget.value as ApplyMode)}
             >
               <option value="merge">Merge commit</option>
               <option value="squash">One commit</option>

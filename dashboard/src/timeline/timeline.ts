@@ -1,3 +1,4 @@
+import type { MessageRole, Verdict } from '../../../src/schema/enums.ts';
 import type { ApiEvent } from '../../../src/schema/api.ts';
 import type { AgentResult, EventBody, MessageBlock } from '../../../src/schema/events.ts';
 import type { Fields } from './event-data.ts';
@@ -31,7 +32,7 @@ export interface AskedRequest {
   readonly id: string;
   readonly toolName: string;
   outcome?: {
-    readonly decision: 'allow' | 'deny';
+    readonly decision: Verdict;
     readonly source: string;
     readonly message?: string;
     readonly changed: boolean;
@@ -109,7 +110,7 @@ export class Timeline {
     }
   }
 
-  #block(key: string, at: number, block: MessageBlock, role: 'assistant' | 'user'): Item | undefined {
+  #block(key: string, at: number, block: MessageBlock, role: MessageRole): Item | undefined {
     switch (block.kind) {
       case 'text':
         if (block.text.trim() === '') return undefined;

@@ -1,11 +1,12 @@
 /** Someone who answers Claude's requests: the demo itself, or the person at the terminal. */
 
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
+import type { Answer } from '../../engine/answer.ts';
 import type { Action, Question } from '../rehearsal/server-client.ts';
 import { TEST_COMMAND } from './demo-script.ts';
 
 export interface Verdict {
-  readonly decision: 'allow' | 'deny';
+  readonly decision: Answer['decision'];
   /** A description for the screen. */
   readonly words: string;
   readonly permissionOptions?: Readonly<Record<string, unknown>>;

@@ -1,6 +1,8 @@
 /** A real MCP client, connected to the server that was built from the same sources. */
 
 import type { Client } from '@modelcontextprotocol/client';
+import type { RequestKind } from '../../schema/enums.ts';
+import type { CheckAnswer as Answer } from '../../schema/results.ts';
 
 export interface ServerCommand {
   /** The server, as `node` runs it. */
@@ -13,7 +15,7 @@ export interface ServerCommand {
 /** The parts of a tool's answer that a rehearsal shows. */
 export interface CheckAnswer {
   readonly sessionId: string;
-  readonly status: 'running' | 'waiting_permission' | 'idle' | 'error' | 'cancelled';
+  readonly status: Answer['status'];
   readonly activity?: string;
   readonly events?: readonly { readonly id: number; readonly type: string; readonly data: unknown }[];
   readonly nextCursor?: number;
@@ -28,7 +30,7 @@ export interface CheckAnswer {
 }
 
 export interface Action {
-  readonly type: 'permission' | 'plan_review' | 'user_question';
+  readonly type: RequestKind;
   readonly requestId: string;
   readonly toolName: string;
   readonly summary: string;

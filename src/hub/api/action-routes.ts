@@ -3,6 +3,7 @@ import type { Asked } from '../../engine/own-actions.ts';
 import type { Session } from '../../engine/session.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { defined } from '../../mcp/tools/fields.ts';
+import type { WhenBusy } from '../../schema/enums.ts';
 import {
   applyAnswer,
   applyBody,
@@ -201,7 +202,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
 interface Turn {
   readonly prompt: string;
   readonly fork: boolean;
-  readonly whenBusy?: 'reject' | 'queue';
+  readonly whenBusy?: WhenBusy;
   readonly model?: string | undefined;
   readonly permissionMode?: SessionOptions['permissionMode'];
 }

@@ -1,9 +1,10 @@
 import type { Settings } from '../../config/load-settings.ts';
 import { callersDecide } from '../../engine/approvals.ts';
-import { RIGHTS, ROLES, type Principal, type Role } from '../../engine/principal.ts';
+import { RIGHTS, type Principal } from '../../engine/principal.ts';
 import { DomainError } from '../../errors/errors.ts';
+import { ROLES, STATES_AT_REST, type Reach, type Role } from '../../schema/enums.ts';
 import type { ApiMe, ApiSession } from '../../schema/api.ts';
-import { RESTING_TAGS, type StoredRequest, type StoredSession } from '../../schema/store.ts';
+import type { StoredRequest, StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 
 /*
@@ -77,10 +78,9 @@ export function mayOf({ role }: Principal, approvals: Settings['approvals']): Ap
 /** The controls that currently have an effect. */
 export function controlsOf(principal: Principal, session: StoredSession): ApiSession['may'] {
   const { drive, stop } = RIGHTS[principal.role];
-  const reaches = (right: 'none' | 'own' | 'all'): boolean =>
-    right === 'all' || (right === 'own' && session.principal === principal.id);
+  const reaches = (right: Reach): boolean => right === 'all' || (right === 'own' && session.principal === principal.id);
   const { tag } = session.state;
-  const isResting = (RESTING_TAGS as readonly string[]).includes(tag);
+  const isResting = (STATES_AT_REST as readonly string[]).includes(tag);
   const isCancelled = tag === 'cancelled';
   const hasWorktree = session.workspace.type === 'worktree';
   const hasCheckpoints = session.options['enableFileCheckpointing'] === true;

@@ -1,4 +1,5 @@
 import { DomainError } from '../../errors/errors.ts';
+import { SESSION_STATES } from '../../schema/enums.ts';
 import {
   diffAnswer,
   diffQuery,
@@ -11,7 +12,7 @@ import {
   type EventsPage,
   type SessionsPage,
 } from '../../schema/api.ts';
-import { SESSION_TAGS, type StoredSession } from '../../schema/store.ts';
+import type { StoredSession } from '../../schema/store.ts';
 import { COMPACT_STATUS } from '../../mcp/views/status.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, readsAll, visibleSession } from './rights.ts';
@@ -33,7 +34,7 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
       query: sessionsQuery,
       answers: { 200: { description: 'A page of sessions.', schema: sessionsPage } },
       async run({ context: { store }, principal, query: { status, search, owner, hub, after, limit } }) {
-        const tags = status && SESSION_TAGS.filter((tag) => status.includes(COMPACT_STATUS[tag]));
+        const tags = status && SESSION_STATES.filter((tag) => status.includes(COMPACT_STATUS[tag]));
         const of = readsAll(principal) ? owner : principal.id;
         const { items, next, unreadable } = await store.sessions({
           limit,

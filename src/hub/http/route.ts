@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Principal, Role } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/principal.ts';
 import type { Credential } from './credential.ts';
+import type { Role } from '../../schema/enums.ts';
 
 /**
  * A route of the hub, as data. The server has checked `Host`, `Origin`, credential, role, and the size and shape of the

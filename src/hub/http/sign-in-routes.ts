@@ -1,3 +1,4 @@
+import { ROLES } from '../../schema/enums.ts';
 import { signInBody, type SignInAnswer } from '../../schema/api.ts';
 import type { StoredToken } from '../../schema/store.ts';
 import type { AuditRecord } from '../../engine/services.ts';
@@ -59,7 +60,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
     {
       method: 'DELETE',
       path: PATH,
-      roles: ['viewer', 'caller', 'approver', 'admin'],
+      roles: ROLES,
       async handler({ credential, principal, headers }) {
         if (credential?.kind !== 'stored' || !credential.id.startsWith('s_'))
           throw new HttpRefusal(400, 'INVALID_ARGUMENT', 'Only a browser that is signed in can sign out.');

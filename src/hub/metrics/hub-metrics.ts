@@ -1,6 +1,6 @@
 import type { Engine } from '../../engine/engine.ts';
 import type { EngineNotice } from '../../engine/notices.ts';
-import { STATES } from '../../engine/state.ts';
+import { SESSION_STATES } from '../../schema/enums.ts';
 import type { McpOperation } from '../../mcp/observe.ts';
 import type { Store } from '../../store/contract.ts';
 import { READERS } from '../api/rights.ts';
@@ -84,7 +84,7 @@ export class HubMetrics {
     const notes = this.#sources.notifier?.();
     const { rss } = process.memoryUsage();
     const { user, system } = process.cpuUsage();
-    const byState = STATES.map((state): [Labels, number] => [
+    const byState = SESSION_STATES.map((state): [Labels, number] => [
       { state },
       sessions.filter((session) => session.state === state).length,
     ]);

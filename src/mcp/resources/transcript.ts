@@ -1,6 +1,7 @@
 import type { Session } from '../../engine/session.ts';
 import { shortenText } from '../../engine/shortening.ts';
 import { summarizeTool } from '../../engine/tool-summary.ts';
+import type { MessageRole } from '../../schema/enums.ts';
 import type { EventBody, MessageBlock } from '../../schema/events.ts';
 import { requestSummary } from '../views/action-view.ts';
 
@@ -32,7 +33,7 @@ function bodyText(body: EventBody): string[] {
   }
 }
 
-function blockText(block: MessageBlock, role: 'assistant' | 'user'): string[] {
+function blockText(block: MessageBlock, role: MessageRole): string[] {
   switch (block.kind) {
     case 'text':
       return [`## ${role === 'user' ? 'User' : 'Claude'}\n\n${block.text}`];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { VERDICTS } from '../../schema/enums.ts';
 import { listedAs } from '../list-schema.ts';
 
 /** Parameters that mean the same in both toolsets. */
@@ -6,7 +7,7 @@ import { listedAs } from '../list-schema.ts';
 export const sessionId = z.string().min(1).meta({ note: 'The session.' });
 export const prompt = z.string().refine((text) => text.trim() !== '', 'must not be blank');
 export const waitMs = z.int().min(0).meta({ whenOmitted: '0: return immediately' });
-export const decision = z.enum(['allow', 'deny']).describe('for a plan: allow starts the work');
+export const decision = z.enum(VERDICTS).describe('for a plan: allow starts the work');
 export const updatedInput = z
   .record(z.string(), z.unknown())
   .describe('with allow: replaces the whole input; give every field')

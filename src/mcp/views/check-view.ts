@@ -1,5 +1,6 @@
 import type { Session } from '../../engine/session.ts';
 import { shortenTexts } from '../../engine/shortening.ts';
+import type { ResponseMode, WorkDetail } from '../../schema/enums.ts';
 import type { SessionEvent } from '../../schema/events.ts';
 import type { CheckAnswer, EventView } from '../../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
@@ -15,7 +16,7 @@ import { ToolNames } from './tool-names.ts';
 
 export interface CheckViewOptions {
   cursor: number | undefined;
-  mode: 'minimal' | 'full';
+  mode: ResponseMode;
   maxEvents: number;
   maxBytes: number;
   includeEvents: boolean;
@@ -25,7 +26,7 @@ export interface CheckViewOptions {
   includeUsage: boolean;
   includeModelUsage: boolean;
   includeStructuredOutput: boolean;
-  includeWork: 'short' | 'full';
+  includeWork: WorkDetail;
   includeTerminalEvents: boolean;
   includeProgressEvents: boolean;
   resultOffset: number;

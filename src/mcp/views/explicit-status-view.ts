@@ -1,6 +1,7 @@
 import type { ToolUse } from '../../engine/activity.ts';
 import type { Session } from '../../engine/session.ts';
 import { roundUsd } from '../../engine/totals.ts';
+import type { StatusSpan } from '../../schema/enums.ts';
 import type { StatusAnswer, ToolUseEvent } from '../../schema/results.ts';
 import { askedPerson, pendingInputView } from './action-view.ts';
 import { recentOutput } from './recent-output.ts';
@@ -11,7 +12,7 @@ const MAX_TOOL_USES = 50;
 export interface StatusViewOptions {
   outputLines: number;
   /** Since the last message, or from the oldest that is kept. */
-  turn: 'last' | 'all';
+  turn: StatusSpan;
   /** A request to show to its last character. */
   wholeInputId?: string | undefined;
 }

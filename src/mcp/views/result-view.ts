@@ -2,6 +2,7 @@ import type { Activity, ToolUse } from '../../engine/activity.ts';
 import type { Session } from '../../engine/session.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
+import type { WorkDetail } from '../../schema/enums.ts';
 import type { CallResult, PermissionDenial } from '../../schema/results.ts';
 import { byteLength } from './shorten.ts';
 
@@ -9,7 +10,7 @@ export interface ResultViewOptions {
   includeUsage: boolean;
   includeModelUsage: boolean;
   includeStructuredOutput: boolean;
-  includeWork: 'short' | 'full';
+  includeWork: WorkDetail;
   /** Where to continue in a long answer, and how much of it. */
   offset: number;
   maxChars: number;

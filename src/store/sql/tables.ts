@@ -1,11 +1,5 @@
-import {
-  RESTING_TAGS,
-  type HubRef,
-  type StoredCommand,
-  type StoredLease,
-  type StoredSession,
-  type StoredToken,
-} from '../../schema/store.ts';
+import { STATES_AT_REST } from '../../schema/enums.ts';
+import type { HubRef, StoredCommand, StoredLease, StoredSession, StoredToken } from '../../schema/store.ts';
 import type { Retention, StoreNews } from '../contract.ts';
 import type { EventSize } from '../event-bounds.ts';
 import type { Loaded, Needs, RowWrite } from '../plan.ts';
@@ -235,10 +229,10 @@ export class SqlTables {
     const { query, dialect } = this.#sql;
     const old = await query(
       `SELECT id, principal FROM sessions
-        WHERE tag IN (${slots(RESTING_TAGS)}) AND last_active_at < ? AND holds_work = 0
+        WHERE tag IN (${slots(STATES_AT_REST)}) AND last_active_at < ? AND holds_work = 0
           AND NOT EXISTS (SELECT 1 FROM requests r WHERE r.session_id = sessions.id AND r.done_at IS NULL)
         ORDER BY last_active_at, id LIMIT ?${dialect.lock.skipTaken('sessions')}`,
-      [...RESTING_TAGS, before, limit],
+      [...STATES_AT_REST, before, limit],
     );
     const gone = old.map((row) => ({ id: String(row['id']), principal: String(row['principal']) }));
     const ids = gone.map(({ id }) => id);

@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/load-settings.ts';
 import type { SettingKey } from '../../config/settings-table.ts';
 import type { RuleSettings } from '../../engine/rule-intersection.ts';
+import type { HubRequestKind } from '../../schema/enums.ts';
 
 /*
  * What goes over the hub's socket, one JSON object per line. Both ends prove that they know the secret; then the client
@@ -49,7 +50,7 @@ export interface AttachRequest {
   readonly inside?: string | undefined;
 }
 
-export type HubRequest = (AttachRequest | { readonly kind: 'status' | 'sign-in' | 'stop' | 'restart' }) & {
+export type HubRequest = (AttachRequest | { readonly kind: HubRequestKind }) & {
   /** Of the client. */
   readonly pid?: number | undefined;
 };

@@ -12,10 +12,10 @@ import { sendWebResponse, sendWhole } from '../respond.ts';
 import { LegacySessions, requestIds, type McpExchange } from './legacy-sessions.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { ModernClients } from './modern-clients.ts';
+import { TOOLSET_NAMES } from '../../../schema/setting-choices.ts';
 
 /** Prompts carry pictures. */
 const MAX_BYTES = 16 * 1024 * 1024;
-const TOOLSETS = ['compact', 'explicit'] as const satisfies readonly Settings['toolset'][];
 const METHODS = ['GET', 'POST', 'DELETE'];
 const STOPPING = 'The hub is stopping. Reconnect, and check the session before you repeat the call.';
 
@@ -111,8 +111,8 @@ export async function openMcpEndpoint({
 function toolsetOf({ query }: Target, usual: Settings['toolset']): Settings['toolset'] {
   const given = query.get('toolset');
   if (given === null) return usual;
-  const known = TOOLSETS.find((one) => one === given);
-  if (!known) throw new HttpRefusal(400, 'INVALID_ARGUMENT', `toolset: ${TOOLSETS.join(' or ')}.`);
+  const known = TOOLSET_NAMES.find((one) => one === given);
+  if (!known) throw new HttpRefusal(400, 'INVALID_ARGUMENT', `toolset: ${TOOLSET_NAMES.join(' or ')}.`);
   return known;
 }
 

@@ -5,6 +5,7 @@ import { EngineClient } from '../../../engine/engine-client.ts';
 import type { Engine } from '../../../engine/engine.ts';
 import type { Principal } from '../../../engine/principal.ts';
 import type { Rules } from '../../../engine/rules.ts';
+import type { ProtocolEra } from '../../../schema/enums.ts';
 import { createCallStates, ModernClient } from '../../../mcp/forms/call-forms.ts';
 import type { CallOnce } from '../../../mcp/call-once.ts';
 import type { Observer } from '../../../mcp/observe.ts';
@@ -13,7 +14,7 @@ import { watchResources, type UpdateListener } from '../../../mcp/resources/reso
 import { serverFactory, type ServerIdentity } from '../../../mcp/server.ts';
 
 export interface McpConnection {
-  readonly era: 'legacy' | 'modern';
+  readonly era: ProtocolEra;
   readonly principal: Principal;
   readonly toolset: Settings['toolset'];
   /** Who forms are shown to in the modern era, where a connection lasts one request but its client does not. */

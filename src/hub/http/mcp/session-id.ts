@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { TOOLSET_NAMES } from '../../../schema/setting-choices.ts';
 
 /**
  * What is needed to reopen an older client's session after the hub has forgotten it. It is carried in the signed
@@ -7,7 +8,7 @@ import { z } from 'zod';
  */
 const Contents = z.object({
   principal: z.string(),
-  toolset: z.enum(['compact', 'explicit']),
+  toolset: z.enum(TOOLSET_NAMES),
   protocolVersion: z.string(),
   capabilities: z.record(z.string(), z.unknown()),
   clientInfo: z.object({ name: z.string(), version: z.string() }),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Answer } from '../../../engine/answer.ts';
 import type { Session } from '../../../engine/session.ts';
 import { DomainError } from '../../../errors/errors.ts';
+import { RESPONSE_MODES } from '../../../schema/enums.ts';
 import type { CheckAnswer } from '../../../schema/results.ts';
 import { permissionUpdate } from '../../../schema/permission-update.ts';
 import { nestFlat } from '../../arguments.ts';
@@ -12,7 +13,7 @@ import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
 import { answers, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
 import { checkOutput } from './shared.ts';
 import { takeWarnings } from '../warnings.ts';
-import { POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
+import { CHECK_ACTIONS, POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
 
 const permissionOptions = z
   .strictObject({
@@ -35,7 +36,7 @@ const PERMISSION_OPTION_NAMES = Object.keys(permissionOptions.shape);
 
 const input = z.strictObject({
   action: z
-    .enum(['poll', 'wait', 'respond_permission'])
+    .enum(CHECK_ACTIONS)
     .describe(
       'respond_permission: answer one of actions; with waitMs, continue to the next request or the result; wait: until it finishes, asks, or waitMs is up, repeat while running; poll: immediate, with events',
     )
@@ -78,14 +79,10 @@ const input = z.strictObject({
     .describe('events from here: the last nextCursor')
     .optional()
     .meta({ note: 'First event to return: `nextCursor` from the last answer.', whenOmitted: 'the oldest event kept' }),
-  responseMode: z
-    .enum(['minimal', 'full'])
-    .describe('full: raw events, inputs in full; default minimal')
-    .optional()
-    .meta({
-      note: '`minimal` is a short form for models; `full` has what Claude Code sent.',
-      whenOmitted: '`minimal`',
-    }),
+  responseMode: z.enum(RESPONSE_MODES).describe('full: raw events, inputs in full; default minimal').optional().meta({
+    note: '`minimal` is a short form for models; `full` has what Claude Code sent.',
+    whenOmitted: '`minimal`',
+  }),
   maxEvents: unlisted(z.int().positive().optional()).meta({
     note: 'Maximum number of events in one answer.',
     whenOmitted: '200 in `minimal`, no limit in `full`',

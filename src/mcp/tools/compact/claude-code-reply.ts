@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { WHEN_BUSY } from '../../../schema/enums.ts';
 import { ADVANCED_OPTION_NAMES, advancedOptions, commonOptions } from '../../../schema/session-options.ts';
 import { nestFlat, type Arguments } from '../../arguments.ts';
 import { defineTool } from '../../define-tool.ts';
@@ -46,7 +47,7 @@ export const claudeCodeReply = defineTool({
         note: 'Continue in a new session that starts with this one’s history; the original is unchanged.',
         whenOmitted: '`false`',
       }),
-      whenBusy: z.enum(['reject', 'queue']).describe('default reject').optional().meta({
+      whenBusy: z.enum(WHEN_BUSY).describe('default reject').optional().meta({
         note: 'What to do while the session is working: reject with `SESSION_BUSY`, or queue the message until the turn can take it.',
         whenOmitted: '`reject`',
       }),

@@ -7,6 +7,7 @@ import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
 import type { ListedWorktree } from '../../../engine/session-worktrees.ts';
 import { listedAs, unlisted } from '../../list-schema.ts';
+import { APPLY_MODES } from '../../../schema/enums.ts';
 import { sessionsAnswer, type SessionShown, type SessionsAnswer } from '../../../schema/listed-sessions.ts';
 import { diskSessionView, sessionView } from '../../views/session-view.ts';
 import { worktreeView } from '../../views/workspace-view.ts';
@@ -57,7 +58,7 @@ const input = z.strictObject({
     note: 'For `diff`: approximate maximum size of a page.',
     whenOmitted: '24000',
   }),
-  mode: z.enum(['merge', 'squash', 'patch']).describe('for apply; default merge').optional().meta({
+  mode: z.enum(APPLY_MODES).describe('for apply; default merge').optional().meta({
     note: 'For `apply`: `merge` the branch into its base, `squash` it into one commit there, or apply it as a `patch`: uncommitted changes in the original checkout. Uncommitted changes in the worktree are committed to its branch first.',
     whenOmitted: '`merge`',
   }),

@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import { WORK_DETAILS, type ResponseMode } from '../../../schema/enums.ts';
 import { unlisted } from '../../list-schema.ts';
 import type { CheckViewOptions } from '../../views/check-view.ts';
+
+export const CHECK_ACTIONS = ['poll', 'wait', 'respond_permission'] as const;
 
 export const pollOptions = z
   .strictObject({
@@ -40,7 +43,7 @@ export const pollOptions = z
       note: 'Events of type `progress`.',
       whenOmitted: 'only in `full`',
     }),
-    includeWork: unlisted(z.enum(['short', 'full'])).meta({
+    includeWork: unlisted(z.enum(WORK_DETAILS)).meta({
       note: '`full`: `result.work` lists every file and command of the call.',
       whenOmitted: '`short`: counts, and as many files as fit into 600 bytes',
     }),
@@ -63,7 +66,7 @@ export const POLL_OPTION_NAMES = Object.keys(pollOptions.shape);
 
 interface CheckArguments {
   cursor?: number | undefined;
-  responseMode?: 'minimal' | 'full' | undefined;
+  responseMode?: ResponseMode | undefined;
   maxEvents?: number | undefined;
   pollOptions?: z.infer<typeof pollOptions> | undefined;
 }
@@ -72,7 +75,7 @@ const MINIMAL_BYTES = 24_000;
 const MINIMAL_EVENTS = 200;
 
 /** The defaults of a check, by what it is for. */
-export function viewOptions(action: 'poll' | 'wait' | 'respond_permission', args: CheckArguments): CheckViewOptions {
+export function viewOptions(action: (typeof CHECK_ACTIONS)[number], args: CheckArguments): CheckViewOptions {
   const full = args.responseMode === 'full';
   const asked = args.pollOptions ?? {};
   return {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { STATUS_SPANS } from '../../../schema/enums.ts';
 import { requestNotFound } from '../../../engine/session-errors.ts';
 import { defineTool } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
@@ -22,7 +23,7 @@ export const claudeGetStatus = defineTool({
         note: 'Show this one of `pendingInputs` in full, however long it is.',
         whenOmitted: 'up to 32,000 characters of each',
       }),
-      turn: z.enum(['last', 'all']).describe('output since the last message (default), or all').optional().meta({
+      turn: z.enum(STATUS_SPANS).describe('output since the last message (default), or all').optional().meta({
         note: '`last`: `recentOutput` and `toolUseEvents` since the last message; `all`: from the oldest event kept.',
         whenOmitted: '`last`',
       }),

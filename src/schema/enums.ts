@@ -1,0 +1,95 @@
+/*
+ * Every set of words that more than one part of the product knows, declared once. Plain values without zod, so that the
+ * dashboard can use them too. What an operator may set is in `setting-choices.ts`.
+ */
+
+/** Claude Code's settings files. */
+export const SETTING_SOURCES = ['user', 'project', 'local'] as const;
+
+/** From the least rights to the most. */
+export const ROLES = ['viewer', 'caller', 'approver', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * `local`: the user this process runs as. `nested`: a client that runs inside a session. `program`: a server created by
+ * an embedding program. `token`, `oauth`: the holder of the credential. `person`: someone signed in to the dashboard.
+ */
+export const PRINCIPAL_KINDS = ['local', 'nested', 'program', 'token', 'oauth', 'person'] as const;
+export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number];
+
+/** A token is given to programs, a sign-in belongs to one browser. */
+export const TOKEN_KINDS = ['token', 'sign-in'] as const;
+
+/** Which sessions a right is for. */
+export const REACHES = ['all', 'own', 'none'] as const;
+export type Reach = (typeof REACHES)[number];
+
+/** `src/engine/state.ts` has the transitions. */
+export const STATES_AT_WORK = ['starting', 'running', 'waiting', 'interrupting'] as const;
+export const STATES_AT_REST = ['idle', 'interrupted', 'error', 'cancelled'] as const;
+export const SESSION_STATES = [...STATES_AT_WORK, ...STATES_AT_REST] as const;
+export type StateAtWork = (typeof STATES_AT_WORK)[number];
+export type StateAtRest = (typeof STATES_AT_REST)[number];
+export type SessionState = (typeof SESSION_STATES)[number];
+
+/** How a session comes to rest: with an answer, because it was stopped, or because it failed. */
+export const RESTS_AS = ['rest', 'stop', 'fail'] as const;
+export type RestsAs = (typeof RESTS_AS)[number];
+
+/** What happens to a message while the session is working. */
+export const WHEN_BUSY = ['reject', 'queue'] as const;
+export type WhenBusy = (typeof WHEN_BUSY)[number];
+
+export const EVENT_TYPES = [
+  'output',
+  'progress',
+  'permission_request',
+  'permission_result',
+  'result',
+  'error',
+] as const;
+
+/** Who wrote a message of a conversation. */
+export const MESSAGE_ROLES = ['assistant', 'user'] as const;
+export type MessageRole = (typeof MESSAGE_ROLES)[number];
+
+export const REQUEST_KINDS = ['permission', 'plan_review', 'user_question'] as const;
+export type RequestKind = (typeof REQUEST_KINDS)[number];
+
+export const VERDICTS = ['allow', 'deny'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** What settled a request. */
+export type DecisionSource = 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy';
+
+export const DENIED_BY = ['caller', 'human', 'disallowedTools', 'settings', 'timeout', 'policy'] as const;
+export type DeniedBy = (typeof DENIED_BY)[number];
+
+export const TOOL_STATUSES = ['running', 'awaiting_permission', 'completed', 'denied', 'failed'] as const;
+export type ToolStatus = (typeof TOOL_STATUSES)[number];
+
+export const FILE_STATUSES = ['added', 'modified', 'deleted', 'renamed', 'type-changed'] as const;
+export type FileStatus = (typeof FILE_STATUSES)[number];
+
+export const APPLY_MODES = ['merge', 'squash', 'patch'] as const;
+export type ApplyMode = (typeof APPLY_MODES)[number];
+
+/** What a status covers: since the last message, or from the oldest event kept. */
+export const STATUS_SPANS = ['last', 'all'] as const;
+export type StatusSpan = (typeof STATUS_SPANS)[number];
+
+/** How much of the events and of the evidence of work an answer shows. */
+export const RESPONSE_MODES = ['minimal', 'full'] as const;
+export type ResponseMode = (typeof RESPONSE_MODES)[number];
+export const WORK_DETAILS = ['short', 'full'] as const;
+export type WorkDetail = (typeof WORK_DETAILS)[number];
+
+export type AuditKind = 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
+export type AuditActor = DecisionSource | 'server' | 'claude';
+
+/** How a client speaks MCP: one session per connection, or each request for itself. */
+export type ProtocolEra = 'legacy' | 'modern';
+
+/** What a local client may ask of the hub, besides attaching to it. */
+export const HUB_REQUESTS = ['status', 'sign-in', 'stop', 'restart'] as const;
+export type HubRequestKind = (typeof HUB_REQUESTS)[number];
