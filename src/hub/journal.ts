@@ -16,7 +16,7 @@ import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
 import { unfinishedOn } from './take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
-/** Changes that no one waits for are batched for this long: each write costs a disk flush and blocks the hub meanwhile. */
+/** Changes that no one waits for are batched for this long: each write costs a disk flush, which the next one waits for. */
 const GATHER_MS = 40;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;

@@ -10,6 +10,7 @@ import { createStore } from '../store.ts';
 import { sqliteBackend } from './backend.ts';
 import { loadSqlite, type OpenSqlite, type SqliteDatabase } from './binding.ts';
 import { isBusy, isDamaged, toDomainError, toFileError } from './errors.ts';
+import type { Flush } from './log.ts';
 
 export interface SqliteStoreOptions {
   /** In the state directory. */
@@ -22,21 +23,23 @@ export interface SqliteStoreOptions {
   readonly migrations?: readonly string[];
   /** For tests: what the store writes through. */
   readonly onOpened?: (writer: SqliteDatabase) => void;
+  /** For tests: a slow or failing disk. */
+  readonly flush?: Flush;
 }
 
 /** Up to this size a full check at startup is not noticeable. */
 const CHECKED_WHOLE_BYTES = 16 * 1024 * 1024;
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { file, warn, bounds, now = Date.now, lockWaitMs = 5_000, migrations = MIGRATIONS, onOpened } = options;
+  const { file, warn, bounds, now = Date.now, lockWaitMs = 5_000, migrations = MIGRATIONS, onOpened, flush } = options;
   const openSqlite = await loadSqlite();
   await prepareFile(file, now, warn);
   const writer = await openSound(openSqlite, options, migrations, lockWaitMs);
   onOpened?.(writer);
   const reader = connect(openSqlite, file);
   reader.exec('PRAGMA query_only = ON');
-  const backend = sqliteBackend({
-    ...{ file, writer, reader, now, lockWaitMs },
+  const backend = await sqliteBackend({
+    ...{ file, writer, reader, flush, now, lockWaitMs },
     onDamaged: () => void markDamaged(file),
     onUnreadable: reportOnce(warn),
   });
