@@ -23,32 +23,33 @@ const engine = syntheticEngine({ steps: 5, partials: 0 }, ['--max-sessions', '10
   others: fleet.others,
 });
 journal.follow(engine);
-const runner = fleet.runOrders(engine, (_level, line) => console.error(line));
+const runner = fleet.runCommands(engine, (_level, line) => console.error(line));
 const client = new EngineClient(engine, { principal: LOCAL, showsForms: false });
 const DISK = { kind: 'token', token: undefined, options: {} } as const;
 
 async function rested(sessionId: string): Promise<void> {
-  const session = await client.session(sessionId);
+  await client.read(sessionId);
   await new Promise<void>((resolve) => {
     const resolveAtRest = (): void => {
-      if (!session.atRest) return;
+      if (!client.hasReason(sessionId, false)) return;
       unsubscribe();
       resolve();
     };
-    const unsubscribe = session.notices.subscribe(resolveAtRest);
+    const unsubscribe = client.watch(sessionId, resolveAtRest);
     resolveAtRest();
   });
   await client.stored();
 }
 
 async function start(): Promise<string> {
-  const { id } = await client.start({ prompt: 'go', options: { cwd: process.cwd() } });
-  await rested(id);
-  return id;
+  const options = { cwd: process.cwd() };
+  const { sessionId } = await client.execute<'start'>({ kind: 'start', prompt: 'go', options });
+  await rested(sessionId);
+  return sessionId;
 }
 
 async function reply(sessionId: string): Promise<void> {
-  await client.reply({ sessionId, prompt: 'again', disk: DISK });
+  await client.execute<'reply'>({ kind: 'reply', sessionId, prompt: 'again', disk: DISK });
   await client.stored();
 }
 
@@ -75,8 +76,8 @@ async function run(job: HubJob): Promise<HubJobDone> {
       }),
     );
   else if (job.kind === 'poll') {
-    const session = await client.session(job.id);
-    ms = await times(job.rounds, async () => (await client.session(job.id)).log.from(session.log.nextId - 5));
+    const { log } = await client.read(job.id);
+    ms = await times(job.rounds, async () => (await client.read(job.id)).log.from(log.nextId - 5));
   } else {
     for (let n = 0; n < job.rounds; n++) {
       ms.push(...(await times(1, () => reply(job.id))));

@@ -57,30 +57,20 @@ export class AgentReports {
   restore(restored: RestoredReports, atRest: boolean): void {
     const { events, lastEventId, droppedThrough, lastMessageAt, totals, ...setup } = restored;
     this.log.restore(events, lastEventId + 1, droppedThrough);
-    this.activity.begin();
-    this.activity.messageGiven();
-    for (const { id, body } of events) if (id >= lastMessageAt) this.#replay(body);
-    if (atRest) this.activity.endAll();
+    this.replay(
+      events.filter(({ id }) => id >= lastMessageAt),
+      atRest,
+    );
     this.totals.restore(totals);
     this.setup.restore(setup);
   }
 
-  /** Replays what was reported elsewhere since; a turn that started since is replayed from its beginning. */
-  reflect(stored: RestoredReports, atRest: boolean, isNewTurn: boolean): void {
-    const { events, lastEventId, droppedThrough, lastMessageAt, totals, ...setup } = stored;
-    this.log.restore(events, lastEventId + 1, droppedThrough);
-    if (isNewTurn) {
-      this.activity.begin();
-      this.activity.messageGiven();
-    }
-    const unheard = isNewTurn ? this.log.from(lastMessageAt).events : events;
-    for (const { id, body } of unheard) if (id >= lastMessageAt) this.#replay(body);
-    if (atRest) {
-      this.activity.endAll();
-      this.processGone();
-    }
-    this.totals.restore(totals);
-    this.setup.restore(setup);
+  /** What the events since the last message say about the activity. */
+  replay(events: readonly SessionEvent[], atRest: boolean): void {
+    this.activity.begin();
+    this.activity.messageGiven();
+    for (const { body } of events) this.#replay(body);
+    if (atRest) this.activity.endAll();
   }
 
   #replay(body: EventBody): void {

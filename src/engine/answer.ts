@@ -1,25 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Decision, PermissionUpdate } from '../driver/permission-ask.ts';
 import { DomainError } from '../errors/errors.ts';
+import type { Answer } from '../schema/commands.ts';
 import { alwaysOffer, exactRule, type LastingRule } from './always.ts';
 import type { OpenRequest } from './requests.ts';
 import { changedInput } from './shown-request.ts';
 import { questionTexts } from './tool-summary.ts';
-import type { Verdict } from '../schema/enums.ts';
-
-/** One answer to one question: a label, free text, or several labels. */
-export type QuestionAnswer = string | string[];
-
-export interface Answer {
-  decision: Verdict;
-  message?: string | undefined;
-  interrupt?: boolean | undefined;
-  updatedInput?: Record<string, unknown> | undefined;
-  updatedPermissions?: PermissionUpdate[] | undefined;
-  /** Also allow, in this session, what `alwaysOffer` offers for the request. */
-  always?: boolean | undefined;
-  answers?: Record<string, QuestionAnswer> | QuestionAnswer[] | undefined;
-}
 
 /** The permissions an answer asks for beyond this one call, and how they were adjusted. */
 export interface AskedRights {

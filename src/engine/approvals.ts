@@ -1,12 +1,14 @@
 import type { Settings } from '../config/load-settings.ts';
+import type { Decision } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { Answer } from './answer.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import type { Answer } from '../schema/commands.ts';
 import type { Clock } from './clock.ts';
 import { Gate } from './gate.ts';
 import type { Principal } from './principal.ts';
-import type { OpenRequest } from './requests.ts';
+import type { NoticeStream, SessionNotice } from './notices.ts';
+import type { OpenRequest, Source } from './requests.ts';
 import type { Rules } from './rules.ts';
-import type { Session } from './session.ts';
 
 type Decider = 'caller' | 'person';
 
@@ -32,10 +34,18 @@ export function commonDeciders(a: Settings['approvals'], b: Settings['approvals'
 export const FORM_LIFETIME_MS = 600_000;
 
 /** What is needed from a session to ask about its requests and settle them. */
-export type AskingSession = Pick<
-  Session,
-  'id' | 'options' | 'owner' | 'client' | 'approvals' | 'notices' | 'findRequest' | 'respond' | 'decide'
->;
+export interface AskingSession {
+  readonly id: string;
+  readonly options: SessionOptions;
+  readonly owner: Principal;
+  /** The connection it was started on; it may be gone. */
+  readonly client: ConnectedClient | undefined;
+  readonly approvals: Settings['approvals'];
+  readonly notices: NoticeStream<SessionNotice>;
+  findRequest(id: string): OpenRequest | undefined;
+  respond(requestId: string, answer: Answer, source: Source, by?: Principal): void;
+  decide(requestId: string, decision: Decision, source: Source): void;
+}
 
 /** A client connection, and how the person at it is asked. */
 export interface ConnectedClient {

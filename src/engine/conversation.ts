@@ -117,21 +117,6 @@ export class Conversation {
     this.#lastAction = lastAction;
   }
 
-  /**
-   * For a conversation that continues elsewhere: its current state. The events are those since the last update. Returns
-   * new requests.
-   */
-  reflect(stored: RestoredConversation): OpenRequest[] {
-    const { reports, createdAt, lastActiveAt, topic, requests } = stored;
-    this.#standing.reflect(stored);
-    this.#restoreAction(stored);
-    this.#reports.reflect(reports, this.atRest, reports.lastMessageAt !== this.#lastMessageAt);
-    this.times.restore(createdAt, lastActiveAt);
-    this.#topic = topic;
-    this.#lastMessageAt = reports.lastMessageAt;
-    return this.requests.reflect(requests);
-  }
-
   /** Call once, when there are listeners: whatever was running when the hub stopped no longer is. */
   hubStopped(): void {
     if (this.#underWay) return this.#services.tell({ kind: 'allowed', underWay: this.#underWay, since: 'restart' });

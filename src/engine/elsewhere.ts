@@ -1,39 +1,22 @@
-/** Sessions that other hubs on the same store run: how they are shown here, and how operations reach them. */
+/** Sessions that other hubs on the same store run: how they are found and read here, and how commands reach them. */
 
 import type { Settings } from '../config/load-settings.ts';
-import type { StoredSession } from '../schema/store.ts';
-import type { ApplyOptions, ApplyOutcome } from '../workspace/apply.ts';
-import type { DiffPage, PageOptions } from '../workspace/diff.ts';
+import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
+import type { SessionRecord } from '../schema/records.ts';
+import type { ApplyOutcome } from '../workspace/apply.ts';
+import type { DiffPage } from '../workspace/diff.ts';
 import type { DiscardOutcome } from '../workspace/discard.ts';
-import type { Answer } from './answer.ts';
 import type { Asked } from './own-actions.ts';
 import type { Principal } from './principal.ts';
 import type { RewindOutcome } from './rewind.ts';
 import type { RecalledSession } from './services.ts';
-import type { ReplyRequest, StartRequest } from './start-request.ts';
 
-/**
- * An operation on a session, as data: whichever hub receives the call, the one that runs the session carries it out.
- */
-export type Order =
-  | { readonly kind: 'start'; readonly request: Omit<StartRequest, 'by' | 'id'> }
-  | { readonly kind: 'reply'; readonly request: Omit<ReplyRequest, 'by' | 'sessionId'> }
-  | { readonly kind: 'respond'; readonly requestId: string; readonly answer: Answer }
-  /** A person's answer in a form shown elsewhere. */
-  | { readonly kind: 'form'; readonly requestId: string; readonly answer: Answer }
-  | { readonly kind: 'interrupt' }
-  | { readonly kind: 'cancel' }
-  | { readonly kind: 'rewind'; readonly toUserMessage: string; readonly dryRun: boolean }
-  | { readonly kind: 'diff'; readonly page: PageOptions }
-  | { readonly kind: 'apply'; readonly options: ApplyOptions }
-  | { readonly kind: 'discard'; readonly options: { readonly force: boolean } };
-
-/** What comes back, as data. */
-export interface OrderOutcomes {
-  start: DrivenSession;
-  reply: DrivenSession;
-  respond: DrivenSession;
-  form: DrivenSession;
+/** What comes back from a command, as data. */
+export interface Outcomes {
+  start: Driven;
+  reply: Driven;
+  respond: Driven;
+  form: Driven;
   interrupt: boolean;
   cancel: boolean;
   rewind: RewindOutcome | Asked;
@@ -42,20 +25,27 @@ export interface OrderOutcomes {
   discard: DiscardOutcome | Asked;
 }
 
-/** The session that an order was about or created, and what the caller should know. */
-export interface DrivenSession {
+/** The session that a command was about or created, and what the caller should know. */
+export interface Driven {
   readonly sessionId: string;
   readonly warnings: readonly string[];
 }
 
-/** Who gave an order, and under which rules: they apply wherever it is carried out. */
-export interface OrderedBy {
+/** Each warning is told once. */
+export function driven({ id, warnings }: { readonly id: string; readonly warnings: string[] }): Driven {
+  return { sessionId: id, warnings: warnings.splice(0) };
+}
+
+/** Who gave a command, and under which rules: they apply wherever it is carried out. */
+export interface CommandedBy {
   readonly principal: Principal;
   readonly settings: Settings;
 }
 
 /** What is stored about a session that runs elsewhere. */
-export interface SeenElsewhere extends RecalledSession {
+export interface SeenElsewhere extends Omit<RecalledSession, 'messages' | 'grants'> {
+  /** The hub that runs it. */
+  readonly hub: string;
   /** Position of its last change in the feed. */
   readonly position: number;
   /** Its hub is unavailable and it can move, but not to this hub. */
@@ -71,9 +61,11 @@ export interface Known {
   readonly movable: boolean;
 }
 
-export type CanRun = (row: StoredSession) => Promise<boolean>;
+export type CanRun = (record: SessionRecord) => Promise<boolean>;
 
 export interface OtherHubs {
+  /** Whose session it is and, if another hub runs it and it cannot be taken over, which: told from one row. */
+  locate(id: string, canRun: CanRun): Promise<{ readonly owner: string; readonly hub?: string } | undefined>;
   /**
    * A session that runs elsewhere and cannot be taken over; `canRun` tells whether this hub could continue it. The
    * events are those after `lastEventId`; nothing has changed if its position is still `position`.
@@ -83,12 +75,12 @@ export interface OtherHubs {
   changed(known: ReadonlyMap<string, Known>): Promise<string[]>;
   /** Calls back when something was stored. */
   onStored(listener: () => void): () => void;
-  /** Has an order carried out, once, by the hub that runs the session, last seen on `hub`. */
-  carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
-    session: { readonly id: string; readonly hub: string },
-    order: Extract<Order, { kind: Kind }>,
-    by: OrderedBy,
-  ): Promise<OrderOutcomes[Kind]>;
+  /** Has a command carried out, once, by the hub that runs the session, last seen on `hub`. */
+  carryOut<Kind extends Exclude<CommandKind, 'start'>>(
+    hub: string,
+    command: CommandOf<Kind>,
+    by: CommandedBy,
+  ): Promise<Outcomes[Kind]>;
   /** Starts a movable session on the hub with the most free slots. Undefined: start it here. */
-  start(request: Omit<StartRequest, 'by' | 'id'>, by: OrderedBy): Promise<DrivenSession | undefined>;
+  start(command: Extract<Command, { kind: 'start' }>, by: CommandedBy): Promise<Driven | undefined>;
 }

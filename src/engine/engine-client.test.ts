@@ -22,21 +22,41 @@ function setUp(role?: Role) {
     id: 's1',
     owner: alice.principal,
     tools: ['Read', 'mcp__crm__find'],
+    warnings: [],
+    read: () => ({ record: { id: 's1' } }),
     interrupt: () => note('interrupt'),
     cancel: () => note('cancel'),
   };
   const records: unknown[] = [];
   const engine = {
     sessions: [session],
-    fleet: { elsewhere: [] },
+    fleet: { elsewhere: [], findElsewhere: () => Promise.resolve(undefined), peekElsewhere: () => undefined },
     tools: ['Read', 'mcp__crm__find'],
     find: (id: string) => (id === 's1' ? session : undefined),
+    session: () => session,
+    locate: (id: string) =>
+      Promise.resolve(
+        {
+          s1: { kind: 'here', owner: 'alice', session },
+          stored: { kind: 'stored', owner: 'alice' },
+        }[id],
+      ),
+    listStored: () => Promise.resolve({ sessions: [], unreadable: [] }),
     ownerOf: (id: string) => Promise.resolve({ s1: 'alice', stored: 'alice' }[id]),
     recall: (id: string) => (id === 'stored' ? note('recall') : Promise.resolve(id === 's1' ? session : undefined)),
-    respondAsPerson: () => void note('respond as a person'),
-    start: () => note('start'),
-    reply: () => note('reply'),
-    respond: () => void note('respond'),
+    respondAsPerson: () => {
+      void note('respond as a person');
+      return session;
+    },
+    startPlaced: () => note('start'),
+    reply: async () => {
+      await note('reply');
+      return session;
+    },
+    respond: () => {
+      void note('respond');
+      return session;
+    },
     rewind: () => note('rewind'),
     listMachine: (_query: unknown, known: unknown[]) => {
       reached.push(`list of ${String(known.length)}`);
@@ -48,14 +68,18 @@ function setUp(role?: Role) {
   return { alice: new EngineClient(engine, alice), bob: new EngineClient(engine, bob), reached, records };
 }
 
+const DISK = { kind: 'open', options: {} } as const;
+
 /** Every operation that takes a session id. */
 const ABOUT_A_SESSION: Readonly<Record<string, (client: EngineClient, id: string) => unknown>> = {
-  session: (client, id) => client.session(id),
-  reply: (client, id) => client.reply({ sessionId: id, prompt: 'hello', disk: { kind: 'open', options: {} } }),
-  respond: (client, id) => client.respond(id, 'r1', { decision: 'allow' }),
-  interrupt: (client, id) => client.interrupt(id),
-  cancel: (client, id) => client.cancel(id),
-  rewind: (client, id) => client.rewind(id, 'm1', true),
+  read: (client, id) => client.read(id),
+  reply: (client, sessionId) => client.execute<'reply'>({ kind: 'reply', sessionId, prompt: 'hello', disk: DISK }),
+  respond: (client, sessionId) =>
+    client.execute<'respond'>({ kind: 'respond', sessionId, requestId: 'r1', answer: { decision: 'allow' } }),
+  interrupt: (client, sessionId) => client.execute<'interrupt'>({ kind: 'interrupt', sessionId }),
+  cancel: (client, sessionId) => client.execute<'cancel'>({ kind: 'cancel', sessionId }),
+  rewind: (client, sessionId) =>
+    client.execute<'rewind'>({ kind: 'rewind', sessionId, toUserMessage: 'm1', dryRun: true }),
 };
 
 test.each(Object.entries(ABOUT_A_SESSION))('%s is allowed on the principal’s own session', async (_name, act) => {
@@ -78,9 +102,9 @@ test.each(Object.entries(ABOUT_A_SESSION))('%s reports another principal’s ses
 });
 
 test.each<[Role, string[]]>([
-  ['viewer', ['session']],
-  ['approver', ['session', 'respond', 'interrupt', 'cancel']],
-  ['admin', ['session', 'reply', 'respond', 'interrupt', 'cancel', 'rewind']],
+  ['viewer', ['read']],
+  ['approver', ['read', 'respond', 'interrupt', 'cancel']],
+  ['admin', ['read', 'reply', 'respond', 'interrupt', 'cancel', 'rewind']],
 ])('a %s may do this with another principal’s session: %j', async (role, allowed) => {
   for (const [name, act] of Object.entries(ABOUT_A_SESSION)) {
     const { bob, reached } = setUp(role);
@@ -95,14 +119,16 @@ test.each<[Role, string[]]>([
 
 test('a viewer cannot start a session', async () => {
   const { bob, reached } = setUp('viewer');
-  await expect(bob.start({ prompt: 'hello', options: {} })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+  await expect(bob.execute<'start'>({ kind: 'start', prompt: 'hello', options: {} })).rejects.toMatchObject({
+    code: 'PERMISSION_DENIED',
+  });
   expect(reached).toEqual([]);
 });
 
 test('lists show only the principal’s own sessions', async () => {
   const { alice, bob, reached } = setUp();
-  expect(alice.sessions).toHaveLength(1);
-  expect(bob.sessions).toEqual([]);
+  expect((await alice.list()).sessions).toHaveLength(1);
+  expect((await bob.list()).sessions).toEqual([]);
   await alice.listMachine({ limit: 10 });
   await bob.listMachine({ limit: 10 });
   expect(reached).toEqual(['list of 1', 'list of 0']);
@@ -124,7 +150,7 @@ test('the tools of an MCP server are listed only for principals with a session t
 
 test('another principal’s session is not recalled', async () => {
   const { bob, reached } = setUp();
-  await expect(bob.session('stored')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  await expect(bob.read('stored')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
   expect(reached).toEqual([]);
 });
 

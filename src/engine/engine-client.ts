@@ -1,31 +1,47 @@
 import type { Settings } from '../config/load-settings.ts';
 import { DomainError } from '../errors/errors.ts';
-import type { ApplyOptions, ApplyOutcome } from '../workspace/apply.ts';
-import type { DiffPage, PageOptions } from '../workspace/diff.ts';
-import type { DiscardOutcome } from '../workspace/discard.ts';
-import type { Answer } from './answer.ts';
+import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
+import type { Role } from '../schema/enums.ts';
+import type { RequestRecord } from '../schema/events.ts';
+import type { SessionRecord } from '../schema/records.ts';
 import type { ConnectedClient, FormEnd } from './approvals.ts';
 import type { Clock } from './clock.ts';
-import type { Order, OrderOutcomes } from './elsewhere.ts';
+import { driven, type Driven, type Outcomes } from './elsewhere.ts';
 import type { Engine } from './engine.ts';
 import type { EngineNotice } from './notices.ts';
-import type { Asked } from './own-actions.ts';
-import type { ReplyRequest, StartRequest } from './start-request.ts';
 import type { Policy } from './policy.ts';
 import { isThisUser, RIGHTS, type Principal } from './principal.ts';
-import type { OpenRequest } from './requests.ts';
-import type { RewindOutcome } from './rewind.ts';
+import type { SessionReading } from './reading.ts';
+import type { RemoteSession } from './remote-session.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './services.ts';
 import { unknownSession } from './session-errors.ts';
 import type { ListedSession } from './session-listing.ts';
-import type { SessionList } from './session-recall.ts';
+import type { Located, SessionList } from './session-recall.ts';
 import type { ListedWorktree } from './session-worktrees.ts';
-import type { Session } from './session.ts';
-import type { Role } from '../schema/enums.ts';
+import { activityLine } from './session-record.ts';
+import { Session } from './session.ts';
+
+/** What a principal must be allowed to do to have a command carried out. */
+const NEEDED: Readonly<Record<Exclude<CommandKind, 'start'>, 'read' | 'drive' | 'answer' | 'stop'>> = {
+  reply: 'drive',
+  respond: 'answer',
+  form: 'read',
+  interrupt: 'stop',
+  cancel: 'stop',
+  rewind: 'drive',
+  diff: 'read',
+  apply: 'drive',
+  discard: 'drive',
+};
+
+const REFUSED = { drive: 'change sessions', answer: 'answer requests', stop: 'stop sessions' };
+
+/** Of sessions that only the store remembers. */
+const MAX_LISTED = 100;
 
 /**
- * The engine as one client may use it, and all that tools and forms see of it. Access is checked here and nowhere else:
- * sessions of other principals do not exist for it.
+ * The engine as one client may use it, and all that is seen of it outside: commands go in, records come out. Access is
+ * checked here and nowhere else: sessions of other principals do not exist for it.
  */
 export class EngineClient {
   readonly #engine: Engine;
@@ -52,7 +68,7 @@ export class EngineClient {
   get tools(): readonly string[] | undefined {
     // The tools of an MCP server reveal whose session uses it.
     return this.#engine.tools?.filter(
-      (name) => !name.startsWith('mcp__') || this.sessions.some(({ tools }) => tools?.includes(name)),
+      (name) => !name.startsWith('mcp__') || this.#loaded.some(({ tools }) => tools?.includes(name)),
     );
   }
 
@@ -63,9 +79,11 @@ export class EngineClient {
     });
   }
 
-  /** Everything that happens, including to sessions it cannot see. Returns an unsubscribe function. */
-  onNotice(listener: (notice: EngineNotice) => void): () => void {
-    return this.#engine.stream.subscribe(listener);
+  /** What happens to the sessions it may see. Returns an unsubscribe function. */
+  onNotice(listener: (notice: Exclude<EngineNotice, { kind: 'tools' }>) => void): () => void {
+    return this.#engine.stream.subscribe((notice) => {
+      if (notice.kind !== 'tools' && this.#seesOwnedBy(notice.owner)) listener(notice);
+    });
   }
 
   /** Resolves when everything so far is stored, where there is a store. Await it before reporting anything. */
@@ -73,94 +91,119 @@ export class EngineClient {
     return this.#engine.stored();
   }
 
-  // ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── commands ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Those loaded in this process. */
-  get sessions(): Session[] {
-    return [...this.#engine.sessions, ...this.#engine.fleet.elsewhere].filter((session) => this.sees(session));
+  /** Has a command carried out, here or by the hub that runs the session. */
+  async execute<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<Outcomes[Kind]>;
+  async execute(command: Command): Promise<Outcomes[CommandKind]> {
+    if (command.kind === 'start') return this.start(command);
+    const located = await this.#allowed(command);
+    const { fleet } = this.#engine;
+    if (located?.kind === 'elsewhere') return fleet.carryOut(located, command, this.#connection);
+    if (located?.kind === 'stored') await this.#engine.recall(command.sessionId);
+    return this.#executeHere(command);
+  }
+
+  /** `id`: if another hub chose it and placed the session here. */
+  async start(command: CommandOf<'start'>, id?: string): Promise<Driven> {
+    if (this.#rights.drive === 'none') throw this.#mayNot('start sessions');
+    const request = { ...command, by: this.#connection };
+    return id === undefined ? this.#engine.startPlaced(request) : driven(await this.#engine.start({ ...request, id }));
+  }
+
+  async #executeHere(command: Exclude<Command, { kind: 'start' }>): Promise<Outcomes[CommandKind]> {
+    const { sessionId } = command;
+    const engine = this.#engine;
+    switch (command.kind) {
+      case 'reply':
+        return driven(await engine.reply({ ...command, by: this.#connection }));
+      case 'respond':
+        return driven(
+          this.#rights.answer === 'person'
+            ? engine.respondAsPerson(sessionId, command.requestId, command.answer, this.principal)
+            : engine.respond(sessionId, command.requestId, command.answer, this.#connection),
+        );
+      case 'form':
+        return driven(this.#answerForm(command));
+      case 'interrupt':
+        return engine.session(sessionId).interrupt();
+      case 'cancel': {
+        const session = engine.session(sessionId);
+        const by = session.owner.id === this.principal.id ? 'the caller' : this.principal.name;
+        return session.cancel(`cancelled by ${by}`, 'caller');
+      }
+      case 'rewind':
+        return engine.rewind(sessionId, command.toUserMessage, command.dryRun, this.#connection);
+      case 'diff':
+        return engine.work.diff(sessionId, command);
+      case 'apply':
+        return engine.work.apply(sessionId, command, this.#connection);
+      case 'discard':
+        return engine.work.discard(sessionId, command, this.#connection);
+    }
+  }
+
+  #answerForm({ sessionId, requestId, answer }: CommandOf<'form'>): Session {
+    const session = this.#engine.session(sessionId);
+    this.#engine.approvals.checkPersonMayAnswer(this.#connection, session);
+    session.respond(requestId, answer, 'human', this.principal);
+    return session;
+  }
+
+  // ── access ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Where the session is; undefined if only a worktree or a transcript is left of it, which is this user's. */
+  async #allowed({ kind, sessionId }: Exclude<Command, { kind: 'start' }>): Promise<Located | undefined> {
+    const located = await this.#engine.locate(sessionId);
+    const need = NEEDED[kind];
+    if (!located) {
+      const isOnDisk = kind === 'reply' || kind === 'diff' || kind === 'apply' || kind === 'discard';
+      if (!isOnDisk || !isThisUser(this.principal)) throw unknownSession(sessionId);
+      return undefined;
+    }
+    const { owner } = located;
+    if (!this.#seesOwnedBy(owner)) throw unknownSession(sessionId);
+    if (need === 'read') return located;
+    const right = this.#rights[need];
+    if (right === 'none' || (right === 'own' && owner !== this.principal.id)) throw this.#mayNot(REFUSED[need]);
+    return located;
+  }
+
+  get #rights(): (typeof RIGHTS)[Role] {
+    return RIGHTS[this.principal.role];
+  }
+
+  /** Its own, or those of the server. */
+  get #rules(): { readonly settings: Settings; readonly policy: Policy } {
+    return this.#connection.rules ?? this.#engine;
+  }
+
+  #seesOwnedBy(owner: string): boolean {
+    return this.#rights.read === 'all' || owner === this.principal.id;
+  }
+
+  #mayNot(what: string): DomainError {
+    const { name, role } = this.principal;
+    return new DomainError('PERMISSION_DENIED', `${name} has the role ${role}, which may not ${what}.`);
+  }
+
+  // ── what is read ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  async read(sessionId: string): Promise<SessionReading> {
+    return (await this.#found(sessionId)).read();
+  }
+
+  /** One that is loaded in this process, without looking any further. */
+  peek(sessionId: string): SessionRecord | undefined {
+    return this.#find(sessionId)?.read().record;
   }
 
   /** Including those that exist only in the store. */
-  async listSessions(): Promise<SessionList> {
+  async list(): Promise<SessionList> {
     const owner = this.#rights.read === 'all' ? undefined : this.principal.id;
-    const here = this.#engine.sessions.filter((session) => this.sees(session));
+    const here = this.#loaded.map((session) => session.read().record);
     const { sessions, unreadable } = await this.#engine.listStored(owner, MAX_LISTED);
     return { sessions: [...here, ...sessions], unreadable };
-  }
-
-  async session(id: string): Promise<Session> {
-    return this.#mustSee(await this.#recall(id), id);
-  }
-
-  async start(request: Omit<StartRequest, 'by'>): Promise<Session> {
-    if (this.#rights.drive === 'none') throw this.#mayNot('start sessions');
-    return this.#engine.start({ ...request, by: this.#connection });
-  }
-
-  async reply(request: Omit<ReplyRequest, 'by'>): Promise<Session> {
-    const known = await this.#recall(request.sessionId);
-    if (known) this.#checkDrives(known);
-    else this.#checkSeesDisk(() => unknownSession(request.sessionId));
-    if (known?.elsewhere !== undefined) {
-      const { sessionId: _id, ...order } = request;
-      return this.#driven(known, { kind: 'reply', request: order });
-    }
-    return this.#engine.reply({ ...request, by: this.#connection });
-  }
-
-  async respond(sessionId: string, requestId: string, answer: Answer): Promise<Session> {
-    const session = this.#mustSee(await this.#recall(sessionId), sessionId);
-    const { id } = session;
-    const { answer: right } = this.#rights;
-    if (right !== 'none' && session.elsewhere !== undefined)
-      return this.#driven(session, { kind: 'respond', requestId, answer });
-    switch (right) {
-      case 'none':
-        throw this.#mayNot('answer requests');
-      case 'caller':
-        return this.#engine.respond(id, requestId, answer, this.#connection);
-      case 'person':
-        return this.#engine.respondAsPerson(id, requestId, answer, this.principal);
-    }
-  }
-
-  async interrupt(sessionId: string): Promise<boolean> {
-    const session = await this.#stoppable(sessionId);
-    return session.elsewhere === undefined ? session.interrupt() : this.#there(session, { kind: 'interrupt' });
-  }
-
-  async cancel(sessionId: string): Promise<boolean> {
-    const session = await this.#stoppable(sessionId);
-    if (session.elsewhere !== undefined) return this.#there(session, { kind: 'cancel' });
-    const isCaller = session.owner.id === this.principal.id;
-    return session.cancel(isCaller ? 'cancelled by the caller' : `cancelled by ${this.principal.name}`, 'caller');
-  }
-
-  async rewind(sessionId: string, toUserMessage: string, dryRun: boolean): Promise<RewindOutcome | Asked> {
-    const session = await this.session(sessionId);
-    this.#checkDrives(session);
-    if (session.elsewhere !== undefined) return this.#there(session, { kind: 'rewind', toUserMessage, dryRun });
-    return this.#engine.rewind(session.id, toUserMessage, dryRun, this.#connection);
-  }
-
-  // ── their work ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async diff(sessionId: string, page: PageOptions): Promise<DiffPage> {
-    const known = await this.#workOf(sessionId, 'read');
-    if (known?.elsewhere !== undefined) return this.#there(known, { kind: 'diff', page });
-    return this.#engine.work.diff(sessionId, page);
-  }
-
-  async apply(sessionId: string, options: ApplyOptions): Promise<ApplyOutcome | Asked> {
-    const known = await this.#workOf(sessionId, 'drive');
-    if (known?.elsewhere !== undefined) return this.#there(known, { kind: 'apply', options });
-    return this.#engine.work.apply(sessionId, options, this.#connection);
-  }
-
-  async discard(sessionId: string, options: { readonly force: boolean }): Promise<DiscardOutcome | Asked> {
-    const known = await this.#workOf(sessionId, 'drive');
-    if (known?.elsewhere !== undefined) return this.#there(known, { kind: 'discard', options });
-    return this.#engine.work.discard(sessionId, options, this.#connection);
   }
 
   /** Worktrees of its sessions, including dropped ones. */
@@ -173,23 +216,14 @@ export class EngineClient {
     });
   }
 
-  /** One of its own sessions, or one of which only the worktree is left. */
-  async #workOf(sessionId: string, right: 'read' | 'drive'): Promise<Session | undefined> {
-    const known = await this.#recall(sessionId);
-    if (!known) this.#checkSeesDisk(() => unknownSession(sessionId));
-    else if (right === 'drive') this.#checkDrives(known);
-    else this.#mustSee(known, sessionId);
-    return known;
-  }
-
   async listDisk(query: DiskQuery): Promise<DiskSession[]> {
-    this.#checkSeesDisk(noDiskLists);
+    this.#checkSeesDisk();
     return this.#engine.listDisk(query);
   }
 
   async listMachine(query: Omit<DiskQuery, 'offset'>): Promise<ListedSession[]> {
-    this.#checkSeesDisk(noDiskLists);
-    return this.#engine.listMachine(query, this.sessions);
+    this.#checkSeesDisk();
+    return this.#engine.listMachine(query, this.#loaded);
   }
 
   resumeTokenFor(sessionId: string): string | undefined {
@@ -210,130 +244,109 @@ export class EngineClient {
     return !this.#rules.settings.denyOptions.includes('cwd');
   }
 
-  /** Carried out by the hub that runs the session. */
-  async #there<Kind extends Exclude<Order['kind'], 'start'>>(
-    session: Session,
-    order: Extract<Order, { kind: Kind }>,
-  ): Promise<OrderOutcomes[Kind]> {
-    const outcome = await this.#engine.fleet.carryOut<Kind>(session, order, this.#connection);
-    // What is shown here must reflect what was done.
-    await this.#engine.recall(session.id);
-    return outcome;
-  }
-
-  /** Like above, for operations that return a session, which must reflect what was done. */
-  async #driven(session: Session, order: Extract<Order, { kind: 'reply' | 'respond' }>): Promise<Session> {
-    const { fleet } = this.#engine;
-    return fleet.driven(await fleet.carryOut<'reply' | 'respond'>(session, order, this.#connection));
-  }
-
-  /** A person's answer from a form shown elsewhere. */
-  async answerForm(sessionId: string, requestId: string, answer: Answer): Promise<Session> {
-    const session = this.#mustSee(await this.#recall(sessionId), sessionId);
-    this.#engine.approvals.checkPersonMayAnswer(this.#connection, session);
-    session.respond(requestId, answer, 'human', this.principal);
-    return session;
-  }
-
-  get #rights(): (typeof RIGHTS)[Role] {
-    return RIGHTS[this.principal.role];
-  }
-
-  /** Its own, or those of the server. */
-  get #rules(): { readonly settings: Settings; readonly policy: Policy } {
-    return this.#connection.rules ?? this.#engine;
-  }
-
-  /** A principal cannot recall another's session, nor learn why it cannot be recalled. */
-  async #recall(id: string): Promise<Session | undefined> {
-    const owner = await this.#engine.ownerOf(id);
-    if (owner !== undefined && !this.#seesOwnedBy(owner)) throw unknownSession(id);
-    return this.#engine.recall(id);
-  }
-
-  #owns(session: Session): boolean {
-    return session.owner.id === this.principal.id;
-  }
-
-  sees(session: Session): boolean {
-    return this.#seesOwnedBy(session.owner.id);
-  }
-
-  #seesOwnedBy(owner: string): boolean {
-    return this.#rights.read === 'all' || owner === this.principal.id;
-  }
-
-  /** Other principals' sessions do not exist, unless the role may read everything. */
-  #mustSee(session: Session | undefined, id: string): Session {
-    if (!session || !this.sees(session)) throw unknownSession(id);
-    return session;
-  }
-
-  #checkDrives(session: Session): void {
-    this.#mustSee(session, session.id);
-    const { drive } = this.#rights;
-    if (drive !== 'all' && !(drive === 'own' && this.#owns(session))) throw this.#mayNot('change sessions');
-  }
-
-  async #stoppable(id: string): Promise<Session> {
-    const session = await this.session(id);
-    const { stop } = this.#rights;
-    if (stop !== 'all' && !(stop === 'own' && this.#owns(session))) throw this.#mayNot('stop sessions');
-    return session;
-  }
-
-  #mayNot(what: string): DomainError {
-    const { name, role } = this.principal;
-    return new DomainError('PERMISSION_DENIED', `${name} has the role ${role}, which may not ${what}.`);
-  }
-
   /** What Claude Code keeps on disk belongs to the user this process runs as. */
-  #checkSeesDisk(refusal: () => DomainError): void {
-    if (!isThisUser(this.principal)) throw refusal();
+  #checkSeesDisk(): void {
+    if (!isThisUser(this.principal))
+      throw new DomainError('PERMISSION_DENIED', 'Only the user this server runs as may list the sessions on disk.');
+  }
+
+  /** Those loaded in this process. */
+  get #loaded(): Session[] {
+    return this.#engine.sessions.filter(({ owner }) => this.#seesOwnedBy(owner.id));
+  }
+
+  #find(sessionId: string): Session | RemoteSession | undefined {
+    const session = this.#engine.find(sessionId) ?? this.#engine.fleet.peekElsewhere(sessionId);
+    return session && this.#seesOwnedBy(session.owner.id) ? session : undefined;
+  }
+
+  /** Loaded from the store if necessary; one that another hub runs is followed from then on. */
+  async #found(sessionId: string): Promise<Session | RemoteSession> {
+    const located = await this.#engine.locate(sessionId);
+    if (!located || !this.#seesOwnedBy(located.owner)) throw unknownSession(sessionId);
+    if (located.kind === 'here') return located.session;
+    const elsewhere = await this.#engine.fleet.findElsewhere(sessionId);
+    const session = elsewhere ?? (await this.#engine.recall(sessionId));
+    if (!session) throw unknownSession(sessionId);
+    return session;
+  }
+
+  // ── waiting ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Whether it still has to be looked up: it was never read here, or another hub has it now. */
+  hasLeft(sessionId: string): boolean {
+    return this.#find(sessionId)?.hasLeft !== false;
+  }
+
+  /** Calls back whenever something may have happened that a call waits for. Returns an unsubscribe function. */
+  watch(sessionId: string, listener: () => void): () => void {
+    return this.#find(sessionId)?.notices.subscribe(listener) ?? ((): void => undefined);
+  }
+
+  /** One line on what it is doing. */
+  activity(sessionId: string): string {
+    const session = this.#find(sessionId);
+    return session instanceof Session ? activityLine(session) : (session?.record.activity ?? '');
+  }
+
+  /** Whether a waiting call has reason to answer. `carriesForms`: it can show forms to the person itself. */
+  hasReason(sessionId: string, carriesForms: boolean): boolean {
+    const session = this.#find(sessionId);
+    if (!session || session.atRest || session.hasLeft) return true;
+    const { approvals } = this.#engine;
+    return session.requests.some(
+      (request) =>
+        (carriesForms && approvals.canAsk(this.#connection, session, request)) ||
+        !approvals.holdsWait(session, request, this.#connection),
+    );
   }
 
   // ── people at this client ──────────────────────────────────────────────────────────────────────────────────────
 
   /** From its first call on; a probe never creates one. Idempotent. */
   connect(): void {
-    if (!this.#engine.approvals.connect(this.#connection)) return;
-    for (const session of this.sessions)
-      for (const request of session.requests) this.#engine.approvals.requested(session, request);
+    const { approvals, fleet } = this.#engine;
+    if (!approvals.connect(this.#connection)) return;
+    const remote = fleet.elsewhere.filter(({ owner }) => this.#seesOwnedBy(owner.id));
+    for (const session of [...this.#loaded, ...remote])
+      for (const request of session.requests) approvals.requested(session, request);
   }
 
   disconnect(): void {
     this.#engine.approvals.disconnect(this.#connection);
   }
 
-  canAsk(session: Session, request: OpenRequest): boolean {
-    return this.#engine.approvals.canAsk(this.#connection, session, request);
+  /** Claims the open requests whose forms this client may show now; it shows them from now on. */
+  beginForms(sessionId: string): RequestRecord[] {
+    const session = this.#find(sessionId);
+    const { approvals } = this.#engine;
+    return session?.requests.filter((request) => approvals.beginForm(this.#connection, session, request)) ?? [];
   }
 
-  beginForm(session: Session, request: OpenRequest): boolean {
-    return this.#engine.approvals.beginForm(this.#connection, session, request);
+  /** The form was never sent: this client may ask again. */
+  withdrawForm(sessionId: string, requestId: string): void {
+    this.#withRequest(sessionId, requestId, (session, request) =>
+      this.#engine.approvals.withdrawForm(this.#connection, session, request),
+    );
   }
 
-  withdrawForm(session: Session, request: OpenRequest): void {
-    this.#engine.approvals.withdrawForm(this.#connection, session, request);
+  formEnded(sessionId: string, requestId: string, end: FormEnd): void {
+    this.#withRequest(sessionId, requestId, (session, request) =>
+      this.#engine.approvals.formEnded(this.#connection, session, request, end),
+    );
   }
 
-  formEnded(session: Session, request: OpenRequest, end: FormEnd): void {
-    this.#engine.approvals.formEnded(this.#connection, session, request, end);
-  }
-
-  /** Whether a waiting call should ignore the request. */
-  holdsWait(session: Session, request: OpenRequest): boolean {
-    return this.#engine.approvals.holdsWait(session, request, this.#connection);
+  #withRequest(
+    sessionId: string,
+    requestId: string,
+    use: (session: Session | RemoteSession, request: NonNullable<ReturnType<Session['findRequest']>>) => void,
+  ): void {
+    const session = this.#find(sessionId);
+    const request = session?.findRequest(requestId);
+    if (session && request) use(session, request);
   }
 
   record(entry: Omit<AuditRecord, 'who' | 'principal'>): void {
     this.#engine.audit.record({ ...entry, who: 'caller', principal: this.principal.id });
   }
-}
-
-/** Of sessions that only the store remembers. */
-const MAX_LISTED = 100;
-
-function noDiskLists(): DomainError {
-  return new DomainError('PERMISSION_DENIED', 'Only the user this server runs as may list the sessions on disk.');
 }

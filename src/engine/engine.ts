@@ -3,11 +3,15 @@ import type { Settings } from '../config/load-settings.ts';
 import type { PermissionUpdate } from '../driver/permission-ask.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
+import type { Answer } from '../schema/commands.ts';
 import type { ActionOf, OwnAction } from '../schema/own-action.ts';
-import { rightsAsked, type Answer } from './answer.ts';
+import type { SessionRecord } from '../schema/records.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
+import { rightsAsked } from './answer.ts';
 import { Approvals, type ConnectedClient } from './approvals.ts';
 import { accessOf, type DirectoryAccess } from './directory-access.ts';
 import { DiskResumes } from './disk-resumes.ts';
+import { driven, type Driven } from './elsewhere.ts';
 import { FleetMember } from './fleet-member.ts';
 import { Gate } from './gate.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -27,7 +31,8 @@ import type { DiskQuery, DiskSession, EngineServices } from './services.ts';
 import { busy, unknownSession } from './session-errors.ts';
 import { SessionHost, type EngineParts } from './session-host.ts';
 import { listDisk, listMachine, type ListedSession } from './session-listing.ts';
-import { SessionRecall, type SessionList } from './session-recall.ts';
+import { sessionRecord } from './session-record.ts';
+import { SessionRecall, type Located, type SessionList } from './session-recall.ts';
 import { withPartialMessages } from './session-setup.ts';
 import { SessionTrail } from './session-trail.ts';
 import type { OpenedWorkspace } from './session-work.ts';
@@ -70,7 +75,9 @@ export class Engine {
     this.#services = services;
     this.#rules = new Rules({ settings, cwd }, services);
     this.#trail = new SessionTrail(services.audit, gate, (line) => services.log('info', line));
-    this.#registry = new Registry(settings.maxSessions, (session) => this.stream.tell({ kind: 'forgotten', session }));
+    this.#registry = new Registry(settings.maxSessions, (session) =>
+      this.stream.tell({ kind: 'forgotten', record: sessionRecord(session), ...session.about }),
+    );
     this.#housekeeping = new Housekeeping(this.#registry, settings, services.clock, (session) => {
       this.#trail.parked(session);
       void session.detach();
@@ -165,18 +172,40 @@ export class Engine {
     return this.#registry.find(id);
   }
 
+  /** One that is loaded in this process, as plain data. */
+  record(id: string): SessionRecord | undefined {
+    const session = this.find(id);
+    return session && sessionRecord(session);
+  }
+
+  /** The newest event that a loaded session no longer keeps. */
+  droppedThrough(id: string): number {
+    return this.find(id)?.log.droppedThrough ?? 0;
+  }
+
   /** The session, recalled from the store if necessary. */
   recall(id: string): Promise<Session | undefined> {
     return this.#recall.recall(id);
   }
 
-  /** The owner of a session, even if it exists only in the store. */
-  async ownerOf(id: string): Promise<string | undefined> {
-    const known = this.find(id) ?? this.#recall.peekElsewhere(id);
-    return known?.owner.id ?? this.#services.archive?.ownerOf(id);
+  /** Where a session is, before anything of it is loaded. */
+  locate(id: string): Promise<Located | undefined> {
+    return this.#recall.locate(id);
   }
 
-  /** Sessions that are only in the store, as far as a list shows them. */
+  /** The rules that a session was started under and keeps, wherever it runs. */
+  async settingsOf(id: string): Promise<Settings | undefined> {
+    const located = await this.locate(id);
+    if (located?.kind === 'elsewhere') return (await this.#recall.findElsewhere(id))?.settings;
+    return located && (await this.recall(id))?.rules.settings;
+  }
+
+  /** The owner of a session, even if it exists only in the store. */
+  async ownerOf(id: string): Promise<string | undefined> {
+    return this.find(id)?.owner.id ?? this.#services.archive?.ownerOf(id);
+  }
+
+  /** Sessions that are only in the store. */
   listStored(principal: string | undefined, limit: number): Promise<SessionList> {
     return this.#recall.list(principal, limit);
   }
@@ -191,22 +220,34 @@ export class Engine {
     return this.settings.resumeSecret === undefined ? undefined : resumeToken(this.settings.resumeSecret, id);
   }
 
-  async start({ by, id, ...request }: StartRequest): Promise<Session> {
-    const { prompt, options, defaults, streamsText } = request;
-    this.#checkOpen();
-    const rules = this.#rulesOf(by);
-    rules.policy.checkDepth();
-    const admitted = await rules.policy.admit(options, defaults);
+  /** Starts a session on this machine. */
+  async start(request: StartRequest): Promise<Session> {
+    return this.#launch(request, await this.#admitted(request));
+  }
+
+  /** Starts it on the hub with the most free slots, if hubs share the directory it works in. */
+  async startPlaced({ by, ...request }: Omit<StartRequest, 'id'>): Promise<Driven> {
+    const admitted = await this.#admitted({ ...request, by });
     const directory = admitted.cwd === undefined ? {} : { cwd: admitted.cwd };
-    const asked = { ...request, options: { ...options, ...directory } };
-    const placed = id === undefined ? await this.fleet.place(asked, rules, by) : undefined;
-    if (placed) return this.fleet.driven(placed);
+    const command = { kind: 'start', ...request, options: { ...request.options, ...directory } } as const;
+    const placed = await this.fleet.place(command, this.#rulesOf(by), by);
+    return placed ?? driven(await this.#launch({ ...request, by }, admitted));
+  }
+
+  async #admitted({ by, options, defaults }: StartRequest): Promise<SessionOptions> {
+    this.#checkOpen();
+    const { policy } = this.#rulesOf(by);
+    policy.checkDepth();
+    return policy.admit(options, defaults);
+  }
+
+  #launch({ by, id, prompt, streamsText }: StartRequest, options: SessionOptions): Promise<Session> {
     const worktree =
-      admitted.workspace && ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, admitted));
+      options.workspace && ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, options));
     return this.#host.launch(
       {
-        rules,
-        options: admitted,
+        rules: this.#rulesOf(by),
+        options,
         origin: { kind: 'new' },
         streamsText,
         client: by,

@@ -1,16 +1,16 @@
 import { DomainError } from '../errors/errors.ts';
-import type { StoredSession } from '../schema/store.ts';
+import type { CommandKind, CommandOf } from '../schema/commands.ts';
+import type { SessionRecord } from '../schema/records.ts';
 import type { ConnectedClient } from './approvals.ts';
-import type { DrivenSession, Order, OrderedBy, OrderOutcomes } from './elsewhere.ts';
+import type { CommandedBy, Driven, Outcomes } from './elsewhere.ts';
 import { canMove } from './mobility.ts';
 import { LOCAL } from './principal.ts';
 import type { Places } from './registry.ts';
+import type { RemoteSession } from './remote-session.ts';
 import type { Rules } from './rules.ts';
-import { unknownSession } from './session-errors.ts';
 import type { EngineParts } from './session-host.ts';
 import type { SessionRecall } from './session-recall.ts';
 import type { Session } from './session.ts';
-import type { StartRequest } from './start-request.ts';
 
 /** What an engine does as a member of a group that shares a store. */
 export class FleetMember {
@@ -25,40 +25,38 @@ export class FleetMember {
   // ── sessions of the others ─────────────────────────────────────────────────────────────────────────────────────
 
   /** Those that run elsewhere and were asked for here. */
-  get elsewhere(): Session[] {
+  get elsewhere(): RemoteSession[] {
     return this.#recall.elsewhere;
   }
 
   /** A movable session runs on the hub with the most free slots; values that only its client has keep it here. */
-  async place(
-    request: Omit<StartRequest, 'by' | 'id'>,
-    rules: Rules,
-    by: ConnectedClient | undefined,
-  ): Promise<DrivenSession | undefined> {
+  async place(command: CommandOf<'start'>, rules: Rules, by: ConnectedClient | undefined): Promise<Driven | undefined> {
     const { settings, services } = this.#parts;
-    const { options } = request;
+    const { options } = command;
     const portable = { options, rules, worktree: options.workspace };
     if (rules.ownVariables.length > 0 || !canMove(portable, settings.sharedWorkspace)) return undefined;
-    return services.others?.start(request, orderedBy(by, rules));
+    return services.others?.start(command, commandedBy(by, rules));
+  }
+
+  /** One that another hub runs, as it was at the last look. */
+  peekElsewhere(id: string): RemoteSession | undefined {
+    return this.#recall.peekElsewhere(id);
+  }
+
+  /** One that another hub runs, as it is stored now. */
+  findElsewhere(id: string): Promise<RemoteSession | undefined> {
+    return this.#recall.findElsewhere(id);
   }
 
   /** Has something done to a session that runs elsewhere. */
-  carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
-    { id, elsewhere = '' }: Session,
-    order: Extract<Order, { kind: Kind }>,
+  carryOut<Kind extends Exclude<CommandKind, 'start'>>(
+    { hub }: { readonly hub: string },
+    command: CommandOf<Kind>,
     by: ConnectedClient,
-  ): Promise<OrderOutcomes[Kind]> {
+  ): Promise<Outcomes[Kind]> {
     const { services, rules } = this.#parts;
     if (!services.others) throw new DomainError('INTERNAL', 'There are no other hubs.');
-    return services.others.carryOut<Kind>({ id, hub: elsewhere }, order, orderedBy(by, by.rules ?? rules));
-  }
-
-  /** The session that an order was about or created. */
-  async driven({ sessionId, warnings }: DrivenSession): Promise<Session> {
-    const session = await this.#recall.recall(sessionId);
-    if (!session) throw unknownSession(sessionId);
-    session.warnings.push(...warnings);
-    return session;
+    return services.others.carryOut<Kind>(hub, command, commandedBy(by, by.rules ?? rules));
   }
 
   // ── its own ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -86,11 +84,11 @@ export class FleetMember {
   }
 
   /** Throws if this hub could not, or by its rules may not, continue the session. */
-  checkCanRun(row: StoredSession): Promise<void> {
-    return this.#recall.checkCanRun(row);
+  checkCanRun(record: SessionRecord): Promise<void> {
+    return this.#recall.checkCanRun(record);
   }
 }
 
-function orderedBy(by: ConnectedClient | undefined, { settings }: Rules): OrderedBy {
+function commandedBy(by: ConnectedClient | undefined, { settings }: Rules): CommandedBy {
   return { principal: by?.principal ?? LOCAL, settings };
 }

@@ -1,7 +1,7 @@
 import type { SessionOptions } from '../schema/session-options.ts';
 import { liesIn } from './directories.ts';
 import { runsElsewhere } from './session-errors.ts';
-import type { SessionSeed } from './session-types.ts';
+import type { RestoredSession, SessionSeed } from './session-types.ts';
 
 /** Options whose values are never stored: whoever continues the session in another process must provide them again. */
 export function secretNamesOf({ env, mcpServers, settings, agents }: SessionOptions): string[] {
@@ -13,7 +13,9 @@ export function secretNamesOf({ env, mcpServers, settings, agents }: SessionOpti
   ];
 }
 
-interface Portable extends Pick<SessionSeed, 'options' | 'rules'>, Partial<Pick<SessionSeed, 'restored'>> {
+interface Portable extends Pick<SessionSeed, 'options' | 'rules'> {
+  /** Of a session from an earlier process. */
+  readonly restored?: Pick<RestoredSession, 'movable'> | undefined;
   readonly worktree?: unknown;
 }
 

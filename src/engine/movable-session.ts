@@ -6,7 +6,6 @@ import { lostContact } from './turn-result.ts';
 
 /** The part of a session that deals with the hubs it may run on. */
 export abstract class MovableSession extends SessionFacts {
-  abstract readonly id: string;
   /** What must be provided again before it can run. */
   abstract missing: readonly string[];
   readonly notices = new NoticeStream<SessionNotice>();

@@ -1,7 +1,8 @@
 import type { SessionEvent } from '../schema/events.ts';
+import type { SessionRecord } from '../schema/records.ts';
 import type { Message } from './outbox.ts';
 import type { OpenRequest, Outcome } from './requests.ts';
-import type { Session } from './session.ts';
+import type { Sums } from './totals.ts';
 
 /** What happened to a session, in the order in which it did. */
 export type SessionNotice =
@@ -15,14 +16,23 @@ export type SessionNotice =
   | { readonly kind: 'message'; readonly message: Message }
   | { readonly kind: 'delivered'; readonly messageId: string };
 
+/** Which session a notice is about, and what its observers look at each time. */
+export interface AboutSession {
+  readonly sessionId: string;
+  /** The id of the principal it belongs to. */
+  readonly owner: string;
+  readonly atRest: boolean;
+  readonly totals: Readonly<Sums>;
+}
+
 /** What happened in the engine: the single stream that the hub's journal and all other observers read. */
 export type EngineNotice =
-  | (SessionNotice & { readonly session: Session })
-  | { readonly kind: 'added'; readonly session: Session }
+  | (SessionNotice & AboutSession)
+  | ({ readonly kind: 'added' } & AboutSession)
   /** By this process. Its stored data stays. */
-  | { readonly kind: 'forgotten'; readonly session: Session }
+  | ({ readonly kind: 'forgotten'; readonly record: SessionRecord } & AboutSession)
   /** It never came to be: no one needs what was stored of it. The audit log has the reason. */
-  | { readonly kind: 'start_failed'; readonly session: Session }
+  | ({ readonly kind: 'start_failed' } & AboutSession)
   /** The tools that sessions reported so far. */
   | { readonly kind: 'tools'; readonly tools: readonly string[] };
 

@@ -119,35 +119,21 @@ export class RequestBook {
   }
 
   /** An unanswered request that an earlier process opened. */
-  restore({ ask, ...record }: RequestRecord): void {
+  restore(record: RequestRecord): void {
     const settled = new AbortController();
-    const withdrawn = new AbortController().signal;
     const { createdAt, expiresAt } = record;
     const timeoutMs = expiresAt === undefined ? 0 : expiresAt - createdAt;
     // No more than it ever had, in case the clock was set back while no one watched.
     const leftMs = Math.min(timeoutMs, Math.max(1, (expiresAt ?? 0) - this.#clock.wallTime()));
     const cancelTimer = this.#expireIn(leftMs, record.id, timeoutMs);
     this.#pending.set(record.id, {
-      request: this.#expiring({ ...record, ask: { ...ask, withdrawn }, settled: settled.signal }, leftMs),
+      request: this.#expiring(openRequest(record, new AbortController().signal, settled.signal), leftMs),
       settled,
       resolve: () => undefined,
       detached: true,
       keep: () => undefined,
       cancelTimer,
     });
-  }
-
-  /** For requests that are decided elsewhere: those currently open. Returns the new ones. */
-  reflect(records: readonly RequestRecord[]): OpenRequest[] {
-    const open = new Set(records.map(({ id }) => id));
-    for (const [id, { settled }] of [...this.#pending]) {
-      if (open.has(id)) continue;
-      this.#pending.delete(id);
-      settled.abort('The request was settled elsewhere.');
-    }
-    const added = records.filter(({ id }) => !this.#pending.has(id));
-    for (const record of added) this.restore(record);
-    return added.flatMap(({ id }) => this.find(id) ?? []);
   }
 
   /** The process that asked is gone; its requests stay open. */
@@ -250,6 +236,11 @@ export function settledEvent(
     ...(decision.behavior === 'deny' && { message: decision.message }),
     ...(ran && { input: ran }),
   };
+}
+
+/** An open request made from its record. */
+export function openRequest(record: RequestRecord, withdrawn: AbortSignal, settled: AbortSignal): OpenRequest {
+  return { ...record, ask: { ...record.ask, withdrawn }, settled };
 }
 
 /** The request as plain data. */

@@ -6,8 +6,8 @@ import type { AuditActor, AuditKind } from '../schema/enums.ts';
 import type { LogLevel } from '../schema/setting-choices.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import type { Workspaces } from '../workspace/workspace.ts';
-import type { StoredRequest, StoredSession } from '../schema/store.ts';
-import type { SessionEvent } from '../schema/events.ts';
+import type { RequestRecord, SessionEvent } from '../schema/events.ts';
+import type { SessionRecord } from '../schema/records.ts';
 import type { Clock } from './clock.ts';
 import type { OtherHubs } from './elsewhere.ts';
 import type { Grant, GrantEnd } from './grants.ts';
@@ -58,8 +58,8 @@ export interface FleetLease {
 }
 
 export interface ArchivedSessions {
-  readonly items: readonly StoredSession[];
-  readonly unreadable?: readonly string[];
+  readonly sessions: readonly SessionRecord[];
+  readonly unreadable: readonly string[];
 }
 
 export interface SessionArchive {
@@ -105,14 +105,14 @@ export interface MirrorListener {
 
 /** Everything stored about a session. */
 export interface RecalledSession {
-  readonly row: StoredSession;
+  readonly record: SessionRecord;
   /** Oldest first. */
   readonly events: readonly SessionEvent[];
   readonly lastEventId: number;
   /** The highest id that was dropped. */
   readonly droppedThrough: number;
   /** Those that are open. */
-  readonly requests: readonly StoredRequest[];
+  readonly requests: readonly RequestRecord[];
   /** Those that Claude Code was never given. */
   readonly messages: readonly Message[];
   /** Those that are open. */

@@ -8,6 +8,8 @@ import type { Instant } from './clock.ts';
 import type { Conversation } from './conversation.ts';
 import type { EventLog } from './event-log.ts';
 import type { ProcessHolder } from './process-holder.ts';
+import type { AboutSession } from './notices.ts';
+import type { Principal } from './principal.ts';
 import type { OpenRequest } from './requests.ts';
 import type { Rules } from './rules.ts';
 import type { Cancellation, RestoredSession, SessionServices } from './session-types.ts';
@@ -26,8 +28,15 @@ export abstract class SessionFacts {
   /** What an earlier server process left of it, until its next turn starts. */
   protected abstract restored: RestoredSession | undefined;
 
+  abstract readonly id: string;
+  abstract readonly owner: Principal;
   /** The rules it was started under, and keeps. */
   abstract readonly rules: Rules;
+
+  /** What a notice about it says. */
+  get about(): AboutSession {
+    return { sessionId: this.id, owner: this.owner.id, atRest: this.atRest, totals: this.totals.session };
+  }
 
   // ── the conversation ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -154,11 +163,6 @@ export abstract class SessionFacts {
 
   findRequest(id: string): OpenRequest | undefined {
     return this.conversation.requests.find(id);
-  }
-
-  /** Whether a person is being asked about it right now. */
-  isAskingPerson(request: OpenRequest): boolean {
-    return this.services.isAskingPerson(request);
   }
 
   /** Who may answer its requests. */

@@ -14,7 +14,6 @@ import { LOCAL } from './principal.ts';
 import type { Registry } from './registry.ts';
 import type { Rules } from './rules.ts';
 import type { EngineServices } from './services.ts';
-import { SessionElsewhere, withoutTimers, type SendAnswer } from './session-elsewhere.ts';
 import { outOfContact } from './session-errors.ts';
 import { withPartialMessages } from './session-setup.ts';
 import type { SessionTrail } from './session-trail.ts';
@@ -75,20 +74,10 @@ export class SessionHost {
     return new Session(seed, this.#sessionServices());
   }
 
-  /** One that another hub runs, for reading. */
-  createElsewhere(seed: SessionSeed, hub: string, sendAnswer: SendAnswer): SessionElsewhere {
-    const own = this.#sessionServices();
-    const services: SessionServices = { ...own, clock: withoutTimers(own.clock) };
-    // Its files may be on another machine.
-    delete services.openWorkspace;
-    delete services.othersWorked;
-    return new SessionElsewhere(seed, services, hub, sendAnswer);
-  }
-
   register(session: Session): void {
     const { registry, stream } = this.#parts;
     registry.add(session);
-    stream.tell({ kind: 'added', session });
+    stream.tell({ kind: 'added', ...session.about });
     this.#parts.wake();
   }
 
@@ -136,7 +125,7 @@ export class SessionHost {
         }
         const failure = withReason(error, missing);
         trail.startFailed(session, formatError(failure));
-        if (seed.origin.kind !== 'resume') this.#parts.stream.tell({ kind: 'start_failed', session });
+        if (seed.origin.kind !== 'resume') this.#parts.stream.tell({ kind: 'start_failed', ...session.about });
         // Or the caller could list it once more. Why it cannot be stored matters less than why it did not start.
         await services.archive?.stored().catch(() => undefined);
         throw failure;
@@ -206,7 +195,7 @@ export class SessionHost {
       },
       onTools: (tools) => this.#learnTools(tools),
       onNotice: (session, notice) => {
-        if (stream.listenerCount > 0) stream.tell({ ...notice, session });
+        if (stream.listenerCount > 0) stream.tell({ ...notice, ...session.about });
       },
       debug: (line) => log('debug', line),
     };

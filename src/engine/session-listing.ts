@@ -1,6 +1,7 @@
 import type { Directories } from './directories.ts';
 import type { DiskQuery, DiskSession, TranscriptReader } from './services.ts';
 import type { Session } from './session.ts';
+import type { State } from './state.ts';
 
 /** A session of this machine: on disk, known to this server, or both. */
 export interface ListedSession {
@@ -8,7 +9,8 @@ export interface ListedSession {
   readonly projectDirectory: string | undefined;
   readonly displayText: string;
   readonly lastActiveAt: number;
-  readonly live: Session | undefined;
+  /** The state it is in, if this server has a process for it. */
+  readonly active: State | undefined;
 }
 
 /** What the disk has, newest first, within the directories the operator allows. */
@@ -53,16 +55,20 @@ export async function listMachine(
     // The first lines of a transcript do not say where the session works.
     const directory = disk.projectDirectory ?? live?.options.cwd;
     const lastActiveAt = Math.max(lastModified, live?.lastActiveAt ?? 0);
-    return { sessionId, projectDirectory: directory, displayText, lastActiveAt, live };
+    return { sessionId, projectDirectory: directory, displayText, lastActiveAt, active: activeState(live) };
   });
   const unwritten = [...known.values()].map((live) => ({
     sessionId: live.id,
     projectDirectory: live.options.cwd,
     displayText: live.topic,
     lastActiveAt: live.lastActiveAt,
-    live,
+    active: activeState(live),
   }));
   return [...listed, ...unwritten].sort((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, limit);
+}
+
+function activeState(live: Session | undefined): State | undefined {
+  return live && (live.hasProcess || live.launching) ? live.state : undefined;
 }
 
 /** Many sessions share few directories, and resolving links is not free. */

@@ -1,77 +1,106 @@
 import type { Settings } from '../config/load-settings.ts';
-import { DomainError, messageOf } from '../errors/errors.ts';
+import { DomainError } from '../errors/errors.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
-import type { StoredSession } from '../schema/store.ts';
+import type { SessionRecord } from '../schema/records.ts';
 import type { ConnectedClient } from './approvals.ts';
 import { accessOf } from './directory-access.ts';
-import { Mirrors } from './mirrors.ts';
+import { eventLimits } from './event-log.ts';
+import { canMove } from './mobility.ts';
 import { isThisUser } from './principal.ts';
 import { strictest, type RuleSettings } from './rule-intersection.ts';
-import type { Revival } from './restored-session.ts';
+import type { RemoteSession } from './remote-session.ts';
+import { RemoteSessions } from './remote-sessions.ts';
 import { Rules } from './rules.ts';
 import type { RecalledSession, SessionArchive } from './services.ts';
 import type { EngineParts, SessionHost } from './session-host.ts';
-import type { SessionSeed } from './session-types.ts';
+import type { RestoredSession } from './session-types.ts';
 import type { Session } from './session.ts';
 
-const NOTHING = { events: [], lastEventId: 0, droppedThrough: 0, requests: [], messages: [], grants: [] };
+/** Where a session is and whose it is. `stored`: this process may load it. */
+export type Located =
+  | { readonly kind: 'here'; readonly owner: string; readonly session: Session }
+  | { readonly kind: 'stored'; readonly owner: string }
+  | { readonly kind: 'elsewhere'; readonly owner: string; readonly hub: string };
 
-/** Sessions that exist only in the store: recalled on demand. */
 export interface SessionList {
-  readonly sessions: Session[];
+  readonly sessions: readonly SessionRecord[];
   /** Ids of sessions that are stored, but cannot be read. */
   readonly unreadable: readonly string[];
 }
 
+/** Finds sessions wherever they are, and loads those that exist only in the store. */
 export class SessionRecall {
   readonly #parts: EngineParts;
   readonly #host: SessionHost;
   readonly #underWay = new Map<string, Promise<Session | undefined>>();
 
-  readonly #mirrors: Mirrors | undefined;
+  readonly #remote: RemoteSessions | undefined;
 
   constructor(parts: EngineParts, host: SessionHost) {
     this.#parts = parts;
     this.#host = host;
-    const { clock, others, log } = parts.services;
-    this.#mirrors =
+    const { settings, services, approvals } = parts;
+    const { clock, others, log } = services;
+    this.#remote =
       others &&
-      new Mirrors({
+      new RemoteSessions({
         clock,
         others,
-        approvals: parts.approvals,
-        make: async (seen, sendAnswer) => host.createElsewhere(await this.#seed(seen), seen.row.runsOn.hub, sendAnswer),
-        restored: async (seen) => (await this.#revival(seen)).restored,
-        canRun: (row) =>
-          this.checkCanRun(row).then(
-            () => true,
-            () => false,
-          ),
+        approvals,
+        eventLimits: eventLimits(settings),
+        settingsFor: (record) => this.#settingsFor(record),
+        isAskingPerson: (request) => approvals.isAskingPerson(request),
+        canRun: (record) => this.#canRun(record),
         debug: (line) => log('debug', line),
       });
   }
 
-  /** Those that run elsewhere and were asked for here. */
-  get elsewhere(): Session[] {
-    return this.#mirrors?.all ?? [];
+  /** Those that other hubs run and that were asked for here. */
+  get elsewhere(): RemoteSession[] {
+    return this.#remote?.all ?? [];
   }
 
-  /** One that runs elsewhere, as it was at the last look. */
-  peekElsewhere(id: string): Session | undefined {
-    return this.#mirrors?.peek(id);
+  /** One that another hub runs, as it was at the last look. */
+  peekElsewhere(id: string): RemoteSession | undefined {
+    return this.#remote?.peek(id);
   }
 
   close(): void {
-    this.#mirrors?.close();
+    this.#remote?.close();
   }
 
-  /** The session, recalled from the store if necessary. */
+  /** One that another hub runs, as it is stored now. */
+  async findElsewhere(id: string): Promise<RemoteSession | undefined> {
+    return this.#parts.registry.find(id) ? undefined : this.#remote?.find(id);
+  }
+
+  /** Where a session is, before anything of it is loaded. */
+  async locate(id: string): Promise<Located | undefined> {
+    const session = this.#parts.registry.find(id);
+    if (session) return { kind: 'here', owner: session.owner.id, session };
+    const { archive, others } = this.#parts.services;
+    if (!archive) return undefined;
+    if (!others) {
+      const owner = await archive.ownerOf(id);
+      return owner === undefined ? undefined : { kind: 'stored', owner };
+    }
+    const found = await others.locate(id, (record) => this.#canRun(record));
+    if (found?.hub === undefined) return found && { kind: 'stored', owner: found.owner };
+    return { kind: 'elsewhere', owner: found.owner, hub: found.hub };
+  }
+
+  #canRun(record: SessionRecord): Promise<boolean> {
+    return this.checkCanRun(record).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** The session, loaded from the store if necessary. */
   async recall(id: string): Promise<Session | undefined> {
     const known = this.#parts.registry.find(id);
     const { archive } = this.#parts.services;
     if (known || !archive) return known;
-    const elsewhere = await this.#mirrors?.find(id);
-    if (elsewhere) return elsewhere;
     const underWay = this.#underWay.get(id);
     if (underWay) return underWay;
     const recalling = this.#recall(id, archive).finally(() => this.#underWay.delete(id));
@@ -91,30 +120,27 @@ export class SessionRecall {
     return session;
   }
 
-  /** Those that are only in the store, as far as a list shows them. */
+  /** Those that are only in the store. */
   async list(principal: string | undefined, limit: number): Promise<SessionList> {
     const { services, registry } = this.#parts;
     const stored = await services.archive?.list({ limit, ...(principal !== undefined && { principal }) });
-    const unreadable = [...(stored?.unreadable ?? [])];
-    const unknown = (stored?.items ?? []).filter(({ id }) => !registry.find(id));
-    const sessions = await Promise.all(
-      unknown.map((row) =>
-        this.#revived({ row, ...NOTHING }).catch((error: unknown) => {
-          services.log('warn', `session ${row.id} is stored, but cannot be read: ${messageOf(error)}`);
-          unreadable.push(row.id);
-        }),
-      ),
-    );
-    return { sessions: sessions.filter((session) => session !== undefined), unreadable };
+    if (!stored) return { sessions: [], unreadable: [] };
+    return { ...stored, sessions: stored.sessions.filter(({ id }) => !registry.find(id)) };
   }
 
   /** Throws if a session of another hub could not be continued here, or if this hub's rules forbid it. */
-  async checkCanRun(row: StoredSession): Promise<void> {
-    const session = await this.#revived({ row, ...NOTHING });
-    this.#parts.rules.checkMayDrive(session);
+  async checkCanRun(record: SessionRecord): Promise<void> {
+    const { settings, rules: own } = this.#parts;
+    const { id, workspace } = record;
+    const rules = await this.#rulesFor(record);
+    const options = withinCeilings(record.options, rules.settings);
+    const worktree = workspace.type === 'worktree' ? await this.#parts.worktrees.find(id) : undefined;
+    const session = { id, rules, options, worktree: worktree?.workspace };
+    own.checkMayDrive(session);
     this.#host.checkDirectories(session);
-    if (!session.movable)
-      throw new DomainError('UNAVAILABLE', `Session ${row.id} works in a directory that is not shared with this hub.`);
+    const { movable } = record.continuity;
+    if (!canMove({ ...session, restored: { movable } }, settings.sharedWorkspace))
+      throw new DomainError('UNAVAILABLE', `Session ${id} works in a directory that is not shared with this hub.`);
   }
 
   /** Delivers decisions on sessions that lacked their variables, if this connection of their owner has them. */
@@ -125,7 +151,9 @@ export class SessionRecall {
       ({ owner, continuity }) => owner.id === principal.id && continuity.handover.length > 0,
     );
     const stored = await services.archive.list({ principal: principal.id, limit: MAX_CANDIDATES });
-    const forgotten = stored.items.filter(({ id, state }) => !registry.find(id) && hasHandover(state));
+    const forgotten = stored.sessions.filter(
+      ({ id, continuity }) => !registry.find(id) && continuity.handover.length > 0,
+    );
     await Promise.all(forgotten.map(({ id }) => this.recall(id).catch(() => undefined)));
     // A session that runs on another hub is that hub's to continue.
     const recalled = forgotten.flatMap(({ id }) => registry.find(id) ?? []);
@@ -134,31 +162,63 @@ export class SessionRecall {
   }
 
   async #revived(recalled: RecalledSession): Promise<Session> {
-    const seed = await this.#seed(recalled);
-    const worktree = recalled.row.workspace.type === 'worktree' ? await this.#parts.worktrees.find(seed.id) : undefined;
-    return this.#host.create({ ...seed, worktree });
+    const { record } = recalled;
+    const rules = await this.#rulesFor(record);
+    const worktree = record.workspace.type === 'worktree' ? await this.#parts.worktrees.find(record.id) : undefined;
+    return this.#host.create({
+      id: record.id,
+      owner: record.owner,
+      rules,
+      options: withinCeilings(record.options, rules.settings),
+      origin: record.continuity.origin ?? { kind: 'resume' },
+      permissionTimeoutMs: record.continuity.permissionTimeoutMs,
+      initTimeoutMs: record.continuity.startTimeoutMs,
+      streamsText: record.continuity.streamsText,
+      worktree,
+      restored: restoredSession(recalled, this.#parts.services.baseEnv),
+    });
   }
 
-  async #revival(recalled: RecalledSession): Promise<Revival> {
-    const { revive } = await import('./restored-session.ts');
-    return revive(recalled, this.#parts.services.baseEnv);
-  }
-
-  async #seed(recalled: RecalledSession): Promise<SessionSeed> {
-    const { services, settings: own, rules: operator } = this.#parts;
-    const { settings, ...seed } = await this.#revival(recalled);
+  async #rulesFor(record: SessionRecord): Promise<Rules> {
+    const { services, rules: operator } = this.#parts;
     // All others named theirs, or used that of a connection that is gone.
-    const cwd = isThisUser(seed.owner) ? operator.policy.directories.own : undefined;
-    const access = await accessOf(seed.owner, this.#parts.worktrees);
-    const rules = new Rules({ settings: { ...own, ...presentRules(own, settings) }, cwd, access }, services);
-    return { ...seed, options: withinCeilings(seed.options, rules.settings), rules };
+    const cwd = isThisUser(record.owner) ? operator.policy.directories.own : undefined;
+    const access = await accessOf(record.owner, this.#parts.worktrees);
+    return new Rules({ settings: this.#settingsFor(record), cwd, access }, services);
+  }
+
+  #settingsFor({ continuity }: SessionRecord): Settings {
+    const { settings: own } = this.#parts;
+    return { ...own, ...presentRules(own, continuity.rules) };
   }
 }
 
 const MAX_CANDIDATES = 100;
 
-function hasHandover({ handover }: Readonly<Record<string, unknown>>): boolean {
-  return Array.isArray(handover) && handover.length > 0;
+/** What an earlier process left of it. `env`: what this process could provide. */
+function restoredSession(recalled: RecalledSession, env: NodeJS.ProcessEnv): RestoredSession {
+  const { record, events, lastEventId, droppedThrough, requests, messages, grants } = recalled;
+  const { totals, lastMessageAt, model, permissionMode, tools, continuity } = record;
+  return {
+    state: record.state,
+    result: record.turn,
+    cancellation: record.cancellation,
+    reports: { events, lastEventId, droppedThrough, lastMessageAt, totals, model, permissionMode, tools },
+    createdAt: record.createdAt,
+    lastActiveAt: record.lastActiveAt,
+    topic: record.title,
+    requests,
+    grants,
+    handover: continuity.handover,
+    actionUnderWay: continuity.actionUnderWay,
+    lastAction: record.lastAction,
+    undelivered: messages,
+    hasAnswered: continuity.hasAnswered,
+    work: record.work,
+    movable: continuity.movable,
+    arrivedAt: continuity.arrivedAt,
+    missing: [...continuity.secretNames, ...continuity.environment.filter((name) => env[name] === undefined)],
+  };
 }
 
 /** Its original rules and the current ones: the operator may have added limits since. */

@@ -3,9 +3,9 @@ import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { EventBody } from '../schema/events.ts';
 import type { LastAction } from '../schema/own-action.ts';
-import type { StateRecord } from '../schema/records.ts';
+import type { SessionRecord } from '../schema/records.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
-import type { Answer } from './answer.ts';
+import type { Answer } from '../schema/commands.ts';
 import type { ConnectedClient } from './approvals.ts';
 import type { ConversationEvent } from './conversation-types.ts';
 import { Conversation } from './conversation.ts';
@@ -18,10 +18,12 @@ import type { Message } from './outbox.ts';
 import { settledWithin } from './patience.ts';
 import type { Principal } from './principal.ts';
 import type { ProcessHolder } from './process-holder.ts';
+import type { SessionReading } from './reading.ts';
 import type { OpenRequest, Proposal, Source } from './requests.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
 import type { Rules } from './rules.ts';
 import { cannotSwitch } from './session-errors.ts';
+import { sessionRecord } from './session-record.ts';
 import { SessionProcess, type Occasion } from './session-process.ts';
 import { SessionRewinds } from './session-rewinds.ts';
 import type { RestoredSession, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
@@ -38,8 +40,6 @@ export class Session extends MovableSession {
   readonly owner: Principal;
   /** The connection it was started on; it may be gone. */
   readonly client: ConnectedClient | undefined;
-  /** The hub it runs on, if that is another one: this object only shows what is stored. */
-  readonly elsewhere: string | undefined = undefined;
   /** What must be provided again before it can run; only in a session from an earlier process. */
   missing: readonly string[] = [];
   /** What the caller should know about the last start; cleared once shown. */
@@ -207,7 +207,7 @@ export class Session extends MovableSession {
 
   /** What is needed to continue it in another process. */
   get continuity(): Pick<
-    StateRecord,
+    SessionRecord['continuity'],
     | 'permissionTimeoutMs'
     | 'startTimeoutMs'
     | 'streamsText'
@@ -216,7 +216,6 @@ export class Session extends MovableSession {
     | 'handover'
     | 'arrivedAt'
     | 'actionUnderWay'
-    | 'lastAction'
   > {
     return {
       permissionTimeoutMs: this.conversation.permissionTimeoutMs,
@@ -227,7 +226,25 @@ export class Session extends MovableSession {
       arrivedAt: this.#sessionProcess.arrivedAt,
       handover: [...this.conversation.decidedAway.lines],
       actionUnderWay: this.conversation.actionUnderWay,
-      lastAction: this.conversation.lastAction,
+    };
+  }
+
+  /** What a reader gets of it. */
+  read(): SessionReading {
+    const { activity, services } = this;
+    return {
+      record: sessionRecord(this),
+      now: this.now,
+      log: this.log,
+      requests: this.requests,
+      unfinishedText: this.unfinishedText,
+      toolUses: (since) => (since === 'all' ? activity.toolUses : activity.latestToolUses),
+      findToolUse: (id) => activity.findToolUse(id),
+      isAskingPerson: (id) => {
+        const request = this.findRequest(id);
+        return request !== undefined && services.isAskingPerson(request);
+      },
+      fullWork: () => this.fullWork,
     };
   }
 

@@ -38,12 +38,7 @@ export class Standing {
 
   /** `restored`: where it stood when an earlier process ended. */
   constructor(restored?: Stood) {
-    this.#at = { kind: 'starting', result: undefined };
-    if (restored) this.reflect(restored);
-  }
-
-  /** Where it stands elsewhere. */
-  reflect({ state, result, cancellation }: Stood): void {
+    const { state, result, cancellation } = restored ?? { state: 'starting', result: undefined };
     this.#at = { kind: state, result, cancellation } as At;
   }
 

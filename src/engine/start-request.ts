@@ -1,43 +1,21 @@
-import type { WhenBusy } from '../schema/enums.ts';
-import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { CommandOf } from '../schema/commands.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
 import type { ConnectedClient } from './approvals.ts';
 
-/** What a caller asks for when it starts a session. */
-export interface StartRequest {
-  prompt: string;
-  options: SessionOptions;
-  /** Defaults for what the caller did not set. */
-  defaults?: SessionOptions;
+/** A start, and who asks for it. */
+export interface StartRequest extends Omit<CommandOf<'start'>, 'kind'> {
   /**
    * The connection this comes from: its principal owns the session. Without one the session belongs to this program.
    */
   by?: ConnectedClient | undefined;
   /** The session's id, if another hub chose it and placed the session here. */
   id?: string;
-  /** `unfinishedText` of the session shows text as it is written. */
-  streamsText?: boolean;
 }
 
-/** What a caller asks for when it continues one. */
-export interface ReplyRequest {
-  sessionId: string;
-  prompt: string;
-  fork?: boolean;
-  whenBusy?: WhenBusy;
-  model?: string | undefined;
-  permissionMode?: PermissionMode | undefined;
-  permissionRequestTimeoutMs?: number | undefined;
-  sessionInitTimeoutMs?: number | undefined;
-  /** As for a start; for a session that this reply brings to the server. */
-  streamsText?: boolean;
-  disk: DiskResume;
-  /** As for a start, for a session that this reply creates: a fork, or one from disk. */
+/** A reply, and who asks for it: the owner of a session that it creates, a fork or one from disk. */
+export interface ReplyRequest extends Omit<CommandOf<'reply'>, 'kind'> {
   by?: ConnectedClient | undefined;
 }
-
-/** How a session that exists only on disk may be resumed. */
-export type DiskResume = Pick<StartRequest, 'options' | 'defaults'> &
-  ({ kind: 'token'; token: string | undefined; resumeSessionAt?: string | undefined } | { kind: 'open' });
 
 /** The options with the reply's values replacing theirs. */
 export function withOverrides(options: SessionOptions, request: ReplyRequest): SessionOptions {

@@ -97,7 +97,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     // A session being resumed must not be blocked by its own process from before the restart.
     await hosted.sweep();
     await memory.restore(hosted);
-    const runner = fleet?.runOrders(engine, host.log);
+    const runner = fleet?.runCommands(engine, host.log);
     undo.push(async () => runner?.close());
 
     const once = new Once({ store: memory.store, hub: memory.by, now: Date.now });

@@ -2,17 +2,18 @@ import { withoutTextsOf } from '../driver/original.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Grant, GrantEnd } from '../engine/grants.ts';
 import type { EngineNotice } from '../engine/notices.ts';
+import { recordOf } from '../engine/requests.ts';
 import type { ArchivedSessions, RecalledSession, SessionArchive } from '../engine/services.ts';
 import { runsElsewhere } from '../engine/session-errors.ts';
-import type { Session } from '../engine/session.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
+import type { SessionRecord } from '../schema/records.ts';
 import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
 import type { Change, HubRef, StoredEvent } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
 import { recall } from './recall.ts';
-import { outcomeRow, requestRow, sessionRow } from './session-row.ts';
+import { outcomeRow, recordOfRow, requestRow, sessionRow } from './session-codec.ts';
 import { unfinishedOn } from './take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
@@ -20,6 +21,8 @@ import { WaitingChanges } from './waiting-changes.ts';
 const GATHER_MS = 40;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
+/** Failed starts of which something may still be reported. */
+const MAX_REMOVED = 1_000;
 /** A transaction holds others up. */
 const MAX_CHANGES = 500;
 
@@ -60,14 +63,14 @@ interface Waiting {
  */
 export class Journal implements SessionArchive {
   readonly #options: JournalOptions;
-  readonly #changes = new WaitingChanges();
-  /** Sessions whose rows are out of date. */
-  readonly #touched = new Set<Session>();
+  readonly #changes = new WaitingChanges((id) => this.#engine?.droppedThrough(id) ?? 0);
+  /** Sessions whose rows are out of date; with their last record if they are no longer loaded. */
+  readonly #touched = new Map<string, SessionRecord | undefined>();
   /** A request that a rule refused at once was never visible to anyone. */
   readonly #openRequests = new Set<string>();
   readonly #messages = new Set<string>();
   /** Sessions whose start failed: what their processes still report is not stored. */
-  readonly #removed = new WeakSet<Session>();
+  readonly #removed = new Set<string>();
   #engine: Engine | undefined;
   #noticed = 0;
   #written = 0;
@@ -134,8 +137,19 @@ export class Journal implements SessionArchive {
     return (await this.#options.store.session(sessionId))?.principal;
   }
 
-  list(query: { readonly principal?: string; readonly limit: number }): Promise<ArchivedSessions> {
-    return this.#options.store.sessions(query);
+  async list(query: { readonly principal?: string; readonly limit: number }): Promise<ArchivedSessions> {
+    const { items, unreadable = [] } = await this.#options.store.sessions(query);
+    const broken = [...unreadable];
+    const sessions = items.flatMap((row) => {
+      try {
+        return [recordOfRow(row)];
+      } catch (error) {
+        this.#options.log('warn', `session ${row.id} is stored, but cannot be read: ${messageOf(error)}`);
+        broken.push(row.id);
+        return [];
+      }
+    });
+    return { sessions, unreadable: broken };
   }
 
   /** Ids of sessions that were working or waiting when this hub last stopped. */
@@ -178,46 +192,50 @@ export class Journal implements SessionArchive {
   }
 
   #note(notice: EngineNotice): void {
+    if (notice.kind === 'tools') return;
+    const { sessionId } = notice;
     // What is dropped here stays in the store.
-    if (notice.kind === 'tools' || notice.kind === 'forgotten') return;
-    const { session } = notice;
-    // Stored by the hub that it runs on.
-    if (session.elsewhere !== undefined || this.#removed.has(session)) return;
+    if (notice.kind === 'forgotten') {
+      if (this.#touched.has(sessionId)) this.#touched.set(sessionId, notice.record);
+      return;
+    }
+    if (this.#removed.has(sessionId)) return;
     this.#noticed++;
     // Also before its removal, for the changes that are waiting to be written before that.
-    this.#touched.add(session);
+    this.#touched.set(sessionId, this.#touched.get(sessionId));
     switch (notice.kind) {
       case 'event':
-        this.#changes.pushEvent(session, eventRow(session.id, notice.event));
+        this.#changes.pushEvent(eventRow(sessionId, notice.event));
         break;
       case 'message': {
         const { id, text } = notice.message;
         this.#messages.add(id);
         const at = Math.trunc(this.#options.now());
-        this.#changes.push({ type: 'message.put', message: { id, sessionId: session.id, at, content: text } });
+        this.#changes.push({ type: 'message.put', message: { id, sessionId, at, content: text } });
         break;
       }
       case 'delivered':
         if (this.#messages.delete(notice.messageId))
-          this.#changes.push({ type: 'message.delivered', sessionId: session.id, messageId: notice.messageId });
+          this.#changes.push({ type: 'message.delivered', sessionId, messageId: notice.messageId });
         break;
       case 'request':
         this.#openRequests.add(notice.request.id);
-        this.#changes.push({ type: 'request.open', request: requestRow(session.id, notice.request) });
+        this.#changes.push({ type: 'request.open', request: requestRow(sessionId, recordOf(notice.request)) });
         break;
       case 'settled':
         if (this.#openRequests.delete(notice.request.id))
           this.#changes.push({
             type: 'request.settle',
-            sessionId: session.id,
+            sessionId,
             requestId: notice.request.id,
             outcome: outcomeRow(notice.request, notice.outcome, this.#options.now()),
           });
         break;
       case 'start_failed': {
-        this.#removed.add(session);
+        this.#removed.add(sessionId);
+        if (this.#removed.size > MAX_REMOVED) this.#removed.delete(this.#removed.keys().next().value ?? '');
         const at = Math.trunc(this.#options.now());
-        this.#changes.push({ type: 'session.remove', sessionId: session.id, principal: session.owner.id, at });
+        this.#changes.push({ type: 'session.remove', sessionId, principal: notice.owner, at });
         break;
       }
       case 'added':
@@ -265,10 +283,10 @@ export class Journal implements SessionArchive {
 
   /** Rows first: an event of an unknown session would be refused. */
   #take(): { changes: Change[]; upTo: number } {
-    const rows = [...this.#touched].map((session): Change => ({
-      type: 'session.put',
-      session: sessionRow(session, this.#options.by),
-    }));
+    const rows = [...this.#touched].flatMap(([id, last]): Change[] => {
+      const record = this.#engine?.record(id) ?? last;
+      return record ? [{ type: 'session.put', session: sessionRow(record, this.#options.by) }] : [];
+    });
     this.#touched.clear();
     const others = this.#changes.take(MAX_CHANGES);
     if (this.#changes.length > 0) this.#isUrgent = true;
@@ -333,8 +351,8 @@ export class Journal implements SessionArchive {
   }
 
   /** Gives up the sessions that another hub has taken over. */
-  async checkOwned(sessions: readonly Session[]): Promise<void> {
-    for (const { id } of sessions) if (await this.#isTaken(id)) this.#giveUp(id);
+  async checkOwned(sessionIds: readonly string[]): Promise<void> {
+    for (const id of sessionIds) if (await this.#isTaken(id)) this.#giveUp(id);
   }
 
   async #isTaken(sessionId: string): Promise<boolean> {
@@ -349,7 +367,7 @@ export class Journal implements SessionArchive {
   #giveUp(sessionId: string): void {
     const session = this.#engine?.find(sessionId);
     if (!session) return;
-    this.#touched.delete(session);
+    this.#touched.delete(sessionId);
     this.#engine?.fleet.disown(session).catch((error: unknown) => this.#options.log('warn', messageOf(error)));
     this.#rejectWaiting(runsElsewhere(sessionId));
   }

@@ -104,7 +104,7 @@ export async function openMemory({ settings, version, now, log, onFenced }: Memo
         onLost() {
           engine.fleet.loseContact().catch((error: unknown) => log('error', messageOf(error)));
         },
-        onRegained: () => journal.checkOwned(engine.fleet.lent),
+        onRegained: () => journal.checkOwned(engine.fleet.lent.map(({ id }) => id)),
       });
       timers.push(setInterval(forgetQuietly, FORGET_EVERY_MS).unref());
       forgetQuietly();

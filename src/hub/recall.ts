@@ -2,10 +2,12 @@
 
 import type { RecalledSession } from '../engine/services.ts';
 import { DomainError } from '../errors/errors.ts';
+import type { SessionRecord } from '../schema/records.ts';
 import type { HubRef, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
 import { knownOf } from './hub-info.ts';
+import { recordOfRow, requestOfRow } from './session-codec.ts';
 import { storedEvents } from './stored-events.ts';
 
 export interface Recaller {
@@ -13,7 +15,7 @@ export interface Recaller {
   /** This incarnation of this hub. */
   readonly by: HubRef;
   /** Rejects if this hub may not run a session that ran on another. */
-  readonly checkCanRun: (row: StoredSession) => Promise<void>;
+  readonly checkCanRun: (record: SessionRecord) => Promise<void>;
 }
 
 /** Claims the session if it is not this incarnation's already; throws if this hub may not have it. */
@@ -26,11 +28,11 @@ export async function recall(sessionId: string, recaller: Recaller): Promise<Rec
   const messages = await store.messages(sessionId);
   const { events, lastId, droppedThrough } = await storedEvents(store, sessionId);
   return {
-    row,
+    record: recordOfRow(row),
     events,
     lastEventId: lastId,
     droppedThrough,
-    requests: requests.items,
+    requests: requests.items.map(requestOfRow),
     messages: messages.map(({ id, content }) => ({ id, text: String(content) })),
     grants: await store.grants(sessionId),
   };
@@ -45,7 +47,7 @@ async function claim(known: StoredSession, { store, by, checkCanRun }: Recaller)
       throw new DomainError('UNAVAILABLE', `Session ${id} runs on another hub (${host}); send the call there.`);
     if (movable !== true)
       throw new DomainError('UNAVAILABLE', `Session ${id} stays on the machine ${host}, which is unavailable.`);
-    await checkCanRun(known);
+    await checkCanRun(recordOfRow(known));
   }
   const [row] = await store.claimSessions(by, [id]);
   if (row) return row;

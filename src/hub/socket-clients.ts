@@ -2,7 +2,6 @@ import type { Socket } from 'node:net';
 import type { Settings } from '../config/load-settings.ts';
 import type { HostContext } from '../engine/engine-host.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Session } from '../engine/session.ts';
 import { createCallStates } from '../mcp/forms/call-forms.ts';
 import type { CallOnce } from '../mcp/call-once.ts';
 import { Outboxes } from '../mcp/outbox.ts';
@@ -48,18 +47,9 @@ export class SocketClients {
   async attach(request: AttachRequest, peer: { readonly kind: 'outside' } | InsidePeer): Promise<SocketAnswer> {
     const { engine, settings, host, identity, observe, once } = this.#options;
     const principal = principalOf(peer);
-    const around = peer.kind === 'inside' ? await this.#sessionsAround(peer) : { sessions: [] };
+    const around = peer.kind === 'inside' ? await this.#rulesAround(peer) : { rules: [] };
     const admission =
-      'why' in around
-        ? around
-        : admit(
-            request,
-            withinSessions(
-              settings,
-              around.sessions.map(({ rules }) => rules.settings),
-            ),
-            placeOf(settings, host),
-          );
+      'why' in around ? around : admit(request, withinSessions(settings, around.rules), placeOf(settings, host));
     if ('why' in admission) {
       const refused = { what: 'attach', outcome: 'refused', principal: principal.id };
       if (peer.kind === 'inside') engine.audit.record({ kind: 'server', who: 'policy', ...refused });
@@ -100,17 +90,17 @@ export class SocketClients {
     };
   }
 
-  /** Every session that this client runs in or says it runs in; a mark that this hub did not make is refused. */
-  async #sessionsAround({ session, named }: InsidePeer): Promise<{ sessions: Session[] } | { why: string }> {
+  /** The rules of every session that this client runs in or says it runs in; a mark that this hub did not make is refused. */
+  async #rulesAround({ session, named }: InsidePeer): Promise<{ rules: Settings[] } | { why: string }> {
     const { engine } = this.#options;
     const ids = new Set(session === undefined ? named : [session, ...named]);
     if (ids.size === 0) return { why: 'it runs inside a session that this hub does not know' };
-    const sessions: Session[] = [];
+    const rules: Settings[] = [];
     for (const id of ids) {
-      const known = await engine.recall(id).catch(() => undefined);
+      const known = await engine.settingsOf(id).catch(() => undefined);
       if (!known) return { why: `it claims to run inside session ${id}, which this hub does not know` };
-      sessions.push(known);
+      rules.push(known);
     }
-    return { sessions };
+    return { rules };
   }
 }

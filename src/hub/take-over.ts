@@ -4,6 +4,7 @@ import { STATES_AT_WORK } from '../schema/enums.ts';
 import type { HubRef, StoredLease, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { knownOf } from './hub-info.ts';
+import { recordOfRow } from './session-codec.ts';
 
 export interface TakeOverOptions {
   readonly store: Store;
@@ -62,7 +63,7 @@ export class TakeOver {
     for (const row of await unfinishedOn(store, hub)) {
       if (row.movable !== true) continue;
       try {
-        await engine.fleet.checkCanRun(row);
+        await engine.fleet.checkCanRun(recordOfRow(row));
       } catch (error) {
         log('debug', `session ${row.id} is not taken over from ${hub}: ${messageOf(error)}`);
         continue;

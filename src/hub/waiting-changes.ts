@@ -1,5 +1,4 @@
 import { sizeOf } from '../engine/size-of.ts';
-import type { Session } from '../engine/session.ts';
 import type { Change, StoredEvent } from '../schema/store.ts';
 
 /** Searched for changes that are no longer needed from here on, and again whenever the remainder has doubled. */
@@ -14,8 +13,12 @@ export class WaitingChanges {
   #changes: Change[] = [];
   #bytes = 0;
   #lookAt = FIRST_LOOK;
-  /** Those whose events wait. */
-  readonly #sessions = new Map<string, Session>();
+  /** The newest event that a session no longer keeps. */
+  readonly #droppedThrough: (sessionId: string) => number;
+
+  constructor(droppedThrough: (sessionId: string) => number) {
+    this.#droppedThrough = droppedThrough;
+  }
 
   get length(): number {
     return this.#changes.length;
@@ -25,9 +28,8 @@ export class WaitingChanges {
     this.#changes.push(...changes);
   }
 
-  pushEvent(session: Session, event: StoredEvent): void {
+  pushEvent(event: StoredEvent): void {
     this.#changes.push({ type: 'event.append', event });
-    this.#sessions.set(session.id, session);
     this.#bytes += sizeOf(event.data);
     if (this.#changes.length > this.#lookAt.count || this.#bytes > this.#lookAt.bytes) this.#dropForgotten();
   }
@@ -38,7 +40,6 @@ export class WaitingChanges {
     if (this.#changes.length === 0) {
       this.#bytes = 0;
       this.#lookAt = FIRST_LOOK;
-      this.#sessions.clear();
     }
     return taken;
   }
@@ -53,7 +54,7 @@ export class WaitingChanges {
         continue;
       }
       const { sessionId, id, keep, data } = change.event;
-      if (!keep && id <= (this.#sessions.get(sessionId)?.log.droppedThrough ?? 0)) {
+      if (!keep && id <= this.#droppedThrough(sessionId)) {
         incomplete.add(sessionId);
         continue;
       }

@@ -41,8 +41,8 @@ export async function callTool(
 
 /** So that a polling loop sees the end, whatever is wrong with its calls. */
 function knownStatus(engine: EngineClient, { sessionId }: Arguments): { status?: string } {
-  const session = engine.sessions.find(({ id }) => id === sessionId);
-  return session ? { status: STATUS[engine.toolset](session) } : {};
+  const record = typeof sessionId === 'string' ? engine.peek(sessionId) : undefined;
+  return record ? { status: STATUS[engine.toolset](record) } : {};
 }
 
 const STATUS = { compact: compactStatus, explicit: explicitStatus };

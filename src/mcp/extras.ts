@@ -42,7 +42,7 @@ export function offerExtras(
       watch();
       const { listResources } = await resources();
       await engine.stored();
-      return listResources((await engine.listSessions()).sessions);
+      return listResources((await engine.list()).sessions);
     }),
   );
   server.setRequestHandler('resources/templates/list', () =>

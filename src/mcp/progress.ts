@@ -1,7 +1,5 @@
 import { later, msBetween, type Instant } from '../engine/clock.ts';
 import type { EngineClient } from '../engine/engine-client.ts';
-import type { Session } from '../engine/session.ts';
-import { activityLine } from './views/activity-line.ts';
 
 /** A waiting client hears something at least this often; Claude Code gives up on a call that stays silent for long. */
 const MAX_INTERVAL_MS = 4_000;
@@ -15,8 +13,8 @@ const STORE_AWAY = 'waiting for the store, which cannot be reached';
  * recent.
  */
 export function reportProgress(
-  engine: Pick<EngineClient, 'clock' | 'stored'>,
-  session: Session,
+  engine: Pick<EngineClient, 'clock' | 'stored' | 'watch' | 'activity'>,
+  sessionId: string,
   tell: (line: string) => void,
 ): () => void {
   const { clock } = engine;
@@ -40,18 +38,18 @@ export function reportProgress(
   };
   const say = (): void => {
     soonest = later(clock.instant(), MIN_INTERVAL_MS);
-    lastLine = activityLine(session);
+    lastLine = engine.activity(sessionId);
     tellStored(lastLine);
     tellIn(MAX_INTERVAL_MS);
   };
   const onChange = (): void => {
-    if (activityLine(session) === lastLine) return;
+    if (engine.activity(sessionId) === lastLine) return;
     const earlyByMs = msBetween(clock.instant(), soonest);
     if (earlyByMs <= 0) say();
     else if (msBetween(soonest, due) > 0) tellIn(earlyByMs);
   };
   say();
-  const unsubscribe = session.notices.subscribe(onChange);
+  const unsubscribe = engine.watch(sessionId, onChange);
   return () => {
     stopped.abort();
     cancelTimer();

@@ -1,5 +1,4 @@
 import { later, msBetween, type Instant } from '../engine/clock.ts';
-import type { Session } from '../engine/session.ts';
 import type { ToolContext } from './define-tool.ts';
 import { reportProgress } from './progress.ts';
 
@@ -9,52 +8,51 @@ export const DEFAULT_WAIT_MS = 45_000;
 /**
  * Until a request that the caller should answer is open, the session is at rest, the time is up or the client has lost
  * interest. Where calls have to carry the forms, this one then ends with those for open requests, and continues with
- * the rest of its wait when repeated. Returns the session as it runs now, when it is this call's turn to answer: views of
- * it can be large.
+ * the rest of its wait when repeated. Returns when it is this call's turn to answer: views of a session can be large.
  */
-export async function waitForSession(asked: Session, waitMs: number, context: ToolContext): Promise<Session> {
-  const session = await waited(asked, waitMs, context);
+export async function waitForSession(sessionId: string, waitMs: number, context: ToolContext): Promise<void> {
+  await waited(sessionId, waitMs, context);
   await context.turn?.take(context.signal);
-  return session;
 }
 
-async function waited(asked: Session, waitMs: number, context: ToolContext): Promise<Session> {
+async function waited(sessionId: string, waitMs: number, context: ToolContext): Promise<void> {
   const { engine, signal, forms } = context;
-  let session = asked;
-  if (waitMs <= 0 || signal.aborted) return session;
+  if (waitMs <= 0 || signal.aborted) return;
   const until = forms?.until ?? later(engine.clock.instant(), Math.min(waitMs, MAX_WAIT_MS));
   do {
-    await waitUntil(session, until, context);
     // Another hub may have taken it over.
-    if (session.hasLeft) session = await engine.session(session.id);
-    else if (signal.aborted || forms?.ask(session, until) === true) return session;
+    if (engine.hasLeft(sessionId)) await engine.read(sessionId);
+    await waitUntil(sessionId, until, context);
+    if (engine.hasLeft(sessionId)) continue;
+    if (signal.aborted || forms?.ask(sessionId, until) === true) return;
     // Another call may have asked first: then there is a person to wait for.
-  } while (!signal.aborted && msBetween(engine.clock.instant(), until) > 0 && !hasReason(session, context));
-  return session;
+  } while (!signal.aborted && msBetween(engine.clock.instant(), until) > 0 && !isOver(sessionId, context));
 }
 
-async function waitUntil(session: Session, until: Instant, context: ToolContext): Promise<void> {
+/** A session that has left is looked up again. */
+function isOver(sessionId: string, context: ToolContext): boolean {
+  return !context.engine.hasLeft(sessionId) && hasReason(sessionId, context);
+}
+
+async function waitUntil(sessionId: string, until: Instant, context: ToolContext): Promise<void> {
   const { engine, progress, signal } = context;
   const leftMs = (): number => msBetween(engine.clock.instant(), until);
-  if (leftMs() <= 0 || hasReason(session, context)) return;
-  const stopReporting = progress ? reportProgress(engine, session, progress) : undefined;
+  if (leftMs() <= 0 || hasReason(sessionId, context)) return;
+  const stopReporting = progress ? reportProgress(engine, sessionId, progress) : undefined;
   try {
     // A request that a rule refuses is open only for a moment, and not worth returning for.
-    do await reasonOrTimeUp(session, leftMs(), context);
-    while (!signal.aborted && leftMs() > 0 && !hasReason(session, context));
+    do await reasonOrTimeUp(sessionId, leftMs(), context);
+    while (!signal.aborted && leftMs() > 0 && !hasReason(sessionId, context));
   } finally {
     stopReporting?.();
   }
 }
 
-function hasReason(session: Session, { engine, forms }: ToolContext): boolean {
-  if (session.atRest || session.hasLeft) return true;
-  return session.requests.some(
-    (request) => forms?.canAsk(session, request) === true || !engine.holdsWait(session, request),
-  );
+function hasReason(sessionId: string, { engine, forms }: ToolContext): boolean {
+  return engine.hasReason(sessionId, forms !== undefined);
 }
 
-function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext): Promise<void> {
+function reasonOrTimeUp(sessionId: string, waitMs: number, context: ToolContext): Promise<void> {
   const { engine, signal } = context;
   return new Promise((resolve) => {
     const done = (): void => {
@@ -64,8 +62,8 @@ function reasonOrTimeUp(session: Session, waitMs: number, context: ToolContext):
       resolve();
     };
     const cancelTimer = engine.clock.after(waitMs, done);
-    const unsubscribe = session.notices.subscribe(() => {
-      if (hasReason(session, context)) done();
+    const unsubscribe = engine.watch(sessionId, () => {
+      if (hasReason(sessionId, context)) done();
     });
     signal.addEventListener('abort', done);
   });

@@ -1,15 +1,19 @@
-/** The contents of the hub's session rows, beyond what the store itself uses. */
+/**
+ * What is known of a session at one moment, as plain data: made by a live session, stored unchanged, and all that leaves
+ * the engine. Views turn it into answers.
+ */
 
 import { z } from 'zod';
 import { PRINCIPAL_KINDS, ROLES, SESSION_STATES } from './enums.ts';
 import { ActionUnderWay, LastAction } from './own-action.ts';
-import { callResult, work } from './results.ts';
-import { permissionMode } from './session-options.ts';
+import { permissionDenial, work } from './results.ts';
+import { permissionMode, sessionOptions } from './session-options.ts';
 
 const count = z.int().nonnegative();
 
-/** Whose session it is, apart from the id. */
+/** Whose session it is. */
 export const ownerRecord = z.object({
+  id: z.string(),
   name: z.string(),
   kind: z.enum(PRINCIPAL_KINDS),
   role: z.enum(ROLES),
@@ -34,49 +38,13 @@ const sessionOrigin = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('fork'), of: z.string(), at: z.string().optional() }),
 ]);
 
-/** `StoredSession.state`: what lists and pages show, and what is needed to continue after a restart. */
-export const stateRecord = z.object({
-  tag: z.enum(SESSION_STATES),
-  owner: ownerRecord,
-  activity: z.string().optional(),
-  model: z.string().optional(),
-  permissionMode: permissionMode.optional(),
-  backgroundTasks: count.optional(),
-  cancellation: z.object({ at: z.number(), reason: z.string(), source: z.string() }).optional(),
-  /** The last answer as clients are shown it, at rest. */
-  result: callResult.optional(),
-  turn: turnRecord.optional(),
-  /** Evidence of what the last turn did. */
-  work: work.optional(),
-  tools: z.array(z.string()).optional(),
-  /** The first event after the last message. */
-  lastMessageAt: z.int().positive(),
-  permissionTimeoutMs: z.number(),
-  startTimeoutMs: z.number(),
-  streamsText: z.boolean(),
-  /** What was decided while it had no process and has not been passed on yet. */
-  handover: z.array(z.string()),
-  /** Allowed by a person; how it ended is not known yet. */
-  actionUnderWay: ActionUnderWay.optional(),
-  lastAction: LastAction.optional(),
-  /** Claude Code has answered, so there is a transcript to resume. */
-  hasAnswered: z.boolean(),
-  /** Where it starts over from if no transcript was written. */
-  origin: sessionOrigin.optional(),
-  /** The first event since it came from another machine: earlier changes have no checkpoints here. */
-  arrivedAt: z.int().positive().optional(),
-  /** The operator's rules that it was started under. */
-  rules: z.record(z.string(), z.unknown()),
-  /** Names of the variables brought by the connection it was started on. Their values are never stored. */
-  environment: z.array(z.string()),
-});
-export type StateRecord = z.infer<typeof stateRecord>;
-
-/** `StoredSession.totals`. */
-export const totalsRecord = z.object({
+/** What the session cost, and what its last call did. */
+const totalsRecord = z.object({
   turns: z.number(),
   costUsd: z.number(),
   costUnknown: z.literal(true).exactOptional(),
+  /** Before the first result the cost is unknown, unless it was inherited. */
+  costKnown: z.boolean(),
   /** The last running total of Claude Code that was counted. */
   countedUsd: z.number().exactOptional(),
   /** The model was called, and what that cost has not been reported. */
@@ -94,3 +62,67 @@ export const totalsRecord = z.object({
   }),
 });
 export type TotalsRecord = z.infer<typeof totalsRecord>;
+
+const workspaceRecord = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('directory') }),
+  z.object({ type: z.literal('worktree'), path: z.string(), branch: z.string(), base: z.string() }),
+]);
+
+export const SessionRecord = z.object({
+  id: z.string(),
+  owner: ownerRecord,
+  state: z.enum(SESSION_STATES),
+  /** One line on what it is about; empty if nothing is known. */
+  title: z.string(),
+  createdAt: z.number(),
+  lastActiveAt: z.number(),
+  /** As it was started, without values of `env`, `mcpServers` and `settings`. */
+  options: sessionOptions,
+  workspace: workspaceRecord,
+  model: z.string().optional(),
+  permissionMode: permissionMode.optional(),
+  tools: z.array(z.string()).optional(),
+  totals: totalsRecord,
+  /** One line on what was done since the prompt, and what is going on. */
+  activity: z.string(),
+  lastToolUseId: z.string().optional(),
+  /** How long Claude Code has been silent while working. */
+  quietMs: z.number(),
+  backgroundTasks: count,
+  cancellation: z.object({ at: z.number(), reason: z.string(), source: z.string() }).optional(),
+  /** How the last turn ended; only at rest is it the final answer. */
+  turn: turnRecord.optional(),
+  /** What was denied in the last call, and by whom. */
+  denials: z.array(permissionDenial),
+  /** Evidence of what the last call did. */
+  work: work.optional(),
+  /** What became of the last action that a person was asked about. */
+  lastAction: LastAction.optional(),
+  /** The first event after the last message. */
+  lastMessageAt: z.int().positive(),
+  /** What is needed to continue it in another process. */
+  continuity: z.object({
+    permissionTimeoutMs: z.number(),
+    startTimeoutMs: z.number(),
+    streamsText: z.boolean(),
+    /** What was decided while it had no process and has not been passed on yet. */
+    handover: z.array(z.string()),
+    /** Allowed by a person; how it ended is not known yet. */
+    actionUnderWay: ActionUnderWay.optional(),
+    /** Claude Code has answered, so there is a transcript to resume. */
+    hasAnswered: z.boolean(),
+    /** Where it starts over from if no transcript was written. */
+    origin: sessionOrigin.optional(),
+    /** The first event since it came from another machine: earlier changes have no checkpoints here. */
+    arrivedAt: z.int().positive().optional(),
+    /** The operator's rules that it was started under. */
+    rules: z.record(z.string(), z.unknown()),
+    /** Options whose values are never stored and must be provided before it can run again. */
+    secretNames: z.array(z.string()),
+    /** Names of the variables brought by the connection it was started on. Their values are never stored. */
+    environment: z.array(z.string()),
+    /** Another hub may take it over. */
+    movable: z.boolean(),
+  }),
+});
+export type SessionRecord = z.infer<typeof SessionRecord>;

@@ -158,7 +158,7 @@ export const event = z.object({
 });
 export type EventView = z.infer<typeof event>;
 
-const permissionDenial = z.looseObject({
+export const permissionDenial = z.looseObject({
   toolName: z.string().meta({ note: 'The tool.' }),
   toolUseID: z.string().optional().meta({ note: 'Id of the tool call.' }),
   what: z.string().optional().meta({ note: 'What it was called with, in one line.' }),

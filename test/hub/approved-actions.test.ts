@@ -3,7 +3,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { EngineClient } from '../../src/engine/engine-client.ts';
 import type { Principal } from '../../src/engine/principal.ts';
 import type { WorkspaceModule } from '../../src/engine/services.ts';
 import type { Session } from '../../src/engine/session.ts';
@@ -14,9 +13,9 @@ import { IDLE, RUNNING, resultEvent, textEvent } from '../harness/agent-messages
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';
 import { openScene, type Scene } from '../workspace/scene.ts';
+import { ANN, TestClient } from './test-client.ts';
 import { startTestHub, type FakeAgent, type TestHub, type TestHubOptions } from './test-hub.ts';
 
-const ANN: Principal = { id: 'token:ann', name: 'ann', kind: 'token', role: 'caller', attended: false };
 const EVE: Principal = { id: 'person:eve', name: 'eve', kind: 'person', role: 'approver', attended: true };
 const NEVER = new Promise<never>(() => undefined);
 
@@ -50,16 +49,11 @@ async function startHub(differs: Partial<Workspace> = {}, options: TestHubOption
   return hub;
 }
 
-const clientOf = ({ engine }: TestHub, principal = ANN): EngineClient =>
-  new EngineClient(engine, {
-    principal,
-    rules: engine.rulesFor({ settings: engine.settings, cwd: undefined }),
-    showsForms: false,
-  });
+const clientOf = (hub: TestHub, principal = ANN): TestClient => new TestClient(hub, principal);
 
 async function start(hub: TestHub, options: object): Promise<{ session: Session; agent: FakeAgent }> {
-  const session = await clientOf(hub).start({ prompt: 'go', options: { cwd: scene.repo, ...options } });
-  return { session, agent: await hub.agent() };
+  const { id } = await clientOf(hub).start({ prompt: 'go', options: { cwd: scene.repo, ...options } });
+  return { session: hub.engine.session(id), agent: await hub.agent() };
 }
 
 async function rest(session: Session, agent: FakeAgent): Promise<void> {
@@ -193,11 +187,11 @@ test('through another hub: the call returns the request at once, and the hub tha
   await rest(session, agent);
   await a.engine.stored();
   const requestId = requestIn(await clientOf(b).apply(session.id, { mode: 'merge' }));
-  expect(await clientOf(b).session(session.id)).toMatchObject({ elsewhere: 'a', state: 'waiting' });
+  expect((await clientOf(b).read(session.id)).record).toMatchObject({ state: 'waiting' });
   await clientOf(b, EVE).respond(session.id, requestId, { decision: 'allow' });
   await eventually(() => session.atRest, { what: 'the action has ended' });
   await a.engine.stored();
-  const seen = await clientOf(b).session(session.id);
+  const { record: seen } = await clientOf(b).read(session.id);
   expect(seen).toMatchObject({ state: 'idle', lastAction: { action: 'apply', requestId, outcome: 'applied' } });
   expect(await scene.read('b.txt')).toBe('x\n');
 });

@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
 import { EngineClient } from '../../src/engine/engine-client.ts';
 import type { Principal } from '../../src/engine/principal.ts';
+import type { SessionReading } from '../../src/engine/reading.ts';
 import { isAtRest } from '../../src/engine/state.ts';
 import { DomainError, messageOf } from '../../src/errors/errors.ts';
 import { StoreUncertain, type Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';
+import { ANN, TestClient } from './test-client.ts';
 import { startTestHub, type TestHub, type TestHubOptions } from './test-hub.ts';
 
 const CWD = process.cwd();
-const ANN: Principal = { id: 'token:ann', name: 'ann', kind: 'token', role: 'caller', attended: false };
 const BEN: Principal = { id: 'token:ben', name: 'ben', kind: 'token', role: 'caller', attended: false };
 const EVE: Principal = { id: 'person:eve', name: 'eve', kind: 'person', role: 'approver', attended: true };
 const DISK = { kind: 'token', token: undefined, options: {} } as const;
@@ -17,12 +18,7 @@ const DISK = { kind: 'token', token: undefined, options: {} } as const;
 const hubOn = (store: Store, hub: string, options: TestHubOptions = {}): Promise<TestHub> =>
   startTestHub(store, { warn: () => undefined, hub, isFleet: true, ...options });
 
-const clientOf = ({ engine }: TestHub, principal = ANN): EngineClient =>
-  new EngineClient(engine, {
-    principal,
-    rules: engine.rulesFor({ settings: engine.settings, cwd: undefined }),
-    showsForms: false,
-  });
+const clientOf = (hub: TestHub, principal = ANN): TestClient => new TestClient(hub, principal);
 
 for (const kind of ['sqlite', 'postgres'] as const) {
   test(`a session on one hub can be read, waited for and driven through another (${kind})`, async () => {
@@ -32,37 +28,36 @@ for (const kind of ['sqlite', 'postgres'] as const) {
     await a.engine.stored();
 
     const there = clientOf(b);
-    const seen = await there.session(id);
-    expect(seen.elsewhere).toBe('a');
-    expect(seen.state).toBe('running');
-    expect((await there.listSessions()).sessions.map((one) => one.id)).toEqual([id]);
+    const seen = async (): Promise<SessionReading> => there.read(id);
+    expect((await seen()).record.state).toBe('running');
+    expect((await there.client.list()).sessions.map((one) => one.id)).toEqual([id]);
 
     (await a.agent()).answer('done');
-    await eventually(() => (isAtRest(seen.state) ? true : undefined), {
+    await eventually(async () => isAtRest((await seen()).record.state), {
       what: 'the other hub sees the session at rest',
     });
-    expect(seen.result?.text).toBe('done');
-    const types = (session: typeof seen): string[] => session.log.from(1).events.map(({ type }) => type);
-    expect(types(seen)).toEqual(types(a.engine.session(id)));
+    expect((await seen()).record.turn?.text).toBe('done');
+    const types = ({ log }: Pick<SessionReading, 'log'>): string[] => log.from(1).events.map(({ type }) => type);
+    expect(types(await seen())).toEqual(types(a.engine.session(id)));
 
-    const replied = await there.reply({ sessionId: id, prompt: 'second', disk: DISK });
-    expect(replied.state).toBe('running');
+    await there.reply({ sessionId: id, prompt: 'second', disk: DISK });
+    expect((await seen()).record.state).toBe('running');
     expect(a.agents[0]?.prompts).toEqual(['first', 'second']);
     expect(b.agents).toEqual([]);
 
     const decision = (await a.agent()).ask('r1', 'Write', { file_path: 'x', content: 'y' });
-    await eventually(async () => ((await there.session(id)).requests.length === 1 ? true : undefined), {
+    await eventually(async () => (await seen()).requests.length === 1, {
       what: 'the other hub shows the request',
     });
     await there.respond(id, 'r1', { decision: 'allow' });
     expect((await decision).behavior).toBe('allow');
-    expect((await there.session(id)).requests).toEqual([]);
+    expect((await seen()).requests).toEqual([]);
     await expect(there.respond(id, 'r1', { decision: 'deny' })).rejects.toMatchObject({
       code: 'PERMISSION_REQUEST_NOT_FOUND',
     });
 
     expect(await there.cancel(id)).toBe(true);
-    expect((await there.session(id)).state).toBe('cancelled');
+    expect((await seen()).record.state).toBe('cancelled');
     expect(a.engine.session(id).state).toBe('cancelled');
   });
 }
@@ -86,7 +81,7 @@ test('permissions are the same through every hub', async () => {
   const [a, b] = [await hubOn(store, 'a'), await hubOn(store, 'b')];
   const { id } = await clientOf(a).start({ prompt: 'go', options: { cwd: CWD } });
   await a.engine.stored();
-  await expect(clientOf(b, BEN).session(id)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  await expect(clientOf(b, BEN).read(id)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
   await expect(clientOf(b, BEN).cancel(id)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
   await expect(clientOf(b, EVE).reply({ sessionId: id, prompt: 'x', disk: DISK })).rejects.toMatchObject({
     code: 'PERMISSION_DENIED',
@@ -120,11 +115,11 @@ test('a movable session starts on the hub with the most free slots, any other on
   const a = await hubOn(store, 'a', { ...shared, places: { free: 5, max: 10 } });
   const b = await hubOn(store, 'b', { ...shared, places: { free: 2, max: 10 } });
   const placed = await clientOf(b).start({ prompt: 'anywhere', options: { cwd: CWD } });
-  expect(placed.elsewhere).toBe('a');
-  expect(placed.owner.id).toBe(ANN.id);
+  expect(await store.session(placed.id)).toMatchObject({ runsOn: { hub: 'a' }, principal: ANN.id });
   expect((await a.agent()).prompts).toEqual(['anywhere']);
   const staying = await clientOf(b).start({ prompt: 'here', options: { cwd: CWD, env: { TOKEN: 'x' } } });
-  expect(staying.elsewhere).toBeUndefined();
+  await b.engine.stored();
+  expect(await store.session(staying.id)).toMatchObject({ runsOn: { hub: 'b' } });
   expect((await b.agent()).prompts).toEqual(['here']);
 });
 
@@ -148,7 +143,8 @@ test('a hub that refuses or does not answer is skipped; if all are full, the err
   await full.engine.start({ prompt: 'occupied', options: { cwd: CWD, env: { TOKEN: 'x' } } });
   const here = await hubOn(store, 'here', { ...shared, places: { free: 1, max: 4 } });
   const session = await clientOf(here).start({ prompt: 'go', options: { cwd: CWD } });
-  expect(session.elsewhere).toBeUndefined();
+  await here.engine.stored();
+  expect(await store.session(session.id)).toMatchObject({ runsOn: { hub: 'here' } });
   expect(deaf.agents).toEqual([]);
 
   const other = await STORES.sqlite();
@@ -170,7 +166,7 @@ test('an unmovable session of a lost hub can still be read, and calls to it name
   now += 20_000;
   a.kill();
   const there = clientOf(b);
-  expect((await there.session(id)).result?.text).toBe('done');
+  expect((await there.read(id)).record.turn?.text).toBe('done');
   await expect(there.reply({ sessionId: id, prompt: 'more', disk: DISK })).rejects.toMatchObject({
     code: 'UNAVAILABLE',
     message: expect.stringContaining('runs on a') as string,
@@ -193,15 +189,15 @@ test('a form works for a session that another hub runs', async () => {
     },
   });
   withForms.connect();
-  const session = await withForms.session(id);
+  await withForms.read(id);
   const decision = (await a.agent()).ask('r1', 'Write', { file_path: 'x', content: 'y' });
   expect((await decision).behavior).toBe('allow');
   expect(shown).toEqual(['r1']);
-  await eventually(() => (session.requests.length === 0 ? true : undefined), { what: 'the request is settled' });
+  await eventually(async () => (await withForms.read(id)).requests.length === 0, { what: 'the request is settled' });
   expect((await store.request('r1'))?.outcome).toMatchObject({ source: 'human', by: ANN.id });
 });
 
-test('an order taken by a call whose reply was lost is still carried out, once', async () => {
+test('a command taken by a call whose reply was lost is still carried out, once', async () => {
   const store = await STORES.sqlite();
   const flaky = Object.create(store) as Store;
   let isLost = false;
@@ -220,7 +216,7 @@ test('an order taken by a call whose reply was lost is still carried out, once',
   expect(a.agents[0]?.prompts).toEqual(['first', 'second']);
 });
 
-test('an order that may have been queued is never reported as not done: it is sent again, or its outcome is unknown', async () => {
+test('a command that may have been queued is never reported as not done: it is sent again, or its outcome is unknown', async () => {
   const store = await STORES.sqlite();
   const flaky = Object.create(store) as Store;
   let lost = 1;
@@ -261,7 +257,7 @@ test('a session that this hub may not continue can be read here while its own hu
   (await a.agent()).answer('done');
   await a.engine.stored();
   const here = await strict('here');
-  const seen = await clientOf(here).session(id);
+  expect((await clientOf(here).read(id)).record.turn?.text).toBe('done');
   now += 20_000;
   await store.renewLease(here.by, 60_000, { host: 'here', sharedWorkspace: CWD });
   // The hub's view of the leases is up to half a second old.
@@ -272,16 +268,16 @@ test('a session that this hub may not continue can be read here while its own hu
   await eventually(async () => (await replied()).includes('this one may not'), {
     what: 'the other hub is known to be away',
   });
-  expect(await clientOf(here).session(id)).toBe(seen);
+  expect((await clientOf(here).read(id)).record.turn?.text).toBe('done');
   // Even on a hub that has not read it before.
-  expect((await clientOf(await strict('late')).session(id)).result?.text).toBe('done');
+  expect((await clientOf(await strict('late')).read(id)).record.turn?.text).toBe('done');
   expect(await store.session(id)).toMatchObject({ runsOn: a.by });
 });
 
-test('a queued order is withdrawn when its hub turns out to be away, and the error says what to do', async () => {
+test('a queued command is withdrawn when its hub turns out to be away, and the error says what to do', async () => {
   let now = Date.now();
   const store = await STORES.sqlite({ now: () => now });
-  // This hub takes no orders.
+  // This hub takes no commands.
   const a = await startTestHub(store, { warn: () => undefined, hub: 'a', ...shared });
   const b = await hubOn(store, 'b', shared);
   const ids: string[] = [];
@@ -300,7 +296,7 @@ test('a queued order is withdrawn when its hub turns out to be away, and the err
     const { entries } = await store.feed({ after: 0, limit: 1_000 });
     return entries.filter(({ kind }) => kind === 'command').length === 2;
   };
-  await eventually(queued, { what: 'both orders are queued' });
+  await eventually(queued, { what: 'both commands are queued' });
   a.kill();
   now += 20_000;
   await store.renewLease(b.by, 60_000, { host: 'b', sharedWorkspace: CWD });

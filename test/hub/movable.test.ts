@@ -88,7 +88,7 @@ test('a session that becomes unmovable counts as movable until the store has rec
   const { hub: other, fence } = await store.acquireLease('another', 15_000, { host: 'another' });
   expect(await store.claimSessions({ hub: other, fence }, [lost.id])).toHaveLength(1);
   await store.renewLease(hub.by, 15_000, {});
-  await hub.journal.checkOwned(hub.engine.fleet.lent);
+  await hub.journal.checkOwned(hub.engine.fleet.lent.map(({ id }) => id));
   expect(hub.engine.find(lost.id)).toBeUndefined();
   isAway = false;
   await eventually(() => hub.engine.stored()?.then(() => true), { what: 'all pending writes are stored' });

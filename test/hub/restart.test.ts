@@ -35,7 +35,8 @@ async function recalled({ id }: Session): Promise<Session> {
 
 const PARKS_SOON = ['--park-after-ms', '60000', '--cleanup-interval-ms', '1000'];
 
-const answered = (session: Session): Record<string, unknown> => checkView(session, viewOptions('poll', { cursor: 1 }));
+const answered = (session: Session): Record<string, unknown> =>
+  checkView(session.read(), viewOptions('poll', { cursor: 1 }));
 const requestIds = ({ requests }: Session): string[] => requests.map(({ id }) => id);
 
 test('a session at rest gives the same answers after a restart as before, even to an old cursor', async () => {
@@ -108,7 +109,7 @@ test('a session at rest past its TTL is unloaded, with a notice, and loaded agai
   await hub.journal.stored();
   const forgotten: string[] = [];
   hub.engine.stream.subscribe((notice) => {
-    if (notice.kind === 'forgotten') forgotten.push(notice.session.id);
+    if (notice.kind === 'forgotten') forgotten.push(notice.sessionId);
   });
   hub.clock.advance(62_000);
   await eventually(() => hub.engine.find(session.id) === undefined, { what: 'the session is forgotten' });

@@ -2,7 +2,7 @@
 
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import type { Answer } from '../../src/engine/answer.ts';
+import type { Answer } from '../../src/schema/commands.ts';
 import type { ConnectedClient } from '../../src/engine/approvals.ts';
 import { LOCAL } from '../../src/engine/principal.ts';
 import type { Session } from '../../src/engine/session.ts';

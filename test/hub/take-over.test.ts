@@ -70,7 +70,7 @@ describe.each(['sqlite', 'postgres'] as const)('%s', (kind) => {
     await a.engine.stored();
     const forgotten: string[] = [];
     a.engine.stream.subscribe((notice) => {
-      if (notice.kind === 'forgotten') forgotten.push(notice.session.id);
+      if (notice.kind === 'forgotten') forgotten.push(notice.sessionId);
     });
     clock.advance(15_001);
     await store.renewLease(b.by, 15_000, {});

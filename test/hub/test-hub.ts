@@ -212,6 +212,6 @@ export async function openTestHub(
   };
   journal.follow(engine);
   for (const id of await journal.unfinished()) await engine.recall(id);
-  const runner = fleet?.runOrders(engine, log);
+  const runner = fleet?.runCommands(engine, log);
   return self;
 }

@@ -3,6 +3,7 @@ import type { AgentListener, AgentProcess } from '../../src/driver/agent-process
 import { LOCAL } from '../../src/engine/principal.ts';
 import type { Rules } from '../../src/engine/rules.ts';
 import { Gate } from '../../src/engine/gate.ts';
+import { activityLine } from '../../src/engine/session-record.ts';
 import { Session } from '../../src/engine/session.ts';
 import { reportProgress } from '../../src/mcp/progress.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
@@ -63,7 +64,13 @@ async function workingSession(): Promise<WorkingSession> {
 
 function progressOf({ clock, session }: WorkingSession): { lines: string[]; stop: () => void } {
   const lines: string[] = [];
-  const stop = reportProgress({ clock, stored: () => undefined }, session, (line) => void lines.push(line));
+  const engine = {
+    clock,
+    stored: () => undefined,
+    activity: () => activityLine(session),
+    watch: (_id: string, listener: () => void) => session.notices.subscribe(listener),
+  };
+  const stop = reportProgress(engine, session.id, (line) => void lines.push(line));
   return { lines, stop };
 }
 
@@ -106,7 +113,7 @@ test('a long silence shows in quietMs, activity and progress, and ends with the 
   const running = await workingSession();
   const { clock, session } = running;
   const { lines } = progressOf(running);
-  const view = (): Record<string, unknown> => checkView(session, viewOptions('wait', {}));
+  const view = (): Record<string, unknown> => checkView(session.read(), viewOptions('wait', {}));
   clock.advance(29_000);
   expect(view()).not.toHaveProperty('quietMs');
   clock.advance(31_000);

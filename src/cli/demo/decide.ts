@@ -1,7 +1,7 @@
 /** Someone who answers Claude's requests: the demo itself, or the person at the terminal. */
 
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
-import type { Answer } from '../../engine/answer.ts';
+import type { Answer } from '../../schema/commands.ts';
 import type { Action, Question } from '../rehearsal/server-client.ts';
 import { TEST_COMMAND } from './demo-script.ts';
 

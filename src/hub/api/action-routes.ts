@@ -1,6 +1,6 @@
 import type { EngineClient } from '../../engine/engine-client.ts';
 import type { Asked } from '../../engine/own-actions.ts';
-import type { Session } from '../../engine/session.ts';
+import type { Driven } from '../../engine/elsewhere.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { defined } from '../../mcp/tools/fields.ts';
 import type { WhenBusy } from '../../schema/enums.ts';
@@ -38,13 +38,16 @@ const AWAITS = { description: 'A person must approve it first; it runs once the 
 
 /** Routes that change sessions. */
 export function actionRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
-  const turned = async (call: ApiCall<unknown, unknown>, status: number, session: Session): Promise<RouteResponse> => {
+  const turned = async (
+    call: ApiCall<unknown, unknown>,
+    status: number,
+    { sessionId, warnings }: Driven,
+  ): Promise<RouteResponse> => {
     const { context, principal } = call;
     await context.stored();
-    const warnings = session.warnings.splice(0);
     const json: TurnAnswer = {
-      session: await storedSession(context, session.id, viewOf(principal)),
-      ...(warnings.length > 0 && { warnings }),
+      session: await storedSession(context, sessionId, viewOf(principal)),
+      ...(warnings.length > 0 && { warnings: [...warnings] }),
     };
     return { status, json };
   };
@@ -77,8 +80,8 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
         if (options.cwd === undefined && options.workspace === undefined)
           throw new DomainError('INVALID_ARGUMENT', 'cwd: specify the directory that the session works in.');
         const client = call.context.clientFor(call.principal);
-        const session = await client.start({ prompt, options, defaults: { permissionMode: 'default' } });
-        return turned(call, 201, session);
+        const command = { kind: 'start', prompt, options, defaults: { permissionMode: 'default' } } as const;
+        return turned(call, 201, await client.execute<'start'>(command));
       },
     }),
     defineRoute({
@@ -115,7 +118,8 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       roles: STOPPERS,
       body: emptyBody,
       answers: { 200: { description: 'The turn has stopped, if there was one.', schema: stopAnswer } },
-      run: (call) => stopped(call, (client, id) => client.interrupt(id)),
+      run: (call) =>
+        stopped(call, (client, sessionId) => client.execute<'interrupt'>({ kind: 'interrupt', sessionId })),
     }),
     defineRoute({
       method: 'POST',
@@ -125,7 +129,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       roles: STOPPERS,
       body: emptyBody,
       answers: { 200: { description: 'It is cancelled.', schema: stopAnswer } },
-      run: (call) => stopped(call, (client, id) => client.cancel(id)),
+      run: (call) => stopped(call, (client, sessionId) => client.execute<'cancel'>({ kind: 'cancel', sessionId })),
     }),
     defineRoute({
       method: 'POST',
@@ -141,7 +145,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       run: (call) =>
         acting(
           call,
-          (client, id) => client.rewind(id, call.body.toUserMessage, call.body.dryRun),
+          (client, sessionId) => client.execute<'rewind'>({ kind: 'rewind', sessionId, ...call.body }),
           ({ dryRun, files, left, lines }): RewindAnswer => ({
             outcome: 'done',
             dryRun,
@@ -165,7 +169,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       run: (call) =>
         acting(
           call,
-          (client, id) => client.apply(id, call.body),
+          (client, sessionId) => client.execute<'apply'>({ kind: 'apply', sessionId, ...call.body }),
           (applied): ApplyAnswer => {
             if (applied.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply' };
             const { commit, branch, checkout } = applied;
@@ -187,7 +191,7 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       run: (call) =>
         acting(
           call,
-          (client, id) => client.discard(id, call.body),
+          (client, sessionId) => client.execute<'discard'>({ kind: 'discard', sessionId, ...call.body }),
           ({ path, keptBranches, deletedBranch, keptDirectory }): DiscardAnswer => ({
             outcome: 'discarded',
             path,
@@ -207,9 +211,10 @@ interface Turn {
   readonly permissionMode?: SessionOptions['permissionMode'];
 }
 
-async function reply({ context, principal, params }: ApiCall<unknown, unknown>, turn: Turn): Promise<Session> {
+async function reply({ context, principal, params }: ApiCall<unknown, unknown>, turn: Turn): Promise<Driven> {
   const { id } = await visibleSession(context.store, principal, params['id'] ?? '');
-  return context.clientFor(principal).reply({
+  return context.clientFor(principal).execute<'reply'>({
+    kind: 'reply',
     ...turn,
     sessionId: id,
     disk: { kind: 'token', token: undefined, options: {}, defaults: { permissionMode: 'default' } },

@@ -85,13 +85,14 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
         if (request.outcome) return settledBefore(request.outcome, view);
         const client = context.clientFor(principal);
         try {
-          const { warnings } = await client.respond(session.id, id, { decision, ...more });
+          const answer = { decision, ...more };
+          const command = { kind: 'respond', sessionId: session.id, requestId: id, answer } as const;
+          const { warnings } = await client.execute<'respond'>(command);
           await context.stored();
           const row = (await store.request(id)) ?? request;
-          const told = warnings.splice(0);
           const json: AnswerAnswer = {
             request: await requestView(row, session, view),
-            ...(told.length > 0 && { warnings: told }),
+            ...(warnings.length > 0 && { warnings: [...warnings] }),
           };
           return { status: 200, json };
         } catch (error) {

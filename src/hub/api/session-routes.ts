@@ -96,7 +96,10 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
       answers: { 200: { description: 'A page of the diff.', schema: diffAnswer } },
       async run({ context, principal, params, query }) {
         const { id } = await visibleSession(context.store, principal, params['id'] ?? '');
-        return { status: 200, json: await context.clientFor(principal).diff(id, query) };
+        return {
+          status: 200,
+          json: await context.clientFor(principal).execute<'diff'>({ kind: 'diff', sessionId: id, ...query }),
+        };
       },
     }),
   ];

@@ -4,15 +4,16 @@ import { alwaysOffer } from '../../engine/always.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
 import { describeOffer } from '../../mcp/forms/lasting-rules.ts';
+import { resultView } from '../../mcp/views/result-view.ts';
 import { COMPACT_STATUS } from '../../mcp/views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
 import type { ApiEvent, ApiRequest, ApiSession, ApiSessionDetail, RequestOutcomeView } from '../../schema/api.ts';
 import type { ApiToken } from '../../schema/api-admin.ts';
 import type { LastAction } from '../../schema/own-action.ts';
-import type { CallResult } from '../../schema/results.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
 import type { Principal } from '../../engine/principal.ts';
+import { recordOfRow } from '../session-codec.ts';
 import { controlsOf, mayAnswer } from './rights.ts';
 
 /** Who a row is shown to, and what is needed besides the row. */
@@ -31,7 +32,6 @@ interface ShownState {
   model?: string;
   permissionMode?: PermissionMode;
   backgroundTasks?: number;
-  result?: CallResult;
   cancellation?: { reason: string; source: string };
   lastAction?: LastAction;
 }
@@ -83,12 +83,19 @@ export async function sessionDetail(
   { requests, messages, lastEventId }: SessionParts,
   view: ViewContext,
 ): Promise<ApiSessionDetail> {
-  const { result } = row.state as ShownState;
+  const shown = resultView(recordOfRow(row), {
+    includeUsage: true,
+    includeModelUsage: false,
+    includeStructuredOutput: true,
+    includeWork: 'short',
+    offset: 0,
+    maxChars: Infinity,
+  });
   return {
     ...(await sessionView(row, view)),
     options: shownOptions(row.options, view),
     needs: row.secretNames,
-    ...(result && { result }),
+    ...(shown && { result: shown.result }),
     requests: await Promise.all(requests.map((request) => requestView(request, row, view))),
     queued: messages.map(({ id, at, content }) => ({ id, at: iso(at), text: textOf(content) })),
     lastEventId,

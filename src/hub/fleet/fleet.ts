@@ -2,26 +2,26 @@ import type { OtherHubs } from '../../engine/elsewhere.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import { OrderRunner, type OrderRunnerOptions } from './order-runner.ts';
+import { CommandRunner, type CommandRunnerOptions } from './command-runner.ts';
 import { StoreFleet } from './other-hubs.ts';
 
 /** This hub as one of several on a store. */
 export interface Fleet {
   /** What the engine needs from the others. */
   readonly others: OtherHubs;
-  /** From now on it carries out orders from others on its sessions. */
-  runOrders(engine: Engine, log: OrderRunnerOptions['log']): OrderRunner;
+  /** From now on it carries out commands from others on its sessions. */
+  runCommands(engine: Engine, log: CommandRunnerOptions['log']): CommandRunner;
 }
 
 export interface FleetPart {
   readonly store: Store;
   readonly by: HubRef;
-  readonly journal: OrderRunnerOptions['journal'];
+  readonly journal: CommandRunnerOptions['journal'];
 }
 
 export function joinFleet(part: FleetPart): Fleet {
   return {
     others: new StoreFleet(part),
-    runOrders: (engine, log) => new OrderRunner({ ...part, engine, log }),
+    runCommands: (engine, log) => new CommandRunner({ ...part, engine, log }),
   };
 }

@@ -1,30 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type {
-  CanRun,
-  DrivenSession,
-  Known,
-  Order,
-  OrderedBy,
-  OrderOutcomes,
-  OtherHubs,
-  SeenElsewhere,
-} from '../../engine/elsewhere.ts';
+import type { CanRun, CommandedBy, Driven, Known, OtherHubs, Outcomes, SeenElsewhere } from '../../engine/elsewhere.ts';
 import { secretNamesOf } from '../../engine/mobility.ts';
 import { unknownSession } from '../../engine/session-errors.ts';
-import type { StartRequest } from '../../engine/start-request.ts';
 import { DomainError } from '../../errors/errors.ts';
+import type { Command, CommandKind, CommandOf } from '../../schema/commands.ts';
 import type { HubRef, StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import { isResting } from '../../store/row-facts.ts';
+import { recordOfRow, requestOfRow } from '../session-codec.ts';
 import { newCommandId } from '../command-id.ts';
 import { storedEvents } from '../stored-events.ts';
 import { byFreePlaces, describePlaces, hubsOf, type Hub } from './hubs.ts';
-import { orderBody } from './order-record.ts';
-import { giveOrder, NotBegun } from './order-outcome.ts';
+import { commandBody } from './command-record.ts';
+import { NotBegun, sendCommand } from './command-outcome.ts';
 
 /** Leases are renewed every two seconds; knowing them more precisely is pointless. */
 const HUBS_KEPT_MS = 500;
-/** A live hub picks up an order at once. */
+/** A live hub picks up a command at once. */
 const START_PATIENCE_MS = 5_000;
 const PATIENCE_MS = 20_000;
 
@@ -45,6 +37,15 @@ export class StoreFleet implements OtherHubs {
     this.#by = by;
   }
 
+  async locate(id: string, canRun: CanRun): Promise<{ owner: string; hub?: string } | undefined> {
+    const row = await this.#store.session(id);
+    if (!row) return undefined;
+    const { principal: owner, runsOn, movable } = row;
+    if (runsOn.hub === this.#by.hub) return { owner };
+    const isFree = await this.#isFree(runsOn.hub, movable === true);
+    return isFree && (await canRun(recordOfRow(row))) ? { owner } : { owner, hub: runsOn.hub };
+  }
+
   async see(id: string, canRun: CanRun, known?: Known): Promise<SeenElsewhere | 'unchanged' | undefined> {
     // The row before what belongs to it: everything it refers to exists by then.
     let stored = await this.#store.sessionSince(id, known?.position);
@@ -55,22 +56,21 @@ export class StoreFleet implements OtherHubs {
     if (!stored || stored === 'unchanged' || stored.row.runsOn.hub === this.#by.hub) return undefined;
     const { row, position } = stored;
     const isFree = await this.#isFree(row.runsOn.hub, row.movable === true);
-    if (isFree && (await canRun(row))) return undefined;
-    const [{ events, lastId, droppedThrough }, requests, messages] = await Promise.all([
+    const record = recordOfRow(row);
+    if (isFree && (await canRun(record))) return undefined;
+    const [{ events, lastId, droppedThrough }, requests] = await Promise.all([
       storedEvents(this.#store, id, known?.lastEventId),
       this.#store.inbox({ sessionId: id, limit: 1_000 }),
-      this.#store.messages(id),
     ]);
     return {
-      row,
+      record,
+      hub: row.runsOn.hub,
       position,
       isForOthers: isFree,
       events,
       lastEventId: lastId,
       droppedThrough,
-      requests: requests.items,
-      messages: messages.map((message) => ({ id: message.id, text: String(message.content) })),
-      grants: [],
+      requests: requests.items.map(requestOfRow),
     };
   }
 
@@ -88,25 +88,26 @@ export class StoreFleet implements OtherHubs {
     });
   }
 
-  async carryOut<Kind extends Exclude<Order['kind'], 'start'>>(
-    { id: sessionId, hub: hubId }: { readonly id: string; readonly hub: string },
-    order: Extract<Order, { kind: Kind }>,
-    by: OrderedBy,
-  ): Promise<OrderOutcomes[Kind]> {
+  async carryOut<Kind extends Exclude<CommandKind, 'start'>>(
+    hubId: string,
+    command: CommandOf<Kind>,
+    by: CommandedBy,
+  ): Promise<Outcomes[Kind]> {
+    const { sessionId } = command as Exclude<Command, { kind: 'start' }>;
     const hub = await this.#findHub(hubId);
     if (hub.isAway) {
       const row = await this.#leftOn(hub, sessionId);
       if (row) throw away(row, hub);
     }
-    checkContainsNoSecrets(order, hub);
+    checkContainsNoSecrets(command, hub);
     const giveUp = async (): Promise<NotBegun | undefined> => {
       const row = (await this.#findHub(hubId)).isAway ? await this.#leftOn(hub, sessionId) : undefined;
       if (row?.movable !== true) return row && away(row, hub);
-      // Unfinished sessions are taken over, and this order with them; idle ones on demand.
+      // Unfinished sessions are taken over, and this command with them; idle ones on demand.
       return isResting(row) ? notTaken(hub) : undefined;
     };
-    const outcome = await this.#send({ sessionId, order, by, hub, giveUp, patienceMs: PATIENCE_MS });
-    return outcome as OrderOutcomes[Kind];
+    const outcome = await this.#send({ sessionId, command, by, hub, giveUp, patienceMs: PATIENCE_MS });
+    return outcome as Outcomes[Kind];
   }
 
   /** The session, unless another hub has it by now. */
@@ -116,15 +117,14 @@ export class StoreFleet implements OtherHubs {
     return row.runsOn.hub === id ? row : undefined;
   }
 
-  async start(request: Omit<StartRequest, 'by' | 'id'>, by: OrderedBy): Promise<DrivenSession | undefined> {
+  async start(command: CommandOf<'start'>, by: CommandedBy): Promise<Driven | undefined> {
     const hubs = (await this.#allHubs()).filter(({ isAway, sharesWorkspace }) => !isAway && sharesWorkspace);
     for (const hub of byFreePlaces(hubs, this.#by.hub)) {
       if (hub.places.free <= 0) break;
       if (hub.id === this.#by.hub) return undefined;
-      const order: Order = { kind: 'start', request };
       try {
-        const place = { sessionId: randomUUID(), order, by, hub, patienceMs: START_PATIENCE_MS };
-        return (await this.#send(place)) as DrivenSession;
+        const place = { sessionId: randomUUID(), command, by, hub, patienceMs: START_PATIENCE_MS };
+        return (await this.#send(place)) as Driven;
       } catch (error) {
         // What was not started there can be started elsewhere.
         if (!isFull(error) && !(error instanceof NotBegun)) throw error;
@@ -137,17 +137,17 @@ export class StoreFleet implements OtherHubs {
     );
   }
 
-  async #send({ sessionId, order, by, hub, giveUp, patienceMs }: Sending): Promise<unknown> {
+  async #send({ sessionId, command, by, hub, giveUp, patienceMs }: Sending): Promise<unknown> {
     const id = newCommandId(this.#by);
-    const command = {
+    const stored = {
       id,
       sessionId,
       placedOn: hub.id,
       principal: by.principal.id,
-      body: orderBody(order, by),
+      body: commandBody(command, by),
       createdAt: Date.now(),
     };
-    return giveOrder(this.#store, command, async (waitedMs) => (waitedMs > patienceMs ? notTaken(hub) : giveUp?.()));
+    return sendCommand(this.#store, stored, async (waitedMs) => (waitedMs > patienceMs ? notTaken(hub) : giveUp?.()));
   }
 
   /** Its hub is gone, and it may run anywhere its directory is shared, such as here. */
@@ -171,8 +171,8 @@ export class StoreFleet implements OtherHubs {
 
 interface Sending {
   readonly sessionId: string;
-  readonly order: Order;
-  readonly by: OrderedBy;
+  readonly command: Command;
+  readonly by: CommandedBy;
   readonly hub: Hub;
   readonly patienceMs: number;
   /** Before that: why waiting is pointless. */
@@ -198,8 +198,8 @@ function isFull(error: unknown): boolean {
 }
 
 /** What goes to another hub goes through the store, which contains no secrets. */
-function checkContainsNoSecrets(order: Order, { id, host }: Hub): void {
-  const names = order.kind === 'reply' ? secretNamesOf(order.request.disk.options) : [];
+function checkContainsNoSecrets(command: Command, { id, host }: Hub): void {
+  const names = command.kind === 'reply' ? secretNamesOf(command.disk.options) : [];
   if (names.length > 0)
     throw new DomainError(
       'INVALID_ARGUMENT',

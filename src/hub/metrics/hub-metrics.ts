@@ -122,8 +122,8 @@ export class HubMetrics {
         return;
       case 'added':
       case 'changed': {
-        const { id, totals } = notice.session;
-        const { turns, costUsd } = totals.session;
+        const { sessionId: id } = notice;
+        const { turns, costUsd } = notice.totals;
         // What a session brought along was spent earlier.
         const before = this.#totals.get(id) ?? { turns, costUsd };
         this.#totals.set(id, { turns, costUsd });
@@ -132,7 +132,7 @@ export class HubMetrics {
         return;
       }
       case 'forgotten':
-        this.#totals.delete(notice.session.id);
+        this.#totals.delete(notice.sessionId);
         return;
       default:
         return;

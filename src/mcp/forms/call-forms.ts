@@ -11,9 +11,8 @@ import type { ConnectedClient } from '../../engine/approvals.ts';
 import type { Instant } from '../../engine/clock.ts';
 import type { EngineClient } from '../../engine/engine-client.ts';
 import type { Principal } from '../../engine/principal.ts';
-import type { OpenRequest } from '../../engine/requests.ts';
 import type { Rules } from '../../engine/rules.ts';
-import type { Session } from '../../engine/session.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { declaredCapabilities, showsForms } from './client-forms.ts';
 import { formFor } from './form-for.ts';
@@ -62,9 +61,9 @@ export class ModernClient implements ConnectedClient {
 }
 
 interface Round {
-  session: Session;
+  sessionId: string;
   until: Instant;
-  requests: OpenRequest[];
+  requests: RequestRecord[];
 }
 
 /**
@@ -76,7 +75,7 @@ export class CallForms {
   readonly #states: RequestStateCodec<CallState>;
   readonly #ctx: ServerContext;
   readonly #earlier: CallState | undefined;
-  #session: Session | undefined;
+  #sessionId: string | undefined;
   #round: Round | undefined;
 
   constructor(engine: EngineClient, states: RequestStateCodec<CallState>, ctx: ServerContext) {
@@ -92,8 +91,8 @@ export class CallForms {
   }
 
   /** The session of the earlier rounds, once their answers are in: a repeated start must not start another. */
-  get session(): Session | undefined {
-    return this.#session;
+  get sessionId(): string | undefined {
+    return this.#sessionId;
   }
 
   /** When the wait of the first round is up; at once if that was in another process, whose clock is unknown. */
@@ -105,47 +104,43 @@ export class CallForms {
   /** Passes the session what came back for the forms of the previous round. */
   async takeAnswers(tool: string): Promise<void> {
     if (!this.#earlier) return;
-    const session = await this.#engine.session(this.#earlier.sessionId);
-    this.#session = session;
+    const { record, requests } = await this.#engine.read(this.#earlier.sessionId);
+    this.#sessionId = record.id;
     if (this.#earlier.tool !== tool)
       throw new DomainError('INVALID_ARGUMENT', `The requestState belongs to a call of ${this.#earlier.tool}.`);
     for (const id of this.#earlier.asked) {
-      const request = session.findRequest(id);
+      const request = requests.find((one) => one.id === id);
       if (!request) continue;
-      const end = formEnd(formFor(session, request, ABILITIES), this.#returned(id));
-      this.#engine.formEnded(session, request, end);
+      const end = formEnd(formFor(record, request, ABILITIES), this.#returned(id));
+      this.#engine.formEnded(record.id, id, end);
     }
   }
 
-  /** Whether this client may ask its user about it now, possibly in the next call. */
-  canAsk(session: Session, request: OpenRequest): boolean {
-    return this.#engine.canAsk(session, request);
-  }
-
   /** The call will end with the forms for open requests. False if there are none, or none that it may show. */
-  ask(session: Session, until: Instant): boolean {
+  ask(sessionId: string, until: Instant): boolean {
     if ((this.#earlier?.rounds ?? 0) >= MAX_ROUNDS) return false;
-    const requests = session.requests.filter((request) => this.#engine.beginForm(session, request));
+    const requests = this.#engine.beginForms(sessionId);
     if (requests.length === 0) return false;
-    this.#round = { session, until, requests };
+    this.#round = { sessionId, until, requests };
     return true;
   }
 
   /** What the call returns instead of its result, if it asked. */
   async result(tool: string): Promise<InputRequiredResult | undefined> {
     if (!this.#round) return undefined;
-    const { session, until, requests } = this.#round;
+    const { sessionId, until, requests } = this.#round;
     const requestState = await this.#states.mint({
       tool,
-      sessionId: session.id,
+      sessionId,
       until,
       life: LIFE,
       rounds: (this.#earlier?.rounds ?? 0) + 1,
       asked: requests.map(({ id }) => id),
     });
     if (this.#ctx.mcpReq.signal.aborted) this.withdraw();
+    const { record } = await this.#engine.read(sessionId);
     const elicitations = requests.map((request) => {
-      const { message, requestedSchema } = formFor(session, request, ABILITIES);
+      const { message, requestedSchema } = formFor(record, request, ABILITIES);
       return [request.id, inputRequired.elicit({ message, requestedSchema })] as const;
     });
     return inputRequired({ requestState, inputRequests: Object.fromEntries(elicitations) });
@@ -154,8 +149,8 @@ export class CallForms {
   /** The call does not end with its forms: they may be shown by another. */
   withdraw(): void {
     if (!this.#round) return;
-    const { session, requests } = this.#round;
-    for (const request of requests) this.#engine.withdrawForm(session, request);
+    const { sessionId, requests } = this.#round;
+    for (const { id } of requests) this.#engine.withdrawForm(sessionId, id);
   }
 
   #returned(id: string): FormReturn {

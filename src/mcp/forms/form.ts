@@ -1,5 +1,5 @@
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
-import type { Answer } from '../../engine/answer.ts';
+import type { Answer } from '../../schema/commands.ts';
 import type { AskingSession, FormEnd } from '../../engine/approvals.ts';
 
 /** What a person is shown about one request, and how their answer is read. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AlwaysOffer } from '../../engine/always.ts';
-import type { Answer } from '../../engine/answer.ts';
-import type { OpenRequest } from '../../engine/requests.ts';
+import type { Answer } from '../../schema/commands.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
 import { describeInForm, offerInForm } from './lasting-rules.ts';
@@ -22,7 +22,7 @@ const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** May this tool be used? */
-export function permissionForm(asker: Asker, { ask, own }: OpenRequest): Form {
+export function permissionForm(asker: Asker, { ask, own }: RequestRecord): Form {
   const details = toolDetails(ask);
   const offer = offerInForm(ask);
   const choices = choicesFor(details, offer);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OpenRequest } from '../../engine/requests.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import { SHOWN_CHARS } from '../../engine/shown-request.ts';
 import type { Asker, Form } from './form.ts';
 import { describeFields } from './tool-details.ts';
@@ -15,7 +15,7 @@ const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** Is this plan good? */
-export function planForm(asker: Asker, { ask, plan = '' }: OpenRequest): Form {
+export function planForm(asker: Asker, { ask, plan = '' }: RequestRecord): Form {
   const whole = visibleText(plan.trim());
   const others = Object.keys(ask.input).filter((name) => name !== 'plan' || ask.input[name] !== plan);
   const fields = describeFields(ask.input, others, () => Infinity);

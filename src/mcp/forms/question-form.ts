@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { QuestionAnswer } from '../../engine/answer.ts';
-import type { OpenRequest } from '../../engine/requests.ts';
+import type { QuestionAnswer } from '../../schema/commands.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
 import type { Asker, Form, FormAbilities } from './form.ts';
 import { whereAsked } from './visible-text.ts';
@@ -28,7 +28,7 @@ interface Part {
 }
 
 /** One field per question, and room for a free-text answer. */
-export function questionForm(asker: Asker, { ask }: OpenRequest, { multiSelect }: FormAbilities): Form {
+export function questionForm(asker: Asker, { ask }: RequestRecord, { multiSelect }: FormAbilities): Form {
   const asked = questionsOf(ask.input['questions']);
   const parts = asked.map((one, index) => partFor(one, index + 1, multiSelect));
   return {

@@ -1,6 +1,4 @@
-import type { EngineNotice } from '../../engine/notices.ts';
-import type { Clock } from '../../engine/clock.ts';
-import type { Session } from '../../engine/session.ts';
+import type { EngineClient } from '../../engine/engine-client.ts';
 import { SESSIONS_URI, sessionUri } from './uris.ts';
 
 /** A working session changes many times a second, and every notified client reads it again. */
@@ -11,15 +9,8 @@ export interface UpdateListener {
   listChanged(): void;
 }
 
-/** What a client sees of the engine, and what is needed to watch it. */
-export interface WatchedEngine {
-  readonly clock: Clock;
-  sees(session: Session): boolean;
-  onNotice(listener: (notice: EngineNotice) => void): () => void;
-}
-
 /** Reports which resources have changed, each at most twice a second. Returns an unsubscribe function. */
-export function watchResources(engine: WatchedEngine, listener: UpdateListener): () => void {
+export function watchResources(engine: Pick<EngineClient, 'clock' | 'onNotice'>, listener: UpdateListener): () => void {
   const changed = new Set<string>();
   let isListChanged = false;
   let cancel: (() => void) | undefined;
@@ -32,12 +23,11 @@ export function watchResources(engine: WatchedEngine, listener: UpdateListener):
     for (const uri of uris) listener.updated(uri);
   };
   const unsubscribe = engine.onNotice((notice) => {
-    if (notice.kind === 'tools' || !engine.sees(notice.session)) return;
-    const { session } = notice;
-    changed.add(SESSIONS_URI).add(sessionUri(session.id));
-    if (notice.kind === 'event') changed.add(sessionUri(session.id, 'transcript'));
-    if (session.atRest) changed.add(sessionUri(session.id, 'diff'));
-    if (notice.kind === 'added' || notice.kind === 'forgotten') isListChanged = true;
+    const { kind, sessionId, atRest } = notice;
+    changed.add(SESSIONS_URI).add(sessionUri(sessionId));
+    if (kind === 'event') changed.add(sessionUri(sessionId, 'transcript'));
+    if (atRest) changed.add(sessionUri(sessionId, 'diff'));
+    if (kind === 'added' || kind === 'forgotten') isListChanged = true;
     cancel ??= engine.clock.after(GATHER_MS, tell);
   });
   return () => {

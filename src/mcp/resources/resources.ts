@@ -4,9 +4,9 @@ import type {
   ReadResourceResult,
 } from '@modelcontextprotocol/server';
 import type { EngineClient } from '../../engine/engine-client.ts';
-import type { Session } from '../../engine/session.ts';
+import type { SessionReading } from '../../engine/reading.ts';
+import type { SessionRecord } from '../../schema/records.ts';
 import { actionView, askedPerson } from '../views/action-view.ts';
-import { activityLine } from '../views/activity-line.ts';
 import { resultView } from '../views/result-view.ts';
 import { sessionView } from '../views/session-view.ts';
 import { transcriptText } from './transcript.ts';
@@ -16,7 +16,7 @@ const MAX_LISTED = 50;
 const DIFF_BYTES = 1_000_000;
 
 /** The list itself, and the sessions that were active last. */
-export function listResources(sessions: readonly Session[]): ListResourcesResult {
+export function listResources(sessions: readonly SessionRecord[]): ListResourcesResult {
   const newest = sessions.toSorted((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, MAX_LISTED);
   return {
     resources: [
@@ -30,8 +30,8 @@ export function listResources(sessions: readonly Session[]): ListResourcesResult
       ...newest.map((session) => ({
         uri: sessionUri(session.id),
         name: `session ${session.id.slice(0, 8)}`,
-        title: session.topic === '' ? `Session ${session.id.slice(0, 8)}` : session.topic,
-        description: activityLine(session),
+        title: session.title === '' ? `Session ${session.id.slice(0, 8)}` : session.title,
+        description: session.activity,
         mimeType: 'application/json',
       })),
     ],
@@ -61,25 +61,31 @@ export async function readResource(engine: EngineClient, uri: string): Promise<R
     case undefined:
       return undefined;
     case 'sessions':
-      return json(uri, { sessions: (await engine.listSessions()).sessions.map(summary) });
+      return json(uri, { sessions: (await engine.list()).sessions.map(summary) });
     case 'session':
-      return json(uri, whole(await engine.session(address.id)));
+      return json(uri, whole(await engine.read(address.id)));
     case 'transcript':
-      return text(uri, 'text/markdown', transcriptText(await engine.session(address.id)));
+      return text(uri, 'text/markdown', transcriptText(await engine.read(address.id)));
     case 'diff': {
-      const { diff, totalBytes, nextOffset } = await engine.diff(address.id, { maxBytes: DIFF_BYTES, offset: 0 });
+      const { diff, totalBytes, nextOffset } = await engine.execute<'diff'>({
+        kind: 'diff',
+        sessionId: address.id,
+        maxBytes: DIFF_BYTES,
+        offset: 0,
+      });
       const cut = nextOffset === undefined ? '' : `\nThe first ${nextOffset} of ${totalBytes} bytes.\n`;
       return text(uri, 'text/x-diff', diff + cut);
     }
   }
 }
 
-function summary(session: Session): object {
-  return { ...sessionView(session, false), title: session.topic, activity: activityLine(session) };
+function summary(record: SessionRecord): object {
+  return { ...sessionView(record, false), title: record.title, activity: record.activity };
 }
 
-function whole(session: Session): object {
-  const result = resultView(session, {
+function whole(reading: SessionReading): object {
+  const { record, requests, now } = reading;
+  const result = resultView(record, {
     includeUsage: false,
     includeModelUsage: false,
     includeStructuredOutput: true,
@@ -87,11 +93,11 @@ function whole(session: Session): object {
     offset: 0,
     maxChars: Infinity,
   })?.result;
-  const actions = session.requests.map((request) => ({
-    ...actionView(request, { now: session.now, whole: true }),
-    ...askedPerson(session, request),
+  const actions = requests.map((request) => ({
+    ...actionView(request, { now, whole: true }),
+    ...askedPerson(reading, request),
   }));
-  return { ...summary(session), ...(actions.length > 0 && { actions }), ...(result && { result }) };
+  return { ...summary(record), ...(actions.length > 0 && { actions }), ...(result && { result }) };
 }
 
 function json(uri: string, value: object): ReadResourceResult {

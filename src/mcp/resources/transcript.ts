@@ -1,4 +1,4 @@
-import type { Session } from '../../engine/session.ts';
+import type { SessionReading } from '../../engine/reading.ts';
 import { shortenText } from '../../engine/shortening.ts';
 import { summarizeTool } from '../../engine/tool-summary.ts';
 import type { MessageRole } from '../../schema/enums.ts';
@@ -9,10 +9,10 @@ import { requestSummary } from '../views/action-view.ts';
 const OUTPUT_CHARS = 2_000;
 
 /** A readable conversation: what was said in full, what was done in short. */
-export function transcriptText(session: Session): string {
-  const { events, resetTo } = session.log.from(1);
+export function transcriptText({ record, log }: SessionReading): string {
+  const { events, resetTo } = log.from(1);
   const parts = events.flatMap(({ body }) => bodyText(body));
-  const title = session.topic === '' ? session.id : session.topic;
+  const title = record.title === '' ? record.id : record.title;
   const dropped = resetTo === undefined ? [] : ['*The beginning is no longer kept.*'];
   return `${[`# ${title}`, ...dropped, ...parts].join('\n\n')}\n`;
 }

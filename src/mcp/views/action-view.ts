@@ -1,6 +1,5 @@
 import { alwaysOffer } from '../../engine/always.ts';
-import type { OpenRequest } from '../../engine/requests.ts';
-import type { Session } from '../../engine/session.ts';
+import type { SessionReading } from '../../engine/reading.ts';
 import { shownRequest } from '../../engine/shown-request.ts';
 import { textsIn } from '../../engine/shortening.ts';
 import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
@@ -41,7 +40,7 @@ export function actionView(request: RequestRecord, options: RequestViewOptions):
 }
 
 /** The same for the explicit tools. The plan is shown wherever Claude Code put it, since someone has to judge it. */
-export function pendingInputView(request: OpenRequest, options: RequestViewOptions): PendingInput {
+export function pendingInputView(request: RequestRecord, options: RequestViewOptions): PendingInput {
   const { input, plan, fullChars } = shownRequest(request, options.whole);
   return {
     inputId: request.id,
@@ -77,8 +76,8 @@ function ownDescription({ ask: { description, input } }: RequestRecord): Pick<Ac
 }
 
 /** Whether a person has a form for it open: the caller may leave it to them. */
-export function askedPerson(session: Session, request: OpenRequest): { askedPerson?: true } {
-  return session.isAskingPerson(request) ? { askedPerson: true } : {};
+export function askedPerson(reading: SessionReading, { id }: RequestRecord): { askedPerson?: true } {
+  return reading.isAskingPerson(id) ? { askedPerson: true } : {};
 }
 
 export function requestSummary({ ask, kind }: Pick<RequestRecord, 'ask' | 'kind'>): string {

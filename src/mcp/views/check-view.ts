@@ -1,10 +1,11 @@
-import type { Session } from '../../engine/session.ts';
+import type { SessionReading } from '../../engine/reading.ts';
+import { QUIET_AFTER_MS } from '../../engine/session-record.ts';
+import { isAtRest } from '../../engine/state.ts';
 import { shortenTexts } from '../../engine/shortening.ts';
 import type { ResponseMode, WorkDetail } from '../../schema/enums.ts';
 import type { SessionEvent } from '../../schema/events.ts';
 import type { CheckAnswer, EventView } from '../../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
-import { activityLine, QUIET_AFTER_MS } from './activity-line.ts';
 import { minimalEvent } from './event-view.ts';
 import { fullEvent } from './full-event.ts';
 import { charsWithin, resultView } from './result-view.ts';
@@ -39,17 +40,18 @@ const OVERHEAD_BYTES = 1_200;
 const MIN_EVENT_TEXT = 200;
 
 /** What `claude_code_check` returns. Everything truncated is listed in `truncatedFields`. */
-export function checkView(session: Session, options: CheckViewOptions): CheckAnswer {
+export function checkView(reading: SessionReading, options: CheckViewOptions): CheckAnswer {
+  const { record } = reading;
   const truncated = new Set<string>();
   const view: Omit<CheckAnswer, 'nextCursor'> = {
-    sessionId: session.id,
-    ...statusFields(session),
-    ...(options.includeActions && actionFields(session, options, truncated)),
-    ...(options.includeResult && resultFields(session, options, truncated)),
-    ...(options.toolUseID !== undefined && toolCallFields(session, options.toolUseID, options, truncated)),
-    ...(options.includeTools && session.tools && { availableTools: describeTools(session.tools) }),
+    sessionId: record.id,
+    ...statusFields(reading),
+    ...(options.includeActions && actionFields(reading, options, truncated)),
+    ...(options.includeResult && resultFields(reading, options, truncated)),
+    ...(options.toolUseID !== undefined && toolCallFields(reading, options.toolUseID, options, truncated)),
+    ...(options.includeTools && record.tools && { availableTools: describeTools(record.tools) }),
   };
-  const events = eventFields(session, options, view, truncated);
+  const events = eventFields(reading, options, view, truncated);
   return {
     ...view,
     ...events,
@@ -59,58 +61,67 @@ export function checkView(session: Session, options: CheckViewOptions): CheckAns
 
 type Fields<Name extends keyof CheckAnswer> = Pick<CheckAnswer, Name>;
 
-function statusFields(session: Session): Omit<CheckAnswer, 'sessionId' | 'nextCursor'> {
-  const status = compactStatus(session);
-  const { cancellation, backgroundTasks, quietMs, activity, lastAction } = session;
+function statusFields({ record, log }: SessionReading): Omit<CheckAnswer, 'sessionId' | 'nextCursor'> {
+  const status = compactStatus(record);
+  const { state, cancellation, backgroundTasks, quietMs, activity, lastAction, lastToolUseId } = record;
   return {
     status,
     ...(status === 'running' && { pollInterval: 3000 }),
     ...(status === 'waiting_permission' && { pollInterval: 1000 }),
-    activity: activityLine(session),
+    activity,
     ...(lastAction && { lastAction }),
     ...(backgroundTasks > 0 && { backgroundTasks }),
-    ...(!session.atRest && quietMs >= QUIET_AFTER_MS && { quietMs }),
+    ...(!isAtRest(state) && quietMs >= QUIET_AFTER_MS && { quietMs }),
     ...(cancellation && {
       cancelledAt: new Date(cancellation.at).toISOString(),
       cancelledReason: cancellation.reason,
       cancelledSource: cancellation.source,
     }),
-    lastEventId: session.log.nextId - 1,
-    ...(activity.lastToolUseId !== undefined && { lastToolUseId: activity.lastToolUseId }),
+    lastEventId: log.nextId - 1,
+    ...(lastToolUseId !== undefined && { lastToolUseId }),
   };
 }
 
 /** Not limited by `maxBytes`: what someone is asked to approve has its own, larger limit. */
 function actionFields(
-  session: Session,
+  reading: SessionReading,
   { mode }: CheckViewOptions,
   truncated: Set<string>,
 ): Partial<Fields<'actions'>> {
-  const { requests, now } = session;
+  const { requests, now } = reading;
   if (requests.length === 0) return {};
   const actions = requests.map((request) => ({
     ...actionView(request, { now, whole: mode === 'full' }),
-    ...askedPerson(session, request),
+    ...askedPerson(reading, request),
   }));
   if (actions.some(({ inputTruncated }) => inputTruncated)) truncated.add('actions');
   return { actions };
 }
 
-function resultFields(session: Session, options: CheckViewOptions, truncated: Set<string>): Partial<Fields<'result'>> {
+function resultFields(
+  reading: SessionReading,
+  options: CheckViewOptions,
+  truncated: Set<string>,
+): Partial<Fields<'result'>> {
+  const { turn, work } = reading.record;
   const share = options.includeEvents ? options.maxBytes / 2 : options.maxBytes;
-  const structured = options.includeStructuredOutput ? session.result?.structuredOutput : undefined;
+  const structured = options.includeStructuredOutput ? turn?.structuredOutput : undefined;
   // Only useful in full. The answer also has it as text, which can be read in parts.
   const size = byteLength(structured);
   const fits = size <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
-  const besides = (fits ? size : 0) + byteLength(session.work);
+  const besides = (fits ? size : 0) + byteLength(work);
   const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES - besides);
   const offset = options.toolUseID === undefined ? options.resultOffset : 0;
-  const shown = resultView(session, {
-    ...options,
-    includeStructuredOutput: options.includeStructuredOutput && fits,
-    offset,
-    maxChars: charsWithin((session.result?.text ?? '').slice(offset), room),
-  });
+  const shown = resultView(
+    reading.record,
+    {
+      ...options,
+      includeStructuredOutput: options.includeStructuredOutput && fits,
+      offset,
+      maxChars: charsWithin((turn?.text ?? '').slice(offset), room),
+    },
+    () => reading.fullWork(),
+  );
   if (!shown) return {};
   if (shown.cut) truncated.add('result');
   if (!fits) truncated.add('result.structuredOutput');
@@ -118,29 +129,29 @@ function resultFields(session: Session, options: CheckViewOptions, truncated: Se
 }
 
 function toolCallFields(
-  session: Session,
+  reading: SessionReading,
   toolUseID: string,
   { resultOffset: offset, maxBytes }: CheckViewOptions,
   truncated: Set<string>,
 ): Fields<'toolCall'> {
-  const { call, cut } = toolCallView(session, toolUseID, { offset, maxBytes: maxBytes - OVERHEAD_BYTES });
+  const { call, cut } = toolCallView(reading, toolUseID, { offset, maxBytes: maxBytes - OVERHEAD_BYTES });
   for (const field of cut) truncated.add(field);
   return { toolCall: call };
 }
 
 function eventFields(
-  session: Session,
+  reading: SessionReading,
   options: CheckViewOptions,
   view: Omit<CheckAnswer, 'nextCursor'>,
   truncated: Set<string>,
 ): Fields<'nextCursor'> & Partial<Fields<'events' | 'cursorResetTo'>> {
-  const { log } = session;
+  const { log } = reading;
   // A caller that wants no events still learns where the next ones start.
   if (!options.includeEvents) return { nextCursor: log.nextId };
   const { events, resetTo } = log.from(Math.min(options.cursor ?? 0, log.nextId));
   const room = options.maxBytes - OVERHEAD_BYTES - byteLength(view);
   const toolNames = new ToolNames(log, events[0]?.id ?? log.nextId);
-  const page = eventPage(events, eventViewer(session, toolNames, options, view), options, room, truncated);
+  const page = eventPage(events, eventViewer(reading, toolNames, options, view), options, room, truncated);
   const nextCursor = page.stoppedBefore ?? log.nextId;
   log.markDelivered(nextCursor - 1);
   return {
@@ -153,7 +164,7 @@ function eventFields(
 type EventViewer = (event: SessionEvent) => EventView | undefined;
 
 function eventViewer(
-  session: Session,
+  reading: SessionReading,
   toolNames: ToolNames,
   { mode, includeUsage, includeModelUsage }: CheckViewOptions,
   { actions, result }: Omit<CheckAnswer, 'nextCursor'>,
@@ -165,7 +176,7 @@ function eventViewer(
     usage: includeUsage,
     modelUsage: includeModelUsage,
   };
-  return (event) => fullEvent(event, { session, toolNames, shows });
+  return (event) => fullEvent(event, { reading, toolNames, shows });
 }
 
 interface EventPage {

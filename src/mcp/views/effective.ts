@@ -1,10 +1,10 @@
-import type { Session } from '../../engine/session.ts';
 import { oneLine } from '../../engine/tool-summary.ts';
+import type { SessionRecord } from '../../schema/records.ts';
 
 const RULES_CHARS = 300;
 
 /** One line on what a session actually runs under, for a caller that relied on defaults. */
-export function effectiveLine({ options, permissionMode }: Session): string {
+export function effectiveLine({ options, permissionMode }: SessionRecord): string {
   const { cwd, allowedTools = [], disallowedTools = [] } = options;
   return [
     `permissionMode ${permissionMode ?? 'default'}`,

@@ -7,14 +7,13 @@ import { explicitStatus } from './status.ts';
  * it was about; the text is always present, because callers rely on it.
  */
 export function listedSessionView(session: ListedSession, sensitive: boolean): ListedSessionShown {
-  const { sessionId, projectDirectory, displayText, lastActiveAt, live } = session;
-  const active = live && (live.hasProcess || live.launching) ? live : undefined;
+  const { sessionId, projectDirectory, displayText, lastActiveAt, active } = session;
   return {
     sessionId,
     ...(sensitive && projectDirectory !== undefined && { projectDirectory }),
     displayText: sensitive ? displayText : '',
     timestamp: new Date(lastActiveAt).toISOString(),
     isActive: active !== undefined,
-    ...(active && { activeStatus: explicitStatus(active) }),
+    ...(active && { activeStatus: explicitStatus({ state: active }) }),
   };
 }

@@ -1,7 +1,9 @@
 import type { ToolUse } from '../../engine/activity.ts';
-import type { Session } from '../../engine/session.ts';
+import type { SessionReading } from '../../engine/reading.ts';
+import { isAtRest } from '../../engine/state.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import type { StatusSpan } from '../../schema/enums.ts';
+import type { SessionRecord } from '../../schema/records.ts';
 import type { StatusAnswer, ToolUseEvent } from '../../schema/results.ts';
 import { askedPerson, pendingInputView } from './action-view.ts';
 import { recentOutput } from './recent-output.ts';
@@ -18,30 +20,31 @@ export interface StatusViewOptions {
 }
 
 /** What `claude_get_status` answers. */
-export function explicitStatusView(session: Session, options: StatusViewOptions): StatusAnswer {
-  const { activity, atRest, now, requests, totals, work } = session;
+export function explicitStatusView(reading: SessionReading, options: StatusViewOptions): StatusAnswer {
+  const { record, now, requests } = reading;
+  const { totals, work } = record;
   const all = options.turn === 'all';
   return {
-    sessionId: session.id,
-    status: explicitStatus(session),
-    ...outcome(session),
-    ...(atRest && work && { work }),
-    recentOutput: recentOutput(session, options.outputLines, all ? 0 : session.lastMessageAt),
+    sessionId: record.id,
+    status: explicitStatus(record),
+    ...outcome(record),
+    ...(isAtRest(record.state) && work && { work }),
+    recentOutput: recentOutput(reading, options.outputLines, all ? 0 : record.lastMessageAt),
     pendingInputs: requests.map((request) => ({
       ...pendingInputView(request, { now, whole: request.id === options.wholeInputId }),
-      ...askedPerson(session, request),
+      ...askedPerson(reading, request),
     })),
-    toolUseEvents: toolUseEvents(all ? activity.toolUses : activity.latestToolUses),
-    ...(totals.costKnown && { costUsd: roundUsd(totals.session.costUsd) }),
-    ...(totals.session.costUnknown && { costUnknown: true }),
-    turnCount: totals.session.turns,
+    toolUseEvents: toolUseEvents(reading.toolUses(all ? 'all' : 'message')),
+    ...(totals.costKnown && { costUsd: roundUsd(totals.costUsd) }),
+    ...(totals.costUnknown && { costUnknown: true }),
+    turnCount: totals.turns,
   };
 }
 
-function outcome({ atRest, result, state, cancellation }: Session): Pick<StatusAnswer, 'result' | 'error'> {
+function outcome({ turn, state, cancellation }: SessionRecord): Pick<StatusAnswer, 'result' | 'error'> {
   if (state === 'cancelled' && cancellation) return { error: `The session was cancelled: ${cancellation.reason}.` };
-  if (!atRest || !result) return {};
-  return result.isError ? { error: result.text } : { result: result.text };
+  if (!isAtRest(state) || !turn) return {};
+  return turn.isError ? { error: turn.text } : { result: turn.text };
 }
 
 /** The newest, and anything still running or waiting. */

@@ -1,5 +1,6 @@
 import { originalMessage } from '../../driver/original.ts';
-import type { Session } from '../../engine/session.ts';
+import type { SessionReading } from '../../engine/reading.ts';
+import { isAtRest } from '../../engine/state.ts';
 import { textsIn } from '../../engine/shortening.ts';
 import type { EventBody, Original, RequestRecord, SessionEvent } from '../../schema/events.ts';
 import type { EventView } from '../../schema/results.ts';
@@ -12,7 +13,7 @@ import { blocksOf, type ToolNames } from './tool-names.ts';
 const SHORTEST_DOUBLE = 40;
 
 export interface FullEventContext {
-  session: Session;
+  reading: SessionReading;
   toolNames: ToolNames;
   /** What the answer shows about the session anyway. */
   shows: { actions: boolean; result: boolean; usage: boolean; modelUsage: boolean };
@@ -40,9 +41,9 @@ function ownData(body: EventBody, context: FullEventContext): unknown {
   return { type, ...data };
 }
 
-function requestData(request: RequestRecord, { session, shows }: FullEventContext): unknown {
-  const isShown = shows.actions && session.findRequest(request.id) !== undefined;
-  return isShown ? shortRequest(request) : actionView(request, { now: session.now, whole: true });
+function requestData(request: RequestRecord, { reading, shows }: FullEventContext): unknown {
+  const isShown = shows.actions && reading.requests.some(({ id }) => id === request.id);
+  return isShown ? shortRequest(request) : actionView(request, { now: reading.now, whole: true });
 }
 
 /** A tool result comes as text and again in fields: what the text contains is omitted from the fields. */
@@ -74,9 +75,13 @@ function without(value: unknown, isDouble: (text: string) => boolean): unknown {
 function withoutShownResult(
   message: Record<string, unknown>,
   { subtype, result }: Extract<EventBody, { kind: 'result' }>,
-  { session, shows }: FullEventContext,
+  { reading, shows }: FullEventContext,
 ): unknown {
-  const isShown = shows.result && session.atRest && subtype === 'success' && result.text === session.result?.text;
+  const isShown =
+    shows.result &&
+    isAtRest(reading.record.state) &&
+    subtype === 'success' &&
+    result.text === reading.record.turn?.text;
   if (!isShown) return message;
   const {
     result: _text,

@@ -1,4 +1,4 @@
-import type { Session } from '../../engine/session.ts';
+import type { SessionReading } from '../../engine/reading.ts';
 import { assistantText } from '../../engine/speech.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
 
@@ -8,13 +8,13 @@ const MAX_CHARS = 24_000;
 
 /** The last lines of what Claude said and is saying, oldest first, starting at the event `since`. */
 export function recentOutput(
-  session: Pick<Session, 'log' | 'unfinishedText'>,
+  reading: Pick<SessionReading, 'log' | 'unfinishedText'>,
   maxLines: number,
   since: number,
 ): string[] {
   const lines: string[] = [];
   let chars = 0;
-  for (const line of linesNewestFirst(session, since)) {
+  for (const line of linesNewestFirst(reading, since)) {
     const shown = line.length > MAX_LINE_LENGTH ? `${cutAt(line, MAX_LINE_LENGTH)}…` : line;
     chars += shown.length;
     if (lines.length >= maxLines || chars > MAX_CHARS) break;
@@ -24,7 +24,7 @@ export function recentOutput(
 }
 
 function* linesNewestFirst(
-  { log, unfinishedText }: Pick<Session, 'log' | 'unfinishedText'>,
+  { log, unfinishedText }: Pick<SessionReading, 'log' | 'unfinishedText'>,
   since: number,
 ): Generator<string> {
   if (unfinishedText.trim() !== '') yield* unfinishedText.trimEnd().split('\n').reverse();

@@ -1,9 +1,9 @@
-import type { Activity, ToolUse } from '../../engine/activity.ts';
-import type { Session } from '../../engine/session.ts';
+import { isAtRest } from '../../engine/state.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import { cutAt } from '../../engine/tool-summary.ts';
 import type { WorkDetail } from '../../schema/enums.ts';
-import type { CallResult, PermissionDenial } from '../../schema/results.ts';
+import type { SessionRecord } from '../../schema/records.ts';
+import type { CallResult, PermissionDenial, Work } from '../../schema/results.ts';
 import { byteLength } from './shorten.ts';
 
 export interface ResultViewOptions {
@@ -16,22 +16,23 @@ export interface ResultViewOptions {
   maxChars: number;
 }
 
-/** The answer of the last call, or `undefined` if there is none yet. */
+/** The answer of the last call, or `undefined` if there is none yet. `fullWork` is asked for when all of it is wanted. */
 export function resultView(
-  session: Session,
+  record: SessionRecord,
   options: ResultViewOptions,
+  fullWork?: () => Work | undefined,
 ): { result: CallResult; cut: boolean } | undefined {
-  const { result, totals, activity } = session;
-  if (!result || !session.atRest) return undefined;
+  const { turn: result, totals, state } = record;
+  if (!result || !isAtRest(state)) return undefined;
   const rest = result.text.slice(options.offset);
   const text = rest.length > options.maxChars ? cutAt(rest, Math.max(1, options.maxChars)) : rest;
   const cut = text.length < rest.length || options.offset > 0;
-  const denials = denialsOf(result.permissionDenials, activity, options.includeModelUsage);
-  const work = options.includeWork === 'full' ? session.fullWork : session.work;
+  const denials = denialsOf(record, options.includeModelUsage);
+  const work = options.includeWork === 'full' && fullWork ? fullWork() : record.work;
   return {
     cut: text.length < rest.length,
     result: {
-      sessionId: session.id,
+      sessionId: record.id,
       result: text,
       ...(cut && { resultChars: result.text.length }),
       isError: result.isError,
@@ -39,9 +40,9 @@ export function resultView(
       durationApiMs: totals.call.durationApiMs,
       numTurns: totals.call.turns,
       totalCostUsd: roundUsd(totals.call.costUsd),
-      sessionTotalTurns: totals.session.turns,
-      sessionTotalCostUsd: roundUsd(totals.session.costUsd),
-      ...(totals.session.costUnknown && { costUnknown: true }),
+      sessionTotalTurns: totals.turns,
+      sessionTotalCostUsd: roundUsd(totals.costUsd),
+      ...(totals.costUnknown && { costUnknown: true }),
       ...(options.includeStructuredOutput &&
         result.structuredOutput !== undefined && { structuredOutput: result.structuredOutput }),
       ...(result.stopReason !== undefined && { stopReason: result.stopReason }),
@@ -54,22 +55,13 @@ export function resultView(
   };
 }
 
-/** What Claude Code counts as denied, and what else was; inputs can be large and appear only in the full form. */
-function denialsOf(reported: readonly unknown[], activity: Activity, full: boolean): PermissionDenial[] {
-  const shown = reported.map((denial): PermissionDenial => {
-    const { tool_name: name, tool_use_id: id } = denial as { tool_name?: unknown; tool_use_id?: unknown };
-    const use = typeof id === 'string' ? activity.findToolUse(id) : undefined;
-    const raw = full && typeof denial === 'object' ? denial : {};
-    return { ...raw, toolName: String(name), ...(typeof id === 'string' && { toolUseID: id }), ...whoDenied(use) };
+/** Inputs can be large and appear only in the full form. */
+function denialsOf({ denials, turn }: SessionRecord, full: boolean): PermissionDenial[] {
+  if (!full || !turn) return denials;
+  return denials.map((denial, index) => {
+    const raw = turn.permissionDenials[index];
+    return { ...(typeof raw === 'object' && raw), ...denial };
   });
-  const ids = new Set(shown.map(({ toolUseID }) => toolUseID));
-  const others = activity.callProblems.filter(({ id, status }) => status === 'denied' && !ids.has(id));
-  return [...shown, ...others.map((use) => ({ toolName: use.toolName, toolUseID: use.id, ...whoDenied(use) }))];
-}
-
-function whoDenied(use: ToolUse | undefined): Pick<PermissionDenial, 'what' | 'by'> {
-  if (!use) return {};
-  return { what: use.summary, ...(use.deniedBy !== undefined && { by: use.deniedBy }) };
 }
 
 /** A control character as JSON. */

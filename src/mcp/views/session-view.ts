@@ -1,23 +1,23 @@
 import { classOf } from '../../driver/options-table.ts';
 import type { DiskSession } from '../../engine/services.ts';
-import type { Session } from '../../engine/session.ts';
 import { roundUsd } from '../../engine/totals.ts';
 import type { DiskSessionShown, SessionShown } from '../../schema/listed-sessions.ts';
+import type { SessionRecord } from '../../schema/records.ts';
 import type { SessionOptionName, SessionOptions } from '../../schema/session-options.ts';
 import { compactStatus } from './status.ts';
 
 /**
  * A session with the options that contain no secrets; `sensitive` also shows those that reveal details of the machine.
  */
-export function sessionView(session: Session, sensitive: boolean): SessionShown {
+export function sessionView(session: SessionRecord, sensitive: boolean): SessionShown {
   return {
     sessionId: session.id,
     status: compactStatus(session),
     createdAt: new Date(session.createdAt).toISOString(),
     lastActiveAt: new Date(session.lastActiveAt).toISOString(),
-    totalTurns: session.totals.session.turns,
-    totalCostUsd: roundUsd(session.totals.session.costUsd),
-    ...(session.totals.session.costUnknown && { costUnknown: true }),
+    totalTurns: session.totals.turns,
+    totalCostUsd: roundUsd(session.totals.costUsd),
+    ...(session.totals.costUnknown && { costUnknown: true }),
     ...shownOptions(session, sensitive),
     ...(session.model !== undefined && { model: session.model }),
     ...(session.permissionMode !== undefined && { permissionMode: session.permissionMode }),
@@ -31,8 +31,11 @@ export function sessionView(session: Session, sensitive: boolean): SessionShown 
 }
 
 /** `sensitive` shows where it was and what it was about. */
-export function diskSessionView(disk: DiskSession, known: readonly Session[], sensitive: boolean): DiskSessionShown {
-  const live = known.find((session) => session.id === disk.sessionId);
+export function diskSessionView(
+  disk: DiskSession,
+  live: SessionRecord | undefined,
+  sensitive: boolean,
+): DiskSessionShown {
   return {
     sessionId: disk.sessionId,
     ...(live && { status: compactStatus(live) }),
@@ -45,7 +48,7 @@ export function diskSessionView(disk: DiskSession, known: readonly Session[], se
 
 /** `workspace` is where it works, not what was requested. */
 function shownOptions(
-  { options: { workspace: _asked, ...options } }: Session,
+  { options: { workspace: _asked, ...options } }: SessionRecord,
   sensitive: boolean,
 ): Omit<SessionOptions, 'workspace'> {
   const names = (Object.keys(options) as Exclude<SessionOptionName, 'workspace'>[]).filter((name) => {

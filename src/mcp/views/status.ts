@@ -1,5 +1,5 @@
-import type { Session } from '../../engine/session.ts';
 import type { State } from '../../engine/state.ts';
+import type { SessionRecord } from '../../schema/records.ts';
 import type { CheckAnswer, StatusAnswer } from '../../schema/results.ts';
 
 export const COMPACT_STATUS = {
@@ -24,10 +24,10 @@ const EXPLICIT = {
   cancelled: 'interrupted',
 } as const satisfies Record<State, StatusAnswer['status']>;
 
-export function compactStatus(session: Session): CheckAnswer['status'] {
-  return COMPACT_STATUS[session.state];
+export function compactStatus({ state }: Pick<SessionRecord, 'state'>): CheckAnswer['status'] {
+  return COMPACT_STATUS[state];
 }
 
-export function explicitStatus(session: Session): StatusAnswer['status'] {
-  return EXPLICIT[session.state];
+export function explicitStatus({ state }: Pick<SessionRecord, 'state'>): StatusAnswer['status'] {
+  return EXPLICIT[state];
 }

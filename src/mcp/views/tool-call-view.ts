@@ -1,4 +1,4 @@
-import type { Session } from '../../engine/session.ts';
+import type { SessionReading } from '../../engine/reading.ts';
 import { shortenTexts } from '../../engine/shortening.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { ToolResultBlock } from '../../schema/events.ts';
@@ -18,11 +18,11 @@ interface Recorded {
 
 /** One tool call: what ran, its output and how it ended. A long output is paged by `offset`. */
 export function toolCallView(
-  session: Session,
+  reading: SessionReading,
   toolUseID: string,
   { offset, maxBytes }: { offset: number; maxBytes: number },
 ): { call: ToolCallView; cut: string[] } {
-  const recorded = recordedCall(session, toolUseID);
+  const recorded = recordedCall(reading, toolUseID);
   if (!recorded) {
     throw new DomainError(
       'INVALID_ARGUMENT',
@@ -30,7 +30,7 @@ export function toolCallView(
     );
   }
   const { toolName, input, result } = recorded;
-  const use = session.activity.findToolUse(toolUseID);
+  const use = reading.findToolUse(toolUseID);
   const shownInput = offset > 0 ? undefined : shownWithin(input, maxBytes / 2, toolUseID);
   const room = Math.max(200, maxBytes - OVERHEAD_BYTES - byteLength(shownInput?.value));
   const rest = result?.output.slice(offset);
@@ -54,7 +54,7 @@ export function toolCallView(
 }
 
 /** What ran is the input as changed by the answer. */
-function recordedCall({ log }: Session, toolUseID: string): Recorded | undefined {
+function recordedCall({ log }: SessionReading, toolUseID: string): Recorded | undefined {
   let result: ToolResultBlock | undefined;
   let changed: Record<string, unknown> | undefined;
   for (const { body } of log.newestFirst()) {

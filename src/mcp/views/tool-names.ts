@@ -1,4 +1,4 @@
-import type { EventLog } from '../../engine/event-log.ts';
+import type { EventReader } from '../../engine/reading.ts';
 import type { EventBody, MessageBlock, SessionEvent, ToolCallBlock } from '../../schema/events.ts';
 
 /**
@@ -10,8 +10,8 @@ export class ToolNames {
   readonly #earlier: Iterator<SessionEvent>;
 
   /** `first`: the event that the reader starts with. */
-  constructor(log: EventLog, first: number) {
-    this.#earlier = log.newestFirst(first);
+  constructor(log: EventReader, first: number) {
+    this.#earlier = log.newestFirst(first)[Symbol.iterator]();
   }
 
   add({ toolUseId, toolName }: Pick<ToolCallBlock, 'toolUseId' | 'toolName'>): void {

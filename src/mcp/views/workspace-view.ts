@@ -1,12 +1,12 @@
 import type { ListedWorktree } from '../../engine/session-worktrees.ts';
-import type { Session } from '../../engine/session.ts';
 import type { WorktreeShown } from '../../schema/listed-sessions.ts';
+import type { SessionRecord } from '../../schema/records.ts';
 import type { CheckAnswer } from '../../schema/results.ts';
 
 /** What the response to a start says about the new worktree. */
-export function startedWorkspace({ worktree }: Session): Pick<CheckAnswer, 'workspace'> {
-  if (!worktree?.worktree) return {};
-  const { path, branch, base } = worktree.worktree;
+export function startedWorkspace({ workspace }: SessionRecord): Pick<CheckAnswer, 'workspace'> {
+  if (workspace.type !== 'worktree') return {};
+  const { path, branch, base } = workspace;
   return { workspace: { path, branch, base } };
 }
 

@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import type { Answer } from '../../../engine/answer.ts';
-import type { Session } from '../../../engine/session.ts';
+import type { Answer } from '../../../schema/commands.ts';
 import { DomainError } from '../../../errors/errors.ts';
 import { RESPONSE_MODES } from '../../../schema/enums.ts';
-import type { CheckAnswer } from '../../../schema/results.ts';
 import { permissionUpdate } from '../../../schema/permission-update.ts';
 import { nestFlat } from '../../arguments.ts';
-import { defineTool, type ToolContext } from '../../define-tool.ts';
+import { defineTool } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
 import { checkView } from '../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
 import { answers, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
 import { checkOutput } from './shared.ts';
-import { takeWarnings } from '../warnings.ts';
+import { repeated, shownWarnings } from '../driven.ts';
 import { CHECK_ACTIONS, POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
 
 const permissionOptions = z
@@ -110,30 +108,26 @@ export const claudeCodeCheck = defineTool({
     nestFlat(nestFlat(args, 'pollOptions', POLL_OPTION_NAMES), 'permissionOptions', PERMISSION_OPTION_NAMES),
   async run(args, context) {
     checkFits(args);
-    const session = await context.engine.session(args.sessionId);
+    const { engine } = context;
     switch (args.action) {
       case 'poll':
-        return checkView(await waitForSession(session, 0, context), viewOptions('poll', args));
+        await waitForSession(args.sessionId, 0, context);
+        return checkView(await engine.read(args.sessionId), viewOptions('poll', args));
       case 'wait':
-        return waitView(session, args, context);
-      case 'respond_permission':
-        // Repeated with the answers to its forms, it has already given its own answer.
-        if (!context.forms?.session) await context.engine.respond(args.sessionId, args.requestId ?? '', answerOf(args));
-        return {
-          ...checkView(
-            await waitForSession(session, args.waitMs ?? 0, context),
-            viewOptions('respond_permission', args),
-          ),
-          ...takeWarnings(session),
-        };
+        await engine.read(args.sessionId);
+        await waitForSession(args.sessionId, args.waitMs ?? DEFAULT_WAIT_MS, context);
+        return checkView(await engine.read(args.sessionId), viewOptions('wait', args));
+      case 'respond_permission': {
+        const { sessionId: id, requestId = '' } = args;
+        const command = { kind: 'respond', sessionId: id, requestId, answer: answerOf(args) } as const;
+        const { warnings } = repeated(context) ?? (await engine.execute<'respond'>(command));
+        await waitForSession(id, args.waitMs ?? 0, context);
+        const view = checkView(await engine.read(id), viewOptions('respond_permission', args));
+        return { ...view, ...shownWarnings(warnings) };
+      }
     }
   },
 });
-
-async function waitView(session: Session, args: Input, context: ToolContext): Promise<CheckAnswer> {
-  const waited = await waitForSession(session, args.waitMs ?? DEFAULT_WAIT_MS, context);
-  return checkView(waited, viewOptions('wait', args));
-}
 
 function checkFits(args: Input): void {
   if (args.action === 'respond_permission') {

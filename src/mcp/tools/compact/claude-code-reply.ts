@@ -4,6 +4,7 @@ import { ADVANCED_OPTION_NAMES, advancedOptions, commonOptions } from '../../../
 import { nestFlat, type Arguments } from '../../arguments.ts';
 import { defineTool } from '../../define-tool.ts';
 import { listedAs, unlisted } from '../../list-schema.ts';
+import { repeated } from '../driven.ts';
 import { prompt, sessionId } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';
 import { startedView } from './started-view.ts';
@@ -86,9 +87,11 @@ export const claudeCodeReply = defineTool({
     error,
   }),
   async run(args, context) {
-    if (context.forms?.session) return startedView(context.forms.session, args.waitMs, context);
+    const again = repeated(context);
+    if (again) return startedView(again, args.waitMs, context);
     const { resumeSessionAt, ...options } = args.diskResumeConfig ?? {};
-    const session = await context.engine.reply({
+    const driven = await context.engine.execute<'reply'>({
+      kind: 'reply',
       sessionId: args.sessionId,
       prompt: args.prompt,
       fork: args.forkSession ?? false,
@@ -105,7 +108,7 @@ export const claudeCodeReply = defineTool({
         resumeSessionAt,
       },
     });
-    return startedView(session, args.waitMs, context);
+    return startedView(driven, args.waitMs, context);
   },
 });
 

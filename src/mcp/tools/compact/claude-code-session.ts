@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Asked } from '../../../engine/own-actions.ts';
 import { describeRewind } from '../../../engine/rewind.ts';
-import type { Session } from '../../../engine/session.ts';
+import type { SessionRecord } from '../../../schema/records.ts';
 import { describeApply, describeDiscard } from '../../../engine/work-words.ts';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
@@ -105,14 +105,14 @@ export const claudeCodeSession = defineTool({
       case 'get':
         return { sessions: await known(args, context) };
       case 'cancel': {
-        const cancelled = await context.engine.cancel(idOf(args));
+        const cancelled = await context.engine.execute<'cancel'>({ kind: 'cancel', sessionId: idOf(args) });
         return {
           sessions: [await view(args, context)],
           message: cancelled ? 'Cancelled.' : 'It was already cancelled.',
         };
       }
       case 'interrupt': {
-        const interrupted = await context.engine.interrupt(idOf(args));
+        const interrupted = await context.engine.execute<'interrupt'>({ kind: 'interrupt', sessionId: idOf(args) });
         return {
           sessions: [await view(args, context)],
           message: interrupted ? 'Interrupted; it accepts replies.' : 'Nothing was running.',
@@ -123,16 +123,17 @@ export const claudeCodeSession = defineTool({
       case 'diff': {
         const page = { maxBytes: args.maxBytes ?? DIFF_BYTES, offset: args.offset ?? 0 };
         await context.turn?.take(context.signal);
-        const diff = await context.engine.diff(idOf(args), page);
+        const diff = await context.engine.execute<'diff'>({ kind: 'diff', sessionId: idOf(args), ...page });
         return { sessions: await known(args, context), diff };
       }
       case 'apply': {
-        const options = { mode: args.mode ?? 'merge', message: args.message };
-        return acted(args, context, await context.engine.apply(idOf(args), options), (done) => describeApply(done));
+        const { mode = 'merge', message } = args;
+        const command = { kind: 'apply', sessionId: idOf(args), mode, message } as const;
+        return acted(args, context, await context.engine.execute<'apply'>(command), (done) => describeApply(done));
       }
       case 'discard': {
-        const options = { force: args.force === true };
-        return acted(args, context, await context.engine.discard(idOf(args), options), describeDiscard);
+        const command = { kind: 'discard', sessionId: idOf(args), force: args.force === true } as const;
+        return acted(args, context, await context.engine.execute<'discard'>(command), describeDiscard);
       }
     }
   },
@@ -147,10 +148,10 @@ async function list(args: Input, { engine }: ToolContext): Promise<SessionsAnswe
   const sensitive = args.includeSensitive === true;
   if (args.scope !== 'disk') {
     const worktrees = await engine.worktrees();
-    const { sessions: listed, unreadable } = await engine.listSessions();
+    const { sessions: listed, unreadable } = await engine.list();
     const others = worktrees.filter(({ sessionId }) => !listed.some(({ id }) => id === sessionId));
     return {
-      sessions: listed.map((session) => viewWith(session, worktrees, sensitive)),
+      sessions: listed.map((record) => viewWith(record, worktrees, sensitive)),
       // Their sessions are gone; their work is not.
       ...(others.length > 0 && {
         worktrees: others.map((one) => ({ sessionId: one.sessionId, ...worktreeView(one, sensitive) })),
@@ -166,18 +167,19 @@ async function list(args: Input, { engine }: ToolContext): Promise<SessionsAnswe
     offset: args.offset ?? 0,
   });
   const { seesDetails } = engine;
-  return { sessions: found.map((session) => diskSessionView(session, engine.sessions, seesDetails)) };
+  return { sessions: found.map((disk) => diskSessionView(disk, engine.peek(disk.sessionId), seesDetails)) };
 }
 
 async function rewind(args: Input, context: ToolContext): Promise<SessionsAnswer> {
-  const { id } = await context.engine.session(idOf(args));
+  const { record } = await context.engine.read(idOf(args));
   if (args.toUserMessage === undefined)
     throw new DomainError(
       'INVALID_ARGUMENT',
       'rewind requires toUserMessage, the uuid of a message: see user_message_uuids in the result events of a poll with responseMode "full".',
     );
-  const outcome = await context.engine.rewind(id, args.toUserMessage, args.dryRun ?? true);
-  return acted(args, context, outcome, describeRewind);
+  const { toUserMessage, dryRun = true } = args;
+  const command = { kind: 'rewind', sessionId: record.id, toUserMessage, dryRun } as const;
+  return acted(args, context, await context.engine.execute<'rewind'>(command), describeRewind);
 }
 
 /** What was done, or that a person must allow it first: the call does not wait for them. */
@@ -201,18 +203,20 @@ function idOf({ sessionId, action }: Input): string {
 
 /** Undefined if only its worktree is left. */
 async function known(args: Input, context: ToolContext): Promise<SessionShown[]> {
-  const isKnown = args.action === 'get' || context.engine.sessions.some(({ id }) => id === idOf(args));
+  const isKnown = args.action === 'get' || context.engine.peek(idOf(args)) !== undefined;
   return isKnown ? [await view(args, context)] : [];
 }
 
 /** The session with its worktree. */
 async function view(args: Input, { engine }: ToolContext): Promise<SessionShown> {
-  const session = await engine.session(idOf(args));
-  return viewWith(session, session.worktree ? await engine.worktrees() : [], args.includeSensitive === true);
+  const { record } = await engine.read(idOf(args));
+  const worktrees = record.workspace.type === 'worktree' ? await engine.worktrees() : [];
+  return viewWith(record, worktrees, args.includeSensitive === true);
 }
 
-function viewWith(session: Session, worktrees: readonly ListedWorktree[], sensitive: boolean): SessionShown {
-  const own = worktrees.find(({ sessionId }) => sessionId === session.id);
-  const workspace = own ? worktreeView(own, sensitive) : session.worktree && { state: 'removed' };
-  return { ...sessionView(session, sensitive), ...(workspace && { workspace }) };
+function viewWith(record: SessionRecord, worktrees: readonly ListedWorktree[], sensitive: boolean): SessionShown {
+  const own = worktrees.find(({ sessionId }) => sessionId === record.id);
+  const isGone = !own && record.workspace.type === 'worktree';
+  const workspace = own ? worktreeView(own, sensitive) : isGone && { state: 'removed' };
+  return { ...sessionView(record, sensitive), ...(workspace && { workspace }) };
 }

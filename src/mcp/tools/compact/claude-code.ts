@@ -3,6 +3,7 @@ import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-op
 import { defineTool } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
 import { USUAL_TOOLS } from '../../views/tool-catalogue.ts';
+import { repeated } from '../driven.ts';
 import { defined, prompt } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';
 import { startedView } from './started-view.ts';
@@ -49,13 +50,14 @@ export const claudeCode = defineTool({
   directoryParameter: 'cwd',
   failure: (error) => ({ sessionId: '', status: 'error', isError: true, error }),
   async run({ prompt: text, waitMs: wait, ...options }, context) {
-    if (context.forms?.session) return startedView(context.forms.session, wait, context);
-    const session = await context.engine.start({
+    const command = {
+      kind: 'start' as const,
       prompt: text,
       options: flatOptions(options),
       defaults: defined({ permissionMode: 'default' as const, cwd: context.defaultDirectory }),
-    });
-    return startedView(session, wait, context);
+    };
+    const started = repeated(context) ?? (await context.engine.execute<'start'>(command));
+    return startedView(started, wait, context);
   },
 });
 

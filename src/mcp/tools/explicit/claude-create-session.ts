@@ -4,8 +4,8 @@ import { advancedOptions, commonOptions, type SessionOptions } from '../../../sc
 import { defineTool } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
 import { effectiveLine } from '../../views/effective.ts';
+import { repeated, shownWarnings } from '../driven.ts';
 import { defined, prompt } from '../fields.ts';
-import { takeWarnings } from '../warnings.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
 const { cwd, model, allowedTools, disallowedTools, maxTurns } = commonOptions;
@@ -62,16 +62,18 @@ export const claudeCreateSession = defineTool({
   output: () => statusOutput,
   directoryParameter: 'workingDirectory',
   async run({ prompt: text, waitMs: wait, ...given }, context) {
-    const session =
-      context.forms?.session ??
-      (await context.engine.start({
+    const { sessionId, warnings } =
+      repeated(context) ??
+      (await context.engine.execute<'start'>({
+        kind: 'start',
         prompt: text,
         options: sessionOptions(given),
         defaults: defined({ cwd: context.defaultDirectory }),
         streamsText: true,
       }));
-    const view = (await movedView(session, wait, context)) ?? { sessionId: session.id, status: 'running' };
-    return { ...view, effective: effectiveLine(session), ...takeWarnings(session) };
+    const view = (await movedView(sessionId, wait, context)) ?? { sessionId, status: 'running' };
+    const { record } = await context.engine.read(sessionId);
+    return { ...view, effective: effectiveLine(record), ...shownWarnings(warnings) };
   },
 });
 

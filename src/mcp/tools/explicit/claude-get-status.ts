@@ -34,10 +34,12 @@ export const claudeGetStatus = defineTool({
     }),
   output: () => statusOutput,
   async run(args, context) {
-    const asked = await context.engine.session(args.sessionId);
-    if (args.inputId !== undefined && !asked.findRequest(args.inputId)) throw requestNotFound(args.inputId);
-    const session = await waitForSession(asked, args.waitMs ?? 0, context);
-    return explicitStatusView(session, {
+    const { engine } = context;
+    const { requests } = await engine.read(args.sessionId);
+    if (args.inputId !== undefined && !requests.some(({ id }) => id === args.inputId))
+      throw requestNotFound(args.inputId);
+    await waitForSession(args.sessionId, args.waitMs ?? 0, context);
+    return explicitStatusView(await engine.read(args.sessionId), {
       outputLines: args.outputLines ?? DEFAULT_OUTPUT_LINES,
       turn: args.turn ?? 'last',
       wholeInputId: args.inputId,

@@ -12,8 +12,7 @@ export const claudeInterrupt = defineTool({
   input: () => z.strictObject({ sessionId }),
   output: () => briefOutput,
   async run({ sessionId: id }, { engine }) {
-    const session = await engine.session(id);
-    await engine.interrupt(session.id);
-    return { sessionId: session.id, status: explicitStatus(session) };
+    await engine.execute<'interrupt'>({ kind: 'interrupt', sessionId: id });
+    return { sessionId: id, status: explicitStatus((await engine.read(id)).record) };
   },
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool } from '../../define-tool.ts';
 import { explicitStatus } from '../../views/status.ts';
+import { repeated } from '../driven.ts';
 import { answers, decision, sessionId, updatedInput } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
@@ -33,9 +34,14 @@ export const claudeRespond = defineTool({
   async run({ sessionId: id, inputId, reason, waitMs: wait, ...answer }, context) {
     if (answer.decision === 'deny' && (answer.updatedInput ?? answer.answers) !== undefined)
       throw new DomainError('INVALID_ARGUMENT', 'updatedInput and answers are only valid with decision "allow".');
-    // Repeated with the answers to its forms, it has already given its own answer.
-    const session =
-      context.forms?.session ?? (await context.engine.respond(id, inputId, { ...answer, message: reason }));
-    return (await movedView(session, wait, context)) ?? { sessionId: session.id, status: explicitStatus(session) };
+    const command = {
+      kind: 'respond',
+      sessionId: id,
+      requestId: inputId,
+      answer: { ...answer, message: reason },
+    } as const;
+    if (!repeated(context)) await context.engine.execute<'respond'>(command);
+    const moved = await movedView(id, wait, context);
+    return moved ?? { sessionId: id, status: explicitStatus((await context.engine.read(id)).record) };
   },
 });

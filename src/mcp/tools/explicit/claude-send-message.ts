@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
+import { repeated, shownWarnings } from '../driven.ts';
 import { prompt, sessionId } from '../fields.ts';
-import { takeWarnings } from '../warnings.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
 export const claudeSendMessage = defineTool({
@@ -26,9 +26,10 @@ export const claudeSendMessage = defineTool({
     }),
   output: () => statusOutput,
   async run({ sessionId: id, message, waitMs: wait, fork = false }, context) {
-    const session =
-      context.forms?.session ??
-      (await context.engine.reply({
+    const { sessionId: to, warnings } =
+      repeated(context) ??
+      (await context.engine.execute<'reply'>({
+        kind: 'reply',
         sessionId: id,
         prompt: message,
         fork,
@@ -36,7 +37,7 @@ export const claudeSendMessage = defineTool({
         streamsText: true,
         disk: { kind: 'open', options: {} },
       }));
-    const view = (await movedView(session, wait, context)) ?? { sessionId: session.id, status: 'running' };
-    return { ...view, ...takeWarnings(session) };
+    const view = (await movedView(to, wait, context)) ?? { sessionId: to, status: 'running' };
+    return { ...view, ...shownWarnings(warnings) };
   },
 });

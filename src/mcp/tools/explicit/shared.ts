@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Session } from '../../../engine/session.ts';
 import { explicitStatus, statusAnswer, type StatusAnswer } from '../../../schema/results.ts';
 import type { ToolContext } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
@@ -44,11 +43,11 @@ export const statusOutput = z
 
 /** Immediately, or after a wait like `claude_get_status`. */
 export async function movedView(
-  session: Session,
+  sessionId: string,
   wait: number | undefined,
   context: ToolContext,
 ): Promise<StatusAnswer | undefined> {
   if (wait === undefined || wait === 0) return undefined;
-  const waited = await waitForSession(session, wait, context);
-  return explicitStatusView(waited, { outputLines: DEFAULT_OUTPUT_LINES, turn: 'last' });
+  await waitForSession(sessionId, wait, context);
+  return explicitStatusView(await context.engine.read(sessionId), { outputLines: DEFAULT_OUTPUT_LINES, turn: 'last' });
 }

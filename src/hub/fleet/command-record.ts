@@ -1,31 +1,33 @@
 import type { Settings } from '../../config/load-settings.ts';
-import type { Order, OrderedBy } from '../../engine/elsewhere.ts';
+import type { CommandedBy } from '../../engine/elsewhere.ts';
 import { RULE_SETTINGS } from '../../engine/rule-intersection.ts';
 import { DomainError, ERROR_CODES, messageOf, type ErrorCode } from '../../errors/errors.ts';
+import { Command } from '../../schema/commands.ts';
 import { ownerRecord } from '../../schema/records.ts';
 import type { StoredCommand } from '../../schema/store.ts';
 
 /** The contents of a stored command: what to do, for whom, and under which rules. */
-export interface OrderRecord {
-  readonly order: Order;
-  readonly principal: OrderedBy['principal'];
+export interface CommandRecord {
+  readonly command: Command;
+  readonly principal: CommandedBy['principal'];
   readonly rules: Partial<Settings>;
 }
 
 /** How a command succeeded. */
-export interface OrderResult {
+export interface CommandResult {
   readonly value: unknown;
 }
 
-export function orderBody(order: Order, { principal, settings }: OrderedBy): Record<string, unknown> {
+export function commandBody(command: Command, { principal, settings }: CommandedBy): Record<string, unknown> {
   const rules = Object.fromEntries(RULE_SETTINGS.map((name) => [name, settings[name]]));
-  return JSON.parse(JSON.stringify({ order, principal, rules })) as Record<string, unknown>;
+  return JSON.parse(JSON.stringify({ command, principal, rules })) as Record<string, unknown>;
 }
 
-export function orderOf({ id, principal, body }: StoredCommand): OrderRecord {
-  const { order, rules } = body as { order?: Order; rules?: Partial<Settings> };
-  if (!order || !rules) throw new DomainError('INTERNAL', `Command ${id} is not supported by this version.`);
-  return { order, rules, principal: { id: principal, ...ownerRecord.parse(body['principal']) } };
+export function commandOf({ id, principal, body }: StoredCommand): CommandRecord {
+  const { success, data: command } = Command.safeParse(body['command']);
+  const { rules } = body as { rules?: Partial<Settings> };
+  if (!success || !rules) throw new DomainError('INTERNAL', `Command ${id} is not supported by this version.`);
+  return { command, rules, principal: { ...ownerRecord.parse(body['principal']), id: principal } };
 }
 
 export function errorText(error: unknown): string {

@@ -4,7 +4,7 @@ import { writeReliably } from '../../store/reliable-write.ts';
 import { StoreConflict, StoreUncertain, type Store, type StoreNews } from '../../store/contract.ts';
 import { WITHDRAWN } from '../../store/plan.ts';
 import { nextWake } from '../../store/next-wake.ts';
-import { errorFrom, type OrderResult } from './order-record.ts';
+import { errorFrom, type CommandResult } from './command-record.ts';
 
 /** How often the store may fail to answer before the caller is told. */
 const MAX_FAILURES = 3;
@@ -12,11 +12,11 @@ const MAX_FAILURES = 3;
 const MAX_DURATION_MS = 600_000;
 const WHEN_BACK = 'Check the session when the store is back.';
 
-/** Why an order that has not been picked up by now is no longer waited for. */
+/** Why a command that has not been picked up by now is no longer waited for. */
 type GiveUp = (waitedMs: number) => Promise<NotBegun | undefined>;
 
-/** Puts an order into its queue and waits for its outcome. */
-export async function giveOrder(
+/** Puts a command into its queue and waits for its outcome. */
+export async function sendCommand(
   store: Store,
   command: Omit<StoredCommand, 'progress'>,
   giveUp: GiveUp,
@@ -43,10 +43,10 @@ async function enqueue(store: Store, command: Omit<StoredCommand, 'progress'>): 
   });
 }
 
-/** The outcome of an order. One that is given up is withdrawn first, so that no one picks it up later. */
+/** The outcome of a command. One that is given up is withdrawn first, so that no one picks it up later. */
 async function outcomeOf(store: Store, id: string, giveUp: GiveUp): Promise<unknown> {
   const begun = performance.now();
-  const look = async (): Promise<OrderResult | undefined> => {
+  const look = async (): Promise<CommandResult | undefined> => {
     const progress = (await store.command(id))?.progress;
     if (!progress) throw unknown('The store has lost it.');
     const ended = resultOf(progress);
@@ -83,16 +83,16 @@ async function lookUntil<T>(
   }
 }
 
-/** What the store itself says while it is unavailable; errors about an order are `OrderError`s. */
+/** What the store itself says while it is unavailable; errors about a command are `CommandError`s. */
 function isAway(error: unknown): boolean {
-  return !(error instanceof OrderError) && error instanceof DomainError && error.code === 'UNAVAILABLE';
+  return !(error instanceof CommandError) && error instanceof DomainError && error.code === 'UNAVAILABLE';
 }
 
-/** The outcome of an order, as opposed to trouble on the way to it. */
-class OrderError extends DomainError {}
+/** The outcome of a command, as opposed to trouble on the way to it. */
+class CommandError extends DomainError {}
 
 /** It was never started, and never will be. */
-export class NotBegun extends OrderError {
+export class NotBegun extends CommandError {
   constructor(why: string) {
     super('UNAVAILABLE', why);
   }
@@ -110,24 +110,24 @@ async function withdraw(store: Store, commandId: string): Promise<boolean> {
 }
 
 /** Undefined while it is in progress. */
-function resultOf(progress: CommandProgress): OrderResult | undefined {
+function resultOf(progress: CommandProgress): CommandResult | undefined {
   switch (progress.status) {
     case 'queued':
     case 'taken':
       return undefined;
     case 'done':
-      return progress.result as OrderResult;
+      return progress.result as CommandResult;
     case 'failed': {
       // By an attempt of ours whose response was lost.
       if (progress.error === WITHDRAWN) throw new NotBegun('Nobody has taken it in time. Nothing was done; try again.');
       const { code, message } = errorFrom(progress.error);
-      throw new OrderError(code, message);
+      throw new CommandError(code, message);
     }
     case 'unknown':
       throw unknown(progress.check);
   }
 }
 
-function unknown(check: string): OrderError {
-  return new OrderError('UNAVAILABLE', `The outcome is unknown. ${check}`);
+function unknown(check: string): CommandError {
+  return new CommandError('UNAVAILABLE', `The outcome is unknown. ${check}`);
 }

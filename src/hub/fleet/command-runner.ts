@@ -3,32 +3,32 @@ import { EngineClient } from '../../engine/engine-client.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { presentRules } from '../../engine/session-recall.ts';
 import { messageOf } from '../../errors/errors.ts';
+import type { Command } from '../../schema/commands.ts';
 import type { CommandProgress, HubRef, StoredCommand } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Journal } from '../journal.ts';
-import { carryOut } from './carry-out.ts';
-import { errorText, orderOf, type OrderRecord, type OrderResult } from './order-record.ts';
+import { commandOf, errorText, type CommandRecord, type CommandResult } from './command-record.ts';
 
-/** A lost wake-up delays an order by no more than this. */
+/** A lost wake-up delays a command by no more than this. */
 const LOOK_EVERY_MS = 1_000;
 const AT_ONCE = 100;
 
-export interface OrderRunnerOptions {
+export interface CommandRunnerOptions {
   readonly store: Store;
   /** This incarnation of this hub. */
   readonly by: HubRef;
   readonly engine: Engine;
-  /** Stores what happens in the engine, and the outcome of an order with it. */
+  /** Stores what happens in the engine, and the outcome of a command with it. */
   readonly journal: Pick<Journal, 'finished'>;
   readonly log: (level: 'debug' | 'error', line: string) => void;
 }
 
 /**
- * Carries out orders from other hubs on the sessions that run here: each order once, those of one session in order, and
+ * Carries out commands from other hubs on the sessions that run here: each command once, those of one session in order, and
  * its outcome is stored before it is reported.
  */
-export class OrderRunner {
-  readonly #options: OrderRunnerOptions;
+export class CommandRunner {
+  readonly #options: CommandRunnerOptions;
   readonly #underWay = new Set<Promise<void>>();
   /** By id, until their outcome is known to be stored. */
   readonly #begun = new Set<string>();
@@ -42,7 +42,7 @@ export class OrderRunner {
   #isUnsure = false;
   #closed = false;
 
-  constructor(options: OrderRunnerOptions) {
+  constructor(options: CommandRunnerOptions) {
     this.#options = options;
     this.#unsubscribe = options.store.subscribe(({ queued, ended, hub }) => {
       if (hub !== undefined && hub !== options.by.hub) return;
@@ -71,7 +71,7 @@ export class OrderRunner {
     this.#isWoken = true;
     if (this.#closed) return;
     this.#taking ??= this.#takeAll()
-      .catch((error: unknown) => this.#options.log('debug', `orders: ${messageOf(error)}`))
+      .catch((error: unknown) => this.#options.log('debug', `commands: ${messageOf(error)}`))
       .finally(() => (this.#taking = undefined));
   }
 
@@ -89,7 +89,7 @@ export class OrderRunner {
       for (const command of taken) {
         this.#begun.add(command.id);
         const run = this.#run(command)
-          .catch((error: unknown) => this.#options.log('error', `order ${command.id}: ${messageOf(error)}`))
+          .catch((error: unknown) => this.#options.log('error', `command ${command.id}: ${messageOf(error)}`))
           .finally(() => this.#underWay.delete(run));
         this.#underWay.add(run);
       }
@@ -101,9 +101,9 @@ export class OrderRunner {
     const now = Date.now;
     let progress: CommandProgress;
     try {
-      const record = orderOf(command);
+      const record = commandOf(command);
       const client = await this.#clientFor(record);
-      const result: OrderResult = { value: await carryOut(client, sessionId, record.order) };
+      const result: CommandResult = { value: await executed(client, sessionId, record.command) };
       progress = { status: 'done', at: now(), result: asJson(result) };
     } catch (error) {
       progress = { status: 'failed', at: now(), error: errorText(error) };
@@ -114,7 +114,7 @@ export class OrderRunner {
     if (command.placedOn !== this.#options.by.hub) this.#wake();
   }
 
-  async #clientFor({ principal, rules }: OrderRecord): Promise<EngineClient> {
+  async #clientFor({ principal, rules }: CommandRecord): Promise<EngineClient> {
     const { engine } = this.#options;
     const settings = { ...engine.settings, ...presentRules(engine.settings, rules) };
     const access = await engine.accessOf(principal);
@@ -125,4 +125,9 @@ export class OrderRunner {
 
 function asJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
+}
+
+/** A session that another hub placed here gets the id that was chosen there. */
+function executed(client: EngineClient, sessionId: string, command: Command): Promise<unknown> {
+  return command.kind === 'start' ? client.start(command, sessionId) : client.execute(command);
 }

@@ -1,0 +1,73 @@
+/** How the records of sessions and requests are stored, in both directions. */
+
+import type { OpenRequest, Outcome } from '../engine/requests.ts';
+import { ranInstead } from '../engine/shown-request.ts';
+import { RequestRecord } from '../schema/events.ts';
+import { SessionRecord } from '../schema/records.ts';
+import type { HubRef, RequestOutcome, StoredRequest, StoredSession } from '../schema/store.ts';
+
+export function sessionRow(record: SessionRecord, runsOn: HubRef): StoredSession {
+  const { id, owner, state: tag, title, createdAt, lastActiveAt, options, workspace, totals, ...state } = record;
+  const { secretNames, movable } = record.continuity;
+  return {
+    id,
+    principal: owner.id,
+    ...(title !== '' && { title: withoutNul(title) }),
+    cwd: withoutNul(options.cwd ?? ''),
+    options: asJson(options),
+    secretNames,
+    workspace,
+    totals,
+    state: asJson({ tag, owner, ...state }) as StoredSession['state'],
+    createdAt: Math.trunc(createdAt),
+    lastActiveAt: Math.trunc(lastActiveAt),
+    runsOn,
+    ...(movable && { movable: true }),
+  };
+}
+
+/** Throws if the row is not one that this version can read. */
+export function recordOfRow(row: StoredSession): SessionRecord {
+  const { tag, ...state } = row.state;
+  const { id, title = '', createdAt, lastActiveAt, options, workspace, totals } = row;
+  return SessionRecord.parse({ ...state, id, state: tag, title, createdAt, lastActiveAt, options, workspace, totals });
+}
+
+/** A request with everything needed to show and answer it, whichever process asked. */
+export function requestRow(sessionId: string, request: RequestRecord): Omit<StoredRequest, 'outcome'> {
+  const { id, kind, createdAt, expiresAt, ask, ...context } = request;
+  return {
+    id,
+    sessionId,
+    kind,
+    ask: asJson({ ...ask, ...context }),
+    createdAt: Math.trunc(createdAt),
+    ...(expiresAt !== undefined && { expiresAt: Math.trunc(expiresAt) }),
+  };
+}
+
+export function requestOfRow({ id, kind, ask, createdAt, expiresAt }: StoredRequest): RequestRecord {
+  const { plan, said, cwd, edit, target, own, ...asked } = ask;
+  return RequestRecord.parse({ id, kind, ask: asked, plan, said, cwd, edit, target, own, createdAt, expiresAt });
+}
+
+export function outcomeRow(request: OpenRequest, { decision, source, by }: Outcome, at: number): RequestOutcome {
+  return {
+    decision: decision.behavior,
+    by: by ?? source,
+    source,
+    at: Math.trunc(at),
+    ...(decision.behavior === 'deny' && { message: decision.message }),
+    ...(ranInstead(request, decision) && { inputChanged: true }),
+  };
+}
+
+/** Values omitted in JSON are omitted here too. */
+function asJson(value: object): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+}
+
+/** Postgres has no NUL in text. */
+function withoutNul(text: string): string {
+  return text.replaceAll('\0', '');
+}

@@ -1,0 +1,88 @@
+/** Everything that can be asked of a session, as data: what tools, API and other hubs send, and what the queue stores. */
+
+import { z } from 'zod';
+import { APPLY_MODES, VERDICTS, WHEN_BUSY } from './enums.ts';
+import { permissionUpdate } from './permission-update.ts';
+import { permissionMode, sessionOptions } from './session-options.ts';
+
+/** One answer to one question: a label, free text, or several labels. */
+const questionAnswer = z.union([z.string(), z.array(z.string())]);
+export type QuestionAnswer = z.infer<typeof questionAnswer>;
+
+export const answer = z.object({
+  decision: z.enum(VERDICTS),
+  message: z.string().optional(),
+  /** With a denial: also stop the turn. */
+  interrupt: z.boolean().optional(),
+  updatedInput: z.record(z.string(), z.unknown()).optional(),
+  updatedPermissions: z.array(permissionUpdate).optional(),
+  /** Also allow, in this session, what Claude Code suggests allowing from now on. */
+  always: z.boolean().optional(),
+  answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]).optional(),
+});
+export type Answer = z.infer<typeof answer>;
+
+const started = {
+  options: sessionOptions,
+  /** Defaults for what the caller did not set. */
+  defaults: sessionOptions.optional(),
+};
+
+/** How a session that exists only on disk may be resumed. */
+const diskResume = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('token'),
+    token: z.string().optional(),
+    resumeSessionAt: z.string().optional(),
+    ...started,
+  }),
+  z.object({ kind: z.literal('open'), ...started }),
+]);
+export type DiskResume = z.infer<typeof diskResume>;
+
+const sessionId = z.string();
+
+const start = z.object({
+  kind: z.literal('start'),
+  prompt: z.string(),
+  ...started,
+  /** Text can be read while it is written. */
+  streamsText: z.boolean().optional(),
+});
+
+const reply = z.object({
+  kind: z.literal('reply'),
+  sessionId,
+  prompt: z.string(),
+  fork: z.boolean().optional(),
+  whenBusy: z.enum(WHEN_BUSY).optional(),
+  model: z.string().optional(),
+  permissionMode: permissionMode.optional(),
+  permissionRequestTimeoutMs: z.number().optional(),
+  sessionInitTimeoutMs: z.number().optional(),
+  /** As for a start; for a session that this reply brings to the server. */
+  streamsText: z.boolean().optional(),
+  disk: diskResume,
+});
+
+export const Command = z.discriminatedUnion('kind', [
+  start,
+  reply,
+  z.object({ kind: z.literal('respond'), sessionId, requestId: z.string(), answer }),
+  /** A person's answer in a form that another hub showed. */
+  z.object({ kind: z.literal('form'), sessionId, requestId: z.string(), answer }),
+  z.object({ kind: z.literal('interrupt'), sessionId }),
+  z.object({ kind: z.literal('cancel'), sessionId }),
+  z.object({ kind: z.literal('rewind'), sessionId, toUserMessage: z.string(), dryRun: z.boolean() }),
+  z.object({ kind: z.literal('diff'), sessionId, maxBytes: z.number(), offset: z.number() }),
+  z.object({
+    kind: z.literal('apply'),
+    sessionId,
+    mode: z.enum(APPLY_MODES),
+    message: z.string().optional(),
+  }),
+  z.object({ kind: z.literal('discard'), sessionId, force: z.boolean() }),
+]);
+export type Command = z.infer<typeof Command>;
+export type CommandKind = Command['kind'];
+export type CommandOf<Kind extends CommandKind> = Extract<Command, { kind: Kind }>;
