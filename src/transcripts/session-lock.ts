@@ -27,19 +27,23 @@ const ATTEMPTS = 5;
 export async function lockSession(directory: string, sessionId: string): Promise<SessionLock | { pid: number }> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   for (let attempt = 1; ; attempt++) {
-    const holder = await holderIn(directory, sessionId);
+    // One look tells both: a lock that appears after it has the number that this one would take.
+    const locks = await locksOf(directory, sessionId);
+    const holder = await holderAmong(locks);
     if (holder) return { pid: holder.pid };
-    const number = ((await locksOf(directory, sessionId)).at(-1)?.number ?? 0) + 1;
+    const number = (locks.at(-1)?.number ?? 0) + 1;
     const file = path.join(directory, `${sessionId}.${number}.lock`);
     if (await create(file)) {
       const release = (): Promise<void> => remove(directory, sessionId, number);
       // A slower process may have created an old number again.
-      const later = await holderIn(directory, sessionId, number);
+      const newer = (await locksOf(directory, sessionId)).filter((lock) => lock.number > number);
+      const later = await holderAmong(newer);
       if (!later) return { release };
       await rm(file, { force: true });
       return { pid: later.pid };
     }
-    if (attempt === ATTEMPTS) return { pid: (await holderIn(directory, sessionId))?.pid ?? process.pid };
+    if (attempt === ATTEMPTS)
+      return { pid: (await holderAmong(await locksOf(directory, sessionId)))?.pid ?? process.pid };
   }
 }
 
@@ -48,10 +52,9 @@ export function worktreeLock(worktreesDir: string): (name: string) => Promise<Se
   return (name) => lockSession(path.join(worktreesDir, '.locks'), name);
 }
 
-/** Whose lock holds, above this number. */
-async function holderIn(directory: string, sessionId: string, above = 0): Promise<RecordedProcess | undefined> {
-  for (const { file, number } of await locksOf(directory, sessionId)) {
-    if (number <= above) continue;
+/** Whose lock holds. */
+async function holderAmong(locks: readonly Numbered[]): Promise<RecordedProcess | undefined> {
+  for (const { file } of locks) {
     const recorded = await readRecord(file);
     if (recorded && (await isSameProcess(recorded))) return recorded;
   }
