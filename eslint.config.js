@@ -19,10 +19,11 @@ const layers = {
   audit: base,
   workspace: base,
   engine: world,
-  mcp: [...world, 'engine'],
-  transports: [...world, 'engine', 'mcp'],
-  hub: [...world, 'store', 'engine', 'mcp', 'transports'],
-  cli: [...world, 'store', 'engine', 'mcp', 'transports', 'hub', 'scripted-model'],
+  views: [...world, 'engine'],
+  mcp: [...world, 'engine', 'views'],
+  transports: [...world, 'engine', 'views', 'mcp'],
+  hub: [...world, 'store', 'engine', 'views', 'mcp', 'transports'],
+  cli: [...world, 'store', 'engine', 'views', 'mcp', 'transports', 'hub', 'scripted-model'],
   bin: ['errors', 'config', 'cli'],
 };
 

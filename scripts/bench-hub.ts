@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Engine } from '../src/engine/engine.ts';
-import { eventLimits } from '../src/engine/event-log.ts';
+import { eventLimits } from '../src/engine/conversation/event-log.ts';
 import { serveHubHttp, stateKeyIn } from '../src/hub/http-part.ts';
 import { Journal } from '../src/hub/journal.ts';
 import { HubMetrics } from '../src/hub/metrics/hub-metrics.ts';

@@ -1,9 +1,9 @@
 /** The engine alone, in this process, with synthetic agents. */
 
 import type { Engine } from '../../src/engine/engine.ts';
-import type { Session } from '../../src/engine/session.ts';
+import type { Session } from '../../src/engine/session/session.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
-import { checkView } from '../../src/mcp/views/check-view.ts';
+import { checkView } from '../../src/views/check-view.ts';
 import { toResult } from '../../src/mcp/call-tool.ts';
 import { median, round } from './measure.ts';
 import type { Row } from './row.ts';

@@ -6,7 +6,7 @@ import type { AgentLaunch, AgentListener, AgentProcess } from '../../src/driver/
 import { translate } from '../../src/driver/translate.ts';
 import { SystemClock } from '../../src/engine/clock.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import type { EngineServices } from '../../src/engine/services.ts';
+import type { EngineServices } from '../../src/engine/ports.ts';
 
 const USAGE = { input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
 const TEXT = 'I will read the file first, then change the two lines that matter and run the tests. '.repeat(2);

@@ -157,6 +157,6 @@ async function serveClient(source: CommandSource, version: string): Promise<numb
 /** Before the client gets an answer: a server with an invalid setting must not appear to have started. */
 async function withKnownNames(settings: Settings): Promise<Settings> {
   if (settings.denyOptions.length === 0) return settings;
-  const { withKnownDenyOptions } = await import('../engine/known-deny-options.ts');
+  const { withKnownDenyOptions } = await import('../engine/rules/known-deny-options.ts');
   return withKnownDenyOptions(settings);
 }

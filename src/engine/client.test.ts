@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { ConnectedClient } from './approvals.ts';
-import { EngineClient } from './engine-client.ts';
+import type { ConnectedClient } from './requests/approvals.ts';
+import { EngineClient } from './client.ts';
 import type { Engine } from './engine.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from './rules/principal.ts';
 import type { Role } from '../schema/enums.ts';
 
 function principal(id: string, role: Role = 'caller'): Principal {
@@ -24,6 +24,7 @@ function setUp(role?: Role) {
     tools: ['Read', 'mcp__crm__find'],
     warnings: [],
     read: () => ({ record: { id: 's1' } }),
+    whileInUse: (act: () => Promise<unknown>) => act(),
     interrupt: () => note('interrupt'),
     cancel: () => note('cancel'),
   };

@@ -4,22 +4,22 @@ import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
 import type { Role } from '../schema/enums.ts';
 import type { RequestRecord } from '../schema/events.ts';
 import type { SessionRecord } from '../schema/records.ts';
-import type { ConnectedClient, FormEnd } from './approvals.ts';
+import type { ConnectedClient, FormEnd } from './requests/approvals.ts';
 import type { Clock } from './clock.ts';
-import { driven, type Driven, type Outcomes } from './elsewhere.ts';
+import { driven, type Driven, type Outcomes } from './session/elsewhere.ts';
 import type { Engine } from './engine.ts';
 import type { EngineNotice } from './notices.ts';
-import type { Policy } from './policy.ts';
-import { isThisUser, RIGHTS, type Principal } from './principal.ts';
-import type { SessionReading } from './reading.ts';
-import type { RemoteSession } from './remote-session.ts';
-import type { AuditRecord, DiskQuery, DiskSession } from './services.ts';
-import { unknownSession } from './session-errors.ts';
-import type { ListedSession } from './session-listing.ts';
-import type { Located, SessionList } from './session-recall.ts';
-import type { ListedWorktree } from './session-worktrees.ts';
-import { activityLine } from './session-record.ts';
-import { Session } from './session.ts';
+import type { Policy } from './rules/policy.ts';
+import { isThisUser, RIGHTS, type Principal } from './rules/principal.ts';
+import type { SessionReading } from './conversation/reading.ts';
+import type { RemoteSession } from './session/remote-session.ts';
+import type { AuditRecord, DiskQuery, DiskSession } from './ports.ts';
+import { unknownSession } from './session/session-errors.ts';
+import type { ListedSession } from './session/session-listing.ts';
+import type { Located, SessionList } from './session/session-recall.ts';
+import type { ListedWorktree } from './session/session-worktrees.ts';
+import { activityLine } from './session/session-record.ts';
+import { Session } from './session/session.ts';
 
 /** What a principal must be allowed to do to have a command carried out. */
 const NEEDED: Readonly<Record<Exclude<CommandKind, 'start'>, 'read' | 'drive' | 'answer' | 'stop'>> = {
@@ -100,8 +100,9 @@ export class EngineClient {
     const located = await this.#allowed(command);
     const { fleet } = this.#engine;
     if (located?.kind === 'elsewhere') return fleet.carryOut(located, command, this.#connection);
-    if (located?.kind === 'stored') await this.#engine.recall(command.sessionId);
-    return this.#executeHere(command);
+    const session = located?.kind === 'stored' ? await this.#engine.recall(command.sessionId) : located?.session;
+    const execute = (): Promise<Outcomes[CommandKind]> => this.#executeHere(command);
+    return session ? session.whileInUse(execute) : execute();
   }
 
   /** `id`: if another hub chose it and placed the session here. */

@@ -11,11 +11,11 @@ import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts'
 import { isAlive } from '../transcripts/recorded-process.ts';
 import { lockSession, worktreeLock } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
-import type { OtherHubs } from './elsewhere.ts';
+import type { OtherHubs } from './session/elsewhere.ts';
 import { Engine } from './engine.ts';
-import { findKeptFiles, rewindCopiesDir } from './kept-files.ts';
-import type { EngineServices, FleetLease, SessionArchive, TranscriptMirrors } from './services.ts';
-import { startWarnings } from './start-warnings.ts';
+import { findKeptFiles, rewindCopiesDir } from './session/kept-files.ts';
+import type { EngineServices, FleetLease, SessionArchive, TranscriptMirrors } from './ports.ts';
+import { startWarnings } from './rules/start-warnings.ts';
 
 /** What an engine takes from its host program. Sessions work in `cwd` unless a directory is given. */
 export interface HostContext extends Host {

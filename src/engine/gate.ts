@@ -1,4 +1,4 @@
-import type { SessionArchive } from './services.ts';
+import type { SessionArchive } from './ports.ts';
 
 /**
  * The way out of the engine. A form, a decision for Claude Code or an audit record leaves only when everything that led

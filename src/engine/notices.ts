@@ -1,8 +1,8 @@
 import type { SessionEvent } from '../schema/events.ts';
 import type { SessionRecord } from '../schema/records.ts';
-import type { Message } from './outbox.ts';
-import type { OpenRequest, Outcome } from './requests.ts';
-import type { Sums } from './totals.ts';
+import type { Message } from './conversation/outbox.ts';
+import type { OpenRequest, Outcome } from './requests/requests.ts';
+import type { Sums } from './conversation/totals.ts';
 
 /** What happened to a session, in the order in which it did. */
 export type SessionNotice =

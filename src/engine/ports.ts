@@ -9,10 +9,10 @@ import type { Workspaces } from '../workspace/workspace.ts';
 import type { RequestRecord, SessionEvent } from '../schema/events.ts';
 import type { SessionRecord } from '../schema/records.ts';
 import type { Clock } from './clock.ts';
-import type { OtherHubs } from './elsewhere.ts';
-import type { Grant, GrantEnd } from './grants.ts';
-import type { Message } from './outbox.ts';
-import type { OpenedWorkspace } from './session-work.ts';
+import type { OtherHubs } from './session/elsewhere.ts';
+import type { Grant, GrantEnd } from './requests/grants.ts';
+import type { Message } from './conversation/outbox.ts';
+import type { OpenedWorkspace } from './session/session-work.ts';
 
 /** What the engine needs from the outside world; each service can be replaced by tests and embedders. */
 export interface EngineServices {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import type { Settings } from '../config/load-settings.ts';
-import { LOCAL, nestedIn, type Principal } from '../engine/principal.ts';
-import { intersectRules, strictest } from '../engine/rule-intersection.ts';
+import { LOCAL, nestedIn, type Principal } from '../engine/rules/principal.ts';
+import { intersectRules, strictest } from '../engine/rules/rule-intersection.ts';
 import type { AttachRequest, UserPlace } from '../transports/attach/protocol.ts';
 import { ignoredSettings } from './connection-rules.ts';
 import type { InsidePeer } from './peer.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { loadSettings, type Settings } from '../config/load-settings.ts';
 import { SETTING_KEYS } from '../config/settings-table.ts';
 import type { ClientRules } from '../transports/attach/protocol.ts';
-import { intersectRules } from '../engine/rule-intersection.ts';
+import { intersectRules } from '../engine/rules/rule-intersection.ts';
 import { ignoredSettings, WHOSE_SETTING } from './connection-rules.ts';
 
 const DEFAULTS: Settings = loadSettings(

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
-import { EngineClient } from '../engine/engine-client.ts';
-import { OTHERS_ACCESS } from '../engine/directory-access.ts';
+import { EngineClient } from '../engine/client.ts';
+import { OTHERS_ACCESS } from '../engine/rules/directory-access.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { EngineServices } from '../engine/services.ts';
+import type { EngineServices } from '../engine/ports.ts';
 import type { ServerIdentity } from '../mcp/server.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';

@@ -1,10 +1,10 @@
 import { withoutTextsOf } from '../driver/original.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Grant, GrantEnd } from '../engine/grants.ts';
+import type { Grant, GrantEnd } from '../engine/requests/grants.ts';
 import type { EngineNotice } from '../engine/notices.ts';
-import { recordOf } from '../engine/requests.ts';
-import type { ArchivedSessions, RecalledSession, SessionArchive } from '../engine/services.ts';
-import { runsElsewhere } from '../engine/session-errors.ts';
+import { recordOf } from '../engine/requests/requests.ts';
+import type { ArchivedSessions, RecalledSession, SessionArchive } from '../engine/ports.ts';
+import { runsElsewhere } from '../engine/session/session-errors.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { SessionRecord } from '../schema/records.ts';
 import { KEPT_LONGEST, type SessionEvent } from '../schema/events.ts';
@@ -124,6 +124,8 @@ export class Journal implements SessionArchive {
   }
 
   async recall(sessionId: string): Promise<RecalledSession | undefined> {
+    // It may have been dropped a moment ago, with its last changes still on their way.
+    await this.stored();
     const recalled = await recall(sessionId, {
       ...this.#options,
       checkCanRun: async (row) => this.#engine?.fleet.checkCanRun(row),

@@ -1,5 +1,5 @@
 import os from 'node:os';
-import type { FleetLease } from '../engine/services.ts';
+import type { FleetLease } from '../engine/ports.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { HubRef } from '../schema/store.ts';
 import { StoreConflict, type StoreLeases } from '../store/contract.ts';

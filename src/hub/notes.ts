@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { COMPACT_STATUS } from '../mcp/views/status.ts';
+import { COMPACT_STATUS } from '../views/status.ts';
 import { STATES_AT_REST } from '../schema/enums.ts';
 import type { FeedEntry, StoredSession } from '../schema/store.ts';
 

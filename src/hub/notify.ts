@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuditTrail } from '../engine/services.ts';
+import type { AuditTrail } from '../engine/ports.ts';
 import type { Clock } from '../engine/clock.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { FeedEntry, HubRef } from '../schema/store.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { z } from 'zod';
-import type { Principal } from '../engine/principal.ts';
+import type { Principal } from '../engine/rules/principal.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { AccessTokens } from './http/authenticate.ts';
 import type { Authenticated, Refused } from './http/credential.ts';

@@ -1,6 +1,6 @@
 /** Recalls a session as it was last stored, by an earlier incarnation of this hub or by a hub that is gone. */
 
-import type { RecalledSession } from '../engine/services.ts';
+import type { RecalledSession } from '../engine/ports.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { SessionRecord } from '../schema/records.ts';
 import type { HubRef, StoredSession } from '../schema/store.ts';

@@ -1,7 +1,7 @@
 /** How the records of sessions and requests are stored, in both directions. */
 
-import type { OpenRequest, Outcome } from '../engine/requests.ts';
-import { ranInstead } from '../engine/shown-request.ts';
+import type { OpenRequest, Outcome } from '../engine/requests/requests.ts';
+import { ranInstead } from '../engine/requests/shown-request.ts';
 import { RequestRecord } from '../schema/events.ts';
 import { SessionRecord } from '../schema/records.ts';
 import type { HubRef, RequestOutcome, StoredRequest, StoredSession } from '../schema/store.ts';
@@ -31,6 +31,15 @@ export function recordOfRow(row: StoredSession): SessionRecord {
   const { tag, ...state } = row.state;
   const { id, title = '', createdAt, lastActiveAt, options, workspace, totals } = row;
   return SessionRecord.parse({ ...state, id, state: tag, title, createdAt, lastActiveAt, options, workspace, totals });
+}
+
+/** Undefined if the row is not one that this version can read. */
+export function readableRecord(row: StoredSession): SessionRecord | undefined {
+  try {
+    return recordOfRow(row);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A request with everything needed to show and answer it, whichever process asked. */

@@ -1,6 +1,6 @@
 import type { MirroredEntry, MirroredPart, TranscriptMirror } from '../driver/transcript-mirror.ts';
 import { deferred, type Deferred } from '../engine/deferred.ts';
-import type { MirroredSession, MirrorListener, TranscriptMirrors } from '../engine/services.ts';
+import type { MirroredSession, MirrorListener, TranscriptMirrors } from '../engine/ports.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { HubRef } from '../schema/store.ts';
 import { StoreConflict, type StoreTranscripts } from '../store/contract.ts';

@@ -1,5 +1,5 @@
 import type { CallToolRequest, CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import type { Principal } from '../engine/principal.ts';
+import type { Principal } from '../engine/rules/principal.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import { toResult } from './call-tool.ts';
 

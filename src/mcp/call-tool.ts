@@ -1,12 +1,12 @@
 import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
 import { digestLine } from '../audit/audit-entry.ts';
-import type { EngineClient } from '../engine/engine-client.ts';
+import type { EngineClient } from '../engine/client.ts';
 import { DomainError, formatError } from '../errors/errors.ts';
 import { shortageOf } from '../errors/system-errors.ts';
 import { checkShape } from './argument-shape.ts';
 import { isObject, parseArguments, type Arguments } from './arguments.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
-import { compactStatus, explicitStatus } from './views/status.ts';
+import { compactStatus, explicitStatus } from '../views/status.ts';
 
 /**
  * Runs a tool. Nothing is thrown to the protocol: failures are results. A call that waits may end with forms instead,

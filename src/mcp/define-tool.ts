@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { EngineClient } from '../engine/engine-client.ts';
+import type { EngineClient } from '../engine/client.ts';
 import type { Arguments } from './arguments.ts';
 import type { CallForms } from './forms/call-forms.ts';
 import type { AnswerTurn } from './outbox.ts';

@@ -1,5 +1,5 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError, type McpServer } from '@modelcontextprotocol/server';
-import type { EngineClient } from '../engine/engine-client.ts';
+import type { EngineClient } from '../engine/client.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { ProtocolEra } from '../schema/enums.ts';
 import { observed, type Observer } from './observe.ts';

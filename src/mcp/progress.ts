@@ -1,5 +1,5 @@
 import { later, msBetween, type Instant } from '../engine/clock.ts';
-import type { EngineClient } from '../engine/engine-client.ts';
+import type { EngineClient } from '../engine/client.ts';
 
 /** A waiting client hears something at least this often; Claude Code gives up on a call that stays silent for long. */
 const MAX_INTERVAL_MS = 4_000;

@@ -8,10 +8,10 @@ import {
   type Tool as ListedTool,
 } from '@modelcontextprotocol/server';
 import type { Settings } from '../config/load-settings.ts';
-import { EngineClient } from '../engine/engine-client.ts';
+import { EngineClient } from '../engine/client.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Principal } from '../engine/principal.ts';
-import type { Rules } from '../engine/rules.ts';
+import type { Principal } from '../engine/rules/principal.ts';
+import type { Rules } from '../engine/rules/rules.ts';
 import { calledOnce, type CallOnce } from './call-once.ts';
 import { callTool } from './call-tool.ts';
 import type { Tool, ToolContext } from './define-tool.ts';

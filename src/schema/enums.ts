@@ -24,7 +24,7 @@ export const TOKEN_KINDS = ['token', 'sign-in'] as const;
 export const REACHES = ['all', 'own', 'none'] as const;
 export type Reach = (typeof REACHES)[number];
 
-/** `src/engine/state.ts` has the transitions. */
+/** `src/engine/conversation/state.ts` has the transitions. */
 export const STATES_AT_WORK = ['starting', 'running', 'waiting', 'interrupting'] as const;
 export const STATES_AT_REST = ['idle', 'interrupted', 'error', 'cancelled'] as const;
 export const SESSION_STATES = [...STATES_AT_WORK, ...STATES_AT_REST] as const;

@@ -1,11 +1,11 @@
-import { alwaysOffer } from '../../engine/always.ts';
-import type { SessionReading } from '../../engine/reading.ts';
-import { shownRequest } from '../../engine/shown-request.ts';
-import { textsIn } from '../../engine/shortening.ts';
-import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
-import type { RequestRecord } from '../../schema/events.ts';
-import type { Action, PendingInput } from '../../schema/results.ts';
-import { describeOffer } from '../forms/lasting-rules.ts';
+import { alwaysOffer } from '../engine/requests/always.ts';
+import type { SessionReading } from '../engine/conversation/reading.ts';
+import { shownRequest } from '../engine/requests/shown-request.ts';
+import { textsIn } from '../engine/conversation/shortening.ts';
+import { questionTexts, summarizeTool } from '../engine/conversation/tool-summary.ts';
+import type { RequestRecord } from '../schema/events.ts';
+import type { Action, PendingInput } from '../schema/results.ts';
+import { describeOffer } from './lasting-rules.ts';
 
 /** How a request is shown: at what time, and whether in full. */
 export interface RequestViewOptions {

@@ -1,10 +1,10 @@
-import type { SessionReading } from '../../engine/reading.ts';
-import { QUIET_AFTER_MS } from '../../engine/session-record.ts';
-import { isAtRest } from '../../engine/state.ts';
-import { shortenTexts } from '../../engine/shortening.ts';
-import type { ResponseMode, WorkDetail } from '../../schema/enums.ts';
-import type { SessionEvent } from '../../schema/events.ts';
-import type { CheckAnswer, EventView } from '../../schema/results.ts';
+import type { SessionReading } from '../engine/conversation/reading.ts';
+import { QUIET_AFTER_MS } from '../engine/session/session-record.ts';
+import { isAtRest } from '../engine/conversation/state.ts';
+import { shortenTexts } from '../engine/conversation/shortening.ts';
+import type { ResponseMode, WorkDetail } from '../schema/enums.ts';
+import type { SessionEvent } from '../schema/events.ts';
+import type { CheckAnswer, EventView } from '../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
 import { minimalEvent } from './event-view.ts';
 import { fullEvent } from './full-event.ts';

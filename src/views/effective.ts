@@ -1,5 +1,5 @@
-import { oneLine } from '../../engine/tool-summary.ts';
-import type { SessionRecord } from '../../schema/records.ts';
+import { oneLine } from '../engine/conversation/tool-summary.ts';
+import type { SessionRecord } from '../schema/records.ts';
 
 const RULES_CHARS = 300;
 

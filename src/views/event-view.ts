@@ -1,5 +1,5 @@
-import { shortenText, tailOf } from '../../engine/shortening.ts';
-import { oneLine, summarizeTool } from '../../engine/tool-summary.ts';
+import { shortenText, tailOf } from '../engine/conversation/shortening.ts';
+import { oneLine, summarizeTool } from '../engine/conversation/tool-summary.ts';
 import type {
   EventBody,
   MessageBody,
@@ -7,8 +7,8 @@ import type {
   SessionEvent,
   ToolCallBlock,
   ToolResultBlock,
-} from '../../schema/events.ts';
-import type { EventView } from '../../schema/results.ts';
+} from '../schema/events.ts';
+import type { EventView } from '../schema/results.ts';
 import { requestSummary } from './action-view.ts';
 import type { ToolNames } from './tool-names.ts';
 

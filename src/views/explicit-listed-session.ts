@@ -1,5 +1,5 @@
-import type { ListedSession } from '../../engine/session-listing.ts';
-import type { ListedSessionShown } from '../../schema/listed-sessions.ts';
+import type { ListedSession } from '../engine/session/session-listing.ts';
+import type { ListedSessionShown } from '../schema/listed-sessions.ts';
 import { explicitStatus } from './status.ts';
 
 /**

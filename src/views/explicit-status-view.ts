@@ -1,10 +1,10 @@
-import type { ToolUse } from '../../engine/activity.ts';
-import type { SessionReading } from '../../engine/reading.ts';
-import { isAtRest } from '../../engine/state.ts';
-import { roundUsd } from '../../engine/totals.ts';
-import type { StatusSpan } from '../../schema/enums.ts';
-import type { SessionRecord } from '../../schema/records.ts';
-import type { StatusAnswer, ToolUseEvent } from '../../schema/results.ts';
+import type { ToolUse } from '../engine/conversation/activity.ts';
+import type { SessionReading } from '../engine/conversation/reading.ts';
+import { isAtRest } from '../engine/conversation/state.ts';
+import { roundUsd } from '../engine/conversation/totals.ts';
+import type { StatusSpan } from '../schema/enums.ts';
+import type { SessionRecord } from '../schema/records.ts';
+import type { StatusAnswer, ToolUseEvent } from '../schema/results.ts';
 import { askedPerson, pendingInputView } from './action-view.ts';
 import { recentOutput } from './recent-output.ts';
 import { explicitStatus } from './status.ts';

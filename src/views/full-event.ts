@@ -1,10 +1,9 @@
-import { originalMessage } from '../../driver/original.ts';
-import type { SessionReading } from '../../engine/reading.ts';
-import { isAtRest } from '../../engine/state.ts';
-import { textsIn } from '../../engine/shortening.ts';
-import type { EventBody, Original, RequestRecord, SessionEvent } from '../../schema/events.ts';
-import type { EventView } from '../../schema/results.ts';
-import { isObject } from '../arguments.ts';
+import { originalMessage } from '../driver/original.ts';
+import type { SessionReading } from '../engine/conversation/reading.ts';
+import { isAtRest } from '../engine/conversation/state.ts';
+import { textsIn } from '../engine/conversation/shortening.ts';
+import type { EventBody, Original, RequestRecord, SessionEvent } from '../schema/events.ts';
+import type { EventView } from '../schema/results.ts';
 import { actionView } from './action-view.ts';
 import { permissionOutcome, shortRequest, withEnvelope } from './event-view.ts';
 import { blocksOf, type ToolNames } from './tool-names.ts';
@@ -101,4 +100,8 @@ function toolOf(body: EventBody, toolNames: ToolNames): Pick<EventView, 'toolNam
   if (only === undefined || others.length > 0) return {};
   const toolName = toolNames.of(only);
   return { toolUseID: only, ...(toolName !== undefined && { toolName }) };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
-import { alwaysOffer, type AlwaysOffer, type LastingRule, type OfferedAsk } from '../../engine/always.ts';
-import { oneLine } from '../../engine/tool-summary.ts';
+import { alwaysOffer, type AlwaysOffer, type LastingRule, type OfferedAsk } from '../engine/requests/always.ts';
+import { oneLine } from '../engine/conversation/tool-summary.ts';
 
 /** Lasting grants must be readable in full too: rules longer than this are not offered. */
 const MAX_RULES_LENGTH = 2_000;

@@ -1,6 +1,6 @@
-import type { SessionReading } from '../../engine/reading.ts';
-import { assistantText } from '../../engine/speech.ts';
-import { cutAt } from '../../engine/tool-summary.ts';
+import type { SessionReading } from '../engine/conversation/reading.ts';
+import { assistantText } from '../engine/conversation/speech.ts';
+import { cutAt } from '../engine/conversation/tool-summary.ts';
 
 const MAX_LINE_LENGTH = 2_000;
 /** A client that truncates an answer must not lose the rest of it to old output. */

@@ -1,9 +1,9 @@
-import { isAtRest } from '../../engine/state.ts';
-import { roundUsd } from '../../engine/totals.ts';
-import { cutAt } from '../../engine/tool-summary.ts';
-import type { WorkDetail } from '../../schema/enums.ts';
-import type { SessionRecord } from '../../schema/records.ts';
-import type { CallResult, PermissionDenial, Work } from '../../schema/results.ts';
+import { isAtRest } from '../engine/conversation/state.ts';
+import { roundUsd } from '../engine/conversation/totals.ts';
+import { cutAt } from '../engine/conversation/tool-summary.ts';
+import type { WorkDetail } from '../schema/enums.ts';
+import type { SessionRecord } from '../schema/records.ts';
+import type { CallResult, PermissionDenial, Work } from '../schema/results.ts';
 import { byteLength } from './shorten.ts';
 
 export interface ResultViewOptions {

@@ -1,9 +1,9 @@
-import { classOf } from '../../driver/options-table.ts';
-import type { DiskSession } from '../../engine/services.ts';
-import { roundUsd } from '../../engine/totals.ts';
-import type { DiskSessionShown, SessionShown } from '../../schema/listed-sessions.ts';
-import type { SessionRecord } from '../../schema/records.ts';
-import type { SessionOptionName, SessionOptions } from '../../schema/session-options.ts';
+import { classOf } from '../driver/options-table.ts';
+import type { DiskSession } from '../engine/ports.ts';
+import { roundUsd } from '../engine/conversation/totals.ts';
+import type { DiskSessionShown, SessionShown } from '../schema/listed-sessions.ts';
+import type { SessionRecord } from '../schema/records.ts';
+import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
 import { compactStatus } from './status.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { State } from '../../engine/state.ts';
-import type { SessionRecord } from '../../schema/records.ts';
-import type { CheckAnswer, StatusAnswer } from '../../schema/results.ts';
+import type { State } from '../engine/conversation/state.ts';
+import type { SessionRecord } from '../schema/records.ts';
+import type { CheckAnswer, StatusAnswer } from '../schema/results.ts';
 
 export const COMPACT_STATUS = {
   starting: 'running',

@@ -1,8 +1,8 @@
-import type { SessionReading } from '../../engine/reading.ts';
-import { shortenTexts } from '../../engine/shortening.ts';
-import { DomainError } from '../../errors/errors.ts';
-import type { ToolResultBlock } from '../../schema/events.ts';
-import type { ToolCallView } from '../../schema/results.ts';
+import type { SessionReading } from '../engine/conversation/reading.ts';
+import { shortenTexts } from '../engine/conversation/shortening.ts';
+import { DomainError } from '../errors/errors.ts';
+import type { ToolResultBlock } from '../schema/events.ts';
+import type { ToolCallView } from '../schema/results.ts';
 import { charsWithin } from './result-view.ts';
 import { byteLength } from './shorten.ts';
 import { blocksOf } from './tool-names.ts';

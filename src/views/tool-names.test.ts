@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { EventLog } from '../../engine/event-log.ts';
-import type { EventBody } from '../../schema/events.ts';
+import { EventLog } from '../engine/conversation/event-log.ts';
+import type { EventBody } from '../schema/events.ts';
 import { blocksOf, ToolNames } from './tool-names.ts';
 
 function callEvent(toolUseId: string, toolName: string): EventBody {

@@ -1,5 +1,5 @@
-import type { EventReader } from '../../engine/reading.ts';
-import type { EventBody, MessageBlock, SessionEvent, ToolCallBlock } from '../../schema/events.ts';
+import type { EventReader } from '../engine/conversation/reading.ts';
+import type { EventBody, MessageBlock, SessionEvent, ToolCallBlock } from '../schema/events.ts';
 
 /**
  * Results do not say which tool they belong to. Calls come before their results, mostly right before: the reader of

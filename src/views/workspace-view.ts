@@ -1,7 +1,7 @@
-import type { ListedWorktree } from '../../engine/session-worktrees.ts';
-import type { WorktreeShown } from '../../schema/listed-sessions.ts';
-import type { SessionRecord } from '../../schema/records.ts';
-import type { CheckAnswer } from '../../schema/results.ts';
+import type { ListedWorktree } from '../engine/session/session-worktrees.ts';
+import type { WorktreeShown } from '../schema/listed-sessions.ts';
+import type { SessionRecord } from '../schema/records.ts';
+import type { CheckAnswer } from '../schema/results.ts';
 
 /** What the response to a start says about the new worktree. */
 export function startedWorkspace({ workspace }: SessionRecord): Pick<CheckAnswer, 'workspace'> {

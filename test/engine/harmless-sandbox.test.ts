@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isHarmless } from '../../src/engine/harmless-values.ts';
+import { isHarmless } from '../../src/engine/rules/harmless-values.ts';
 
 it.each<[Record<string, unknown>, boolean]>([
   [{}, true],

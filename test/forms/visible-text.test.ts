@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { oneLine } from '../../src/engine/tool-summary.ts';
+import { oneLine } from '../../src/engine/conversation/tool-summary.ts';
 import { diffOf } from '../../src/mcp/forms/diff.ts';
 import { field, visibleText } from '../../src/mcp/forms/visible-text.ts';
 import { anyCharacter } from '../harness/any-character.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
 import { onTestFinished } from 'vitest';
 import type { Role } from '../../src/schema/enums.ts';
-import type { WorkspaceModule } from '../../src/engine/services.ts';
+import type { WorkspaceModule } from '../../src/engine/ports.ts';
 import { serveHubHttp, stateKeyIn, type HttpPartOptions } from '../../src/hub/http-part.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import { HubMetrics } from '../../src/hub/metrics/hub-metrics.ts';

@@ -9,8 +9,9 @@ import {
   requestsPage,
   sessionsPage,
 } from '../../src/schema/api.ts';
+import type { CommandOf } from '../../src/schema/commands.ts';
 import { tokensAnswer } from '../../src/schema/api-admin.ts';
-import type { Principal } from '../../src/engine/principal.ts';
+import type { Principal } from '../../src/engine/rules/principal.ts';
 import { allow, ask, put, request, session, settle } from '../store/rows.ts';
 import {
   ADMIN,
@@ -188,12 +189,12 @@ describe('reading', () => {
 describe('answering', () => {
   /** Settles in the store, as the engine and its journal do. */
   function settling(world: ApiWorld): void {
-    world.engine['respond'] = async (principal, sessionId, requestId, answer) => {
-      const row = await world.store.request(String(requestId));
+    world.engine['respond'] = async (principal, command) => {
+      const { sessionId, requestId, answer } = command as CommandOf<'respond'>;
+      const row = await world.store.request(requestId);
       if (!row || row.outcome) throw new DomainError('PERMISSION_REQUEST_NOT_FOUND', 'settled');
-      const { decision } = answer as { decision: 'allow' | 'deny' };
-      await world.write(settle(row, { ...allow(principal.id), decision }));
-      return { id: sessionId, warnings: [] };
+      await world.write(settle(row, { ...allow(principal.id), decision: answer.decision }));
+      return { sessionId, warnings: [] };
     };
   }
 
@@ -249,7 +250,7 @@ describe('acting', () => {
     const world = await openApi();
     world.engine['start'] = async () => {
       await world.write(put(session('new', world.hub, { principal: 'carl', state: { tag: 'running' } })));
-      return { id: 'new', warnings: ['mind the gap'] };
+      return { sessionId: 'new', warnings: ['mind the gap'] };
     };
     const without = await world.call(CALLER, 'POST', '/api/v1/sessions', { body: { prompt: 'hello' } });
     expect(without).toMatchObject({
@@ -267,7 +268,7 @@ describe('acting', () => {
   test('messages, forks and stops reach the engine on behalf of the calling principal', async () => {
     const world = await openWithSessions();
     world.engine = Object.assign(world.engine, {
-      reply: () => ({ id: 's1', warnings: [] }),
+      reply: () => ({ sessionId: 's1', warnings: [] }),
       interrupt: () => true,
       cancel: () => false,
     });
@@ -280,8 +281,8 @@ describe('acting', () => {
     expect(world.reached).toMatchObject([
       ['carl', 'reply', { sessionId: 's1', prompt: 'go on', fork: false, whenBusy: 'queue' }],
       ['carl', 'reply', { sessionId: 's1', prompt: 'or so', fork: true }],
-      ['paul', 'interrupt', 's1'],
-      ['anna', 'cancel', 's1'],
+      ['paul', 'interrupt', { sessionId: 's1' }],
+      ['anna', 'cancel', { sessionId: 's1' }],
     ]);
     expect((await post(APPROVER, 'messages', { prompt: 'x' })).status).toBe(403);
     expect((await post(VIEWER, 'cancel')).status).toBe(403);

@@ -1,13 +1,14 @@
 /** The API's routes over a real store, with an engine scripted by the test. */
 
 import { onTestFinished } from 'vitest';
-import { EngineClient } from '../../src/engine/engine-client.ts';
+import { EngineClient } from '../../src/engine/client.ts';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { ApiContext } from '../../src/hub/api/context.ts';
 import { apiRoutes } from '../../src/hub/api/routes.ts';
 import { errorResponse } from '../../src/hub/http/error-response.ts';
 import type { EventStream, Route, RouteResponse, ServerSentEvent } from '../../src/hub/http/route.ts';
-import type { Principal } from '../../src/engine/principal.ts';
+import type { Command } from '../../src/schema/commands.ts';
+import type { Principal } from '../../src/engine/rules/principal.ts';
 import type { Role } from '../../src/schema/enums.ts';
 import { Once } from '../../src/hub/once.ts';
 import { Tokens } from '../../src/hub/tokens.ts';
@@ -167,9 +168,10 @@ function scriptedClient(principal: Principal, reached: Reached[], engine: ApiWor
         ? undefined
         : (...args: unknown[]) => {
             if (name === 'record') return undefined;
-            reached.push([principal.id, String(name), ...args]);
-            const react = engine[String(name)];
-            if (!react) throw new DomainError('INTERNAL', `the test did not expect ${String(name)}`);
+            const what = name === 'execute' ? (args[0] as Command).kind : String(name);
+            reached.push([principal.id, what, ...args]);
+            const react = engine[what];
+            if (!react) throw new DomainError('INTERNAL', `the test did not expect ${what}`);
             return react(principal, ...args);
           },
   });

@@ -3,9 +3,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Principal } from '../../src/engine/principal.ts';
-import type { WorkspaceModule } from '../../src/engine/services.ts';
-import type { Session } from '../../src/engine/session.ts';
+import type { Principal } from '../../src/engine/rules/principal.ts';
+import type { WorkspaceModule } from '../../src/engine/ports.ts';
+import type { Session } from '../../src/engine/session/session.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { fullWork, workReport } from '../../src/workspace/work-report.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';

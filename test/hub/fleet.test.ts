@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { EngineClient } from '../../src/engine/engine-client.ts';
-import type { Principal } from '../../src/engine/principal.ts';
-import type { SessionReading } from '../../src/engine/reading.ts';
-import { isAtRest } from '../../src/engine/state.ts';
+import { EngineClient } from '../../src/engine/client.ts';
+import type { Principal } from '../../src/engine/rules/principal.ts';
+import type { SessionReading } from '../../src/engine/conversation/reading.ts';
+import { isAtRest } from '../../src/engine/conversation/state.ts';
 import { DomainError, messageOf } from '../../src/errors/errors.ts';
 import { StoreUncertain, type Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';

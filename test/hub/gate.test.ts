@@ -1,8 +1,8 @@
 /** Nothing leaves a hub before it is stored: not a form, not a decision for Claude Code, not an audit record. */
 
 import { expect, onTestFinished, test } from 'vitest';
-import type { ConnectedClient, FormEnd } from '../../src/engine/approvals.ts';
-import { LOCAL } from '../../src/engine/principal.ts';
+import type { ConnectedClient, FormEnd } from '../../src/engine/requests/approvals.ts';
+import { LOCAL } from '../../src/engine/rules/principal.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';

@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished } from 'vitest';
 import { createEngine, type Engine } from '../../src/index.ts';
 import type { Role } from '../../src/schema/enums.ts';
-import type { AuditRecord } from '../../src/engine/services.ts';
+import type { AuditRecord } from '../../src/engine/ports.ts';
 import { mcpServersOver, type McpServers } from '../../src/hub/http/mcp/mcp-servers.ts';
 import { newSessionKey } from '../../src/hub/http/mcp/session-id.ts';
 import { serveHttp, type HttpOptions, type HttpServer } from '../../src/hub/http/serve-http.ts';

@@ -10,7 +10,7 @@ async function openCounting(options: WorldOptions = {}): Promise<ApiWorld & { st
   world.engine['start'] = async (principal) => {
     const id = `n${++count}`;
     await world.write(put(session(id, world.hub, { principal: principal.id })));
-    return { id, warnings: [] };
+    return { sessionId: id, warnings: [] };
   };
   return Object.assign(world, { started: () => count });
 }

@@ -5,7 +5,7 @@
 
 import { writeSync } from 'node:fs';
 import process from 'node:process';
-import type { Session } from '../../src/engine/session.ts';
+import type { Session } from '../../src/engine/session/session.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { eventually } from '../harness/eventually.ts';
 import { openTestHub } from './test-hub.ts';

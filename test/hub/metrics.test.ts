@@ -81,14 +81,14 @@ test('sessions, open requests and notifications are counted on each scrape', asy
 
 test('cost, turns and decisions are counted, without what a session already had when it was added', async () => {
   const { stream, families } = await open();
-  const one = { id: 's1', totals: { session: { turns: 3, costUsd: 1 } } };
-  const tell = (notice: object): void => stream.tell(notice as EngineNotice);
-  tell({ kind: 'added', session: one });
-  one.totals.session = { turns: 5, costUsd: 1.5 };
-  tell({ kind: 'changed', session: one });
-  tell({ kind: 'changed', session: one });
+  const one = { sessionId: 's1', owner: 'local', atRest: true, totals: { turns: 3, costUsd: 1 } };
+  const tell = (notice: object): void => stream.tell({ ...one, ...notice } as EngineNotice);
+  tell({ kind: 'added' });
+  one.totals = { turns: 5, costUsd: 1.5 };
+  tell({ kind: 'changed' });
+  tell({ kind: 'changed' });
   for (const behavior of ['allow', 'deny', 'deny'])
-    tell({ kind: 'settled', session: one, request: {}, outcome: { decision: { behavior }, source: 'human' } });
+    tell({ kind: 'settled', request: {}, outcome: { decision: { behavior }, source: 'human' } });
   const found = await families();
   expect(found.get('claude_code_cost_usd_total')?.metrics).toMatchObject([{ value: '0.5' }]);
   expect(found.get('claude_code_turns_total')?.metrics).toMatchObject([{ value: '2' }]);

@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { SystemClock } from '../../src/engine/clock.ts';
-import type { AuditRecord } from '../../src/engine/services.ts';
+import type { AuditRecord } from '../../src/engine/ports.ts';
 import { note, type Note } from '../../src/hub/notes.ts';
 import { notifyTarget, type NotifyTarget } from '../../src/hub/notify-target.ts';
 import { Notifier } from '../../src/hub/notify.ts';

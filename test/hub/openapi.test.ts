@@ -58,9 +58,9 @@ test('a client driven only by the document can call every operation except sign-
     ask(request('s1', 'r1', { ask: { toolName: 'Bash', input: { command: 'ls' }, toolUseId: 't1' } })),
   );
   Object.assign(world.engine, {
-    start: () => ({ id: 's1', warnings: [] }),
-    reply: () => ({ id: 's1', warnings: [] }),
-    respond: () => ({ id: 's1', warnings: [] }),
+    start: () => ({ sessionId: 's1', warnings: [] }),
+    reply: () => ({ sessionId: 's1', warnings: [] }),
+    respond: () => ({ sessionId: 's1', warnings: [] }),
     interrupt: () => true,
     cancel: () => true,
     diff: () => ({ filesChanged: 0, insertions: 0, deletions: 0, files: [], diff: '', totalBytes: 0 }),

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { EventBody } from '../../src/schema/events.ts';
-import type { Session } from '../../src/engine/session.ts';
-import { checkView } from '../../src/mcp/views/check-view.ts';
+import type { Session } from '../../src/engine/session/session.ts';
+import { checkView } from '../../src/views/check-view.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -122,7 +122,7 @@ test('sessions that only the store remembers are listed', async () => {
   (await hub.agent()).answer('done');
   await restart();
   const [listed] = (await hub.engine.listStored('local', 10)).sessions;
-  expect(listed).toMatchObject({ id: session.id, state: 'idle', topic: 'a task to remember' });
+  expect(listed).toMatchObject({ id: session.id, state: 'idle', title: 'a task to remember' });
 });
 
 describe('an open request', () => {

@@ -3,10 +3,10 @@
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { Answer } from '../../src/schema/commands.ts';
-import type { ConnectedClient } from '../../src/engine/approvals.ts';
-import { LOCAL } from '../../src/engine/principal.ts';
-import type { Session } from '../../src/engine/session.ts';
-import type { ReplyRequest, StartRequest } from '../../src/engine/start-request.ts';
+import type { ConnectedClient } from '../../src/engine/requests/approvals.ts';
+import { LOCAL } from '../../src/engine/rules/principal.ts';
+import type { Session } from '../../src/engine/session/session.ts';
+import type { ReplyRequest, StartRequest } from '../../src/engine/session/start-request.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';

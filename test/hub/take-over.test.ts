@@ -1,7 +1,7 @@
 /** Hubs on one store: which hub owns a session, and what happens when that hub is gone. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Session } from '../../src/engine/session.ts';
+import type { Session } from '../../src/engine/session/session.ts';
 import { TakeOver } from '../../src/hub/take-over.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';

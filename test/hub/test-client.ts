@@ -1,9 +1,9 @@
 /** The engine's client, as tests use it: one short method per command. */
 
-import { EngineClient } from '../../src/engine/engine-client.ts';
-import type { Outcomes } from '../../src/engine/elsewhere.ts';
-import type { Principal } from '../../src/engine/principal.ts';
-import type { SessionReading } from '../../src/engine/reading.ts';
+import { EngineClient } from '../../src/engine/client.ts';
+import type { Outcomes } from '../../src/engine/session/elsewhere.ts';
+import type { Principal } from '../../src/engine/rules/principal.ts';
+import type { SessionReading } from '../../src/engine/conversation/reading.ts';
 import type { Answer, CommandOf } from '../../src/schema/commands.ts';
 import type { TestHub } from './test-hub.ts';
 

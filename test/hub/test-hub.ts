@@ -4,7 +4,7 @@ import type { AgentLaunch, AgentListener, AgentProcess } from '../../src/driver/
 import type { Decision } from '../../src/driver/permission-ask.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import type { AuditRecord, EngineServices, FleetLease } from '../../src/engine/services.ts';
+import type { AuditRecord, EngineServices, FleetLease } from '../../src/engine/ports.ts';
 import { joinFleet } from '../../src/hub/fleet/fleet.ts';
 import { Journal } from '../../src/hub/journal.ts';
 import type { HubRef } from '../../src/schema/store.ts';

@@ -1,13 +1,13 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
-import { LOCAL } from '../../src/engine/principal.ts';
-import type { Rules } from '../../src/engine/rules.ts';
+import { LOCAL } from '../../src/engine/rules/principal.ts';
+import type { Rules } from '../../src/engine/rules/rules.ts';
 import { Gate } from '../../src/engine/gate.ts';
-import { activityLine } from '../../src/engine/session-record.ts';
-import { Session } from '../../src/engine/session.ts';
+import { activityLine } from '../../src/engine/session/session-record.ts';
+import { Session } from '../../src/engine/session/session.ts';
 import { reportProgress } from '../../src/mcp/progress.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
-import { checkView } from '../../src/mcp/views/check-view.ts';
+import { checkView } from '../../src/views/check-view.ts';
 import { heardAs, STARTED, type Said } from '../harness/agent-messages.ts';
 import { ManualClock } from '../harness/manual-clock.ts';
 
@@ -26,7 +26,7 @@ async function workingSession(): Promise<WorkingSession> {
     {
       id: 'a',
       owner: LOCAL,
-      rules: {} as Rules,
+      rules: { settings: {}, ownVariables: [] } as unknown as Rules,
       options: {},
       origin: { kind: 'new' },
       permissionTimeoutMs: 0,

@@ -2,7 +2,7 @@ import { loadSettings, type Settings, type SettingsSource } from '../../config/l
 import { misspeltVariables } from '../../config/misspelt-variables.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
-import { withKnownDenyOptions } from '../../engine/known-deny-options.ts';
+import { withKnownDenyOptions } from '../../engine/rules/known-deny-options.ts';
 import { ok, problem, type Finding } from './finding.ts';
 
 const CHECK = 'Settings';

@@ -5,7 +5,7 @@ import { childEnvironment } from '../../config/child-environment.ts';
 import type { SettingsSource } from '../../config/load-settings.ts';
 import { isSupportedNode, NODE_RANGE } from '../../config/node-version.ts';
 import { bundledClaudeCode, type BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
-import { drawsLimits } from '../../engine/imposed-rules.ts';
+import { drawsLimits } from '../../engine/rules/imposed-rules.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { printableLines } from '../terminal/printable.ts';
 import type { Terminal } from '../terminal/terminal.ts';

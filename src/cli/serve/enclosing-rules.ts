@@ -3,7 +3,7 @@ import type { Host } from '../../config/host.ts';
 import { RULE_KEYS } from '../../config/inherited-rules.ts';
 import { DEPTH_VARIABLE, depthFrom, loadSettings, type Settings } from '../../config/load-settings.ts';
 import { variableOf } from '../../config/settings-table.ts';
-import { strictest } from '../../engine/rule-intersection.ts';
+import { strictest } from '../../engine/rules/rule-intersection.ts';
 
 const RULE_VARIABLES = [DEPTH_VARIABLE, ...RULE_KEYS.map(variableOf)];
 

@@ -1,9 +1,9 @@
-import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../schema/events.ts';
-import type { DeniedBy, ToolStatus } from '../schema/enums.ts';
-import type { Problem } from '../schema/results.ts';
+import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../../schema/events.ts';
+import type { DeniedBy, ToolStatus } from '../../schema/enums.ts';
+import type { Problem } from '../../schema/results.ts';
 import { CallLog } from './call-log.ts';
 import { PackableMap } from './packed.ts';
-import { denierOf, kindOf, type OpenRequest, type Outcome } from './requests.ts';
+import { denierOf, kindOf, type OpenRequest, type Outcome } from '../requests/requests.ts';
 import { cutAt, summarizeTool } from './tool-summary.ts';
 import { isProblem, outputTail, problemsOf } from './work.ts';
 

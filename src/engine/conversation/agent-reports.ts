@@ -1,13 +1,13 @@
-import type { AgentSignal } from '../driver/agent-signal.ts';
-import type { EventBody, MessageBody, SessionEvent } from '../schema/events.ts';
-import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { AgentSignal } from '../../driver/agent-signal.ts';
+import type { EventBody, MessageBody, SessionEvent } from '../../schema/events.ts';
+import type { PermissionMode, SessionOptions } from '../../schema/session-options.ts';
 import { Activity } from './activity.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import { EventLog, type EventLogLimits } from './event-log.ts';
-import { FileTrail } from './file-trail.ts';
+import { FileTrail } from '../session/file-trail.ts';
 import { SessionSetup } from './session-setup.ts';
 import { Speech } from './speech.ts';
-import type { Source } from './requests.ts';
+import type { Source } from '../requests/requests.ts';
 import { Totals, type KeptSums, type Sums } from './totals.ts';
 
 export interface ReportsSeed {

@@ -1,11 +1,11 @@
-import type { RequestRecord } from '../schema/events.ts';
-import type { ActionUnderWay, LastAction } from '../schema/own-action.ts';
+import type { RequestRecord } from '../../schema/events.ts';
+import type { ActionUnderWay, LastAction } from '../../schema/own-action.ts';
 import type { ReportsSeed, RestoredReports } from './agent-reports.ts';
-import type { Clock } from './clock.ts';
-import type { Grant, GrantEnd } from './grants.ts';
-import type { SessionNotice } from './notices.ts';
+import type { Clock } from '../clock.ts';
+import type { Grant, GrantEnd } from '../requests/grants.ts';
+import type { SessionNotice } from '../notices.ts';
 import type { Message } from './outbox.ts';
-import type { OpenRequest } from './requests.ts';
+import type { OpenRequest } from '../requests/requests.ts';
 import type { Stood } from './standing.ts';
 
 /** What a conversation reports as it proceeds. */

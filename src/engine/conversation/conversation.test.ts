@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { permissionAsk } from '../../test/forms/open-request.ts';
+import { permissionAsk } from '../../../test/forms/open-request.ts';
 import {
   heardAs,
   IDLE,
@@ -8,9 +8,9 @@ import {
   STARTED,
   textEvent,
   type Said,
-} from '../../test/harness/agent-messages.ts';
-import { ManualClock } from '../../test/harness/manual-clock.ts';
-import type { AgentSignal } from '../driver/agent-signal.ts';
+} from '../../../test/harness/agent-messages.ts';
+import { ManualClock } from '../../../test/harness/manual-clock.ts';
+import type { AgentSignal } from '../../driver/agent-signal.ts';
 import type { ConversationEvent } from './conversation-types.ts';
 import { Conversation } from './conversation.ts';
 

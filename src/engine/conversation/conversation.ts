@@ -1,18 +1,18 @@
-import type { AgentExit } from '../driver/agent-process.ts';
-import type { AgentSignal, Translation } from '../driver/agent-signal.ts';
-import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import { DomainError, messageOf } from '../errors/errors.ts';
-import type { RestsAs } from '../schema/enums.ts';
-import type { EventBody, Original } from '../schema/events.ts';
-import type { ActionUnderWay, LastAction } from '../schema/own-action.ts';
+import type { AgentExit } from '../../driver/agent-process.ts';
+import type { AgentSignal, Translation } from '../../driver/agent-signal.ts';
+import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
+import type { RestsAs } from '../../schema/enums.ts';
+import type { EventBody, Original } from '../../schema/events.ts';
+import type { ActionUnderWay, LastAction } from '../../schema/own-action.ts';
 import type { Activity } from './activity.ts';
 import { AgentReports } from './agent-reports.ts';
 import type { ConversationSeed, ConversationServices, RestoredConversation } from './conversation-types.ts';
-import { callTarget } from './call-target.ts';
-import { DecidedAway } from './decided-away.ts';
-import { findEditPlace } from './edit-place.ts';
+import { callTarget } from '../requests/call-target.ts';
+import { DecidedAway } from '../requests/decided-away.ts';
+import { findEditPlace } from '../requests/edit-place.ts';
 import type { EventLog } from './event-log.ts';
-import type { FileTrail } from './file-trail.ts';
+import type { FileTrail } from '../session/file-trail.ts';
 import { Outbox, type Message } from './outbox.ts';
 import {
   ownAsk,
@@ -23,13 +23,13 @@ import {
   type OwnRequest,
   type Proposal,
   type Source,
-} from './requests.ts';
-import { requestNotFound } from './session-errors.ts';
-import { SessionRequests } from './session-requests.ts';
+} from '../requests/requests.ts';
+import { requestNotFound } from '../session/session-errors.ts';
+import { SessionRequests } from '../requests/session-requests.ts';
 import type { SessionSetup } from './session-setup.ts';
 import { SessionTimes } from './session-times.ts';
-import type { Cancellation } from './session-types.ts';
-import { ranInstead } from './shown-request.ts';
+import type { Cancellation } from '../session/session-types.ts';
+import { ranInstead } from '../requests/shown-request.ts';
 import { Standing, type Move } from './standing.ts';
 import { isAtRest, type State, type StateEvent } from './state.ts';
 import { oneLine } from './tool-summary.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { textEvent } from '../../test/harness/agent-messages.ts';
-import { sampleEvent } from '../../test/harness/sample-events.ts';
-import { EVENT_TYPES } from '../schema/enums.ts';
-import { KEPT_LONGEST, SessionEvent, type EventType } from '../schema/events.ts';
+import { textEvent } from '../../../test/harness/agent-messages.ts';
+import { sampleEvent } from '../../../test/harness/sample-events.ts';
+import { EVENT_TYPES } from '../../schema/enums.ts';
+import { KEPT_LONGEST, SessionEvent, type EventType } from '../../schema/events.ts';
 import { EventLog } from './event-log.ts';
 
 const ROOMY = { maxEvents: 1_000, maxBytes: 1_000_000 };

@@ -1,4 +1,4 @@
-import { KEPT_LONGEST, type EventBody, type Original, type SessionEvent } from '../schema/events.ts';
+import { KEPT_LONGEST, type EventBody, type Original, type SessionEvent } from '../../schema/events.ts';
 import {
   heardEntry,
   ownEntry,

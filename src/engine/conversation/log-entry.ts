@@ -1,5 +1,5 @@
-import { bodyOf } from '../driver/translate.ts';
-import { eventType, type EventBody, type EventType, type Original, type SessionEvent } from '../schema/events.ts';
+import { bodyOf } from '../../driver/translate.ts';
+import { eventType, type EventBody, type EventType, type Original, type SessionEvent } from '../../schema/events.ts';
 import { Packed } from './packed.ts';
 import { sizeOf } from './size-of.ts';
 

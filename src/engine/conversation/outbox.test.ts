@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { resultEvent } from '../../test/harness/agent-messages.ts';
-import type { SessionEvent } from '../schema/events.ts';
+import { resultEvent } from '../../../test/harness/agent-messages.ts';
+import type { SessionEvent } from '../../schema/events.ts';
 import { Outbox } from './outbox.ts';
 
 function outboxWith(...texts: string[]): Outbox {

@@ -1,5 +1,5 @@
-import type { DeliveryState } from '../driver/agent-signal.ts';
-import type { SessionEvent } from '../schema/events.ts';
+import type { DeliveryState } from '../../driver/agent-signal.ts';
+import type { SessionEvent } from '../../schema/events.ts';
 
 export interface Message {
   readonly id: string;

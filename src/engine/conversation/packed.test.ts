@@ -1,8 +1,8 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { textEvent } from '../../test/harness/agent-messages.ts';
-import { translate } from '../driver/translate.ts';
+import { textEvent } from '../../../test/harness/agent-messages.ts';
+import { translate } from '../../driver/translate.ts';
 import { EventLog } from './event-log.ts';
 
 const LIMITS = { maxEvents: 20, maxBytes: 100_000 };

@@ -1,6 +1,6 @@
-import type { RequestRecord, SessionEvent } from '../schema/events.ts';
-import type { SessionRecord } from '../schema/records.ts';
-import type { Work } from '../schema/results.ts';
+import type { RequestRecord, SessionEvent } from '../../schema/events.ts';
+import type { SessionRecord } from '../../schema/records.ts';
+import type { Work } from '../../schema/results.ts';
 import type { ToolUse } from './activity.ts';
 import type { Slice } from './event-log.ts';
 

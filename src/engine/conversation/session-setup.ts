@@ -1,4 +1,4 @@
-import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
+import type { PermissionMode, SessionOptions } from '../../schema/session-options.ts';
 
 /** Text can be shown as it is written. */
 export function withPartialMessages(options: SessionOptions): SessionOptions {

@@ -1,4 +1,4 @@
-import { msBetween, type Clock, type Instant } from './clock.ts';
+import { msBetween, type Clock, type Instant } from '../clock.ts';
 
 /** When things happened to a session: the time of day for display, monotonic spans for decisions. */
 export class SessionTimes {

@@ -1,4 +1,4 @@
-import type { EventBody } from '../schema/events.ts';
+import type { EventBody } from '../../schema/events.ts';
 
 /** What Claude said in a message, if it said anything. */
 export function assistantText(body: EventBody): string | undefined {

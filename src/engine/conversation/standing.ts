@@ -1,5 +1,5 @@
-import type { Cancellation } from './session-types.ts';
-import type { RestsAs, StateAtRest, StateAtWork } from '../schema/enums.ts';
+import type { Cancellation } from '../session/session-types.ts';
+import type { RestsAs, StateAtRest, StateAtWork } from '../../schema/enums.ts';
 import { transition, type State, type StateEvent } from './state.ts';
 import type { TurnResult } from './turn-result.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isAtRest, transition, TRANSITIONS, type State, type StateEvent } from './state.ts';
-import { SESSION_STATES } from '../schema/enums.ts';
+import { SESSION_STATES } from '../../schema/enums.ts';
 
 const EVENTS = Object.keys(TRANSITIONS) as StateEvent[];
 

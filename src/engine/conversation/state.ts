@@ -1,4 +1,4 @@
-import { STATES_AT_REST, type SessionState, type StateAtRest } from '../schema/enums.ts';
+import { STATES_AT_REST, type SessionState, type StateAtRest } from '../../schema/enums.ts';
 
 /*
  * The life of a session as data. `waiting` means that at least one request is unanswered; `interrupting` that somebody

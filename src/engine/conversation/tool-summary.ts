@@ -1,4 +1,4 @@
-import { escapeInvisible } from '../text/invisible.ts';
+import { escapeInvisible } from '../../text/invisible.ts';
 
 /** The most informative field of a tool's input, by tool. */
 const SUMMARY_FIELD: Record<string, string> = {

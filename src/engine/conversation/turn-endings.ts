@@ -1,7 +1,7 @@
-import type { AgentExit } from '../driver/agent-process.ts';
-import type { EventBody } from '../schema/events.ts';
-import type { Source } from './requests.ts';
-import type { Cancellation } from './session-types.ts';
+import type { AgentExit } from '../../driver/agent-process.ts';
+import type { EventBody } from '../../schema/events.ts';
+import type { Source } from '../requests/requests.ts';
+import type { Cancellation } from '../session/session-types.ts';
 import type { Ending } from './standing.ts';
 import type { State } from './state.ts';
 import { endedByForce, interruptedWaiting, stoppedByServer, type TurnResult } from './turn-result.ts';

@@ -1,5 +1,5 @@
-import type { AgentExit } from '../driver/agent-process.ts';
-import type { AgentResult } from '../schema/events.ts';
+import type { AgentExit } from '../../driver/agent-process.ts';
+import type { AgentResult } from '../../schema/events.ts';
 
 /** The answer of a call: what Claude Code reported last, or what is known about a process that died before it could. */
 export type TurnResult = Pick<

@@ -1,15 +1,15 @@
-import { childEnvironment } from '../config/child-environment.ts';
-import { inheritedRules } from '../config/inherited-rules.ts';
-import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../config/load-settings.ts';
-import type { SpareTemplate } from '../driver/spare-agent.ts';
-import { DomainError } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import type { Workspace } from '../workspace/workspace.ts';
-import type { Directories } from './directories.ts';
-import { checkSandboxPackages } from './imposed-sandbox.ts';
-import { imposeRules } from './imposed-rules.ts';
-import type { EngineServices } from './services.ts';
-import { maskedPlaces, ownWorktree } from './session-worktrees.ts';
+import { childEnvironment } from '../../config/child-environment.ts';
+import { inheritedRules } from '../../config/inherited-rules.ts';
+import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../../config/load-settings.ts';
+import type { SpareTemplate } from '../../driver/spare-agent.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
+import type { Directories } from '../rules/directories.ts';
+import { checkSandboxPackages } from '../rules/imposed-sandbox.ts';
+import { imposeRules } from '../rules/imposed-rules.ts';
+import type { EngineServices } from '../ports.ts';
+import { maskedPlaces, ownWorktree } from '../session/session-worktrees.ts';
 
 export interface LaunchPlan {
   readonly launch: SpareTemplate;

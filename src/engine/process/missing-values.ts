@@ -1,9 +1,9 @@
-import { DomainError } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import { Rules } from './rules.ts';
-import type { EngineServices } from './services.ts';
-import { inCheckout } from './session-worktrees.ts';
-import type { Session } from './session.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import { Rules } from '../rules/rules.ts';
+import type { EngineServices } from '../ports.ts';
+import { inCheckout } from '../session/session-worktrees.ts';
+import type { Session } from '../session/session.ts';
 
 /**
  * After a restart a session lacks values that are never stored, until a connection provides them: in its environment,

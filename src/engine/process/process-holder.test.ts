@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { heardAs, IDLE, resultEvent, STARTED, type Said } from '../../test/harness/agent-messages.ts';
-import { ManualClock } from '../../test/harness/manual-clock.ts';
-import type { AgentExit, AgentListener, AgentProcess } from '../driver/agent-process.ts';
-import { DomainError } from '../errors/errors.ts';
-import { deferred } from './deferred.ts';
+import { heardAs, IDLE, resultEvent, STARTED, type Said } from '../../../test/harness/agent-messages.ts';
+import { ManualClock } from '../../../test/harness/manual-clock.ts';
+import type { AgentExit, AgentListener, AgentProcess } from '../../driver/agent-process.ts';
+import { DomainError } from '../../errors/errors.ts';
+import { deferred } from '../deferred.ts';
 import { ProcessHolder } from './process-holder.ts';
 
 const FIRST = { id: 'm1', text: 'hello' };

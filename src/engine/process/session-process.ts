@@ -1,12 +1,12 @@
-import type { AgentListener } from '../driver/agent-process.ts';
-import { messageOf } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import { withBudgetLeft } from './budget.ts';
-import type { Conversation } from './conversation.ts';
-import type { Message } from './outbox.ts';
+import type { AgentListener } from '../../driver/agent-process.ts';
+import { messageOf } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import { withBudgetLeft } from '../rules/budget.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { Message } from '../conversation/outbox.ts';
 import { ProcessHolder, type Launched, type ProcessListener } from './process-holder.ts';
-import { withPartialMessages } from './session-setup.ts';
-import type { SessionOrigin, SessionServices, TranscriptLock } from './session-types.ts';
+import { withPartialMessages } from '../conversation/session-setup.ts';
+import type { SessionOrigin, SessionServices, TranscriptLock } from '../session/session-types.ts';
 
 /** `first`: with the history the session was created with. `redelivery`: of what a dead process had not read. */
 export type Occasion = 'first' | 'again' | 'redelivery';

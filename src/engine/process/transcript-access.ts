@@ -1,9 +1,9 @@
-import type { TranscriptMirror } from '../driver/transcript-mirror.ts';
-import type { Registry } from './registry.ts';
-import type { EngineServices } from './services.ts';
-import { heldElsewhere } from './session-errors.ts';
-import type { TranscriptLock } from './session-types.ts';
-import type { Session } from './session.ts';
+import type { TranscriptMirror } from '../../driver/transcript-mirror.ts';
+import type { Registry } from '../session/registry.ts';
+import type { EngineServices } from '../ports.ts';
+import { heldElsewhere } from '../session/session-errors.ts';
+import type { TranscriptLock } from '../session/session-types.ts';
+import type { Session } from '../session/session.ts';
 
 /**
  * Access to transcripts across processes and machines: two must not write one, and none may continue an outdated one.

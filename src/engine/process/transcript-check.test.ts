@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../test/harness/manual-clock.ts';
+import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import { TranscriptCheck } from './transcript-check.ts';
 
 test('a turn that is not on disk is reported once, until a later one is', async () => {

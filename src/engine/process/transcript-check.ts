@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 
 /** Claude Code writes its transcript a moment after it has answered. */
 const WRITTEN_WITHIN_MS = 2_000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PermissionUpdate } from '../driver/permission-ask.ts';
+import type { PermissionUpdate } from '../../driver/permission-ask.ts';
 import { alwaysOffer, exactCall, type AlwaysOffer } from './always.ts';
 
 const rule = (ruleContent?: string, toolName = 'Bash'): PermissionUpdate => ({

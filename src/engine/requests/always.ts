@@ -1,6 +1,6 @@
-import type { PermissionAsk, PermissionUpdate } from '../driver/permission-ask.ts';
+import type { PermissionAsk, PermissionUpdate } from '../../driver/permission-ask.ts';
 import { digestOf } from './grants.ts';
-import { COMMAND_TOOLS } from './tool-rules.ts';
+import { COMMAND_TOOLS } from '../rules/tool-rules.ts';
 
 export type LastingRule = Extract<PermissionUpdate, { type: 'addRules' }>;
 export type OfferedAsk = Pick<PermissionAsk, 'toolName' | 'input' | 'suggestions' | 'onceOnly'>;

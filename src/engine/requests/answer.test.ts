@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { openRequest } from '../../test/forms/open-request.ts';
-import { DomainError } from '../errors/errors.ts';
+import { openRequest } from '../../../test/forms/open-request.ts';
+import { DomainError } from '../../errors/errors.ts';
 import { toDecision } from './answer.ts';
-import type { Answer } from '../schema/commands.ts';
+import type { Answer } from '../../schema/commands.ts';
 import type { OpenRequest } from './requests.ts';
 
 const command = openRequest('Bash', { command: 'ls' });

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Decision, PermissionUpdate } from '../driver/permission-ask.ts';
-import { DomainError } from '../errors/errors.ts';
-import type { Answer } from '../schema/commands.ts';
+import type { Decision, PermissionUpdate } from '../../driver/permission-ask.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { Answer } from '../../schema/commands.ts';
 import { alwaysOffer, exactRule, type LastingRule } from './always.ts';
 import type { OpenRequest } from './requests.ts';
 import { changedInput } from './shown-request.ts';
-import { questionTexts } from './tool-summary.ts';
+import { questionTexts } from '../conversation/tool-summary.ts';
 
 /** The permissions an answer asks for beyond this one call, and how they were adjusted. */
 export interface AskedRights {

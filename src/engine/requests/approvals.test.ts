@@ -1,11 +1,11 @@
 import { describe, expect, it, test } from 'vitest';
-import { permissionAsk } from '../../test/forms/open-request.ts';
-import { ManualClock } from '../../test/harness/manual-clock.ts';
-import type { Settings } from '../config/load-settings.ts';
+import { permissionAsk } from '../../../test/forms/open-request.ts';
+import { ManualClock } from '../../../test/harness/manual-clock.ts';
+import type { Settings } from '../../config/load-settings.ts';
 import { Approvals, FORM_LIFETIME_MS, type AskingSession, type ConnectedClient, type FormEnd } from './approvals.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from '../rules/principal.ts';
 import { RequestBook, type OpenRequest } from './requests.ts';
-import { NoticeStream, type SessionNotice } from './notices.ts';
+import { NoticeStream, type SessionNotice } from '../notices.ts';
 
 type Mode = Settings['approvals'];
 type Forms = 'pushed' | 'by call' | 'none';

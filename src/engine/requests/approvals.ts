@@ -1,14 +1,14 @@
-import type { Settings } from '../config/load-settings.ts';
-import type { Decision } from '../driver/permission-ask.ts';
-import { DomainError, messageOf } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import type { Answer } from '../schema/commands.ts';
-import type { Clock } from './clock.ts';
-import { Gate } from './gate.ts';
-import type { Principal } from './principal.ts';
-import type { NoticeStream, SessionNotice } from './notices.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import type { Decision } from '../../driver/permission-ask.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import type { Answer } from '../../schema/commands.ts';
+import type { Clock } from '../clock.ts';
+import { Gate } from '../gate.ts';
+import type { Principal } from '../rules/principal.ts';
+import type { NoticeStream, SessionNotice } from '../notices.ts';
 import type { OpenRequest, Source } from './requests.ts';
-import type { Rules } from './rules.ts';
+import type { Rules } from '../rules/rules.ts';
 
 type Decider = 'caller' | 'person';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { EDIT_TOOLS } from '../workspace/tool-kinds.ts';
-import { realPath } from './directories.ts';
+import { EDIT_TOOLS } from '../../workspace/tool-kinds.ts';
+import { realPath } from '../rules/directories.ts';
 
 /** Files of any size are read in chunks, but no one waits for a huge one. */
 const MAX_READ_BYTES = 64 * 1024 * 1024;

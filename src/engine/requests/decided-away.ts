@@ -1,9 +1,9 @@
-import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import type { ConversationServices, RestoredConversation } from './conversation-types.ts';
+import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
+import type { ConversationServices, RestoredConversation } from '../conversation/conversation-types.ts';
 import { Grants, type Grant, type GrantListener } from './grants.ts';
 import { handoverLine, lapsedText } from './handover.ts';
 import type { OpenRequest, Source } from './requests.ts';
-import type { Ending } from './standing.ts';
+import type { Ending } from '../conversation/standing.ts';
 
 /**
  * What was decided while there was no process: a message for the next one, and a one-time grant for each call that was

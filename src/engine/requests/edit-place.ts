@@ -1,9 +1,9 @@
 import { readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { EditPlace } from '../schema/results.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import { escapeInvisible } from '../text/invisible.ts';
-import { cutAt } from './tool-summary.ts';
+import type { EditPlace } from '../../schema/results.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import { escapeInvisible } from '../../text/invisible.ts';
+import { cutAt } from '../conversation/tool-summary.ts';
 
 const MAX_FILE_BYTES = 1_000_000;
 const LINES_AROUND = 2;

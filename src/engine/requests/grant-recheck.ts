@@ -1,10 +1,10 @@
 import path from 'node:path';
-import type { PermissionUpdate } from '../driver/permission-ask.ts';
-import { DomainError } from '../errors/errors.ts';
+import type { PermissionUpdate } from '../../driver/permission-ask.ts';
+import { DomainError } from '../../errors/errors.ts';
 import { callersDecide } from './approvals.ts';
-import { liesIn } from './directories.ts';
+import { liesIn } from '../rules/directories.ts';
 import type { Grant } from './grants.ts';
-import type { Session } from './session.ts';
+import type { Session } from '../session/session.ts';
 
 /**
  * Whether an earlier permission could still be granted: the hub may have been restarted with narrower rules between the

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Decision, PermissionAsk, PermissionUpdate } from '../driver/permission-ask.ts';
-import type { StoredGrant } from '../schema/store.ts';
+import type { Decision, PermissionAsk, PermissionUpdate } from '../../driver/permission-ask.ts';
+import type { StoredGrant } from '../../schema/store.ts';
 
 /** A call that was allowed while there was no process to hear it: it may be made once. */
 export type Grant = Omit<StoredGrant, 'closed'>;

@@ -1,6 +1,6 @@
-import type { Decision } from '../driver/permission-ask.ts';
+import type { Decision } from '../../driver/permission-ask.ts';
 import type { OpenRequest } from './requests.ts';
-import { summarizeTool } from './tool-summary.ts';
+import { summarizeTool } from '../conversation/tool-summary.ts';
 
 /** Claude Code (2.1.325) resumes with the call unanswered; this text replaces the answer. */
 export function handoverText(lines: readonly string[], undelivered: readonly string[] = []): string {

@@ -1,9 +1,9 @@
-import { DomainError, formatError, messageOf } from '../errors/errors.ts';
-import type { ActionUnderWay, LastAction, OwnAction } from '../schema/own-action.ts';
-import type { Clock } from './clock.ts';
-import { settledWithin } from './patience.ts';
+import { DomainError, formatError, messageOf } from '../../errors/errors.ts';
+import type { ActionUnderWay, LastAction, OwnAction } from '../../schema/own-action.ts';
+import type { Clock } from '../clock.ts';
+import { settledWithin } from '../patience.ts';
 import type { Proposal } from './requests.ts';
-import type { Session } from './session.ts';
+import type { Session } from '../session/session.ts';
 
 /** How soon an action is tried again that must not begin before its approval is stored. */
 const STORE_RETRY_MS = 1_000;

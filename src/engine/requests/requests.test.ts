@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { permissionAsk } from '../../test/forms/open-request.ts';
-import { ManualClock } from '../../test/harness/manual-clock.ts';
-import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
+import { permissionAsk } from '../../../test/forms/open-request.ts';
+import { ManualClock } from '../../../test/harness/manual-clock.ts';
+import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { kindOf, recordOf, RequestBook, type OpenRequest, type Outcome } from './requests.ts';
 
 const ALLOW: Decision = { behavior: 'allow' };

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import type { DecisionSource, DeniedBy, RequestKind } from '../schema/enums.ts';
-import type { EventBody, RequestRecord } from '../schema/events.ts';
-import { later, msBetween, type Clock } from './clock.ts';
+import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
+import type { DecisionSource, DeniedBy, RequestKind } from '../../schema/enums.ts';
+import type { EventBody, RequestRecord } from '../../schema/events.ts';
+import { later, msBetween, type Clock } from '../clock.ts';
 
 export type Source = DecisionSource;
 

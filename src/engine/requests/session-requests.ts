@@ -1,15 +1,15 @@
-import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import { DomainError } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import type { EditPlace } from '../schema/results.ts';
-import type { Answer } from '../schema/commands.ts';
+import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import type { EditPlace } from '../../schema/results.ts';
+import type { Answer } from '../../schema/commands.ts';
 import { alwaysOffer, exactCall } from './always.ts';
 import { toDecision } from './answer.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import { RequestBook, type OpenRequest, type Outcome, type OwnRequest, type RequestListener } from './requests.ts';
-import { requestNotFound } from './session-errors.ts';
-import { refusingRule } from './tool-rules.ts';
-import { oneLine } from './tool-summary.ts';
+import { requestNotFound } from '../session/session-errors.ts';
+import { refusingRule } from '../rules/tool-rules.ts';
+import { oneLine } from '../conversation/tool-summary.ts';
 
 const SAID_CHARS = 200;
 

@@ -1,6 +1,6 @@
-import { DomainError } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import { roundUsd, type Sums } from './totals.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import { roundUsd, type Sums } from '../conversation/totals.ts';
 
 /**
  * Claude Code starts counting a budget from zero with each process, although its sum continues. The budget is the

@@ -1,6 +1,6 @@
 import { readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
-import { DomainError, messageOf } from '../errors/errors.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
 
 /** Where no session may work, whatever the operator allows. */
 export interface ClosedPlaces {

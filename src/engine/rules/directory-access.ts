@@ -1,6 +1,6 @@
 import type { ClosedPlaces } from './directories.ts';
 import { isThisUser, sessionAround, type Principal } from './principal.ts';
-import type { SessionWorktrees } from './session-worktrees.ts';
+import type { SessionWorktrees } from '../session/session-worktrees.ts';
 
 /**
  * On whose behalf sessions are started. Everyone but the user this process runs as may not work where private files

@@ -1,5 +1,5 @@
-import { SETTING_SOURCES } from '../schema/enums.ts';
-import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
+import { SETTING_SOURCES } from '../../schema/enums.ts';
+import type { SessionOptionName, SessionOptions } from '../../schema/session-options.ts';
 
 /** Fields of an agent that grant no permissions. An allowlist of what is known to be harmless. */
 const HARMLESS_AGENT_FIELDS: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { loadSettings, type Settings } from '../config/load-settings.ts';
-import { thisHost } from '../config/host.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
+import { loadSettings, type Settings } from '../../config/load-settings.ts';
+import { thisHost } from '../../config/host.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
 import type { SandboxHost } from './imposed-sandbox.ts';
 import { drawsLimits, imposeRules } from './imposed-rules.ts';
 

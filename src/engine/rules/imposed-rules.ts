@@ -1,6 +1,6 @@
 import path from 'node:path';
-import type { Settings } from '../config/load-settings.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
 import { fields, sandboxFor, strings, thisSandboxHost, type OwnWorktree, type SandboxHost } from './imposed-sandbox.ts';
 
 /*

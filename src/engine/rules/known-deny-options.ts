@@ -1,7 +1,7 @@
-import { nearestName } from '../config/nearest-name.ts';
-import { quote, SettingsError } from '../config/settings-error.ts';
-import type { Settings } from '../config/load-settings.ts';
-import { SDK_OPTIONS, SERVER_OPTIONS } from '../driver/options-table.ts';
+import { nearestName } from '../../config/nearest-name.ts';
+import { quote, SettingsError } from '../../config/settings-error.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { SDK_OPTIONS, SERVER_OPTIONS } from '../../driver/options-table.ts';
 
 /** Options that are not exposed may be listed too: they cannot be set anyway. */
 const OPTION_NAMES: ReadonlySet<string> = new Set([...Object.keys(SDK_OPTIONS), ...Object.keys(SERVER_OPTIONS)]);

@@ -1,4 +1,4 @@
-import type { SessionOptions } from '../schema/session-options.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
 
 /*
  * Rights can be written in more places than the option that is named after them: a settings file has a permission

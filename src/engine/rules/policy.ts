@@ -1,18 +1,18 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import type { Settings } from '../config/load-settings.ts';
-import { isMarkVariable, isReservedVariable } from '../config/child-environment.ts';
-import { isBareName } from '../config/setting-kinds.ts';
-import { classOf } from '../driver/options-table.ts';
-import type { PermissionUpdate } from '../driver/permission-ask.ts';
-import { DomainError } from '../errors/errors.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { isMarkVariable, isReservedVariable } from '../../config/child-environment.ts';
+import { isBareName } from '../../config/setting-kinds.ts';
+import { classOf } from '../../driver/options-table.ts';
+import type { PermissionUpdate } from '../../driver/permission-ask.ts';
+import { DomainError } from '../../errors/errors.ts';
 import {
   PERMISSION_MODES,
   type PermissionMode,
   type SessionOptionName,
   type SessionOptions,
-} from '../schema/session-options.ts';
-import { callersDecide } from './approvals.ts';
+} from '../../schema/session-options.ts';
+import { callersDecide } from '../requests/approvals.ts';
 import { Directories, type ClosedPlaces } from './directories.ts';
 import { isHarmless } from './harmless-values.ts';
 import { contentsOf, type OptionContents } from './option-contents.ts';

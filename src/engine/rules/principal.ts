@@ -1,4 +1,4 @@
-import type { PrincipalKind, Reach, Role } from '../schema/enums.ts';
+import type { PrincipalKind, Reach, Role } from '../../schema/enums.ts';
 
 /** An actor on the engine. A session belongs to the principal that started it. */
 export interface Principal {

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Settings } from '../config/load-settings.ts';
-import { DomainError } from '../errors/errors.ts';
-import { notFound } from './session-errors.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { DomainError } from '../../errors/errors.ts';
+import { notFound } from '../session/session-errors.ts';
 
 /** Proof that the holder was given this session: the HMAC-SHA256 of its id under the operator's secret. */
 export function resumeToken(secret: string, sessionId: string): string {

@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { RULE_KEYS } from '../config/inherited-rules.ts';
-import type { Settings } from '../config/load-settings.ts';
-import { commonDeciders } from './approvals.ts';
+import { RULE_KEYS } from '../../config/inherited-rules.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { commonDeciders } from '../requests/approvals.ts';
 
 /** What a session keeps of the rules it was started under, across a restart too. */
 export const RULE_SETTINGS = [...RULE_KEYS, 'depth'] as const satisfies readonly (keyof Settings)[];

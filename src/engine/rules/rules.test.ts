@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Settings } from '../config/load-settings.ts';
+import type { Settings } from '../../config/load-settings.ts';
 import { Rules } from './rules.ts';
-import type { EngineServices } from './services.ts';
+import type { EngineServices } from '../ports.ts';
 
 test('a restarted session needs its credentials and proxy variables, but none specific to its editor', () => {
   const services = { baseEnv: { PATH: '/bin', ANTHROPIC_MODEL: 'same' } } as unknown as EngineServices;

@@ -1,13 +1,13 @@
-import type { Settings } from '../config/load-settings.ts';
-import { DomainError } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
 import { closedPlaces, USER_ACCESS, type DirectoryAccess } from './directory-access.ts';
-import { LaunchPlanner } from './launch-plan.ts';
+import { LaunchPlanner } from '../process/launch-plan.ts';
 import { Policy } from './policy.ts';
 import { areInside, strictest } from './rule-intersection.ts';
-import type { EngineServices } from './services.ts';
-import { inCheckout } from './session-worktrees.ts';
-import type { Session } from './session.ts';
+import type { EngineServices } from '../ports.ts';
+import { inCheckout } from '../session/session-worktrees.ts';
+import type { Session } from '../session/session.ts';
 
 /** What a connection brings along: rules that only narrow the server's, a working directory, an environment. */
 export interface ConnectionContext {

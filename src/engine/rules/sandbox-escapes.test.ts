@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SessionOptions } from '../schema/session-options.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
 import { checkSandboxEscapes } from './sandbox-escapes.ts';
 
 const helper = { description: 'helps', prompt: 'help' };

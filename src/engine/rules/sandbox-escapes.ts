@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { DomainError } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
 
 /*
  * Where the operator switched the sandbox on, a caller may ask for nothing that runs a program beside it or makes it

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { DomainError } from '../errors/errors.ts';
-import { checkMayResume } from './resume-token.ts';
+import { DomainError } from '../../errors/errors.ts';
+import { checkMayResume } from '../rules/resume-token.ts';
 import { notFound } from './session-errors.ts';
 import type { EngineParts, SessionHost } from './session-host.ts';
 import type { OpenedWorkspace } from './session-work.ts';

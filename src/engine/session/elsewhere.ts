@@ -1,15 +1,15 @@
 /** Sessions that other hubs on the same store run: how they are found and read here, and how commands reach them. */
 
-import type { Settings } from '../config/load-settings.ts';
-import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
-import type { SessionRecord } from '../schema/records.ts';
-import type { ApplyOutcome } from '../workspace/apply.ts';
-import type { DiffPage } from '../workspace/diff.ts';
-import type { DiscardOutcome } from '../workspace/discard.ts';
-import type { Asked } from './own-actions.ts';
-import type { Principal } from './principal.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import type { Command, CommandKind, CommandOf } from '../../schema/commands.ts';
+import type { SessionRecord } from '../../schema/records.ts';
+import type { ApplyOutcome } from '../../workspace/apply.ts';
+import type { DiffPage } from '../../workspace/diff.ts';
+import type { DiscardOutcome } from '../../workspace/discard.ts';
+import type { Asked } from '../requests/own-actions.ts';
+import type { Principal } from '../rules/principal.ts';
 import type { RewindOutcome } from './rewind.ts';
-import type { RecalledSession } from './services.ts';
+import type { RecalledSession } from '../ports.ts';
 
 /** What comes back from a command, as data. */
 export interface Outcomes {

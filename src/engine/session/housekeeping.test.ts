@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../test/harness/manual-clock.ts';
+import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { Registry } from './registry.ts';
-import { SessionTimes } from './session-times.ts';
+import { SessionTimes } from '../conversation/session-times.ts';
 import type { Session } from './session.ts';
 
 const MINUTE = 60_000;

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import type { Registry } from './registry.ts';
 import type { Session } from './session.ts';
 
@@ -61,7 +61,7 @@ export class Housekeeping {
       return;
     }
     const { restedMs } = session;
-    if (restedMs >= this.#rules.sessionTtlMs && session.backgroundTasks === 0) {
+    if (restedMs >= this.#rules.sessionTtlMs && session.backgroundTasks === 0 && !session.inUse) {
       void this.#registry.forget(session);
     } else if (restedMs >= this.#rules.parkAfterMs && session.parkable) {
       void session.park();

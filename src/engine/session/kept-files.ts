@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, copyFile, lstat, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { DomainError, messageOf } from '../errors/errors.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
 import { stateOf } from './file-trail.ts';
 
 export function rewindCopiesDir(stateDir: string): string {

@@ -1,5 +1,5 @@
-import type { SessionOptions } from '../schema/session-options.ts';
-import { liesIn } from './directories.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import { liesIn } from '../rules/directories.ts';
 import { runsElsewhere } from './session-errors.ts';
 import type { RestoredSession, SessionSeed } from './session-types.ts';
 

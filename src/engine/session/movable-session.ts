@@ -1,8 +1,8 @@
 import type { Mobility } from './mobility.ts';
-import { NoticeStream, type SessionNotice } from './notices.ts';
+import { NoticeStream, type SessionNotice } from '../notices.ts';
 import { outOfContact, runsElsewhere } from './session-errors.ts';
 import { SessionFacts } from './session-facts.ts';
-import { lostContact } from './turn-result.ts';
+import { lostContact } from '../conversation/turn-result.ts';
 
 /** The part of a session that deals with the hubs it may run on. */
 export abstract class MovableSession extends SessionFacts {

@@ -1,6 +1,6 @@
-import { DomainError } from '../errors/errors.ts';
-import type { ConnectedClient } from './approvals.ts';
-import type { Rules } from './rules.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { ConnectedClient } from '../requests/approvals.ts';
+import type { Rules } from '../rules/rules.ts';
 import type { Session } from './session.ts';
 
 /** Connections that bring an environment, while they are open. */

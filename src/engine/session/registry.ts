@@ -1,4 +1,4 @@
-import { DomainError } from '../errors/errors.ts';
+import { DomainError } from '../../errors/errors.ts';
 import type { Session } from './session.ts';
 
 /** The right to one process. Its launch names the session, so that it is not counted twice. */

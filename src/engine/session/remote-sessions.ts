@@ -1,11 +1,11 @@
-import { messageOf } from '../errors/errors.ts';
-import type { Answer } from '../schema/commands.ts';
-import type { Approvals } from './approvals.ts';
-import { msBetween, type Clock, type Instant } from './clock.ts';
+import { messageOf } from '../../errors/errors.ts';
+import type { Answer } from '../../schema/commands.ts';
+import type { Approvals } from '../requests/approvals.ts';
+import { msBetween, type Clock, type Instant } from '../clock.ts';
 import type { CanRun, Known, OtherHubs } from './elsewhere.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from '../rules/principal.ts';
 import { RemoteSession, type RemoteServices } from './remote-session.ts';
-import type { OpenRequest } from './requests.ts';
+import type { OpenRequest } from '../requests/requests.ts';
 
 /** How long a session is still followed after the last request for it. */
 const KEPT_MS = 300_000;

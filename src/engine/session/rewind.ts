@@ -1,10 +1,10 @@
-import type { RewindReport } from '../driver/agent-process.ts';
-import { DomainError } from '../errors/errors.ts';
-import type { EventBody } from '../schema/events.ts';
-import type { ActionOf } from '../schema/own-action.ts';
+import type { RewindReport } from '../../driver/agent-process.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { EventBody } from '../../schema/events.ts';
+import type { ActionOf } from '../../schema/own-action.ts';
 import { stateOf, type FileState, type FileTrail } from './file-trail.ts';
 import { keepFiles } from './kept-files.ts';
-import type { Proposal } from './requests.ts';
+import type { Proposal } from '../requests/requests.ts';
 
 export interface LeftFile {
   readonly path: string;

@@ -1,5 +1,5 @@
-import { DomainError } from '../errors/errors.ts';
-import type { PermissionMode } from '../schema/session-options.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { PermissionMode } from '../../schema/session-options.ts';
 import type { Session } from './session.ts';
 
 export function busy(session: Session): DomainError {

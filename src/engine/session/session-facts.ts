@@ -1,23 +1,23 @@
-import type { Settings } from '../config/load-settings.ts';
-import type { LastAction } from '../schema/own-action.ts';
-import type { Work } from '../schema/results.ts';
-import type { PermissionMode, SessionOptions } from '../schema/session-options.ts';
-import type { Workspace } from '../workspace/workspace.ts';
-import type { Activity } from './activity.ts';
-import type { Instant } from './clock.ts';
-import type { Conversation } from './conversation.ts';
-import type { EventLog } from './event-log.ts';
-import type { ProcessHolder } from './process-holder.ts';
-import type { AboutSession } from './notices.ts';
-import type { Principal } from './principal.ts';
-import type { OpenRequest } from './requests.ts';
-import type { Rules } from './rules.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import type { LastAction } from '../../schema/own-action.ts';
+import type { Work } from '../../schema/results.ts';
+import type { PermissionMode, SessionOptions } from '../../schema/session-options.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
+import type { Activity } from '../conversation/activity.ts';
+import type { Instant } from '../clock.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { EventLog } from '../conversation/event-log.ts';
+import type { ProcessHolder } from '../process/process-holder.ts';
+import type { AboutSession } from '../notices.ts';
+import type { Principal } from '../rules/principal.ts';
+import type { OpenRequest } from '../requests/requests.ts';
+import type { Rules } from '../rules/rules.ts';
 import type { Cancellation, RestoredSession, SessionServices } from './session-types.ts';
 import { withoutWorkspaces, type SessionWork } from './session-work.ts';
-import { isAtRest, type State } from './state.ts';
-import type { Totals } from './totals.ts';
-import type { TurnResult } from './turn-result.ts';
-import { workOf } from './work.ts';
+import { isAtRest, type State } from '../conversation/state.ts';
+import type { Totals } from '../conversation/totals.ts';
+import type { TurnResult } from '../conversation/turn-result.ts';
+import { workOf } from '../conversation/work.ts';
 
 /** The public view of a session. Reading it changes nothing. */
 export abstract class SessionFacts {

@@ -1,7 +1,7 @@
-import type { Directories } from './directories.ts';
-import type { DiskQuery, DiskSession, TranscriptReader } from './services.ts';
+import type { Directories } from '../rules/directories.ts';
+import type { DiskQuery, DiskSession, TranscriptReader } from '../ports.ts';
 import type { Session } from './session.ts';
-import type { State } from './state.ts';
+import type { State } from '../conversation/state.ts';
 
 /** A session of this machine: on disk, known to this server, or both. */
 export interface ListedSession {

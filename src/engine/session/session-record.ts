@@ -1,9 +1,9 @@
-import type { SessionRecord } from '../schema/records.ts';
-import type { PermissionDenial } from '../schema/results.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import type { Activity, ToolUse } from './activity.ts';
+import type { SessionRecord } from '../../schema/records.ts';
+import type { PermissionDenial } from '../../schema/results.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import type { Activity, ToolUse } from '../conversation/activity.ts';
 import { secretNamesOf } from './mobility.ts';
-import { RULE_SETTINGS } from './rule-intersection.ts';
+import { RULE_SETTINGS } from '../rules/rule-intersection.ts';
 import type { Session } from './session.ts';
 
 /** Silence of this length while Claude works is worth mentioning. */

@@ -1,8 +1,8 @@
-import { DomainError } from '../errors/errors.ts';
-import type { Conversation } from './conversation.ts';
-import { deferred } from './deferred.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { deferred } from '../deferred.ts';
 import { FileTrail } from './file-trail.ts';
-import type { ProcessHolder } from './process-holder.ts';
+import type { ProcessHolder } from '../process/process-holder.ts';
 import { rewind, rewindEvent, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy } from './session-errors.ts';
 import type { Session } from './session.ts';

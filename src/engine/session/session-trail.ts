@@ -1,16 +1,16 @@
-import { digestLine } from '../audit/audit-entry.ts';
-import type { ToolStatus } from '../schema/enums.ts';
-import type { LastAction } from '../schema/own-action.ts';
-import type { Work } from '../schema/results.ts';
-import type { Gate } from './gate.ts';
-import type { Grant, GrantEnd } from './grants.ts';
-import type { OpenRequest, Outcome, Source } from './requests.ts';
-import type { AuditRecord, AuditTrail } from './services.ts';
+import { digestLine } from '../../audit/audit-entry.ts';
+import type { ToolStatus } from '../../schema/enums.ts';
+import type { LastAction } from '../../schema/own-action.ts';
+import type { Work } from '../../schema/results.ts';
+import type { Gate } from '../gate.ts';
+import type { Grant, GrantEnd } from '../requests/grants.ts';
+import type { OpenRequest, Outcome, Source } from '../requests/requests.ts';
+import type { AuditRecord, AuditTrail } from '../ports.ts';
 import type { Session } from './session.ts';
 import type { RestedTurn, SessionOrigin } from './session-types.ts';
-import { ranInstead } from './shown-request.ts';
-import { oneLine } from './tool-summary.ts';
-import { roundUsd } from './totals.ts';
+import { ranInstead } from '../requests/shown-request.ts';
+import { oneLine } from '../conversation/tool-summary.ts';
+import { roundUsd } from '../conversation/totals.ts';
 
 type Kind = 'start' | 'request' | 'decision' | 'end';
 

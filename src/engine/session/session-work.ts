@@ -1,10 +1,10 @@
-import { DomainError, messageOf } from '../errors/errors.ts';
-import type { Problem, Work } from '../schema/results.ts';
-import type { Evidence, FullWork, ToolCall, WorkReport } from '../workspace/work-report.ts';
-import type { Mark, Workspace } from '../workspace/workspace.ts';
-import type { Clock, Instant } from './clock.ts';
-import { settledWithin } from './patience.ts';
-import { workOf } from './work.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
+import type { Problem, Work } from '../../schema/results.ts';
+import type { Evidence, FullWork, ToolCall, WorkReport } from '../../workspace/work-report.ts';
+import type { Mark, Workspace } from '../../workspace/workspace.ts';
+import type { Clock, Instant } from '../clock.ts';
+import { settledWithin } from '../patience.ts';
+import { workOf } from '../conversation/work.ts';
 
 /** How long an answer waits for the report of its work. */
 const PATIENCE_MS = 2_000;

@@ -1,13 +1,13 @@
 import { lstat } from 'node:fs/promises';
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import type { Settings } from '../config/load-settings.ts';
-import { DomainError } from '../errors/errors.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import type { Workspace } from '../workspace/workspace.ts';
-import type { WorktreeState } from '../workspace/worktree-state.ts';
-import type { OwnWorktree } from './imposed-sandbox.ts';
-import type { WorkspaceModule } from './services.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { DomainError } from '../../errors/errors.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
+import type { WorktreeState } from '../../workspace/worktree-state.ts';
+import type { OwnWorktree } from '../rules/imposed-sandbox.ts';
+import type { WorkspaceModule } from '../ports.ts';
 import { withoutWorkspaces, type OpenedWorkspace } from './session-work.ts';
 
 /** A worktree with an unreadable record can only report that problem. */

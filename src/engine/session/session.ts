@@ -1,35 +1,35 @@
 import { randomUUID } from 'node:crypto';
-import type { Decision, PermissionAsk } from '../driver/permission-ask.ts';
-import { DomainError, messageOf } from '../errors/errors.ts';
-import type { EventBody } from '../schema/events.ts';
-import type { LastAction } from '../schema/own-action.ts';
-import type { SessionRecord } from '../schema/records.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import type { Answer } from '../schema/commands.ts';
-import type { ConnectedClient } from './approvals.ts';
-import type { ConversationEvent } from './conversation-types.ts';
-import { Conversation } from './conversation.ts';
-import { deferred } from './deferred.ts';
-import { checkChangedInput, stillHolds } from './grant-recheck.ts';
-import { handoverText } from './handover.ts';
+import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
+import type { EventBody } from '../../schema/events.ts';
+import type { LastAction } from '../../schema/own-action.ts';
+import type { SessionRecord } from '../../schema/records.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import type { Answer } from '../../schema/commands.ts';
+import type { ConnectedClient } from '../requests/approvals.ts';
+import type { ConversationEvent } from '../conversation/conversation-types.ts';
+import { Conversation } from '../conversation/conversation.ts';
+import { deferred } from '../deferred.ts';
+import { checkChangedInput, stillHolds } from '../requests/grant-recheck.ts';
+import { handoverText } from '../requests/handover.ts';
 import { Mobility } from './mobility.ts';
 import { MovableSession } from './movable-session.ts';
-import type { Message } from './outbox.ts';
-import { settledWithin } from './patience.ts';
-import type { Principal } from './principal.ts';
-import type { ProcessHolder } from './process-holder.ts';
-import type { SessionReading } from './reading.ts';
-import type { OpenRequest, Proposal, Source } from './requests.ts';
+import type { Message } from '../conversation/outbox.ts';
+import { settledWithin } from '../patience.ts';
+import type { Principal } from '../rules/principal.ts';
+import type { ProcessHolder } from '../process/process-holder.ts';
+import type { SessionReading } from '../conversation/reading.ts';
+import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
-import type { Rules } from './rules.ts';
+import type { Rules } from '../rules/rules.ts';
 import { cannotSwitch } from './session-errors.ts';
 import { sessionRecord } from './session-record.ts';
-import { SessionProcess, type Occasion } from './session-process.ts';
+import { SessionProcess, type Occasion } from '../process/session-process.ts';
 import { SessionRewinds } from './session-rewinds.ts';
 import type { RestoredSession, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
 import { SessionWork, withoutWorkspaces } from './session-work.ts';
-import { workOf } from './work.ts';
-import { TranscriptCheck } from './transcript-check.ts';
+import { workOf } from '../conversation/work.ts';
+import { TranscriptCheck } from '../process/transcript-check.ts';
 
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
@@ -55,6 +55,8 @@ export class Session extends MovableSession {
   #rules: Rules;
   protected readonly mobility: Mobility;
   #lastReply: Promise<unknown> = Promise.resolve();
+  /** Commands that are being carried out on it. */
+  #uses = 0;
 
   constructor(seed: SessionSeed, services: SessionServices) {
     super();
@@ -136,6 +138,21 @@ export class Session extends MovableSession {
   /** A process that can be closed without losing anything. */
   get parkable(): boolean {
     return this.hasProcess && this.atRest && this.persists && this.backgroundTasks === 0 && !this.#rewinds.underWay;
+  }
+
+  /** A command is being carried out on it: it must not be dropped meanwhile. */
+  get inUse(): boolean {
+    return this.#uses > 0;
+  }
+
+  /** Keeps it from being dropped while this runs. */
+  async whileInUse<T>(act: () => Promise<T>): Promise<T> {
+    this.#uses++;
+    try {
+      return await act();
+    } finally {
+      this.#uses--;
+    }
   }
 
   // ── what callers do ────────────────────────────────────────────────────────────────────────────────────────────

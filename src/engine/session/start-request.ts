@@ -1,6 +1,6 @@
-import type { CommandOf } from '../schema/commands.ts';
-import type { SessionOptions } from '../schema/session-options.ts';
-import type { ConnectedClient } from './approvals.ts';
+import type { CommandOf } from '../../schema/commands.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
+import type { ConnectedClient } from '../requests/approvals.ts';
 
 /** A start, and who asks for it. */
 export interface StartRequest extends Omit<CommandOf<'start'>, 'kind'> {

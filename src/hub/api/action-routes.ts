@@ -1,6 +1,6 @@
-import type { EngineClient } from '../../engine/engine-client.ts';
-import type { Asked } from '../../engine/own-actions.ts';
-import type { Driven } from '../../engine/elsewhere.ts';
+import type { EngineClient } from '../../engine/client.ts';
+import type { Asked } from '../../engine/requests/own-actions.ts';
+import type { Driven } from '../../engine/session/elsewhere.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { defined } from '../../mcp/tools/fields.ts';
 import type { WhenBusy } from '../../schema/enums.ts';
@@ -25,7 +25,7 @@ import {
 } from '../../schema/api.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { RouteResponse } from '../http/route.ts';
-import type { Principal } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import { defineRoute, type ApiCall, type ApiRoute } from './define-route.ts';
 import { DRIVERS, STOPPERS, visibleSession } from './rights.ts';
 import { storedSession } from './session-routes.ts';

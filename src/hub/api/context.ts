@@ -1,8 +1,8 @@
 import type { Settings } from '../../config/load-settings.ts';
-import type { EngineClient } from '../../engine/engine-client.ts';
+import type { EngineClient } from '../../engine/client.ts';
 import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import type { Principal } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import type { Once } from '../once.ts';
 import type { Tokens } from '../tokens.ts';
 

@@ -4,7 +4,7 @@ import { DomainError } from '../../errors/errors.ts';
 import { isObject, parseArguments } from '../../mcp/arguments.ts';
 import { errorResponse } from '../http/error-response.ts';
 import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
-import type { Principal } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import type { ApiContext } from './context.ts';
 import { onceFor } from './idempotency.ts';
 import type { Role } from '../../schema/enums.ts';

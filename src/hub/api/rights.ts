@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/load-settings.ts';
-import { callersDecide } from '../../engine/approvals.ts';
-import { RIGHTS, type Principal } from '../../engine/principal.ts';
+import { callersDecide } from '../../engine/requests/approvals.ts';
+import { RIGHTS, type Principal } from '../../engine/rules/principal.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { ROLES, STATES_AT_REST, type Reach, type Role } from '../../schema/enums.ts';
 import type { ApiMe, ApiSession } from '../../schema/api.ts';

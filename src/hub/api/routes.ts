@@ -1,5 +1,5 @@
 import type { Route } from '../http/route.ts';
-import type { Principal } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import { actionRoutes } from './action-routes.ts';
 import { adminRoutes } from './admin-routes.ts';
 import type { ApiContext } from './context.ts';

@@ -13,7 +13,7 @@ import {
   type SessionsPage,
 } from '../../schema/api.ts';
 import type { StoredSession } from '../../schema/store.ts';
-import { COMPACT_STATUS } from '../../mcp/views/status.ts';
+import { COMPACT_STATUS } from '../../views/status.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, readsAll, visibleSession } from './rights.ts';
 import { eventView, sessionDetail, sessionView, type ViewContext } from './views.ts';

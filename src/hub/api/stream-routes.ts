@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { streamQuery } from '../../schema/api.ts';
-import type { Principal } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import type { ApiContext } from './context.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { SentFrames, KnownSessions, streamFeed, type StreamSource } from './event-stream.ts';

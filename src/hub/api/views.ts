@@ -1,19 +1,19 @@
 import type { Settings } from '../../config/load-settings.ts';
 import { classOf } from '../../driver/options-table.ts';
-import { alwaysOffer } from '../../engine/always.ts';
-import { roundUsd } from '../../engine/totals.ts';
-import { questionTexts, summarizeTool } from '../../engine/tool-summary.ts';
-import { describeOffer } from '../../mcp/forms/lasting-rules.ts';
-import { resultView } from '../../mcp/views/result-view.ts';
-import { COMPACT_STATUS } from '../../mcp/views/status.ts';
+import { alwaysOffer } from '../../engine/requests/always.ts';
+import { roundUsd } from '../../engine/conversation/totals.ts';
+import { questionTexts, summarizeTool } from '../../engine/conversation/tool-summary.ts';
+import { describeOffer } from '../../views/lasting-rules.ts';
+import { resultView } from '../../views/result-view.ts';
+import { COMPACT_STATUS } from '../../views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
 import type { ApiEvent, ApiRequest, ApiSession, ApiSessionDetail, RequestOutcomeView } from '../../schema/api.ts';
 import type { ApiToken } from '../../schema/api-admin.ts';
 import type { LastAction } from '../../schema/own-action.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
-import type { Principal } from '../../engine/principal.ts';
-import { recordOfRow } from '../session-codec.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
+import { readableRecord } from '../session-codec.ts';
 import { controlsOf, mayAnswer } from './rights.ts';
 
 /** Who a row is shown to, and what is needed besides the row. */
@@ -83,14 +83,16 @@ export async function sessionDetail(
   { requests, messages, lastEventId }: SessionParts,
   view: ViewContext,
 ): Promise<ApiSessionDetail> {
-  const shown = resultView(recordOfRow(row), {
+  const record = readableRecord(row);
+  const options = {
     includeUsage: true,
     includeModelUsage: false,
     includeStructuredOutput: true,
     includeWork: 'short',
     offset: 0,
     maxChars: Infinity,
-  });
+  } as const;
+  const shown = record && resultView(record, options);
   return {
     ...(await sessionView(row, view)),
     options: shownOptions(row.options, view),

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/load-settings.ts';
-import type { CommandedBy } from '../../engine/elsewhere.ts';
-import { RULE_SETTINGS } from '../../engine/rule-intersection.ts';
+import type { CommandedBy } from '../../engine/session/elsewhere.ts';
+import { RULE_SETTINGS } from '../../engine/rules/rule-intersection.ts';
 import { DomainError, ERROR_CODES, messageOf, type ErrorCode } from '../../errors/errors.ts';
 import { Command } from '../../schema/commands.ts';
 import { ownerRecord } from '../../schema/records.ts';

@@ -1,4 +1,4 @@
-import type { OtherHubs } from '../../engine/elsewhere.ts';
+import type { OtherHubs } from '../../engine/session/elsewhere.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { CanRun, CommandedBy, Driven, Known, OtherHubs, Outcomes, SeenElsewhere } from '../../engine/elsewhere.ts';
-import { secretNamesOf } from '../../engine/mobility.ts';
-import { unknownSession } from '../../engine/session-errors.ts';
+import type {
+  CanRun,
+  CommandedBy,
+  Driven,
+  Known,
+  OtherHubs,
+  Outcomes,
+  SeenElsewhere,
+} from '../../engine/session/elsewhere.ts';
+import { secretNamesOf } from '../../engine/session/mobility.ts';
+import { unknownSession } from '../../engine/session/session-errors.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { Command, CommandKind, CommandOf } from '../../schema/commands.ts';
 import type { HubRef, StoredSession } from '../../schema/store.ts';

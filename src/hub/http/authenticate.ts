@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { StoredToken } from '../../schema/store.ts';
-import type { Principal } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import type { Authenticated, Credential, Refused } from './credential.ts';
 import type { Route } from './route.ts';
 import { parentOf, shownName, TOKEN_PREFIX, type Tokens } from '../tokens.ts';

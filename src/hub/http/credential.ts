@@ -1,4 +1,4 @@
-import type { Principal } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 
 /** What was presented, so that its validity can be checked again. Never the secret itself. */
 export type Credential =

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
-import type { Principal } from '../../engine/principal.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import type { Outbox, Outboxes } from '../../mcp/outbox.ts';
 import type { FailedAttempts } from './attempts.ts';
 import type { Authenticator } from './authenticate.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { isLoopback } from '../../config/address-kinds.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
-import type { AuditRecord, EngineServices } from '../../engine/services.ts';
+import type { AuditRecord, EngineServices } from '../../engine/ports.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { Outboxes, type OutboxLimits } from '../../mcp/outbox.ts';
 import type { Store } from '../../store/contract.ts';

@@ -1,7 +1,7 @@
 import { ROLES } from '../../schema/enums.ts';
 import { signInBody, type SignInAnswer } from '../../schema/api.ts';
 import type { StoredToken } from '../../schema/store.ts';
-import type { AuditRecord } from '../../engine/services.ts';
+import type { AuditRecord } from '../../engine/ports.ts';
 import type { SignInCodes } from '../sign-in.ts';
 import type { Tokens } from '../tokens.ts';
 import { principalOfSignIn } from './authenticate.ts';

@@ -7,11 +7,11 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { ConnectedClient } from '../../engine/approvals.ts';
+import type { ConnectedClient } from '../../engine/requests/approvals.ts';
 import type { Instant } from '../../engine/clock.ts';
-import type { EngineClient } from '../../engine/engine-client.ts';
-import type { Principal } from '../../engine/principal.ts';
-import type { Rules } from '../../engine/rules.ts';
+import type { EngineClient } from '../../engine/client.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
+import type { Rules } from '../../engine/rules/rules.ts';
 import type { RequestRecord } from '../../schema/events.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { declaredCapabilities, showsForms } from './client-forms.ts';

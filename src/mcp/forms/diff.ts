@@ -1,4 +1,4 @@
-import { oneLine } from '../../engine/tool-summary.ts';
+import { oneLine } from '../../engine/conversation/tool-summary.ts';
 import { foldBlankLines, isBlankLine } from '../../text/invisible.ts';
 import { lineDiff } from './line-diff.ts';
 import { visibleLine } from './visible-text.ts';

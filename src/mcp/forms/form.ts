@@ -1,6 +1,6 @@
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
 import type { Answer } from '../../schema/commands.ts';
-import type { AskingSession, FormEnd } from '../../engine/approvals.ts';
+import type { AskingSession, FormEnd } from '../../engine/requests/approvals.ts';
 
 /** What a person is shown about one request, and how their answer is read. */
 export interface Form {

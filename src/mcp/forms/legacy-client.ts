@@ -1,8 +1,8 @@
 import type { McpServer } from '@modelcontextprotocol/server';
-import type { AskingSession, ConnectedClient, FormEnd } from '../../engine/approvals.ts';
-import type { Principal } from '../../engine/principal.ts';
-import type { OpenRequest } from '../../engine/requests.ts';
-import type { Rules } from '../../engine/rules.ts';
+import type { AskingSession, ConnectedClient, FormEnd } from '../../engine/requests/approvals.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
+import type { OpenRequest } from '../../engine/requests/requests.ts';
+import type { Rules } from '../../engine/rules/rules.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { abilitiesOf, handshakeOf, showsForms } from './client-forms.ts';
 import { formFor } from './form-for.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { AlwaysOffer } from '../../engine/always.ts';
+import type { AlwaysOffer } from '../../engine/requests/always.ts';
 import type { Answer } from '../../schema/commands.ts';
 import type { RequestRecord } from '../../schema/events.ts';
-import { oneLine } from '../../engine/tool-summary.ts';
+import { oneLine } from '../../engine/conversation/tool-summary.ts';
 import type { Asker, Form } from './form.ts';
-import { describeInForm, offerInForm } from './lasting-rules.ts';
+import { describeInForm, offerInForm } from '../../views/lasting-rules.ts';
 import { toolDetails, type ToolDetails } from './tool-details.ts';
 import { field, MAX_PATH_LENGTH, tooLongToAllow, whereAsked } from './visible-text.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RequestRecord } from '../../schema/events.ts';
-import { SHOWN_CHARS } from '../../engine/shown-request.ts';
+import { SHOWN_CHARS } from '../../engine/requests/shown-request.ts';
 import type { Asker, Form } from './form.ts';
 import { describeFields } from './tool-details.ts';
 import { barred, tooLongToAllow, visibleText, whereAsked } from './visible-text.ts';

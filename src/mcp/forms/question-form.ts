@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { QuestionAnswer } from '../../schema/commands.ts';
 import type { RequestRecord } from '../../schema/events.ts';
-import { oneLine } from '../../engine/tool-summary.ts';
+import { oneLine } from '../../engine/conversation/tool-summary.ts';
 import type { Asker, Form, FormAbilities } from './form.ts';
 import { whereAsked } from './visible-text.ts';
 

@@ -1,6 +1,6 @@
 import type { PermissionAsk } from '../../driver/permission-ask.ts';
-import { SHOWN_CHARS } from '../../engine/shown-request.ts';
-import { oneLine, summaryField } from '../../engine/tool-summary.ts';
+import { SHOWN_CHARS } from '../../engine/requests/shown-request.ts';
+import { oneLine, summaryField } from '../../engine/conversation/tool-summary.ts';
 import { diffOf } from './diff.ts';
 import { barred, field, visibleText } from './visible-text.ts';
 

@@ -1,5 +1,5 @@
-import { SHOWN_CHARS } from '../../engine/shown-request.ts';
-import { cutAt, oneLine } from '../../engine/tool-summary.ts';
+import { SHOWN_CHARS } from '../../engine/requests/shown-request.ts';
+import { cutAt, oneLine } from '../../engine/conversation/tool-summary.ts';
 import { escapeSequence, visibleLines, visiblePieces, type Piece } from '../../text/invisible.ts';
 import type { Asker } from './form.ts';
 

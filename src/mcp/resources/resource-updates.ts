@@ -1,4 +1,4 @@
-import type { EngineClient } from '../../engine/engine-client.ts';
+import type { EngineClient } from '../../engine/client.ts';
 import { SESSIONS_URI, sessionUri } from './uris.ts';
 
 /** A working session changes many times a second, and every notified client reads it again. */

@@ -3,12 +3,12 @@ import type {
   ListResourceTemplatesResult,
   ReadResourceResult,
 } from '@modelcontextprotocol/server';
-import type { EngineClient } from '../../engine/engine-client.ts';
-import type { SessionReading } from '../../engine/reading.ts';
+import type { EngineClient } from '../../engine/client.ts';
+import type { SessionReading } from '../../engine/conversation/reading.ts';
 import type { SessionRecord } from '../../schema/records.ts';
-import { actionView, askedPerson } from '../views/action-view.ts';
-import { resultView } from '../views/result-view.ts';
-import { sessionView } from '../views/session-view.ts';
+import { actionView, askedPerson } from '../../views/action-view.ts';
+import { resultView } from '../../views/result-view.ts';
+import { sessionView } from '../../views/session-view.ts';
 import { transcriptText } from './transcript.ts';
 import { parseUri, SESSIONS_URI, sessionUri } from './uris.ts';
 

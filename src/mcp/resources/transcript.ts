@@ -1,9 +1,9 @@
-import type { SessionReading } from '../../engine/reading.ts';
-import { shortenText } from '../../engine/shortening.ts';
-import { summarizeTool } from '../../engine/tool-summary.ts';
+import type { SessionReading } from '../../engine/conversation/reading.ts';
+import { shortenText } from '../../engine/conversation/shortening.ts';
+import { summarizeTool } from '../../engine/conversation/tool-summary.ts';
 import type { MessageRole } from '../../schema/enums.ts';
 import type { EventBody, MessageBlock } from '../../schema/events.ts';
-import { requestSummary } from '../views/action-view.ts';
+import { requestSummary } from '../../views/action-view.ts';
 
 /** Enough of a tool's output to see what it was. */
 const OUTPUT_CHARS = 2_000;

@@ -1,4 +1,4 @@
-import type { Driven } from '../../engine/elsewhere.ts';
+import type { Driven } from '../../engine/session/elsewhere.ts';
 import type { ToolContext } from '../define-tool.ts';
 
 /** What the response to a start or a message should also mention. */

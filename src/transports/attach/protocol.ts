@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/load-settings.ts';
 import type { SettingKey } from '../../config/settings-table.ts';
-import type { RuleSettings } from '../../engine/rule-intersection.ts';
+import type { RuleSettings } from '../../engine/rules/rule-intersection.ts';
 import type { HubRequestKind } from '../../schema/enums.ts';
 
 /*

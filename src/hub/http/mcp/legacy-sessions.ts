@@ -5,7 +5,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Settings } from '../../../config/load-settings.ts';
 import type { Store } from '../../../store/contract.ts';
-import type { Principal } from '../../../engine/principal.ts';
+import type { Principal } from '../../../engine/rules/principal.ts';
 import type { Outboxes } from '../../../mcp/outbox.ts';
 import { KeptSubscriptions } from './kept-subscriptions.ts';
 import type { McpServers } from './mcp-servers.ts';

@@ -1,10 +1,10 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import type { Settings } from '../../../config/load-settings.ts';
-import { OTHERS_ACCESS } from '../../../engine/directory-access.ts';
-import { EngineClient } from '../../../engine/engine-client.ts';
+import { OTHERS_ACCESS } from '../../../engine/rules/directory-access.ts';
+import { EngineClient } from '../../../engine/client.ts';
 import type { Engine } from '../../../engine/engine.ts';
-import type { Principal } from '../../../engine/principal.ts';
-import type { Rules } from '../../../engine/rules.ts';
+import type { Principal } from '../../../engine/rules/principal.ts';
+import type { Rules } from '../../../engine/rules/rules.ts';
 import type { ProtocolEra } from '../../../schema/enums.ts';
 import { createCallStates, ModernClient } from '../../../mcp/forms/call-forms.ts';
 import type { CallOnce } from '../../../mcp/call-once.ts';

@@ -6,7 +6,7 @@ import { permissionUpdate } from '../../../schema/permission-update.ts';
 import { nestFlat } from '../../arguments.ts';
 import { defineTool } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
-import { checkView } from '../../views/check-view.ts';
+import { checkView } from '../../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
 import { answers, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
 import { checkOutput } from './shared.ts';

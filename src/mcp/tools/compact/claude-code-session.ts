@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import type { Asked } from '../../../engine/own-actions.ts';
-import { describeRewind } from '../../../engine/rewind.ts';
+import type { Asked } from '../../../engine/requests/own-actions.ts';
+import { describeRewind } from '../../../engine/session/rewind.ts';
 import type { SessionRecord } from '../../../schema/records.ts';
-import { describeApply, describeDiscard } from '../../../engine/work-words.ts';
+import { describeApply, describeDiscard } from '../../../engine/session/work-words.ts';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, type ToolContext } from '../../define-tool.ts';
-import type { ListedWorktree } from '../../../engine/session-worktrees.ts';
+import type { ListedWorktree } from '../../../engine/session/session-worktrees.ts';
 import { listedAs, unlisted } from '../../list-schema.ts';
 import { APPLY_MODES } from '../../../schema/enums.ts';
 import { sessionsAnswer, type SessionShown, type SessionsAnswer } from '../../../schema/listed-sessions.ts';
-import { diskSessionView, sessionView } from '../../views/session-view.ts';
-import { worktreeView } from '../../views/workspace-view.ts';
+import { diskSessionView, sessionView } from '../../../views/session-view.ts';
+import { worktreeView } from '../../../views/workspace-view.ts';
 import { errorText } from './shared.ts';
 
 const DIFF_BYTES = 24_000;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
 import { defineTool } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
-import { USUAL_TOOLS } from '../../views/tool-catalogue.ts';
+import { USUAL_TOOLS } from '../../../views/tool-catalogue.ts';
 import { repeated } from '../driven.ts';
 import { defined, prompt } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';

@@ -1,9 +1,9 @@
-import type { Driven } from '../../../engine/elsewhere.ts';
+import type { Driven } from '../../../engine/session/elsewhere.ts';
 import type { CheckAnswer } from '../../../schema/results.ts';
 import type { ToolContext } from '../../define-tool.ts';
-import { checkView } from '../../views/check-view.ts';
-import { effectiveLine } from '../../views/effective.ts';
-import { startedWorkspace } from '../../views/workspace-view.ts';
+import { checkView } from '../../../views/check-view.ts';
+import { effectiveLine } from '../../../views/effective.ts';
+import { startedWorkspace } from '../../../views/workspace-view.ts';
 import { waitForSession } from '../../wait.ts';
 import { shownWarnings } from '../driven.ts';
 import { viewOptions } from './view-options.ts';

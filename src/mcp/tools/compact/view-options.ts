@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { WORK_DETAILS, type ResponseMode } from '../../../schema/enums.ts';
 import { unlisted } from '../../list-schema.ts';
-import type { CheckViewOptions } from '../../views/check-view.ts';
+import type { CheckViewOptions } from '../../../views/check-view.ts';
 
 export const CHECK_ACTIONS = ['poll', 'wait', 'respond_permission'] as const;
 
