@@ -40,6 +40,12 @@ zones.push({
   message: 'The embedding library knows nothing of the command.',
 });
 
+zones.push({
+  target: ['views', 'mcp', 'transports', 'hub', 'cli'].map((name) => `./src/${name}`),
+  from: './src/engine/session/session.ts',
+  message: 'Live sessions stay in src/engine: commands go in, records come out (src/engine/client.ts).',
+});
+
 const bareBuiltins = {
   regex: `^(${builtinModules.filter((name) => !name.startsWith('_') && !name.startsWith('node:')).join('|')})$`,
   message: 'Write node: before the name of a built-in module.',
