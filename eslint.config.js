@@ -5,13 +5,14 @@ import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import tseslint from 'typescript-eslint';
 
 /** What each folder of src may import from its siblings. A folder that is not named here may import nothing. */
-const base = ['schema', 'errors', 'text', 'config'];
+const base = ['schema', 'errors', 'text', 'platform', 'config'];
 const world = [...base, 'driver', 'transcripts', 'audit', 'workspace'];
 const layers = {
   schema: [],
   errors: [],
   text: [],
-  config: ['schema', 'errors'],
+  platform: ['errors'],
+  config: ['schema', 'errors', 'platform'],
   'scripted-model': [],
   driver: base,
   transcripts: base,
@@ -24,7 +25,7 @@ const layers = {
   transports: [...world, 'engine', 'views', 'mcp'],
   hub: [...world, 'store', 'engine', 'views', 'mcp', 'transports'],
   cli: [...world, 'store', 'engine', 'views', 'mcp', 'transports', 'hub', 'scripted-model'],
-  bin: ['errors', 'config', 'cli'],
+  bin: ['errors', 'platform', 'config', 'cli'],
 };
 
 const zones = Object.entries(layers).map(([layer, allowed]) => ({

@@ -9,7 +9,7 @@ const globalSetup = ['test/harness/global-setup.ts', 'test/harness/shared-postgr
  * processes start thousands; a long file that began last would run on alone.
  */
 const FIRST = [
-  /[/\\](?:workspace|process)[/\\]/,
+  /[/\\](?:workspace|platform)[/\\]/,
   /[/\\](?:fleet|browser)[/\\]|[/\\](?:demo|scripts|soak)\./,
   /[/\\]e2e[/\\]/,
   /[/\\]hub[/\\]/,

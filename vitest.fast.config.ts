@@ -5,7 +5,7 @@ import everything from './vitest.config.ts';
 export default defineConfig({
   test: {
     ...everything.test,
-    include: ['{src,dashboard}/**/*.test.ts', 'test/{config,driver,engine,forms}/**/*.test.ts'],
+    include: ['{src,dashboard}/**/*.test.ts', 'test/{config,driver,engine,mcp/forms}/**/*.test.ts'],
     globalSetup: [],
   },
 });

@@ -1,6 +1,6 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { openOwnFile } from '../config/own-file.ts';
+import { openOwnFile } from '../platform/own-file.ts';
 
 interface FileIdentity {
   readonly dev: number;

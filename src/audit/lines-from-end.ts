@@ -1,4 +1,4 @@
-import { openOwnFile } from '../config/own-file.ts';
+import { openOwnFile } from '../platform/own-file.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 /** Longer than any line the log writes: a damaged file without line breaks must not be collected in memory. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { run } from '../cli/run.ts';
 import { defaultStateDir, thisHost, type Host } from '../config/host.ts';
 import { withHiddenSecrets } from '../config/secret-variables.ts';
-import { isSupportedNode, NODE_RANGE } from '../config/node-version.ts';
+import { isSupportedNode, NODE_RANGE } from '../platform/node-version.ts';
 
 if (!isSupportedNode(process.versions.node)) {
   process.stderr.write(`claude-code-mcp requires Node ${NODE_RANGE}; this is ${process.versions.node}.\n`);

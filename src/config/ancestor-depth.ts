@@ -1,4 +1,4 @@
-import { variableOfAncestors } from './ancestors.ts';
+import { variableOfAncestors } from '../platform/ancestors.ts';
 import { DEPTH_VARIABLE, depthFrom, type Settings } from './load-settings.ts';
 
 /**

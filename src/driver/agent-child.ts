@@ -2,7 +2,7 @@ import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'n
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { SpawnedProcess, SpawnOptions } from '@anthropic-ai/claude-agent-sdk';
-import { PARENT_VARIABLE } from '../config/ancestors.ts';
+import { PARENT_VARIABLE } from '../platform/ancestors.ts';
 import { ObjectLines } from './object-lines.ts';
 import type { ProcessOwner } from './process-owner.ts';
 import { StderrTail } from './stderr-tail.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { markerEnv } from './process/markers.ts';
-import { recordOwner, removeOwner } from './process/owner-records.ts';
-import { startTimeOf, type ProcessId } from './process/process-identity.ts';
-import { RunGroups, runsInGroups } from './process/run-groups.ts';
-import { stopTree } from './process/stop-tree.ts';
-import { sweep } from './process/sweep.ts';
-import { thisSystem, type System } from './process/system.ts';
-import { startWatchdog, type Watchdog } from './process/watchdog.ts';
+import { markerEnv } from '../platform/markers.ts';
+import { recordOwner, removeOwner } from '../platform/owner-records.ts';
+import { startTimeOf, type ProcessId } from '../platform/process-identity.ts';
+import { RunGroups, runsInGroups } from '../platform/run-groups.ts';
+import { stopTree } from '../platform/stop-tree.ts';
+import { sweep } from '../platform/sweep.ts';
+import { thisSystem, type System } from '../platform/system.ts';
+import { startWatchdog, type Watchdog } from '../platform/watchdog.ts';
 
 export interface ProcessOwnerOptions {
   stateDir: string;

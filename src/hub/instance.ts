@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { access, constants, mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { hubRecordFile, hubSecretFile, readHubRecord, type HubRecord } from '../config/hub-record.ts';
-import { openOwnFile } from '../config/own-file.ts';
+import { openOwnFile } from '../platform/own-file.ts';
 import { naming } from '../errors/system-errors.ts';
 import { lockSession } from '../transcripts/session-lock.ts';
 import { readSecret } from '../transports/attach/proof.ts';

@@ -1,9 +1,9 @@
 import { readdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { PARENT_VARIABLE, variableOf, withAncestors } from '../config/ancestors.ts';
+import { PARENT_VARIABLE, variableOf, withAncestors } from '../platform/ancestors.ts';
 import { hubClaimFile } from '../config/hub-record.ts';
 import { DEPTH_VARIABLE, depthFrom } from '../config/load-settings.ts';
-import { runsInGroups } from '../driver/process/run-groups.ts';
+import { runsInGroups } from '../platform/run-groups.ts';
 import type { OwnProcesses } from '../engine/engine-host.ts';
 import type { HubRequest } from '../transports/attach/protocol.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { openOwnFile } from '../config/own-file.ts';
+import { openOwnFile } from '../platform/own-file.ts';
 
 const NAME = /^hub-open-[0-9a-f]{64}\.html$/;
 

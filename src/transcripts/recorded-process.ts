@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { parseProcStat } from '../config/proc-stat.ts';
+import { parseProcStat } from '../platform/proc-stat.ts';
 
 export interface RecordedProcess {
   readonly pid: number;

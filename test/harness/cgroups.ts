@@ -3,8 +3,8 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'vitest';
-import { groupName } from '../../src/driver/process/run-groups.ts';
-import { thisSystem } from '../../src/driver/process/system.ts';
+import { groupName } from '../../src/platform/run-groups.ts';
+import { thisSystem } from '../../src/platform/system.ts';
 
 const parent = process.platform === 'linux' ? thisSystem.ownGroup() : undefined;
 

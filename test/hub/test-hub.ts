@@ -10,7 +10,7 @@ import { Journal } from '../../src/hub/journal.ts';
 import type { HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { onTestFinished } from 'vitest';
-import { permissionAsk } from '../forms/open-request.ts';
+import { permissionAsk } from '../mcp/forms/open-request.ts';
 import { heardAs, IDLE, resultEvent, RUNNING, STARTED, textEvent, type Said } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
 import { ManualClock } from '../harness/manual-clock.ts';

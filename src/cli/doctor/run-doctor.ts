@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { childEnvironment } from '../../config/child-environment.ts';
 import type { SettingsSource } from '../../config/load-settings.ts';
-import { isSupportedNode, NODE_RANGE } from '../../config/node-version.ts';
+import { isSupportedNode, NODE_RANGE } from '../../platform/node-version.ts';
 import { bundledClaudeCode, type BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
 import { drawsLimits } from '../../engine/rules/imposed-rules.ts';
 import { messageOf } from '../../errors/errors.ts';

@@ -1,6 +1,6 @@
 import { mkdir, open, rename, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { openOwnFile } from '../../config/own-file.ts';
+import { openOwnFile } from '../../platform/own-file.ts';
 
 /** One older file is kept. */
 const ROTATE_AT_BYTES = 5 * 1024 * 1024;

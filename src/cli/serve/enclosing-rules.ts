@@ -1,4 +1,4 @@
-import { environmentsOfAncestors } from '../../config/ancestors.ts';
+import { environmentsOfAncestors } from '../../platform/ancestors.ts';
 import type { Host } from '../../config/host.ts';
 import { RULE_KEYS } from '../../config/inherited-rules.ts';
 import { DEPTH_VARIABLE, depthFrom, loadSettings, type Settings } from '../../config/load-settings.ts';

@@ -1,5 +1,5 @@
 import { withDepthOfAncestors } from '../../config/ancestor-depth.ts';
-import { enclosingSession } from '../../config/ancestors.ts';
+import { enclosingSession } from '../../platform/ancestors.ts';
 import { childEnvironment } from '../../config/child-environment.ts';
 import { givenSettings } from '../../config/given-settings.ts';
 import { readHubRecord, type HubRecord } from '../../config/hub-record.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openRequest } from '../../../test/forms/open-request.ts';
+import { openRequest } from '../../../test/mcp/forms/open-request.ts';
 import { Activity } from './activity.ts';
 
 const ended = (isError: boolean, output = '') => ({ isError, output });

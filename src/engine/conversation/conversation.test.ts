@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { permissionAsk } from '../../../test/forms/open-request.ts';
+import { permissionAsk } from '../../../test/mcp/forms/open-request.ts';
 import {
   heardAs,
   IDLE,

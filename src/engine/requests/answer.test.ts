@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openRequest } from '../../../test/forms/open-request.ts';
+import { openRequest } from '../../../test/mcp/forms/open-request.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { toDecision } from './answer.ts';
 import type { Answer } from '../../schema/commands.ts';

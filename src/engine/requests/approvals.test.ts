@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { permissionAsk } from '../../../test/forms/open-request.ts';
+import { permissionAsk } from '../../../test/mcp/forms/open-request.ts';
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { Approvals, FORM_LIFETIME_MS, type AskingSession, type ConnectedClient, type FormEnd } from './approvals.ts';

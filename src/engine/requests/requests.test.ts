@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { permissionAsk } from '../../../test/forms/open-request.ts';
+import { permissionAsk } from '../../../test/mcp/forms/open-request.ts';
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { kindOf, recordOf, RequestBook, type OpenRequest, type Outcome } from './requests.ts';

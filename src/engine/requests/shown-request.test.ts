@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openRequest } from '../../../test/forms/open-request.ts';
+import { openRequest } from '../../../test/mcp/forms/open-request.ts';
 import { changedInput, shownRequest } from './shown-request.ts';
 import { marksIn, shorteningMark } from '../conversation/shortening.ts';
 

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { openOwnFile } from '../../config/own-file.ts';
+import { openOwnFile } from '../../platform/own-file.ts';
 
 export type End = 'client' | 'hub';
 

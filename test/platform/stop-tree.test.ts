@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { findMarked } from '../../src/driver/process/find-processes.ts';
-import { startTimeOf } from '../../src/driver/process/process-identity.ts';
-import { stopTree } from '../../src/driver/process/stop-tree.ts';
-import { thisSystem, type System } from '../../src/driver/process/system.ts';
+import { findMarked } from '../../src/platform/find-processes.ts';
+import { startTimeOf } from '../../src/platform/process-identity.ts';
+import { stopTree } from '../../src/platform/stop-tree.ts';
+import { thisSystem, type System } from '../../src/platform/system.ts';
 import { alive, newOwner, startInnocent, startMarked, startTree, TREE_SIZE, until } from './support.ts';
 
 const QUICK = { graceMs: 100, forceAfterMs: 400 };

@@ -1,4 +1,4 @@
-import { parseProcStat } from '../../config/proc-stat.ts';
+import { parseProcStat } from './proc-stat.ts';
 import { darwinStartTimes } from './darwin-processes.ts';
 import { thisSystem, type System } from './system.ts';
 import { windowsStartTimes } from './windows-processes.ts';

@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import { openOwnFile } from '../../config/own-file.ts';
+import { openOwnFile } from './own-file.ts';
 import { isPlainId } from './markers.ts';
 import { startTimeOf, type ProcessId } from './process-identity.ts';
 import { thisSystem, type System } from './system.ts';

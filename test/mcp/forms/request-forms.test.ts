@@ -1,10 +1,10 @@
 import { isSpecType } from '@modelcontextprotocol/server';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PermissionUpdate } from '../../src/driver/permission-ask.ts';
-import { toDecision } from '../../src/engine/requests/answer.ts';
-import { formFor } from '../../src/mcp/forms/form-for.ts';
-import type { Form } from '../../src/mcp/forms/form.ts';
+import type { PermissionUpdate } from '../../../src/driver/permission-ask.ts';
+import { toDecision } from '../../../src/engine/requests/answer.ts';
+import { formFor } from '../../../src/mcp/forms/form-for.ts';
+import type { Form } from '../../../src/mcp/forms/form.ts';
 import { ASKER, openRequest } from './open-request.ts';
 
 const ALL = { multiSelect: true };

@@ -1,5 +1,5 @@
-import { kindOf, type OpenRequest } from '../../src/engine/requests/requests.ts';
-import type { PermissionAsk } from '../../src/driver/permission-ask.ts';
+import { kindOf, type OpenRequest } from '../../../src/engine/requests/requests.ts';
+import type { PermissionAsk } from '../../../src/driver/permission-ask.ts';
 
 export const ASKER = { id: '12345678-0000-4000-8000-000000000000', options: { cwd: '/work/project' } };
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { markerEnv } from '../../src/driver/process/markers.ts';
-import { startWatchdog } from '../../src/driver/process/watchdog.ts';
+import { markerEnv } from '../../src/platform/markers.ts';
+import { startWatchdog } from '../../src/platform/watchdog.ts';
 
 /** A server with one session, whose process runs the given script. Bundled and run by watchdog.test.ts. */
 const [ownerId = '', runId = '', script = '', mode = ''] = process.argv.slice(2);

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { oneLine } from '../../src/engine/conversation/tool-summary.ts';
-import { diffOf } from '../../src/mcp/forms/diff.ts';
-import { field, visibleText } from '../../src/mcp/forms/visible-text.ts';
-import { anyCharacter } from '../harness/any-character.ts';
-import { UNSEEN_CHARACTERS, VISIBLE_TEXTS } from '../harness/invisible-vectors.ts';
+import { oneLine } from '../../../src/engine/conversation/tool-summary.ts';
+import { diffOf } from '../../../src/mcp/forms/diff.ts';
+import { field, visibleText } from '../../../src/mcp/forms/visible-text.ts';
+import { anyCharacter } from '../../harness/any-character.ts';
+import { UNSEEN_CHARACTERS, VISIBLE_TEXTS } from '../../harness/invisible-vectors.ts';
 
 /** Parts of emoji, and what is reserved for more of them, are tested beside the table. */
 const INVISIBLE = /(?!\n| |\u200d|\ufe0f|\p{Extended_Pictographic})[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isAlive, signalIfSame, startedSince, startTimeOf } from '../../src/driver/process/process-identity.ts';
-import { thisSystem } from '../../src/driver/process/system.ts';
+import { isAlive, signalIfSame, startedSince, startTimeOf } from '../../src/platform/process-identity.ts';
+import { thisSystem } from '../../src/platform/system.ts';
 import { alive, fakeSystem, start, startInnocent, until } from './support.ts';
 
 describe('identity of a process', () => {

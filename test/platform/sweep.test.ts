@@ -3,16 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findMarked } from '../../src/driver/process/find-processes.ts';
-import {
-  recordOwner,
-  recordPath,
-  removeOwner,
-  thisPlace,
-  type OwnerRecord,
-} from '../../src/driver/process/owner-records.ts';
-import { startTimeOf } from '../../src/driver/process/process-identity.ts';
-import { sweep } from '../../src/driver/process/sweep.ts';
+import { findMarked } from '../../src/platform/find-processes.ts';
+import { recordOwner, recordPath, removeOwner, thisPlace, type OwnerRecord } from '../../src/platform/owner-records.ts';
+import { startTimeOf } from '../../src/platform/process-identity.ts';
+import { sweep } from '../../src/platform/sweep.ts';
 import { fakeSystem, newOwner, startInnocent, startTree, tempDir, TREE_SIZE } from './support.ts';
 
 const stop = { graceMs: 0, forceAfterMs: 300 };

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ProcessOwner } from '../../src/driver/process-owner.ts';
-import { findMarked } from '../../src/driver/process/find-processes.ts';
-import { startTimeOf } from '../../src/driver/process/process-identity.ts';
-import { watchdogCommand } from '../../src/driver/process/watchdog-script.ts';
-import { startWatchdog } from '../../src/driver/process/watchdog.ts';
+import { findMarked } from '../../src/platform/find-processes.ts';
+import { startTimeOf } from '../../src/platform/process-identity.ts';
+import { watchdogCommand } from '../../src/platform/watchdog-script.ts';
+import { startWatchdog } from '../../src/platform/watchdog.ts';
 import { bundle } from '../harness/bundle.ts';
 import {
   alive,
