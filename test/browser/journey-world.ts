@@ -72,7 +72,17 @@ export function cardOf(page: Page, title: string): Locator {
 }
 
 export async function clickButton(page: Page, title: string, name: string): Promise<void> {
+  if (/\ballow\b/i.test(name)) await seeAll(page, title);
   await cardOf(page, title).getByRole('button', { name, exact: true }).click();
+}
+
+/** A press of Allow only shows what has not been on the screen yet: reads the card first, as a person would. */
+async function seeAll(page: Page, title: string): Promise<void> {
+  for (const part of await cardOf(page, title).locator('.part').all()) {
+    await part.scrollIntoViewIfNeeded();
+    // What is on the screen is measured once per frame.
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+  }
 }
 
 /** Waits until the session page shows this state. */

@@ -161,7 +161,9 @@ export function requests(world: JourneyWorld): void {
     const allow = (page: Page) => cardOf(page, 'Shared').getByRole('button', { name: 'Allow', exact: true });
     // A tab that learns of the decision before its click no longer has the button.
     await Promise.all([
-      allow(anna).dblclick(),
+      allow(anna)
+        .dblclick({ timeout: 2_000 })
+        .catch(() => undefined),
       clickButton(ben, 'Shared', 'Deny').catch(() => undefined),
       allow(tab)
         .click({ timeout: 2_000 })
