@@ -114,6 +114,8 @@ test('every route and tool refuses missing, wrong, expired and revoked credentia
   const world = await openAccessWorld();
   const made = await world.make('waiting');
   const effects = () => [world.hub.audit.filter(({ kind }) => kind !== 'server').length, world.hub.agents.length];
+  // Records are written once what they tell is stored.
+  await world.hub.engine.stored();
   const before = effects();
   const calls = [
     ...Object.entries(ROUTES)

@@ -100,6 +100,7 @@ test.each(['a caller', 'a person', 'a form'])('Claude Code gets the decision of 
   disk.release();
   await eventually(decision, { what: 'Claude Code has the decision' });
   expect(await disk.store.request('r1')).toMatchObject({ outcome: { decision: 'allow' } });
+  await eventually(() => hub.audit.some(({ kind }) => kind === 'decision'), { what: 'the decision is audited' });
   expect(hub.audit.filter(({ kind }) => kind === 'decision')).toHaveLength(1);
 });
 

@@ -233,7 +233,7 @@ describe('an open request', () => {
     hub.clock.advance(62_000);
     await eventually(() => !session.holdsPlace, { what: 'the process is parked' });
     expect({ state: session.state, requests: requestIds(session) }).toEqual({ state: 'waiting', requests: ['r1'] });
-    expect(hub.audit.some(({ what }) => what === 'parked')).toBe(true);
+    await eventually(() => hub.audit.some(({ what }) => what === 'parked'), { what: 'the parking is audited' });
     // No timeout for working or resting sessions applies to waiting ones.
     hub.clock.advance(30 * 86_400_000);
     expect(hub.engine.find(session.id)?.state).toBe('waiting');
