@@ -23,8 +23,9 @@ const layers = {
   views: [...world, 'engine'],
   mcp: [...world, 'engine', 'views'],
   transports: [...world, 'engine', 'views', 'mcp'],
-  hub: [...world, 'store', 'engine', 'views', 'mcp', 'transports'],
-  cli: [...world, 'store', 'engine', 'views', 'mcp', 'transports', 'hub', 'scripted-model'],
+  fleet: [...world, 'store', 'engine', 'views', 'mcp', 'transports'],
+  hub: [...world, 'store', 'engine', 'views', 'mcp', 'transports', 'fleet'],
+  cli: [...world, 'store', 'engine', 'views', 'mcp', 'transports', 'fleet', 'hub', 'scripted-model'],
   bin: ['errors', 'platform', 'config', 'cli'],
 };
 
@@ -41,8 +42,31 @@ zones.push({
   message: 'The embedding library knows nothing of the command.',
 });
 
+zones.push(
+  {
+    target: './src/workspace/git',
+    from: ['./src/workspace/report', './src/workspace/worktree', './src/workspace/workspace.ts'],
+    message: 'src/workspace/git runs git; it knows neither reports nor worktrees.',
+  },
+  {
+    target: './src/workspace/report',
+    from: ['./src/workspace/worktree', './src/workspace/workspace.ts'],
+    message: 'src/workspace/report may import only src/workspace/git.',
+  },
+  {
+    target: './src/workspace/worktree',
+    from: './src/workspace/workspace.ts',
+    message: 'src/workspace/workspace.ts puts its folders together; they do not import it.',
+  },
+  {
+    target: ['http', 'api', 'socket', 'auth', 'notify', 'metrics'].map((name) => `./src/hub/${name}`),
+    from: './src/hub/hub.ts',
+    message: 'src/hub/hub.ts puts its folders together; they do not import it.',
+  },
+);
+
 zones.push({
-  target: ['views', 'mcp', 'transports', 'hub', 'cli'].map((name) => `./src/${name}`),
+  target: ['views', 'mcp', 'transports', 'fleet', 'hub', 'cli'].map((name) => `./src/${name}`),
   from: './src/engine/session/session.ts',
   message: 'Live sessions stay in src/engine: commands go in, records come out (src/engine/client.ts).',
 });

@@ -73,9 +73,9 @@ async function dispatch(source: CommandSource): Promise<number> {
     case 'worktrees': {
       const { worktreesDir } = loadSettings(source);
       const { runWorktrees } = await import('./worktrees/run-worktrees.ts');
-      const { findGit } = await import('../workspace/git-process.ts');
+      const { findGit } = await import('../workspace/git/git-process.ts');
       const { openTerminal } = await import('./terminal/terminal.ts');
-      const { exclusively } = await import('../workspace/exclusive.ts');
+      const { exclusively } = await import('../workspace/worktree/exclusive.ts');
       const { worktreeLock } = await import('../transcripts/session-lock.ts');
       const git = await findGit(source.env);
       const host = git && { git, worktreesDir, exclusively: exclusively(worktreeLock(worktreesDir)) };

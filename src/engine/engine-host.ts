@@ -79,7 +79,7 @@ export function hostEngine(
     startWarnings: (options) => startWarnings(options, host),
     workspaces: once(async () => {
       const { Workspaces } = await import('../workspace/workspace.ts');
-      const { fullWork, workReport } = await import('../workspace/work-report.ts');
+      const { fullWork, workReport } = await import('../workspace/report/work-report.ts');
       const snapshotsDir = path.join(settings.stateDir, 'snapshots');
       const { worktreesDir } = settings;
       const lock = worktreeLock(worktreesDir);

@@ -13,8 +13,8 @@ import { mcpServersOver } from './http/mcp/mcp-servers.ts';
 import { serveHttp, type HttpOptions, type HttpServer } from './http/serve-http.ts';
 import type { Once } from './once.ts';
 import { onceForTools } from './once-for-tools.ts';
-import type { SignInCodes } from './sign-in.ts';
-import { Tokens } from './tokens.ts';
+import type { SignInCodes } from './auth/sign-in.ts';
+import { Tokens } from './auth/tokens.ts';
 
 export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown' | 'isReady' | 'outboxLimits'> {
   readonly engine: Engine;

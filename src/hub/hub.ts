@@ -7,22 +7,22 @@ import { hostEngine, type HostContext } from '../engine/engine-host.ts';
 import { nestedIn, RIGHTS } from '../engine/rules/principal.ts';
 import type { TranscriptMirrors } from '../engine/ports.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
-import { refusedBelowSession } from './below-session.ts';
+import { refusedBelowSession } from './socket/below-session.ts';
 import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
-import type { Fleet } from './fleet/fleet.ts';
-import { openMemory, type HubMemory } from './memory.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { openStorage, type HubStorage } from './storage.ts';
 import { HubMetrics } from './metrics/hub-metrics.ts';
-import { notifyTarget } from './notify-target.ts';
-import { Notifier, type NotifierServices } from './notify.ts';
+import { notifyTarget } from './notify/notify-target.ts';
+import { Notifier, type NotifierServices } from './notify/notify.ts';
 import { Once } from './once.ts';
 import { onceForTools } from './once-for-tools.ts';
-import { peerOf } from './peer.ts';
-import { SignInCodes } from './sign-in.ts';
-import { removeSignInPage, removeSignInPages } from './sign-in-page.ts';
-import { SocketClients } from './socket-clients.ts';
-import { makePrivateDirectory, socketPath, type SocketHost } from './socket-place.ts';
-import { listenOnSocket, type SocketAnswer, type SocketServer } from './socket-server.ts';
+import { peerOf } from './socket/peer.ts';
+import { SignInCodes } from './auth/sign-in.ts';
+import { removeSignInPage, removeSignInPages } from './auth/sign-in-page.ts';
+import { SocketClients } from './socket/socket-clients.ts';
+import { makePrivateDirectory, socketPath, type SocketHost } from './socket/socket-place.ts';
+import { listenOnSocket, type SocketAnswer, type SocketServer } from './socket/socket-server.ts';
 
 export interface HubContext extends HostContext {
   readonly version: string;
@@ -71,7 +71,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     undo.push(() => removeSignInPages(settings.stateDir));
     await removeSignInPages(settings.stateDir);
 
-    const memory = await openMemory({
+    const storage = await openStorage({
       settings,
       version,
       now: Date.now,
@@ -81,34 +81,34 @@ export async function startHub(settings: Settings, context: HubContext): Promise
         requestStop('stop');
       },
     });
-    undo.push(() => memory.close());
-    const stateKey = await stateKeyIn(memory.store);
+    undo.push(() => storage.close());
+    const stateKey = await stateKeyIn(storage.store);
 
-    const fleet = await joinFleet(memory);
+    const fleet = await joinFleet(storage);
     const hosted = hostEngine(settings, {
       ...host,
-      archive: memory.journal,
-      lease: memory.lease,
+      archive: storage.journal,
+      lease: storage.lease,
       others: fleet?.others,
-      transcriptMirrors: await openMirrors(settings, host, memory),
+      transcriptMirrors: await openMirrors(settings, host, storage),
     });
     const { engine } = hosted;
     undo.push(() => engine.close());
     // A session being resumed must not be blocked by its own process from before the restart.
     await hosted.sweep();
-    await memory.restore(hosted);
+    await storage.restore(hosted);
     const runner = fleet?.runCommands(engine, host.log);
     undo.push(async () => runner?.close());
 
-    const once = new Once({ store: memory.store, hub: memory.by, now: Date.now });
+    const once = new Once({ store: storage.store, hub: storage.by, now: Date.now });
     const parts: { notifier?: Notifier | undefined } = {};
-    const metrics = new HubMetrics({ engine, store: memory.store, version, notifier: () => parts.notifier });
+    const metrics = new HubMetrics({ engine, store: storage.store, version, notifier: () => parts.notifier });
     const http = await serveHubHttp({
       engine,
       metrics,
-      store: memory.store,
-      hub: memory.by,
-      isReady: () => memory.isWritable,
+      store: storage.store,
+      hub: storage.by,
+      isReady: () => storage.isWritable,
       once,
       settings,
       identity,
@@ -119,8 +119,8 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     });
     undo.push(() => http.close());
     parts.notifier = await startNotifier(settings, {
-      store: memory.store,
-      hub: memory.by,
+      store: storage.store,
+      hub: storage.by,
       url: settings.behindProxy ?? http.url,
       clock: engine.clock,
       audit: engine.audit,
@@ -128,7 +128,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     });
     undo.push(async () => parts.notifier?.close());
 
-    if (settings.allowedDirs === undefined && (await hasCallersOverHttp(settings, memory.store)))
+    if (settings.allowedDirs === undefined && (await hasCallersOverHttp(settings, storage.store)))
       host.log('warn', UNLIMITED_CALLERS);
 
     const clients = new SocketClients({
@@ -186,7 +186,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
 }
 
 /** Whether anyone but this user can start a session. */
-async function hasCallersOverHttp({ oauthIssuer }: Settings, store: HubMemory['store']): Promise<boolean> {
+async function hasCallersOverHttp({ oauthIssuer }: Settings, store: HubStorage['store']): Promise<boolean> {
   if (oauthIssuer !== undefined) return true;
   const now = Date.now();
   return (await store.tokens()).some(
@@ -196,9 +196,9 @@ async function hasCallersOverHttp({ oauthIssuer }: Settings, store: HubMemory['s
 }
 
 /** On a store that others may share. */
-async function joinFleet({ store, by, journal }: HubMemory): Promise<Fleet | undefined> {
+async function joinFleet({ store, by, journal }: HubStorage): Promise<Fleet | undefined> {
   if (store.kind !== 'postgres') return undefined;
-  const { joinFleet: join } = await import('./fleet/fleet.ts');
+  const { joinFleet: join } = await import('../fleet/fleet.ts');
   return join({ store, by, journal });
 }
 
@@ -206,10 +206,10 @@ async function joinFleet({ store, by, journal }: HubMemory): Promise<Fleet | und
 async function openMirrors(
   { sharedWorkspace }: Settings,
   host: HostContext,
-  { store, by, journal }: HubMemory,
+  { store, by, journal }: HubStorage,
 ): Promise<TranscriptMirrors | undefined> {
   if (sharedWorkspace === undefined) return undefined;
-  const { StoredTranscripts } = await import('./transcript-mirrors.ts');
+  const { StoredTranscripts } = await import('../fleet/transcript-mirrors.ts');
   const { log } = host;
   return new StoredTranscripts({ store, by, configDir: claudeConfigDir(host), stored: () => journal.stored(), log });
 }

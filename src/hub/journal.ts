@@ -13,8 +13,8 @@ import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
 import { recall } from './recall.ts';
-import { outcomeRow, recordOfRow, requestRow, sessionRow } from './session-codec.ts';
-import { unfinishedOn } from './take-over.ts';
+import { outcomeRow, recordOfRow, requestRow, sessionRow } from '../fleet/session-codec.ts';
+import { unfinishedOn } from '../fleet/take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
 /** Changes that no one waits for are batched for this long: each write costs a disk flush, which the next one waits for. */

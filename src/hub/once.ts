@@ -5,7 +5,7 @@ import { writeReliably } from '../store/reliable-write.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { nextWake } from '../store/next-wake.ts';
 import { isUnderWay } from '../store/row-facts.ts';
-import { addedBy, newCommandId } from './command-id.ts';
+import { addedBy, newCommandId } from '../fleet/command-id.ts';
 import { briefly } from './brief-outcome.ts';
 
 const MAX_KEY_LENGTH = 200;

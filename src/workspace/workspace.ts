@@ -11,11 +11,11 @@ import {
   type ApplyOutcome,
   type ApprovedApply,
   type PlannedApply,
-} from './apply.ts';
-import { findCheckout, shortBranch, type Checkout } from './checkout.ts';
-import { changedFiles, compareSnapshots, type Comparison, type FileChange } from './compare.ts';
-import { createWorktree, type WorktreeRequest } from './create-worktree.ts';
-import { cutPage, diffPage, sum, type DiffPage, type PageOptions } from './diff.ts';
+} from './worktree/apply.ts';
+import { findCheckout, shortBranch, type Checkout } from './git/checkout.ts';
+import { changedFiles, compareSnapshots, type Comparison, type FileChange } from './report/compare.ts';
+import { createWorktree, type WorktreeRequest } from './worktree/create-worktree.ts';
+import { cutPage, diffPage, sum, type DiffPage, type PageOptions } from './report/diff.ts';
 import {
   checkDiscardable,
   discardApproved,
@@ -24,18 +24,18 @@ import {
   type ApprovedDiscard,
   type DiscardOutcome,
   type PlannedDiscard,
-} from './discard.ts';
-import { exclusively, type Exclusively, type TakeLock } from './exclusive.ts';
-import { findGit, type GitHost } from './git-process.ts';
-import { zeroSeparated } from './git.ts';
-import { keepMark, keepStart, loadMark, loadStart, type KeptStart } from './kept-marks.ts';
-import { pinSettings } from './pinned-settings.ts';
-import { sandboxWrites, type RepositoryWrites } from './sandbox-paths.ts';
-import { sealed, type Seal } from './sealed.ts';
-import { SEARCHED } from './searched-index.ts';
-import { snapshotOfTree, takeSnapshot, type Snapshot } from './snapshot.ts';
-import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './work-report.ts';
-import { listWorktrees, worktreeState, type WorktreeState } from './worktree-state.ts';
+} from './worktree/discard.ts';
+import { exclusively, type Exclusively, type TakeLock } from './worktree/exclusive.ts';
+import { findGit, type GitHost } from './git/git-process.ts';
+import { zeroSeparated } from './git/git.ts';
+import { keepMark, keepStart, loadMark, loadStart, type KeptStart } from './report/kept-marks.ts';
+import { pinSettings } from './git/pinned-settings.ts';
+import { sandboxWrites, type RepositoryWrites } from './worktree/sandbox-paths.ts';
+import { sealed, type Seal } from './git/sealed.ts';
+import { SEARCHED } from './git/searched-index.ts';
+import { snapshotOfTree, takeSnapshot, type Snapshot } from './report/snapshot.ts';
+import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './report/work-report.ts';
+import { listWorktrees, worktreeState, type WorktreeState } from './worktree/worktree-state.ts';
 import {
   listRecordIds,
   loadRecord,
@@ -44,7 +44,7 @@ import {
   sealOf,
   withRecord,
   type WorktreeHost,
-} from './worktree-records.ts';
+} from './worktree/worktree-records.ts';
 
 export interface WorkspacesOptions {
   /** The server's environment; only what git needs from it is used. */

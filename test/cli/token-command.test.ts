@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runToken } from '../../src/cli/token/run-token.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { Tokens } from '../../src/hub/tokens.ts';
+import { Tokens } from '../../src/hub/auth/tokens.ts';
 
 let stateDir: string;
 beforeEach(async () => {

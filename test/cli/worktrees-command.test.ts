@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { REST_MS, runWorktrees } from '../../src/cli/worktrees/run-worktrees.ts';
-import { createWorktree } from '../../src/workspace/create-worktree.ts';
+import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
 import { openScene, type Scene } from '../workspace/scene.ts';
 import { captureTerminal } from './captured-terminal.ts';
 

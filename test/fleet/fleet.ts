@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
 import { readHubRecord } from '../../src/config/hub-record.ts';
-import { Tokens } from '../../src/hub/tokens.ts';
+import { Tokens } from '../../src/hub/auth/tokens.ts';
 import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import type { ApiSessionDetail } from '../../src/schema/api.ts';
 import type { Role } from '../../src/schema/enums.ts';

@@ -11,10 +11,10 @@ import { serveHubHttp, stateKeyIn, type HttpPartOptions } from '../../src/hub/ht
 import type { Route } from '../../src/hub/http/route.ts';
 import { HubMetrics } from '../../src/hub/metrics/hub-metrics.ts';
 import { Once } from '../../src/hub/once.ts';
-import { SignInCodes } from '../../src/hub/sign-in.ts';
-import { Tokens } from '../../src/hub/tokens.ts';
+import { SignInCodes } from '../../src/hub/auth/sign-in.ts';
+import { Tokens } from '../../src/hub/auth/tokens.ts';
 import type { TurnAnswer } from '../../src/schema/api.ts';
-import { fullWork, workReport } from '../../src/workspace/work-report.ts';
+import { fullWork, workReport } from '../../src/workspace/report/work-report.ts';
 import { Workspaces } from '../../src/workspace/workspace.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { connectClient } from '../harness/connect-client.ts';

@@ -11,7 +11,7 @@ import type { Command } from '../../src/schema/commands.ts';
 import type { Principal } from '../../src/engine/rules/principal.ts';
 import type { Role } from '../../src/schema/enums.ts';
 import { Once } from '../../src/hub/once.ts';
-import { Tokens } from '../../src/hub/tokens.ts';
+import { Tokens } from '../../src/hub/auth/tokens.ts';
 import type { EventBody } from '../../src/schema/events.ts';
 import type { Change, HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';

@@ -7,7 +7,7 @@ import type { Principal } from '../../src/engine/rules/principal.ts';
 import type { WorkspaceModule } from '../../src/engine/ports.ts';
 import type { Session } from '../../src/engine/session/session.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { fullWork, workReport } from '../../src/workspace/work-report.ts';
+import { fullWork, workReport } from '../../src/workspace/report/work-report.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
 import { IDLE, RUNNING, resultEvent, textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';

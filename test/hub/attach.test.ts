@@ -91,7 +91,7 @@ describe('a client', () => {
     },
   );
 
-  // All reasons are tested in `src/hub/admission.test.ts` and `src/hub/socket-server.test.ts`.
+  // All reasons are tested in `src/hub/socket/admission.test.ts` and `src/hub/socket/socket-server.test.ts`.
   it('with another configuration or the wrong secret is served without the hub', async () => {
     const h = shared();
     const secret = readFileSync(state(h, 'hub.secret'), 'utf8');

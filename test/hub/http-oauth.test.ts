@@ -3,7 +3,7 @@ import { SignJWT, UnsecuredJWT } from 'jose';
 import { expect, test } from 'vitest';
 import { ROLES } from '../../src/schema/enums.ts';
 import type { Route } from '../../src/hub/http/route.ts';
-import { OauthTokens } from '../../src/hub/oauth.ts';
+import { OauthTokens } from '../../src/hub/auth/oauth.ts';
 import { openHttpHub, type HttpHub } from './http-hub.ts';
 import { startIssuer, type Issuer } from './oauth-issuer.ts';
 

@@ -1,7 +1,7 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
 import type { Role } from '../../src/schema/enums.ts';
-import type { AccessTokens } from '../../src/hub/http/authenticate.ts';
+import type { AccessTokens } from '../../src/hub/auth/authenticate.ts';
 import type { McpServers } from '../../src/hub/http/mcp/mcp-servers.ts';
 import { keptParams, newSessionKey, SessionIds } from '../../src/hub/http/mcp/session-id.ts';
 import { ModernClient } from '../../src/mcp/forms/call-forms.ts';

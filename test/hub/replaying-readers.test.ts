@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { readHubRecord } from '../../src/config/hub-record.ts';
-import { Tokens } from '../../src/hub/tokens.ts';
+import { Tokens } from '../../src/hub/auth/tokens.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { eventually } from '../harness/eventually.ts';

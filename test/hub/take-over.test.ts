@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Session } from '../../src/engine/session/session.ts';
-import { TakeOver } from '../../src/hub/take-over.ts';
+import { TakeOver } from '../../src/fleet/take-over.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
 import { manualNow } from '../store/manual-now.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { appendFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { StoredTranscripts } from '../../src/hub/transcript-mirrors.ts';
+import { StoredTranscripts } from '../../src/fleet/transcript-mirrors.ts';
 import type { TranscriptMirror } from '../../src/driver/transcript-mirror.ts';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { HubRef } from '../../src/schema/store.ts';

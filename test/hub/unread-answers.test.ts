@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import os from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
-import { SocketClients } from '../../src/hub/socket-clients.ts';
+import { SocketClients } from '../../src/hub/socket/socket-clients.ts';
 import { stateKeyIn } from '../../src/hub/http-part.ts';
 import { STORES } from '../store/stores.ts';
 import { placeOf } from '../../src/transports/attach/place.ts';

@@ -3,11 +3,11 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApplyMode } from '../../src/schema/enums.ts';
 import type { WorktreeRecord } from '../../src/schema/worktree-record.ts';
-import { applyWork } from '../../src/workspace/apply.ts';
-import { createWorktree } from '../../src/workspace/create-worktree.ts';
-import { discardWork } from '../../src/workspace/discard.ts';
-import { loadRecord } from '../../src/workspace/worktree-records.ts';
-import { listWorktrees } from '../../src/workspace/worktree-state.ts';
+import { applyWork } from '../../src/workspace/worktree/apply.ts';
+import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
+import { discardWork } from '../../src/workspace/worktree/discard.ts';
+import { loadRecord } from '../../src/workspace/worktree/worktree-records.ts';
+import { listWorktrees } from '../../src/workspace/worktree/worktree-state.ts';
 import { openScene, type Scene } from './scene.ts';
 
 let scene: Scene;

@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApplyMode } from '../../src/schema/enums.ts';
 import type { WorktreeRecord } from '../../src/schema/worktree-record.ts';
-import { applyApproved, planApply, type ApprovedApply, type PlannedApply } from '../../src/workspace/apply.ts';
-import { createWorktree } from '../../src/workspace/create-worktree.ts';
-import { discardApproved, planDiscard } from '../../src/workspace/discard.ts';
-import { loadRecord, type WorktreeHost } from '../../src/workspace/worktree-records.ts';
+import { applyApproved, planApply, type ApprovedApply, type PlannedApply } from '../../src/workspace/worktree/apply.ts';
+import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
+import { discardApproved, planDiscard } from '../../src/workspace/worktree/discard.ts';
+import { loadRecord, type WorktreeHost } from '../../src/workspace/worktree/worktree-records.ts';
 import { openScene, type Scene } from './scene.ts';
 
 let scene: Scene;

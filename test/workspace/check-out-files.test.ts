@@ -1,11 +1,11 @@
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkOutFiles, planCheckout, type CheckedOut } from '../../src/workspace/check-out-files.ts';
-import { findCheckout } from '../../src/workspace/checkout.ts';
-import { pinSettings } from '../../src/workspace/pinned-settings.ts';
-import type { Seal } from '../../src/workspace/sealed.ts';
-import { takeSnapshot } from '../../src/workspace/snapshot.ts';
+import { checkOutFiles, planCheckout, type CheckedOut } from '../../src/workspace/worktree/check-out-files.ts';
+import { findCheckout } from '../../src/workspace/git/checkout.ts';
+import { pinSettings } from '../../src/workspace/git/pinned-settings.ts';
+import type { Seal } from '../../src/workspace/git/sealed.ts';
+import { takeSnapshot } from '../../src/workspace/report/snapshot.ts';
 import { openScene, type Scene } from './scene.ts';
 
 let scene: Scene;

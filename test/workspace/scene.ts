@@ -4,9 +4,9 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { GitHost } from '../../src/workspace/git-process.ts';
-import { findGit } from '../../src/workspace/git-process.ts';
-import type { WorktreeHost } from '../../src/workspace/worktree-records.ts';
+import type { GitHost } from '../../src/workspace/git/git-process.ts';
+import { findGit } from '../../src/workspace/git/git-process.ts';
+import type { WorktreeHost } from '../../src/workspace/worktree/worktree-records.ts';
 import { createHome } from '../harness/isolated-home.ts';
 
 const run = promisify(execFile);

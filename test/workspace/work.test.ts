@@ -5,8 +5,8 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { chmod, copyFile, mkdir, rename, rm, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { FileChange } from '../../src/workspace/compare.ts';
-import { newestDirectory } from '../../src/workspace/untracked-cache.ts';
+import type { FileChange } from '../../src/workspace/report/compare.ts';
+import { newestDirectory } from '../../src/workspace/git/untracked-cache.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
 import { openScene, type Scene } from './scene.ts';
 

@@ -3,12 +3,12 @@
 import path from 'node:path';
 import type { ApplyMode } from '../../src/schema/enums.ts';
 import { worktreeLock } from '../../src/transcripts/session-lock.ts';
-import { applyWork } from '../../src/workspace/apply.ts';
-import { createWorktree } from '../../src/workspace/create-worktree.ts';
-import { discardWork } from '../../src/workspace/discard.ts';
-import { exclusively } from '../../src/workspace/exclusive.ts';
-import { findGit } from '../../src/workspace/git-process.ts';
-import { withRecord, type WorktreeHost } from '../../src/workspace/worktree-records.ts';
+import { applyWork } from '../../src/workspace/worktree/apply.ts';
+import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
+import { discardWork } from '../../src/workspace/worktree/discard.ts';
+import { exclusively } from '../../src/workspace/worktree/exclusive.ts';
+import { findGit } from '../../src/workspace/git/git-process.ts';
+import { withRecord, type WorktreeHost } from '../../src/workspace/worktree/worktree-records.ts';
 
 export interface Order {
   readonly worktreesDir: string;

@@ -4,8 +4,8 @@ import { chown, mkdir, readFile, realpath, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createWorktree } from '../../src/workspace/create-worktree.ts';
-import { sandboxWrites } from '../../src/workspace/sandbox-paths.ts';
+import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
+import { sandboxWrites } from '../../src/workspace/worktree/sandbox-paths.ts';
 import { openScene, type Scene } from './scene.ts';
 
 let scene: Scene;

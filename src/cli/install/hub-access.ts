@@ -1,6 +1,6 @@
 import { readHubRecord } from '../../config/hub-record.ts';
 import { messageOf } from '../../errors/errors.ts';
-import { Tokens, type ShownToken } from '../../hub/tokens.ts';
+import { Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
 import type { Store } from '../../store/contract.ts';
 
 /** A reason not to change anything, worded for the user. */

@@ -5,7 +5,7 @@ import { nearestName } from '../../config/nearest-name.ts';
 import type { Host } from '../../config/host.ts';
 import { flagOf, rowOf, type SettingKey } from '../../config/settings-table.ts';
 import { messageOf } from '../../errors/errors.ts';
-import { parseDuration } from '../../hub/tokens.ts';
+import { parseDuration } from '../../hub/auth/tokens.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 import {
   changedLines,

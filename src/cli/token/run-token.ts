@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
 import { ROLES, type Role } from '../../schema/enums.ts';
-import { parseDuration, Tokens, type ShownToken } from '../../hub/tokens.ts';
+import { parseDuration, Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
 import type { Store } from '../../store/contract.ts';
 import { printable, printableLines } from '../terminal/printable.ts';
 

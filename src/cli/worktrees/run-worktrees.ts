@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
-import { discardWork } from '../../workspace/discard.ts';
-import { withRecord, type WorktreeHost } from '../../workspace/worktree-records.ts';
-import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../../workspace/worktree-state.ts';
+import { discardWork } from '../../workspace/worktree/discard.ts';
+import { withRecord, type WorktreeHost } from '../../workspace/worktree/worktree-records.ts';
+import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../../workspace/worktree/worktree-state.ts';
 import { printable, printableLines } from '../terminal/printable.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 

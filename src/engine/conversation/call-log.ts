@@ -1,6 +1,6 @@
-import { COMMAND_TOOLS, EDIT_TOOLS } from '../../workspace/tool-kinds.ts';
+import { COMMAND_TOOLS, EDIT_TOOLS } from '../../workspace/report/tool-kinds.ts';
 import type { FileEdit } from '../../schema/events.ts';
-import type { ToolCall } from '../../workspace/work-report.ts';
+import type { ToolCall } from '../../workspace/report/work-report.ts';
 import { PackableMap } from './packed.ts';
 import { sizeOf } from './size-of.ts';
 

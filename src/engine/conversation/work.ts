@@ -1,5 +1,5 @@
 import type { Problem, Work } from '../../schema/results.ts';
-import type { FullWork, WorkReport } from '../../workspace/work-report.ts';
+import type { FullWork, WorkReport } from '../../workspace/report/work-report.ts';
 import type { ToolUse } from './activity.ts';
 import { tailOf } from './shortening.ts';
 import { oneLine } from './tool-summary.ts';

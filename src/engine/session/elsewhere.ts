@@ -3,9 +3,9 @@
 import type { Settings } from '../../config/load-settings.ts';
 import type { Command, CommandKind, CommandOf } from '../../schema/commands.ts';
 import type { SessionRecord } from '../../schema/records.ts';
-import type { ApplyOutcome } from '../../workspace/apply.ts';
-import type { DiffPage } from '../../workspace/diff.ts';
-import type { DiscardOutcome } from '../../workspace/discard.ts';
+import type { ApplyOutcome } from '../../workspace/worktree/apply.ts';
+import type { DiffPage } from '../../workspace/report/diff.ts';
+import type { DiscardOutcome } from '../../workspace/worktree/discard.ts';
 import type { Asked } from '../requests/own-actions.ts';
 import type { Principal } from '../rules/principal.ts';
 import type { RewindOutcome } from './rewind.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
-import { fullWork, workReport, type ToolCall } from '../../workspace/work-report.ts';
+import { fullWork, workReport, type ToolCall } from '../../workspace/report/work-report.ts';
 import type { Mark, Workspace } from '../../workspace/workspace.ts';
 import { deferred, type Deferred } from '../deferred.ts';
 import { SessionWork, type OpenedWorkspace } from './session-work.ts';

@@ -1,6 +1,6 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { Problem, Work } from '../../schema/results.ts';
-import type { Evidence, FullWork, ToolCall, WorkReport } from '../../workspace/work-report.ts';
+import type { Evidence, FullWork, ToolCall, WorkReport } from '../../workspace/report/work-report.ts';
 import type { Mark, Workspace } from '../../workspace/workspace.ts';
 import type { Clock, Instant } from '../clock.ts';
 import { settledWithin } from '../patience.ts';

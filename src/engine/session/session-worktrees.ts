@@ -5,7 +5,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
-import type { WorktreeState } from '../../workspace/worktree-state.ts';
+import type { WorktreeState } from '../../workspace/worktree/worktree-state.ts';
 import type { OwnWorktree } from '../rules/imposed-sandbox.ts';
 import type { WorkspaceModule } from '../ports.ts';
 import { withoutWorkspaces, type OpenedWorkspace } from './session-work.ts';

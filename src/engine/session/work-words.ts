@@ -1,5 +1,5 @@
-import type { ApplyOutcome } from '../../workspace/apply.ts';
-import type { DiscardOutcome } from '../../workspace/discard.ts';
+import type { ApplyOutcome } from '../../workspace/worktree/apply.ts';
+import type { DiscardOutcome } from '../../workspace/worktree/discard.ts';
 
 /** What an apply did. `later`: files that have changed in the worktree since the applied commit. */
 export function describeApply(outcome: ApplyOutcome, later: readonly string[] = []): string {

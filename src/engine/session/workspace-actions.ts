@@ -1,9 +1,9 @@
 import { DomainError } from '../../errors/errors.ts';
 import type { ActionOf } from '../../schema/own-action.ts';
-import type { ApplyOptions, ApplyOutcome } from '../../workspace/apply.ts';
-import type { DiffPage, PageOptions } from '../../workspace/diff.ts';
-import type { DiscardOutcome, PlannedDiscard } from '../../workspace/discard.ts';
-import type { ToolCall } from '../../workspace/work-report.ts';
+import type { ApplyOptions, ApplyOutcome } from '../../workspace/worktree/apply.ts';
+import type { DiffPage, PageOptions } from '../../workspace/report/diff.ts';
+import type { DiscardOutcome, PlannedDiscard } from '../../workspace/worktree/discard.ts';
+import type { ToolCall } from '../../workspace/report/work-report.ts';
 import type { DiffCursor, Workspace } from '../../workspace/workspace.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
 import type { Directories } from '../rules/directories.ts';

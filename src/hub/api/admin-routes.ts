@@ -13,7 +13,7 @@ import {
   type CreatedToken,
   type TokensAnswer,
 } from '../../schema/api-admin.ts';
-import { parseDuration } from '../tokens.ts';
+import { parseDuration } from '../auth/tokens.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, mayOf, READERS } from './rights.ts';
 import { iso, tokenView } from './views.ts';

@@ -4,7 +4,7 @@ import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
 import type { Once } from '../once.ts';
-import type { Tokens } from '../tokens.ts';
+import type { Tokens } from '../auth/tokens.ts';
 
 /** What the API routes need from the hub. Reads come from the store, changes go through a client. */
 export interface ApiContext {

@@ -1,5 +1,5 @@
 import type { Store } from '../../store/contract.ts';
-import { shownName } from '../tokens.ts';
+import { shownName } from '../auth/tokens.ts';
 
 const MAX_REMEMBERED = 5_000;
 

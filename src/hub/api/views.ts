@@ -13,7 +13,7 @@ import type { LastAction } from '../../schema/own-action.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
-import { readableRecord } from '../session-codec.ts';
+import { readableRecord } from '../../fleet/session-codec.ts';
 import { controlsOf, mayAnswer } from './rights.ts';
 
 /** Who a row is shown to, and what is needed besides the row. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Principal } from '../../engine/rules/principal.ts';
-import type { Credential } from './credential.ts';
+import type { Credential } from '../auth/credential.ts';
 import type { Role } from '../../schema/enums.ts';
 
 /**

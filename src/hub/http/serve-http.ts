@@ -8,10 +8,10 @@ import type { AuditRecord, EngineServices } from '../../engine/ports.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { Outboxes, type OutboxLimits } from '../../mcp/outbox.ts';
 import type { Store } from '../../store/contract.ts';
-import type { SignInCodes } from '../sign-in.ts';
-import { Tokens } from '../tokens.ts';
-import { FailedAttempts } from './attempts.ts';
-import { Authenticator, type AccessTokens } from './authenticate.ts';
+import type { SignInCodes } from '../auth/sign-in.ts';
+import { Tokens } from '../auth/tokens.ts';
+import { FailedAttempts } from '../auth/attempts.ts';
+import { Authenticator, type AccessTokens } from '../auth/authenticate.ts';
 import { BodyReader } from './body.ts';
 import { Dispatcher } from './dispatch.ts';
 import { ownNames, type OwnNames } from './gate.ts';
@@ -21,7 +21,7 @@ import type { McpServers } from './mcp/mcp-servers.ts';
 import { OpenResponses } from './open-responses.ts';
 import type { Route } from './route.ts';
 import { Router } from './router.ts';
-import { signInRoutes } from './sign-in-routes.ts';
+import { signInRoutes } from '../auth/sign-in-routes.ts';
 import { staticFiles } from './static-files.ts';
 
 export interface HttpOptions {
@@ -201,7 +201,7 @@ async function accessTokensOf(
   if ((issuer === undefined) !== (audience === undefined))
     throw new SettingsError('--oauth-issuer and --oauth-audience are only valid together.');
   if (issuer === undefined || audience === undefined) return undefined;
-  const { OauthTokens } = await import('../oauth.ts');
+  const { OauthTokens } = await import('../auth/oauth.ts');
   return new OauthTokens({ issuer, audience, log });
 }
 

@@ -5,7 +5,7 @@ import type { McpOperation } from '../../mcp/observe.ts';
 import type { Store } from '../../store/contract.ts';
 import { READERS } from '../api/rights.ts';
 import type { Route } from '../http/route.ts';
-import type { Notifier } from '../notify.ts';
+import type { Notifier } from '../notify/notify.ts';
 import { gaugeText, MetricRegistry, type Labels } from './registry.ts';
 
 const MAX_COUNTED = 1_000;

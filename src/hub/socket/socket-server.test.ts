@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import type { HubRecord } from '../../config/hub-record.ts';
+import { askHub } from '../../transports/attach/connect-hub.ts';
+import { LineChannel } from '../../transports/attach/line-channel.ts';
+import { newNonce, proofOf } from '../../transports/attach/proof.ts';
+import type { HubRequest } from '../../transports/attach/protocol.ts';
+import { listenOnSocket } from './socket-server.ts';
+
+const SECRET = 'a'.repeat(64);
+
+interface World {
+  readonly stateDir: string;
+  readonly record: HubRecord;
+  readonly requests: HubRequest[];
+}
+
+async function openWorld({ secret = SECRET } = {}): Promise<World> {
+  const stateDir = mkdtempSync(path.join(tmpdir(), 'hub-'));
+  writeFileSync(path.join(stateDir, 'hub.secret'), `${SECRET}\n`, { mode: 0o600 });
+  const socket = process.platform === 'win32' ? `\\\\.\\pipe\\${path.basename(stateDir)}` : path.join(stateDir, 's');
+  const requests: HubRequest[] = [];
+  const server = await listenOnSocket({
+    path: socket,
+    secret,
+    isPipe: process.platform === 'win32',
+    answer(request) {
+      requests.push(request);
+      return { reply: { ok: true, version: '1' } };
+    },
+    log: () => undefined,
+  });
+  onTestFinished(async () => {
+    await server.close();
+    rmSync(stateDir, { recursive: true });
+  });
+  return { stateDir, record: { pid: 1, url: '', socket, version: '1' }, requests };
+}
+
+it('the hub answers a client that knows the secret', async () => {
+  const { record, stateDir, requests } = await openWorld();
+  expect(await askHub(record, stateDir, 'status')).toEqual({ ok: true, version: '1' });
+  expect(requests).toEqual([{ kind: 'status' }]);
+});
+
+it('a client sends no request to a hub that does not know the secret', async () => {
+  const { record, stateDir, requests } = await openWorld({ secret: 'b'.repeat(64) });
+  await expect(askHub(record, stateDir, 'stop')).rejects.toThrow('does not know the secret');
+  expect(requests).toEqual([]);
+});
+
+it.each([
+  ['a wrong proof', (): object => ({ proof: proofOf('b'.repeat(64), 'client', { client: 'x', hub: 'y' }) })],
+  ['no proof', (): object => ({ kind: 'stop' })],
+  ['the hub’s own proof', ({ proof }: Record<string, unknown>): object => ({ proof })],
+])('the hub hangs up on %s', async (_what, reply) => {
+  const { record, requests } = await openWorld();
+  const channel = new LineChannel(connect(record.socket));
+  channel.write({ protocol: 1, nonce: newNonce() });
+  channel.write(reply(await channel.next(4096)));
+  channel.write({ kind: 'stop' });
+  await expect(channel.next(4096)).rejects.toThrow();
+  expect(requests).toEqual([]);
+});
+
+it.each(['', 'null\n', '[]\n', '{"nonce":1}\n', `${'x'.repeat(100_000)}\n`])('the hub hangs up on %j', async (text) => {
+  const { record } = await openWorld();
+  const socket = connect(record.socket);
+  socket.on('error', () => undefined);
+  const ended = new Promise((resolve) => socket.once('close', resolve));
+  if (text === '') socket.end();
+  else socket.write(text);
+  await ended;
+});
+
+it('a client sends only a nonce until the hub has proved itself', async () => {
+  const stateDir = mkdtempSync(path.join(tmpdir(), 'hub-'));
+  writeFileSync(path.join(stateDir, 'hub.secret'), `${SECRET}\n`, { mode: 0o600 });
+  const socket = process.platform === 'win32' ? `\\\\.\\pipe\\${path.basename(stateDir)}` : path.join(stateDir, 's');
+  const heard: string[] = [];
+  const connections: Socket[] = [];
+  const impostor = createServer((connection) => {
+    connections.push(connection);
+    connection.on('data', (chunk: Buffer) => {
+      heard.push(chunk.toString());
+      connection.write(`${JSON.stringify({ protocol: 1, nonce: newNonce(), proof: 'f'.repeat(64) })}\n`);
+    });
+  });
+  await new Promise<void>((resolve) => impostor.listen(socket, resolve));
+  onTestFinished(() => {
+    impostor.close();
+    connections.forEach((connection) => connection.destroy());
+    rmSync(stateDir, { recursive: true });
+  });
+  const record = { pid: 1, url: '', socket, version: '1' };
+  await expect(askHub(record, stateDir, 'sign-in')).rejects.toThrow('does not know the secret');
+  expect(Object.keys(JSON.parse(heard.join('')) as object)).toEqual(['protocol', 'nonce']);
+});

@@ -1,0 +1,120 @@
+import { DomainError } from '../../errors/errors.ts';
+import { runGit, type GitHost, type GitOutput, type GitRun } from './git-process.ts';
+
+/** Runs git in one place and returns its output; failure is an error unless the code is expected. */
+export interface Git {
+  (args: readonly string[], options?: GitCall): Promise<string>;
+  readonly bytes: (args: readonly string[], options?: GitCall) => Promise<GitOutput>;
+  readonly host: GitHost;
+  readonly cwd: string;
+  /** What goes before the command. */
+  readonly prefix: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface GitCall extends Pick<GitRun, 'input' | 'timeoutMs' | 'maxBytes'> {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Exit codes that are valid answers; 0 by default. */
+  readonly codes?: readonly number[];
+}
+
+export class GitError extends DomainError {
+  readonly exitCode: number;
+  readonly stderr: string;
+
+  constructor(command: string, { code, stderr }: GitOutput) {
+    super('INTERNAL', `git ${command} failed (${code}): ${stderr.trim() || 'it gave no reason'}`);
+    this.exitCode = code;
+    this.stderr = stderr;
+  }
+}
+
+/**
+ * Settings that override those of the repository, for commands that must read its own configuration: they look up and
+ * move refs and administer worktrees, and never read or write a file of a working tree (that is `sealed.ts`).
+ */
+const OVERRIDES = [
+  'core.hooksPath=/dev/null',
+  ...['reference-transaction', 'post-checkout', 'post-index-change'].map((event) => `hook.${event}.enabled=false`),
+  'core.fsmonitor=false',
+  'core.untrackedCache=false',
+  'core.pager=cat',
+  'core.editor=:',
+  'core.askPass=',
+  'core.sshCommand=false',
+  'core.gitProxy=',
+  'core.alternateRefsCommand=false',
+  'core.commitGraph=false',
+  'core.useReplaceRefs=false',
+  'core.quotePath=false',
+  'core.attributesFile=/dev/null',
+  'credential.helper=',
+  'diff.external=',
+  'interactive.diffFilter=',
+  'commit.gpgSign=false',
+  'tag.gpgSign=false',
+  'log.showSignature=false',
+  'gpg.program=false',
+  'gpg.ssh.program=false',
+  'gpg.x509.program=false',
+  'protocol.allow=never',
+  'submodule.recurse=false',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'branch.autoSetupMerge=false',
+  // About our own GIT_GRAFT_FILE, at the head of every error.
+  'advice.graftFileDeprecated=false',
+].flatMap((setting) => ['-c', setting]);
+
+/** Git before the repository is known: finds it from the directory, as the user's git would. */
+export function gitAt(host: GitHost, cwd: string): Git {
+  return bindGit(host, cwd, ['--no-pager', ...OVERRIDES], {});
+}
+
+/** Git in the repository itself. For a linked worktree pass its own entry below `worktrees`. */
+export function gitIn(host: GitHost, gitDir: string): Git {
+  return bindGit(host, gitDir, ['--no-pager', ...OVERRIDES], { GIT_DIR: gitDir });
+}
+
+/**
+ * Git for changing refs. Git 2.54 and later run hooks defined in the configuration (`hook.<name>.command`), which
+ * `core.hooksPath` does not affect; until they can be turned off per event, each must be turned off by name.
+ */
+export async function gitWithoutHooks(host: GitHost, gitDir: string): Promise<Git> {
+  const git = gitIn(host, gitDir);
+  const keys = zeroSeparated(await git(['config', '--list', '--name-only', '-z']));
+  const names = new Set(keys.flatMap((key) => /^hook\.(.+)\.[^.]+$/.exec(key)?.[1] ?? []));
+  const settings = [...names].map((name) => `hook.${name}.enabled`);
+  // Not as arguments: a hook's name may contain an equals sign.
+  const env = {
+    GIT_CONFIG_COUNT: String(settings.length),
+    ...Object.fromEntries(
+      settings.flatMap((key, index) => [
+        [`GIT_CONFIG_KEY_${index}`, key],
+        [`GIT_CONFIG_VALUE_${index}`, 'false'],
+      ]),
+    ),
+  };
+  return bindGit(host, git.cwd, git.prefix, { ...git.env, ...env });
+}
+
+export function bindGit(
+  host: GitHost,
+  cwd: string,
+  prefix: readonly string[],
+  fixed: Readonly<Record<string, string>>,
+): Git {
+  const bytes: Git['bytes'] = async (args, { codes = [0], env, ...call } = {}) => {
+    const output = await runGit(host, { ...call, cwd, prefix, args, env: { ...fixed, ...env } });
+    if (!codes.includes(output.code)) throw new GitError(args[0] ?? '', output);
+    return output;
+  };
+  const text = async (args: readonly string[], call?: GitCall): Promise<string> =>
+    (await bytes(args, call)).stdout.toString('utf8');
+  return Object.assign(text, { bytes, host, cwd, prefix, env: fixed });
+}
+
+/** Fields of an output written with -z. */
+export function zeroSeparated(text: string): string[] {
+  return text === '' ? [] : text.replace(/\0$/, '').split('\0');
+}

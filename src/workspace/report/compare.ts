@@ -1,0 +1,139 @@
+import path from 'node:path';
+import { zeroSeparated, type Git } from '../git/git.ts';
+import { writeTrees, type StagedFile } from '../git/object-files.ts';
+import { objectFormat } from '../git/pinned-settings.ts';
+import { sealed, type Seal } from '../git/sealed.ts';
+import type { FileState } from '../git/status.ts';
+import type { Snapshot } from './snapshot.ts';
+import type { FileStatus } from '../../schema/enums.ts';
+
+export interface FileChange {
+  readonly path: string;
+  readonly oldPath?: string;
+  readonly status: FileStatus;
+  readonly insertions: number;
+  readonly deletions: number;
+  /** Binary: no lines to count or show. */
+  readonly isBinary: boolean;
+}
+
+/** Two trees that contain only what differs: comparing them costs what changed, not the size of the repository. */
+export interface Comparison {
+  readonly before: string;
+  readonly after: string;
+  /** Changed, but known only by size and time. */
+  readonly unread: readonly FileChange[];
+}
+
+export interface Pair {
+  readonly path: string;
+  readonly before: FileState | null;
+  readonly after: FileState | null;
+}
+
+export async function compareSnapshots(seal: Seal, before: Snapshot, after: Snapshot): Promise<Comparison> {
+  const pairs = (await pairsOf(seal, before, after)).filter(
+    (pair) => pair.before?.oid !== pair.after?.oid || pair.before?.mode !== pair.after?.mode,
+  );
+  const isUnread = ({ before, after }: Pair): boolean =>
+    [before, after].some((state) => state?.oid.startsWith('stat:'));
+  const read = pairs.filter((pair) => !isUnread(pair));
+  const objects = path.join(seal.scratch, 'objects');
+  const write = (side: 'before' | 'after'): Promise<string> => {
+    const files = read.flatMap((pair): StagedFile[] => (pair[side] ? [[pair.path, pair[side]]] : []));
+    return writeTrees(objects, files, objectFormat(seal.pinned));
+  };
+  const [left, right] = [await write('before'), await write('after')];
+  const unread = pairs.filter(isUnread).map((pair): FileChange => ({
+    path: pair.path.replace(/\/$/, ''),
+    status: pair.before === null ? 'added' : pair.after === null ? 'deleted' : 'modified',
+    insertions: 0,
+    deletions: 0,
+    isBinary: true,
+  }));
+  return { before: left, after: right, unread };
+}
+
+async function pairsOf(seal: Seal, before: Snapshot, after: Snapshot): Promise<Pair[]> {
+  const committed =
+    before.tree === after.tree
+      ? []
+      : await sealed(seal, { objects: 'scratch', files: false }, (git) => diffRaw(git, before.tree, after.tree));
+  const heads = new Map(committed.map((pair) => [pair.path, pair]));
+  const left = new Map(before.changed.map((changed) => [changed.path, changed]));
+  const right = new Map(after.changed.map((changed) => [changed.path, changed]));
+  return [...new Set([...heads.keys(), ...left.keys(), ...right.keys()])].map((file) => {
+    const [l, h, r] = [left.get(file), heads.get(file), right.get(file)];
+    return {
+      path: file,
+      // A file that matches HEAD is not in the list; the other side, or the commits between, tell its content.
+      before: l ? l.now : h ? h.before : (r?.head ?? null),
+      after: r ? r.now : h ? h.after : (l?.head ?? null),
+    };
+  });
+}
+
+export async function diffRaw(git: Git, before: string, after: string): Promise<Pair[]> {
+  const fields = zeroSeparated(
+    await git(['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', before, after]),
+  );
+  const pairs: Pair[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const [beforeMode = '', afterMode = '', beforeOid = '', afterOid = ''] = (fields[index] ?? '').slice(1).split(' ');
+    const state = (mode: string, oid: string): FileState | null => (mode === '000000' ? null : { mode, oid });
+    pairs.push({
+      path: fields[index + 1] ?? '',
+      before: state(beforeMode, beforeOid),
+      after: state(afterMode, afterOid),
+    });
+  }
+  return pairs;
+}
+
+const STATUS: Readonly<Record<string, FileStatus>> = {
+  A: 'added',
+  D: 'deleted',
+  M: 'modified',
+  R: 'renamed',
+  T: 'type-changed',
+};
+
+/** How git compares for us. Attributes in the session's files are ignored: `* -diff` would hide changes. */
+export const DIFF_OPTIONS = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short'];
+
+export async function changedFiles(seal: Seal, comparison: Comparison): Promise<FileChange[]> {
+  const { before, after, unread } = comparison;
+  if (before === after) return [...unread];
+  const text = await sealed(seal, { objects: 'scratch', files: false }, (git) =>
+    git(['diff-tree', ...DIFF_OPTIONS, '-z', '--raw', '--numstat', before, after]),
+  );
+  return [...parseChanges(text), ...unread].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The output of `diff-tree -z --raw --numstat`: first what happened to each file, then how many lines. */
+export function parseChanges(text: string): FileChange[] {
+  const fields = zeroSeparated(text);
+  const statuses = new Map<string, FileStatus>();
+  const changes: FileChange[] = [];
+  for (let index = 0; index < fields.length;) {
+    const field = fields[index++] ?? '';
+    if (field.startsWith(':')) {
+      const letter = field.split(' ').at(-1)?.charAt(0) ?? '';
+      if (letter === 'R') index++;
+      statuses.set(fields[index++] ?? '', STATUS[letter] ?? 'modified');
+      continue;
+    }
+    const [insertions = '', deletions = '', name = ''] = field.split('\t');
+    const oldPath = name === '' ? fields[index++] : undefined;
+    const file = name === '' ? (fields[index++] ?? '') : field.split('\t').slice(2).join('\t');
+    changes.push({
+      path: file,
+      ...(oldPath !== undefined && { oldPath }),
+      status: statuses.get(file) ?? 'modified',
+      insertions: Number(insertions) || 0,
+      deletions: Number(deletions) || 0,
+      isBinary: insertions === '-',
+    });
+  }
+  return changes;
+}

@@ -1,0 +1,135 @@
+import { lstat } from 'node:fs/promises';
+import path from 'node:path';
+import { headOf } from '../git/checkout.ts';
+import { GitError, zeroSeparated, type Git } from '../git/git.ts';
+import { readIndex, type StagedFile } from '../git/object-files.ts';
+import { objectFormat, oidBytes } from '../git/pinned-settings.ts';
+import { sealed, type Seal } from '../git/sealed.ts';
+import { quickStatus, searchAhead } from '../git/searched-index.ts';
+import { ABSENT, readStatus, type FileState, type StatusEntry } from '../git/status.ts';
+
+/** A file that differs from HEAD. */
+export interface ChangedPath {
+  readonly path: string;
+  readonly head: FileState | null;
+  readonly now: FileState | null;
+}
+
+/**
+ * The contents of a working tree at one moment, excluding ignored files. Plain data; its objects are in the scratch
+ * directory.
+ */
+export interface Snapshot {
+  readonly head: string | undefined;
+  /** Tree or commit. */
+  readonly tree: string;
+  readonly changed: readonly ChangedPath[];
+  /** When the latest of the changed files was written, in milliseconds; 0 without any. */
+  readonly lastWrite: number;
+}
+
+/**
+ * Beyond these limits a file is judged by size and time, so that a data set next to the code does not delay an answer.
+ */
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 256 * 1024 * 1024;
+const MAX_FILES = 20_000;
+
+const EMPTY_TREE = {
+  sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
+  sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
+};
+
+/** `ahead`: nobody waits for it, so that it may prepare the next one. */
+export async function takeSnapshot(seal: Seal, when?: 'ahead'): Promise<Snapshot> {
+  const { host, checkout, pinned } = seal;
+  const format = objectFormat(pinned);
+  const { commit: head } = await headOf(host, checkout);
+  // A commit stands for its tree wherever trees are compared.
+  const tree = head ?? EMPTY_TREE[format];
+  const index = path.join(checkout.gitDir, 'index');
+  return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
+    const known = when === 'ahead' ? await searchAhead(seal, git) : await quickStatus(seal, git);
+    const status = known ?? (await readStatus(git, checkout.workTree));
+    const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status, oidBytes(format));
+    const changed = status.map((entry) => ({ path: entry.path, head: entry.head, now: now.get(entry.path) ?? null }));
+    return { head, tree, changed, lastWrite };
+  });
+}
+
+/** Everything in the working tree matches the commit. */
+export function snapshotOfTree(tree: string, head?: string): Snapshot {
+  return { head, tree, changed: [], lastWrite: 0 };
+}
+
+interface ReadFiles {
+  readonly now: ReadonlyMap<string, FileState>;
+  readonly lastWrite: number;
+}
+
+async function readFiles(
+  git: Git,
+  directory: string,
+  workTree: string,
+  status: readonly StatusEntry[],
+  bytesPerOid: number,
+): Promise<ReadFiles> {
+  const now = new Map<string, FileState>();
+  const toHash: string[] = [];
+  let bytes = 0;
+  let lastWrite = 0;
+  for (const entry of status.filter(({ isThere }) => isThere)) {
+    const stats = await lstat(path.join(workTree, entry.path)).catch(() => undefined);
+    if (!stats) continue;
+    lastWrite = Math.max(lastWrite, stats.mtimeMs);
+    const size = stats.isFile() ? stats.size : 0;
+    const isRepository = entry.path.endsWith('/');
+    if (isRepository || size > MAX_FILE_BYTES || bytes + size > MAX_BYTES || toHash.length === MAX_FILES) {
+      const mode = isRepository ? '160000' : (stats.mode & 0o100) !== 0 ? '100755' : '100644';
+      now.set(entry.path, { mode, oid: `stat:${isRepository ? '' : `${size}:${stats.mtimeMs}`}` });
+    } else {
+      bytes += size;
+      toHash.push(entry.path);
+    }
+  }
+  const modes = new Map(status.map((entry) => [entry.path, entry.mode]));
+  for (const [file, state] of await hashFiles(git, path.join(directory, 'hashed'), toHash, bytesPerOid)) {
+    const mode = modes.get(file);
+    now.set(file, mode === undefined || mode === ABSENT ? state : { ...state, mode });
+  }
+  return { now, lastWrite };
+}
+
+/** Through a separate index: it handles links, modes and submodules, where hash-object would follow a link. */
+async function hashFiles(
+  git: Git,
+  index: string,
+  files: readonly string[],
+  bytesPerOid: number,
+): Promise<readonly StagedFile[]> {
+  if (files.length === 0) return [];
+  const env = { GIT_INDEX_FILE: index };
+  try {
+    await git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
+      env,
+      input: `${files.join('\0')}\0`,
+    });
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    // One file that cannot be read must not hide the others.
+    if (files.length === 1) return [[files[0] ?? '', { mode: '100644', oid: 'stat:unreadable' }]];
+    const middle = files.length >> 1;
+    return [
+      ...(await hashFiles(git, `${index}-`, files.slice(0, middle), bytesPerOid)),
+      ...(await hashFiles(git, `${index}+`, files.slice(middle), bytesPerOid)),
+    ];
+  }
+  const written = await readIndex(index, bytesPerOid);
+  if (written) return written;
+  const listed = zeroSeparated(await git(['ls-files', '--stage', '-z'], { env }));
+  return listed.map((line) => {
+    const tab = line.indexOf('\t');
+    const [mode = '', oid = ''] = line.slice(0, tab).split(' ');
+    return [line.slice(tab + 1), { mode, oid }];
+  });
+}

@@ -1,0 +1,388 @@
+import { randomUUID } from 'node:crypto';
+import { lstat, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DomainError, messageOf } from '../../errors/errors.ts';
+import type { ApplyMode } from '../../schema/enums.ts';
+import type { ActionOf } from '../../schema/own-action.ts';
+import type { ApplyJournal, WorktreeRecord } from '../../schema/worktree-record.ts';
+import {
+  checkoutOf,
+  findCheckout,
+  isAncestor,
+  messageOfCommit,
+  operationOnBranch,
+  readHead,
+  resolveCommit,
+  shortBranch,
+  treeOf,
+  type Checkout,
+} from '../git/checkout.ts';
+import { copyIndex } from '../git/copy-index.ts';
+import { commitTree, commitWork, identityOf, nameSome, operationInProgress, refusal } from './commit-work.ts';
+import { GitError, gitWithoutHooks } from '../git/git.ts';
+import { mergeTrees } from './merge-trees.ts';
+import { withSparseness } from '../git/pinned-settings.ts';
+import { UnfinishedError, withRefLocked } from '../git/ref-transaction.ts';
+import { sealed, type Seal } from '../git/sealed.ts';
+import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './update-checkout.ts';
+import { checkpoint, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+
+export interface ApplyOptions {
+  readonly mode: ApplyMode;
+  /** Commit message; by default a plain sentence that names the session. */
+  readonly message?: string | undefined;
+}
+
+export type ApplyOutcome =
+  | { readonly outcome: 'nothing-to-apply'; readonly record: WorktreeRecord }
+  | {
+      readonly outcome: 'applied';
+      readonly mode: ApplyMode;
+      readonly record: WorktreeRecord;
+      /** Where the work is now: a commit on the base branch, or uncommitted in a checkout. */
+      readonly commit?: string;
+      readonly branch?: string;
+      readonly checkout?: string;
+    };
+
+interface Target {
+  readonly ref: string | undefined;
+  readonly tip: string;
+  readonly checkout: Checkout | undefined;
+}
+
+/** Exactly what is applied, and where: for someone to approve. */
+export type ApprovedApply = Omit<ActionOf<'apply'>, 'action'>;
+
+export interface PlannedApply {
+  readonly outcome: 'planned';
+  readonly approve: ApprovedApply;
+  /** The branch, or the checkout for a patch, that it goes to. */
+  readonly target: string;
+  /** The trees of the target before and after. */
+  readonly change: { readonly from: string; readonly to: string };
+  /** Of the commit that the target gets; of the applied commit itself if none is created. */
+  readonly message: string;
+}
+
+type NothingToApply = Extract<ApplyOutcome, { outcome: 'nothing-to-apply' }>;
+
+/**
+ * Brings the session's work to its base, or refuses and changes nothing there. The worktree is left unchanged; later
+ * work counts from here.
+ */
+export async function applyWork(
+  host: WorktreeHost,
+  given: WorktreeRecord,
+  options: ApplyOptions,
+): Promise<ApplyOutcome> {
+  const record = await settleApply(host, given);
+  const ready = await prepare(host, record, await commitToApply(host, record, options));
+  return 'outcome' in ready ? ready : perform(host, ready);
+}
+
+/** Commits the work and finds out what applying it would do, or why it is impossible. The base stays as it is. */
+export async function planApply(
+  host: WorktreeHost,
+  given: WorktreeRecord,
+  options: ApplyOptions & { readonly commit?: string },
+): Promise<PlannedApply | NothingToApply> {
+  const record = await settleApply(host, given);
+  const { commit } = options;
+  const wanted =
+    commit === undefined ? await commitToApply(host, record, options) : { ...named(record, options), commit };
+  const ready = await prepare(host, record, wanted);
+  if ('outcome' in ready) return ready;
+  const { mode, message, work, target, to } = ready;
+  const { commonDir } = record;
+  const isNew = mode !== 'patch' && to !== work;
+  return {
+    outcome: 'planned',
+    approve: { mode, message, commit: work, onto: target.tip },
+    target: target.ref === undefined ? record.origin : shortBranch(target.ref),
+    change: {
+      from: await treeOf(host.git, commonDir, target.tip),
+      to: mode === 'patch' ? to : await treeOf(host.git, commonDir, to),
+    },
+    message: await messageOfCommit(host.git, commonDir, isNew ? to : work),
+  };
+}
+
+/**
+ * Applies exactly the commit that was approved. `moved`: the base is no longer where it was. An earlier attempt that was
+ * interrupted is finished first, so that repeating it does not apply the commit twice.
+ */
+export async function applyApproved(
+  host: WorktreeHost,
+  given: WorktreeRecord,
+  { commit, onto, ...options }: ApprovedApply,
+): Promise<ApplyOutcome | 'moved'> {
+  const record = await settleApply(host, given);
+  if (record.base.commit === commit) return doneBefore(host, record, options.mode);
+  const ready = await prepare(host, record, { ...options, commit });
+  if ('outcome' in ready) return ready;
+  return ready.target.tip === onto ? perform(host, ready) : 'moved';
+}
+
+interface Wanted {
+  readonly mode: ApplyMode;
+  readonly message: string;
+  readonly commit: string;
+}
+
+interface Ready extends Omit<Wanted, 'commit'> {
+  readonly record: WorktreeRecord;
+  readonly work: string;
+  readonly target: Target;
+  /** The commit or, for a patch, the tree that the base becomes. */
+  readonly to: string;
+}
+
+function named({ id }: WorktreeRecord, { mode, message }: ApplyOptions): Omit<Wanted, 'commit'> {
+  return { mode, message: message ?? `Work of Claude Code session ${id}` };
+}
+
+async function commitToApply(host: WorktreeHost, record: WorktreeRecord, options: ApplyOptions): Promise<Wanted> {
+  const wanted = named(record, options);
+  return { ...wanted, commit: await commitWork(host, record, wanted.message) };
+}
+
+/** Everything up to the first change that others could see. */
+async function prepare(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  { mode, message, commit: work }: Wanted,
+): Promise<Ready | NothingToApply> {
+  const { commonDir, base } = record;
+  if ((await treeOf(host.git, commonDir, work)) === (await treeOf(host.git, commonDir, base.commit)))
+    return { outcome: 'nothing-to-apply', record };
+
+  const target = await targetOf(host, record, mode);
+  if (mode !== 'patch' && (await isAncestor(host.git, commonDir, work, target.tip)))
+    return {
+      outcome: 'nothing-to-apply',
+      record: await saveRecord(host, { ...record, base: { ...base, commit: work } }),
+    };
+  const to = await resultOf(host, record, { mode, message, work, target });
+  if (target.checkout) await requireRoom(host, record, target.checkout, { from: target.tip, to });
+  return { record, mode, message, work, target, to };
+}
+
+async function perform(host: WorktreeHost, { record: settled, mode, work, target, to }: Ready): Promise<ApplyOutcome> {
+  const journal: ApplyJournal = {
+    operation: 'apply',
+    mode,
+    ...(target.checkout && { checkout: { workTree: target.checkout.workTree, gitDir: target.checkout.gitDir } }),
+    ...(target.ref !== undefined && { ref: target.ref }),
+    from: target.tip,
+    to,
+    work,
+  };
+  await checkpoint(host, 'apply-journal');
+  const record = await saveRecord(host, { ...settled, journal });
+  try {
+    await carryOut(host, record, journal);
+  } catch (error) {
+    // Refused before anything was written: there is nothing to finish.
+    if (error instanceof DomainError && !(error instanceof UnfinishedError)) await saveRecord(host, settled);
+    throw error;
+  }
+  return finish(host, record, journal);
+}
+
+async function carryOut(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  journal: ApplyJournal,
+  again = false,
+): Promise<void> {
+  const { ref, from, to, checkout } = journal;
+  const update = async (): Promise<void> => {
+    await checkpoint(host, 'apply-files');
+    if (checkout) await updateFiles(host, record, journal, again);
+    await checkpoint(host, 'apply-ref');
+  };
+  if (ref === undefined) return update();
+  const git = await gitWithoutHooks(host.git, checkout?.gitDir ?? record.commonDir);
+  const isDone = await withRefLocked(git, { ref, from, to, message: `claude-code-mcp: ${journal.mode}` }, async () => {
+    await update();
+    return true;
+  });
+  if (!isDone) throw refusal(`${shortBranch(ref)} moved on while the work was being applied; try again.`);
+}
+
+async function updateFiles(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  journal: ApplyJournal,
+  again: boolean,
+): Promise<void> {
+  const { checkout, from, to, mode } = journal;
+  if (!checkout) return;
+  const seal = await sealFor(host, record, { ...checkout, commonDir: record.commonDir });
+  await withIndex(seal, mode, async (index) => {
+    const update = { from, to, index };
+    const finished = again ? await enterFinishedFiles(seal, update) : 0;
+    try {
+      await updateCheckout(seal, update);
+    } catch (error) {
+      // Stopped by us, or for an unknown reason: it is unclear how far it got.
+      if (!(error instanceof GitError))
+        throw new UnfinishedError(`${checkout.workTree} may be half updated: ${messageOf(error)}`, { cause: error });
+      const why = `git cannot update ${checkout.workTree}: ${error.stderr.trim()}`;
+      // Git checks every file before it writes one, but a full disk shows only while writing.
+      const isUntouched = again ? finished === 0 : (await filesInTheWay(seal, update)).length === 0;
+      throw isUntouched ? refusal(`${why}.`) : new UnfinishedError(why, { cause: error });
+    }
+  });
+}
+
+/** A patch is left unstaged: the checkout's own index is not written. */
+async function withIndex<T>(seal: Seal, mode: ApplyMode, work: (index: string) => Promise<T>): Promise<T> {
+  const own = path.join(seal.checkout.gitDir, 'index');
+  if (mode !== 'patch') return work(own);
+  const copy = path.join(seal.scratch, `patch-index-${randomUUID()}`);
+  try {
+    // It does not exist until a file is first added.
+    await copyIndex(own, copy).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    });
+    return await work(copy);
+  } finally {
+    await rm(copy, { force: true });
+  }
+}
+
+async function finish(host: WorktreeHost, record: WorktreeRecord, journal: ApplyJournal): Promise<ApplyOutcome> {
+  await checkpoint(host, 'apply-done');
+  const { journal: _, ...others } = record;
+  const done = await saveRecord(host, { ...others, base: { ...record.base, commit: journal.work } });
+  return {
+    outcome: 'applied',
+    mode: journal.mode,
+    record: done,
+    ...(journal.ref !== undefined && { commit: journal.to, branch: shortBranch(journal.ref) }),
+    ...(journal.checkout && { checkout: journal.checkout.workTree }),
+  };
+}
+
+/** Finishes an interrupted `apply`, so that it has happened exactly once and completely. */
+export async function settleApply(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeRecord> {
+  const { journal } = record;
+  if (journal?.operation !== 'apply') return record;
+  const { ref, from, to, checkout } = journal;
+  const { commonDir, journal: _, ...others } = record;
+  const now = ref === undefined ? from : await resolveCommit(host.git, commonDir, ref);
+  if (ref !== undefined && now === to) return (await finish(host, record, journal)).record;
+  const head = checkout && (await readHead(host.git, checkout.gitDir).catch(() => undefined));
+  const isUnmoved = now === from && (!checkout || head?.commit === from);
+  // The base has moved: whoever moved it saw the state of the checkout.
+  if (!isUnmoved) return saveRecord(host, { ...others, commonDir });
+  try {
+    await carryOut(host, record, journal, true);
+  } catch (error) {
+    // No file had been written: it has not happened, and need not.
+    if (error instanceof DomainError && !(error instanceof UnfinishedError))
+      return saveRecord(host, { ...others, commonDir });
+    if (!(error instanceof UnfinishedError)) throw error;
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `An apply of this session was interrupted and cannot be finished: ${error.message} Restore the named files (git restore) or commit them, then try again.`,
+    );
+  }
+  return (await finish(host, record, journal)).record;
+}
+
+async function targetOf(host: WorktreeHost, record: WorktreeRecord, mode: ApplyMode): Promise<Target> {
+  const { commonDir, base, branch, begun } = record;
+  if (mode === 'patch') {
+    const checkout = await findCheckout(host.git, record.origin).catch(() => undefined);
+    const head = checkout && (await readHead(host.git, checkout.gitDir));
+    if (checkout?.commonDir !== commonDir || head?.commit === undefined)
+      throw refusal(`The checkout ${record.origin} that the session started in is gone; use merge or squash.`);
+    return { ref: undefined, tip: head.commit, checkout };
+  }
+  const { ref } = base;
+  if (ref === undefined)
+    throw refusal(
+      `The session started at a commit, not on a branch; use mode patch, or merge ${shortBranch(branch)} yourself.`,
+    );
+  const tip = await resolveCommit(host.git, commonDir, ref);
+  if (tip === undefined)
+    throw refusal(`The branch ${shortBranch(ref)} is gone; merge ${shortBranch(branch)} yourself.`);
+  if (!(await isAncestor(host.git, commonDir, begun, tip)))
+    throw refusal(
+      `${shortBranch(ref)} was rewritten and no longer contains ${begun.slice(0, 10)}, where the session started; use mode patch, or rebase ${shortBranch(branch)} in the worktree.`,
+    );
+  const operation = await operationOnBranch(commonDir, ref);
+  if (operation !== undefined)
+    throw refusal(`A ${operation} of ${shortBranch(ref)} is in progress; finish or abort it first.`);
+  return { ref, tip, checkout: await checkoutOf(host.git, commonDir, ref, record.path) };
+}
+
+/** A seal over another checkout of the repository, which may or may not be sparse. */
+async function sealFor(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Promise<Seal> {
+  const seal = sealOf(host, record, checkout);
+  return { ...seal, pinned: await withSparseness(host.git, checkout, seal.pinned) };
+}
+
+async function requireRoom(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  checkout: Checkout,
+  update: Omit<CheckoutUpdate, 'index'>,
+): Promise<void> {
+  const operation = await operationInProgress(checkout.gitDir);
+  if (operation !== undefined)
+    throw refusal(`A ${operation} is in progress in ${checkout.workTree}; finish or abort it first.`);
+  const index = path.join(checkout.gitDir, 'index');
+  // A patch does not write this index, but whoever holds it is working on these files.
+  if (!(await isGoneWithin(`${index}.lock`, LOCK_PATIENCE_MS)))
+    throw refusal(
+      `Another git process is running in ${checkout.workTree} (${index}.lock); wait for it, or remove the file if there is none.`,
+    );
+  const inTheWay = await filesInTheWay(await sealFor(host, record, checkout), { ...update, index });
+  if (inTheWay.length > 0)
+    throw refusal(
+      `Files in ${checkout.workTree} have uncommitted changes that would be overwritten: ${nameSome(inTheWay)}. Commit, stash or move them first.`,
+    );
+}
+
+const LOCK_PATIENCE_MS = 2_000;
+
+async function isGoneWithin(file: string, ms: number): Promise<boolean> {
+  for (const until = performance.now() + ms; ; await sleep(20)) {
+    if (!(await lstat(file).catch(() => undefined))) return true;
+    if (performance.now() > until) return false;
+  }
+}
+
+async function doneBefore(host: WorktreeHost, record: WorktreeRecord, mode: ApplyMode): Promise<ApplyOutcome> {
+  const { ref } = record.base;
+  if (mode === 'patch' || ref === undefined) return { outcome: 'applied', mode, record, checkout: record.origin };
+  const commit = await resolveCommit(host.git, record.commonDir, ref);
+  return { outcome: 'applied', mode, record, branch: shortBranch(ref), ...(commit !== undefined && { commit }) };
+}
+
+/** The commit or, for a patch, the tree that the base becomes. */
+async function resultOf(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  { mode, message, work, target }: Omit<Ready, 'record' | 'to'>,
+): Promise<string> {
+  const { commonDir, base } = record;
+  if (mode === 'merge' && (await isAncestor(host.git, commonDir, target.tip, work))) return work;
+  const seal = await sealFor(host, record, target.checkout ?? { workTree: record.path, gitDir: commonDir, commonDir });
+  const merged = await mergeTrees(seal, { ours: target.tip, theirs: work, taken: base.commit });
+  if ('conflicts' in merged)
+    throw refusal(
+      `The work conflicts with ${target.ref === undefined ? record.origin : shortBranch(target.ref)} in ${nameSome(merged.conflicts)}. Merge ${target.ref === undefined ? 'its HEAD' : shortBranch(target.ref)} in the worktree and resolve them there, then try again.`,
+    );
+  if (mode === 'patch') return merged.tree;
+  const parents = mode === 'merge' ? [target.tip, work] : [target.tip];
+  const subject = mode === 'merge' ? `Merge branch '${shortBranch(record.branch)}'\n\n${message}` : message;
+  return sealed(seal, { objects: 'repository', files: false }, async (git) =>
+    (await git(commitTree(merged.tree, parents, subject), { env: identityOf(record.pinned) })).trim(),
+  );
+}

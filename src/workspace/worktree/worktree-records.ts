@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { DomainError } from '../../errors/errors.ts';
+import { naming } from '../../errors/system-errors.ts';
+import { worktreeRecord, type WorktreeRecord } from '../../schema/worktree-record.ts';
+import type { Checkout } from '../git/checkout.ts';
+import type { Exclusively } from './exclusive.ts';
+import type { GitHost } from '../git/git-process.ts';
+import type { Seal } from '../git/sealed.ts';
+
+export interface WorktreeHost {
+  readonly git: GitHost;
+  readonly worktreesDir: string;
+  /** Changes to one worktree are serialised, whichever process makes them. */
+  readonly exclusively?: Exclusively;
+  /** Whose path limits apply; by default this machine's. */
+  readonly platform?: NodeJS.Platform;
+  /** Called before each step that changes something; tests interrupt the work there. */
+  readonly checkpoint?: (step: string) => void | Promise<void>;
+}
+
+/** Next to the worktrees and in none of them: a session writes only into its own. */
+export function recordDir({ worktreesDir }: Pick<WorktreeHost, 'worktreesDir'>, id: string): string {
+  return path.join(worktreesDir, '.records', id);
+}
+
+export async function saveRecord(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeRecord> {
+  const directory = recordDir(host, record.id);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const temporary = path.join(directory, `record-${randomUUID()}.tmp`);
+  const file = await open(temporary, 'wx', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(record, null, 2)}\n`).catch(naming(temporary));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path.join(directory, 'record.json'));
+  return record;
+}
+
+/** Claims an unused id; false if someone was faster. */
+export async function reserveRecord(host: WorktreeHost, id: string): Promise<boolean> {
+  const directory = recordDir(host, id);
+  await mkdir(path.dirname(directory), { recursive: true, mode: 0o700 });
+  try {
+    await mkdir(directory, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+export async function loadRecord(
+  host: Pick<WorktreeHost, 'worktreesDir'>,
+  id: string,
+): Promise<WorktreeRecord | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path.join(recordDir(host, id), 'record.json'), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return worktreeRecord.parse(JSON.parse(text));
+  } catch (error) {
+    const file = path.join(recordDir(host, id), 'record.json');
+    throw new DomainError('INTERNAL', `${file} is not a worktree record.`, { cause: error });
+  }
+}
+
+export async function requireRecord(host: WorktreeHost, id: string): Promise<WorktreeRecord> {
+  const record = await loadRecord(host, id);
+  if (record && record.state !== 'removed') return record;
+  throw new DomainError('INVALID_ARGUMENT', `There is no worktree ${id}; it was discarded or never created.`);
+}
+
+export async function listRecordIds({ worktreesDir }: Pick<WorktreeHost, 'worktreesDir'>): Promise<string[]> {
+  return (await readdir(path.join(worktreesDir, '.records')).catch(() => [])).sort();
+}
+
+export async function forgetRecord(host: WorktreeHost, id: string): Promise<void> {
+  await rm(recordDir(host, id), { recursive: true, force: true });
+}
+
+/** From the record alone: the session controlled the contents of the worktree's own .git. */
+export function checkoutOfRecord(record: WorktreeRecord): Checkout {
+  if (record.entry === undefined)
+    throw new DomainError('INTERNAL', `The worktree ${record.path} was never finished; discard it and start again.`);
+  return {
+    workTree: record.path,
+    gitDir: path.join(record.commonDir, 'worktrees', record.entry),
+    commonDir: record.commonDir,
+  };
+}
+
+export function sealOf(host: WorktreeHost, record: WorktreeRecord, checkout = checkoutOfRecord(record)): Seal {
+  return { host: host.git, checkout, pinned: record.pinned, scratch: recordDir(host, record.id) };
+}
+
+/** With exclusive access to the record, in its state by then. */
+export async function withRecord<T>(
+  host: WorktreeHost,
+  id: string,
+  work: (record: WorktreeRecord) => Promise<T>,
+): Promise<T> {
+  const { exclusively = (_, alone) => alone() } = host;
+  return exclusively(id, async () => work(await requireRecord(host, id)));
+}
+
+export async function checkpoint(host: WorktreeHost, step: string): Promise<void> {
+  await host.checkpoint?.(step);
+}
