@@ -23,6 +23,26 @@ export const listenAddress: Kind<ListenAddress> = {
   format: ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${String(port)}`,
 };
 
+const HOST_MAYBE_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(?::(\d{1,5}))?$/i;
+
+/** Each with its port, that of https if none is given: `push.example.org:443`. */
+export const httpsHosts: Kind<readonly string[]> = {
+  accepts: 'comma-separated hosts, such as push.example.org or push.example.org:8443',
+  placeholder: 'hosts',
+  parse(text) {
+    const value = text
+      .split(',')
+      .map((host) => host.trim().toLowerCase())
+      .filter(Boolean)
+      .map((host) => {
+        const [, name, , port = '443'] = HOST_MAYBE_PORT.exec(host) ?? [];
+        return name !== undefined && Number(port) <= 65_535 ? `${name}:${port}` : undefined;
+      });
+    return value.includes(undefined) ? REJECTED : { value: [...new Set(value.filter((host) => host !== undefined))] };
+  },
+  format: (value) => value.join(','),
+};
+
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -38,9 +38,34 @@ export function integer(min: number, max: number, placeholder = 'n'): Kind<numbe
 /** Node fires a timer at once when its delay does not fit in 31 bits. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
+const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+const DURATION = /^(\d{1,15}) ?(ms|s|m|h)?$/i;
+
+/** Plain milliseconds, or a number with its unit. */
 export function milliseconds(min: number): Kind<number> {
-  return integer(min, MAX_TIMER_MS, 'ms');
+  return {
+    accepts: `milliseconds from ${min} to ${MAX_TIMER_MS}, or a duration such as 90s, 15m or 24h`,
+    placeholder: 'ms',
+    parse(text) {
+      const [, digits, unit = 'ms'] = DURATION.exec(text.trim()) ?? [];
+      const value = Number(digits) * UNITS_MS[unit.toLowerCase() as keyof typeof UNITS_MS];
+      return value >= min && value <= MAX_TIMER_MS ? { value } : REJECTED;
+    },
+    format: String,
+  };
 }
+
+/** As {@link milliseconds}, written in the largest unit that fits. */
+export const duration: Kind<number> = {
+  ...milliseconds(0),
+  accepts: 'a duration such as 90s, 15m or 24h, or milliseconds',
+  placeholder: 'duration',
+  format(value) {
+    const units = (Object.keys(UNITS_MS) as (keyof typeof UNITS_MS)[]).reverse();
+    const unit = units.find((name) => value >= UNITS_MS[name] && value % UNITS_MS[name] === 0) ?? 'ms';
+    return `${value / UNITS_MS[unit]}${unit}`;
+  },
+};
 
 export const dollars: Kind<number> = {
   accepts: 'an amount in US dollars above 0, such as 2.50',

@@ -4,6 +4,7 @@ import {
   directories,
   directory,
   dollars,
+  duration,
   filePath,
   filePathOrOff,
   hosts,
@@ -16,7 +17,7 @@ import {
   text,
   type Kind,
 } from './setting-kinds.ts';
-import { httpsOrigin, issuerUrl, listenAddress, notifyTarget, postgresUrl } from './address-kinds.ts';
+import { httpsHosts, httpsOrigin, issuerUrl, listenAddress, notifyTarget, postgresUrl } from './address-kinds.ts';
 
 export interface Setting<T, Default extends T | undefined> {
   readonly kind: Kind<T>;
@@ -301,6 +302,28 @@ export const SETTINGS_TABLE = {
     defaultInWords: 'none',
     scope: 'hub',
     meaning: 'Key that signs the notifications sent to a URL; set it as a variable.',
+  }),
+  pushHosts: setting({
+    kind: httpsHosts,
+    default: [],
+    defaultInWords: 'none',
+    scope: 'hub',
+    meaning:
+      'Push services besides those of the known browsers, each with its port unless it is 443; their addresses may be private.',
+  }),
+  remindAfter: setting({
+    kind: duration,
+    default: 600_000,
+    scope: 'hub',
+    meaning:
+      'How long a request may stay unanswered before its push notification is repeated, at most three times; 0 means never.',
+  }),
+  staleAfter: setting({
+    kind: duration,
+    default: 86_400_000,
+    scope: 'hub',
+    meaning:
+      'How old a request may be before allowing it needs a second confirmation; 0 means that its age does not matter.',
   }),
 } as const;
 

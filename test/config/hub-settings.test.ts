@@ -28,6 +28,13 @@ const GOOD: [key: SettingKey, text: string, value: unknown][] = [
   ['retainDays', '7', 7],
   ['notify', 'https://hooks.example.org/T0/xyz', 'https://hooks.example.org/T0/xyz'],
   ['notify', 'notify-send Claude', 'notify-send Claude'],
+  ['remindAfter', '90s', 90_000],
+  ['remindAfter', ' 15m ', 900_000],
+  ['remindAfter', '0', 0],
+  ['staleAfter', '24h', 86_400_000],
+  ['staleAfter', '1500', 1_500],
+  ['permissionTimeoutMs', '5m', 300_000],
+  ['pushHosts', 'Push.Example.org, [::1]:8443,', ['push.example.org:443', '[::1]:8443']],
 ];
 
 it.each(GOOD)('%s accepts %j', (key, text, value) => {
@@ -49,6 +56,12 @@ const BAD: [key: SettingKey, text: string][] = [
   ['store', 'mysql://me:hunter2@db/hub'],
   ['retainDays', '0'],
   ['notify', 'https://'],
+  ['remindAfter', '10 minutes'],
+  ['staleAfter', '1000h'],
+  ['staleAfter', '-1s'],
+  ['pushHosts', 'https://push.example.org'],
+  ['pushHosts', '*.example.org'],
+  ['pushHosts', 'push.example.org:65536'],
 ];
 
 it.each(BAD)('%s refuses %j', (key, text) => {
