@@ -52,6 +52,9 @@ export const WHOSE_SETTING: Readonly<Record<SettingKey, Whose>> = {
   retainAuditDays: 'hub',
   notify: 'hub',
   notifySecret: 'hub',
+  pushHosts: 'hub',
+  remindAfter: 'hub',
+  staleAfter: 'hub',
 };
 
 /** One line about client settings that the hub overrides. */
