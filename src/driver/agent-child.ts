@@ -1,10 +1,11 @@
-import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { SpawnedProcess, SpawnOptions } from '@anthropic-ai/claude-agent-sdk';
 import { PARENT_VARIABLE } from '../platform/ancestors.ts';
+import type { HeldProcess, Preparation } from '../platform/held-process.ts';
 import { ObjectLines } from './object-lines.ts';
-import type { ProcessOwner } from './process-owner.ts';
+import type { ProcessOwner } from '../platform/process-owner.ts';
 import { StderrTail } from './stderr-tail.ts';
 
 /** How long a process may take to exit after its message stream ended, before it is killed. */
@@ -21,8 +22,15 @@ export class AgentChild {
   #child: ChildProcess | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(owner: ProcessOwner) {
+  readonly #preparation: Preparation;
+
+  static async prepare(owner: ProcessOwner): Promise<AgentChild> {
+    return new AgentChild(owner, await owner.prepare());
+  }
+
+  private constructor(owner: ProcessOwner, preparation: Preparation) {
     this.#owner = owner;
+    this.#preparation = preparation;
     this.spawned = new Promise((resolve) => (this.#markSpawned = resolve));
   }
 
@@ -49,7 +57,7 @@ export class AgentChild {
   }
 
   spawn({ command, args, cwd, env }: SpawnOptions): SpawnedProcess {
-    const child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+    const { child, stdin } = this.#preparation.start({ command, args, cwd, env });
     this.#child = child;
     this.#markSpawned();
     if (child.pid !== undefined) this.#owner.spawned(this.runId, child.pid);
@@ -57,7 +65,7 @@ export class AgentChild {
       this.#stderr.add(chunk);
     });
     // A process that dies while being written to; its end is reported by its exit.
-    child.stdin.on('error', () => undefined);
+    stdin.on('error', () => undefined);
     child.once('exit', () => this.#owner.exited(this.runId));
     child.on('error', (error) => {
       this.#stderr.add(error.message);
@@ -67,11 +75,12 @@ export class AgentChild {
     child.stdout.once('end', () => {
       setTimeout(() => void this.stop(), EXIT_GRACE_MS).unref();
     });
-    return filtered(child, (text) => this.#stderr.add(text));
+    return asTheSdkSeesIt({ child, stdin }, (text) => this.#stderr.add(text));
   }
 
   /** Ends the process and everything it started. Idempotent, and safe to call at any time. */
   stop(): Promise<void> {
+    this.#preparation.discard();
     return (this.#stopping ??= this.#owner.stopRun(this.runId, this.pid));
   }
 
@@ -88,12 +97,13 @@ export class AgentChild {
   }
 }
 
-/** The process as the SDK sees it, with only objects on its output. */
-function filtered(child: ChildProcessWithoutNullStreams, stray: (text: string) => void): SpawnedProcess {
+/** With only objects on its output. */
+function asTheSdkSeesIt({ child, stdin }: HeldProcess, stray: (text: string) => void): SpawnedProcess {
   const stdout = child.stdout.pipe(new ObjectLines(stray));
-  return new Proxy<SpawnedProcess>(child, {
+  return new Proxy(child as unknown as SpawnedProcess, {
     get(_child, name) {
       if (name === 'stdout') return stdout;
+      if (name === 'stdin') return stdin;
       const value: unknown = Reflect.get(child, name);
       return typeof value === 'function' ? (value.bind(child) as unknown) : value;
     },

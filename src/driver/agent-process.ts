@@ -1,11 +1,11 @@
 import type { CanUseTool, Options, Query, SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode } from '../schema/session-options.ts';
-import { AgentChild } from './agent-child.ts';
+import type { AgentChild } from './agent-child.ts';
 import type { Translation } from './agent-signal.ts';
 import { InputQueue } from './input-queue.ts';
 import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './permission-ask.ts';
-import type { ProcessOwner } from './process-owner.ts';
+import type { ProcessOwner } from '../platform/process-owner.ts';
 import { launchOptions } from './sdk-options.ts';
 import type { ClaimedSpare, SpareTemplate } from './spare-agent.ts';
 import { mirrorOptions, type TranscriptMirror } from './transcript-mirror.ts';
@@ -69,10 +69,17 @@ export class AgentProcess {
   #stopping: Promise<void> | undefined;
   #ended = false;
 
-  constructor(sdk: Sdk, owner: ProcessOwner, launch: AgentLaunch, listener: AgentListener, claimed?: ClaimedSpare) {
+  constructor(
+    sdk: Sdk,
+    owner: ProcessOwner,
+    launch: AgentLaunch,
+    listener: AgentListener,
+    child: AgentChild,
+    claimed?: ClaimedSpare,
+  ) {
     this.#listener = listener;
     this.#mirror = launch.mirror;
-    this.#child = claimed?.child ?? new AgentChild(owner);
+    this.#child = child;
     this.#input = claimed?.input ?? new InputQueue();
     this.#owner = owner;
     if (launch.lease) {

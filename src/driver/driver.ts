@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
+import { AgentChild } from './agent-child.ts';
 import { AgentProcess, type AgentLaunch, type AgentListener } from './agent-process.ts';
 import { bundledClaudeCode, onlyBundledProgram } from './bundled-claude-code.ts';
 import { checkTakesPromptsVerbatim } from './program-version.ts';
-import type { ProcessOwner } from './process-owner.ts';
+import type { ProcessOwner } from '../platform/process-owner.ts';
 import type { SpareTemplate } from './spare-agent.ts';
 import { SpareKeeper } from './spare-keeper.ts';
 
@@ -35,6 +36,7 @@ export class Driver {
   /** Loads the SDK shortly, unless a session needs it first. */
   preload(debug: (line: string) => void): void {
     this.#preloading ??= setTimeout(() => {
+      this.#owner.prepareAhead();
       this.#load().then(onlyBundledProgram, (error: unknown) => debug(`preload: ${String(error)}`));
     }, PRELOAD_AFTER_MS).unref();
   }
@@ -55,12 +57,13 @@ export class Driver {
     const sdk = await this.#load();
     // A spare was started without a mirror.
     const claimed = launch.mirror ? undefined : await this.#keeper?.claim(launch);
+    const child = claimed?.child ?? (await AgentChild.prepare(this.#owner));
     try {
-      const process = new AgentProcess(sdk, this.#owner, launch, listener, claimed);
+      const process = new AgentProcess(sdk, this.#owner, launch, listener, child, claimed);
       if (launch.mirror) await process.spawned;
       return process;
     } catch (error) {
-      await claimed?.child.stop();
+      await child.stop();
       throw withoutProgram(launch) ? new DomainError('INTERNAL', NO_CLAUDE_CODE, { cause: error }) : error;
     }
   }

@@ -4,7 +4,7 @@ import type { CanUseTool, ClaimOptions, Query, SpareProcess } from '@anthropic-a
 import type { SessionOptions } from '../schema/session-options.ts';
 import { AgentChild } from './agent-child.ts';
 import { InputQueue } from './input-queue.ts';
-import type { ProcessOwner } from './process-owner.ts';
+import type { ProcessOwner } from '../platform/process-owner.ts';
 import { launchOptions } from './sdk-options.ts';
 
 type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
@@ -40,23 +40,26 @@ const SET_BY_CLAIM = new Set([
 export class SpareAgent {
   readonly sessionId = randomUUID();
   readonly #template: SpareTemplate;
-  readonly #child: AgentChild;
+  readonly #owner: ProcessOwner;
+  #child: AgentChild | undefined;
   #process: SpareProcess | undefined;
   #canUseTool: CanUseTool | undefined;
 
   constructor(owner: ProcessOwner, template: SpareTemplate) {
     this.#template = template;
-    this.#child = new AgentChild(owner);
+    this.#owner = owner;
   }
 
   async warm(sdk: Sdk): Promise<void> {
     const { options, env, managedSettings } = this.#template;
+    const child = await AgentChild.prepare(this.#owner);
+    this.#child = child;
     this.#process = await sdk.prewarm({
       options: {
         ...launchOptions(fixedOptions(options), managedSettings),
         sessionId: this.sessionId,
-        env: this.#child.environment(env, this.sessionId),
-        spawnClaudeCodeProcess: (spawnOptions) => this.#child.spawn(spawnOptions),
+        env: child.environment(env, this.sessionId),
+        spawnClaudeCodeProcess: (spawnOptions) => child.spawn(spawnOptions),
         canUseTool: async (...asked) =>
           this.#canUseTool?.(...asked) ?? {
             behavior: 'deny',
@@ -70,7 +73,7 @@ export class SpareAgent {
   }
 
   get alive(): boolean {
-    return this.#process !== undefined && this.#child.alive;
+    return this.#process !== undefined && this.#child?.alive === true;
   }
 
   fits({ options, env, managedSettings }: SpareTemplate): boolean {
@@ -85,7 +88,8 @@ export class SpareAgent {
 
   /** Resolves when the process has accepted the session; rejects if it will not, and then nothing has run. */
   async claim({ cwd = '', model, permissionMode, additionalDirectories }: SessionOptions): Promise<ClaimedSpare> {
-    if (!this.#process) throw new Error('The spare is not warm.');
+    const child = this.#child;
+    if (!this.#process || !child) throw new Error('The spare is not warm.');
     const options: ClaimOptions = {
       cwd,
       ...(model !== undefined && { model }),
@@ -95,12 +99,12 @@ export class SpareAgent {
     const input = new InputQueue();
     const query = this.#process.claim({ prompt: input, options });
     await this.#process.claimed;
-    return { child: this.#child, input, query, askWith: (canUseTool) => (this.#canUseTool = canUseTool) };
+    return { child, input, query, askWith: (canUseTool) => (this.#canUseTool = canUseTool) };
   }
 
   async stop(): Promise<void> {
     this.#process?.close();
-    await this.#child.stop();
+    await this.#child?.stop();
   }
 }
 

@@ -1,7 +1,7 @@
 import { freemem } from 'node:os';
 import { messageOf } from '../errors/errors.ts';
 import type { AgentLaunch } from './agent-process.ts';
-import type { ProcessOwner } from './process-owner.ts';
+import type { ProcessOwner } from '../platform/process-owner.ts';
 import { SpareAgent, type ClaimedSpare, type SpareTemplate } from './spare-agent.ts';
 
 export interface SpareKeeperOptions {

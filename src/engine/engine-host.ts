@@ -4,7 +4,7 @@ import { findGitBash } from '../config/git-bash.ts';
 import { claudeConfigDir, type Host } from '../config/host.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { Driver } from '../driver/driver.ts';
-import { ProcessOwner } from '../driver/process-owner.ts';
+import { ProcessOwner } from '../platform/process-owner.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
 import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';

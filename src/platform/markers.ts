@@ -2,8 +2,11 @@
 export const OWNER_MARKER = 'CLAUDE_CODE_MCP_OWNER';
 export const RUN_MARKER = 'CLAUDE_CODE_MCP_SESSION';
 
-/** `$0` of the watchdog: tells it apart from a session's processes on macOS, where its environment cannot be read. */
-export const WATCHDOG_NAME = 'claude-code-mcp-watchdog';
+/**
+ * `$0` of the watchdog: tells it apart from a session's processes on macOS, where its environment cannot be read. Not
+ * the product's name: whoever ends everything of that name must not end what cleans up afterwards.
+ */
+export const WATCHDOG_NAME = 'ccmcp-session-watchdog';
 
 /** Ids travel through file names, a shell script and `ps` output, none of which quote. */
 const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{7,127}$/;

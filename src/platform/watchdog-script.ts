@@ -1,12 +1,11 @@
 import { listCommand } from './windows-processes.ts';
-import { groupName } from './run-groups.ts';
 import { OWNER_MARKER, RUN_MARKER, WATCHDOG_NAME } from './markers.ts';
 
 /*
- * The watchdog reads three lines, the owner, the start time of the server and the directory of its cgroups (empty where there
- * are none), then waits for more. `watch 6 a b` ends the runs a and b in 6 s unless it is told so again before that: they belong to
+ * The watchdog reads three lines, the owner, the start time of the server and what the paths of its cgroups begin with (empty
+ * where there are none), then waits for more. `watch 6 a b` ends the runs a and b in 6 s unless it is told so again before that: they belong to
  * sessions that another hub takes over when this one hangs. Any other line means a clean end, the end of the input that the
- * server died. The owner is not an argument, so that no `ps` shows it as one.
+ * server died. None of this is an argument, so that no `ps` shows it and no `pkill -f` finds it.
  */
 
 /**
@@ -70,7 +69,7 @@ arm() {
     wait $pause
     trap '' USR1
     for run in "$@"; do
-      ( mark=${RUN_MARKER}=$run; finish; drop "${groupName('$owner', '$run')}" ) &
+      ( mark=${RUN_MARKER}=$run; finish; drop $run ) &
     done
     wait
   ) &
@@ -83,7 +82,7 @@ done
 disarm
 mark=${OWNER_MARKER}=$owner
 finish
-drop "${groupName('$owner', '')}"
+drop ''
 `;
 
 /** One grep over all of /proc; without -z, as in some busybox, two processes for each pid that is young enough. */
@@ -114,7 +113,7 @@ scan() { for file in $(marked); do young $file && echo "$pid@$start"; done; }
 const LINUX_GROUPS = `
 drop() {
   [ -n "$groups" ] || return 0
-  for group in "$groups/$1"*; do
+  for group in "$groups$1"*; do
     tries=0
     while [ -d "$group" ] && [ $tries -lt 20 ]; do
       echo 1 >"$group/cgroup.kill"

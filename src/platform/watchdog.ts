@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
 import { isPlainId } from './markers.ts';
 import { linuxStartTime } from './process-identity.ts';
+import { groupName } from './run-groups.ts';
 import { thisSystem, toolEnv, type System } from './system.ts';
 import { watchdogCommand } from './watchdog-script.ts';
 
@@ -34,9 +35,10 @@ const UNIX_EPOCH_IN_NET_TICKS = 621_355_968_000_000_000n;
  * One for all sessions of a server. It waits on a pipe that the kernel closes when the server dies, however that
  * happens.
  */
-export function startWatchdog({ ownerId, groups = '', system = thisSystem, onProblem }: WatchdogOptions): Watchdog {
+export function startWatchdog({ ownerId, groups, system = thisSystem, onProblem }: WatchdogOptions): Watchdog {
   if (!isPlainId(ownerId)) throw new TypeError(`Not usable as a process marker: ${JSON.stringify(ownerId)}`);
   const since = serverStart(system);
+  const prefix = groups === undefined ? '' : `${groups}/${groupName(ownerId, '')}`;
   let stopping: Promise<void> | undefined;
   let starts = 0;
   let child: ChildProcess | undefined;
@@ -47,7 +49,7 @@ export function startWatchdog({ ownerId, groups = '', system = thisSystem, onPro
     try {
       const started = spawnWatchdog(system, lost);
       child = started;
-      started.stdin?.write(`${ownerId}\n${since}\n${groups}\n`);
+      started.stdin?.write(`${ownerId}\n${since}\n${prefix}\n`);
     } catch (error) {
       child = undefined;
       lost(error instanceof Error ? error.message : String(error));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProcessOwner } from '../../src/driver/process-owner.ts';
+import { ProcessOwner } from '../../src/platform/process-owner.ts';
 import { SpareKeeper } from '../../src/driver/spare-keeper.ts';
 
 test('no spare is started while memory is short', async () => {

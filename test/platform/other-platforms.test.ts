@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ProcessOwner } from '../../src/driver/process-owner.ts';
+import { ProcessOwner } from '../../src/platform/process-owner.ts';
 import { findMarked } from '../../src/platform/find-processes.ts';
 import { readOwner, recordedOwners, recordPath, thisPlace } from '../../src/platform/owner-records.ts';
 import { isAlive, startTimeOf } from '../../src/platform/process-identity.ts';
@@ -46,12 +46,12 @@ describe('macOS', () => {
   const session: Mac[] = [
     { pid: 1, parent: 0, command: '/sbin/launchd' },
     { pid: 100, parent: 1, command: 'node server.js' },
-    { pid: 101, parent: 100, command: '/bin/sh -c … claude-code-mcp-watchdog' },
+    { pid: 101, parent: 100, command: '/bin/sh -c … ccmcp-session-watchdog' },
     { pid: 200, parent: 100, command: 'claude --resume x', environment: marker('owner-a', 'run-1') },
     { pid: 201, parent: 200, command: '/bin/zsh -c sleep 9' },
     { pid: 202, parent: 201, command: 'sleep 9' },
     { pid: 203, parent: 200, command: 'node nested.js', environment: marker('owner-a', 'run-1') },
-    { pid: 204, parent: 203, command: '/bin/sh -c … claude-code-mcp-watchdog' },
+    { pid: 204, parent: 203, command: '/bin/sh -c … ccmcp-session-watchdog' },
     { pid: 205, parent: 204, command: 'sleep 0.2' },
     { pid: 206, parent: 203, command: 'claude', environment: marker('owner-b', 'run-9') },
     { pid: 207, parent: 206, command: '/bin/zsh -c make' },
@@ -102,7 +102,7 @@ describe('macOS', () => {
 
   it('uses a shell script as the watchdog', () => {
     const { file, args } = watchdogCommand('darwin');
-    expect([file, args[0], args[2]]).toEqual(['/bin/sh', '-c', 'claude-code-mcp-watchdog']);
+    expect([file, args[0], args[2]]).toEqual(['/bin/sh', '-c', 'ccmcp-session-watchdog']);
     expect(args[1]).toContain('ps -A -ww');
     expect(args[1]).not.toContain('/proc');
   });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ProcessOwner } from '../../src/driver/process-owner.ts';
+import { ProcessOwner } from '../../src/platform/process-owner.ts';
 import { findMarked } from '../../src/platform/find-processes.ts';
 import { startTimeOf } from '../../src/platform/process-identity.ts';
 import { watchdogCommand } from '../../src/platform/watchdog-script.ts';

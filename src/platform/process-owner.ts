@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { markerEnv } from '../platform/markers.ts';
-import { recordOwner, removeOwner } from '../platform/owner-records.ts';
-import { startTimeOf, type ProcessId } from '../platform/process-identity.ts';
-import { RunGroups, runsInGroups } from '../platform/run-groups.ts';
-import { stopTree } from '../platform/stop-tree.ts';
-import { sweep } from '../platform/sweep.ts';
-import { thisSystem, type System } from '../platform/system.ts';
-import { startWatchdog, type Watchdog } from '../platform/watchdog.ts';
+import { HeldProcesses, type Preparation } from './held-process.ts';
+import { markerEnv } from './markers.ts';
+import { recordOwner, removeOwner } from './owner-records.ts';
+import { startTimeOf, type ProcessId } from './process-identity.ts';
+import { RunGroups, runsInGroups } from './run-groups.ts';
+import { stopTree } from './stop-tree.ts';
+import { sweep } from './sweep.ts';
+import { thisSystem, type System } from './system.ts';
+import { startWatchdog, type Watchdog } from './watchdog.ts';
 
 export interface ProcessOwnerOptions {
   stateDir: string;
@@ -26,6 +27,7 @@ export class ProcessOwner {
   /** Windows only, where environments cannot be read and only the start of a run leads to what it left behind. */
   readonly #roots = new Map<string, Promise<ProcessId | undefined>>();
   readonly #groups: RunGroups;
+  readonly #held: HeldProcesses;
   /** The session of each run, and its root process while that is alive. */
   readonly #runs = new Map<string, { readonly session: string; pid: number | undefined }>();
   #watchdog: Watchdog | undefined;
@@ -40,6 +42,17 @@ export class ProcessOwner {
     this.#warn = warn;
     this.#system = system;
     this.#groups = new RunGroups(this.id, system);
+    this.#held = new HeldProcesses(system.platform);
+  }
+
+  /** The next start finds everything prepared. */
+  prepareAhead(): void {
+    this.#held.prepareAhead();
+  }
+
+  /** For a process that is about to be started. */
+  prepare(): Promise<Preparation> {
+    return this.#held.prepare();
   }
 
   /** Environment for a run of this session; the first one starts the watchdog. */
@@ -143,6 +156,7 @@ export class ProcessOwner {
   }
 
   async release(): Promise<void> {
+    await this.#held.close();
     if (!this.#watchdog) return;
     await stopTree({ owner: this.id }, { graceMs: 0, forceAfterMs: 1_500, deadlineMs: 3_000 }, this.#system);
     await this.#groups.endAll();
