@@ -31,7 +31,7 @@ const empty = heap();
 const rssAtFirst = process.memoryUsage().rss;
 for (let index = 0; index < SESSIONS; index++) await (await ranSession(manySessions)).park();
 const full = heap();
-const events = manySessions.sessions.reduce((sum, { log }) => sum + log.length, 0);
+const events = manySessions.sessions.reduce((sum, { conversation }) => sum + conversation.log.length, 0);
 // Freed pages are returned to the system with a delay.
 await sleep(2_000);
 collect();

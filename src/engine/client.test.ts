@@ -21,7 +21,7 @@ function setUp(role?: Role) {
   const session = {
     id: 's1',
     owner: alice.principal,
-    tools: ['Read', 'mcp__crm__find'],
+    conversation: { setup: { tools: ['Read', 'mcp__crm__find'] } },
     warnings: [],
     read: () => ({ record: { id: 's1' } }),
     whileInUse: (act: () => Promise<unknown>) => act(),

@@ -68,7 +68,8 @@ export class EngineClient {
   get tools(): readonly string[] | undefined {
     // The tools of an MCP server reveal whose session uses it.
     return this.#engine.tools?.filter(
-      (name) => !name.startsWith('mcp__') || this.#loaded.some(({ tools }) => tools?.includes(name)),
+      (name) =>
+        !name.startsWith('mcp__') || this.#loaded.some(({ conversation }) => conversation.setup.tools?.includes(name)),
     );
   }
 

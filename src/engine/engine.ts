@@ -180,7 +180,7 @@ export class Engine {
 
   /** The newest event that a loaded session no longer keeps. */
   droppedThrough(id: string): number {
-    return this.find(id)?.log.droppedThrough ?? 0;
+    return this.find(id)?.conversation.log.droppedThrough ?? 0;
   }
 
   /** The session, recalled from the store if necessary. */
@@ -278,7 +278,7 @@ export class Engine {
     if (known.atRest && known.state !== 'cancelled') this.#host.checkNotDiscarded(known);
     rules.checkMayDrive(known);
     known.rules.policy.check(withOverrides({}, request));
-    await known.exitReported();
+    await known.process.exitReported();
     if (known.state === 'cancelled')
       throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
     if (Object.keys(request.disk.options).length > 0)
@@ -400,11 +400,11 @@ export class Engine {
   async #closeSession(session: Session): Promise<void> {
     // What is in the store is picked up when the hub starts again.
     if (this.#services.archive && session.persists) {
-      await session.reported();
+      await session.work.reported();
       await session.suspend();
     } else if (session.atRest || session.reporting) {
       await session.dispose();
-      await session.reported();
+      await session.work.reported();
     } else await session.cancel('the server shuts down', 'shutdown', 'shutdown');
     await session.release();
   }
@@ -441,7 +441,7 @@ export class Engine {
     });
     // Another reply may have been faster.
     checkFree(session, request);
-    if (request.sessionInitTimeoutMs !== undefined) session.setInitTimeout(request.sessionInitTimeoutMs);
+    if (request.sessionInitTimeoutMs !== undefined) session.launches.setInitTimeout(request.sessionInitTimeoutMs);
     if (session.hasProcess || !session.atRest) {
       await session.prompt(request.prompt);
       return;
@@ -456,7 +456,7 @@ export class Engine {
     this.#host.checkDirectories(session);
     await bringMissing(session, this.#rulesOf(request.by), request.disk.options, this.#services);
     // A closing process is still registered, and would look like someone else's.
-    await session.closed();
+    await session.process.closed();
     await this.#host.transcripts.checkNotHeld(session.id);
     await this.#registry.withPlace((place) => {
       place.session = session;
@@ -482,7 +482,7 @@ export class Engine {
         options,
         worktree: original && ((id) => this.#worktrees.fork(id, original)),
         origin: { kind: 'fork', of: parent.id },
-        inherited: parent.totals.session,
+        inherited: parent.conversation.totals.session,
         client: request.by,
         streamsText: request.streamsText,
       },
@@ -495,7 +495,7 @@ export class Engine {
  * One that waits, without a process, for answers or to be told about them: a message must not start another process.
  */
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
-  const takesMore = (session.hasProcess || session.launching) && !session.awaitsAction;
+  const takesMore = (session.hasProcess || session.process.starting) && !session.conversation.awaitsAction;
   if (!session.atRest && (whenBusy !== 'queue' || !takesMore)) throw busy(session);
 }
 

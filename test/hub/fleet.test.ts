@@ -38,7 +38,7 @@ for (const kind of ['sqlite', 'postgres'] as const) {
     });
     expect((await seen()).record.turn?.text).toBe('done');
     const types = ({ log }: Pick<SessionReading, 'log'>): string[] => log.from(1).events.map(({ type }) => type);
-    expect(types(await seen())).toEqual(types(a.engine.session(id)));
+    expect(types(await seen())).toEqual(types(a.engine.session(id).read()));
 
     await there.reply({ sessionId: id, prompt: 'second', disk: DISK });
     expect((await seen()).record.state).toBe('running');

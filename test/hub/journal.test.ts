@@ -78,7 +78,7 @@ test('during a long store outage the backlog is bounded, and nothing new is star
   expect(hub.journal.waiting).toBe(0);
   for (let round = 0; round < 20; round++)
     expect(await store.request(`r${round}`)).toMatchObject({ outcome: { decision: 'deny', message: 'no' } });
-  const { log } = session;
+  const { log } = session.conversation;
   const { events, lastId, droppedThrough } = await store.events(session.id, { limit: 1_000 });
   expect(lastId).toBe(log.nextId - 1);
   expect(droppedThrough).toBeGreaterThan(0);
@@ -104,7 +104,7 @@ test('only the event that the store refuses is missing from the log', async () =
   agent.answer('done');
   await hub.engine.stored();
   const { events, lastId, droppedThrough } = await store.events(session.id, { limit: 100 });
-  expect(lastId).toBe(session.log.nextId - 1);
+  expect(lastId).toBe(session.conversation.log.nextId - 1);
   expect(JSON.stringify(events)).toContain('keep me');
   expect(events.some(({ id }) => id === droppedThrough)).toBe(false);
   expect(warned).toHaveLength(1);

@@ -49,8 +49,8 @@ async function checkNothingLost({ file, reports }: Run): Promise<void> {
       switch (one.kind) {
         case 'session': {
           const session = await hub.engine.recall(one.id);
-          expect(session?.log.nextId).toBeGreaterThanOrEqual(one.nextCursor);
-          const events = session?.log.from(1).events ?? [];
+          expect(session?.conversation.log.nextId).toBeGreaterThanOrEqual(one.nextCursor);
+          const events = session?.conversation.log.from(1).events ?? [];
           expect(events.map(({ id }) => id)).toEqual(events.map((_event, index) => index + 1));
           break;
         }

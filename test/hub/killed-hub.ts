@@ -35,7 +35,7 @@ async function report(reported: Report): Promise<void> {
   writeSync(1, `${JSON.stringify(reported)}\n`);
 }
 
-const reportSession = ({ id, log, state }: Session): Promise<void> =>
+const reportSession = ({ id, conversation: { log }, state }: Session): Promise<void> =>
   report({ kind: 'session', id, nextCursor: log.nextId, state });
 
 /** A request is open once the state of what it is about is known. */

@@ -45,7 +45,7 @@ test.each(CASES)('a session %s: movable is %s', async (_what, movable, cwd, opti
   const store = await STORES.sqlite();
   const hub = await startHere(store);
   const session = await hub.engine.start({ prompt: 'go', options: { ...options, cwd: path.join(root, cwd) } });
-  expect(session.movable).toBe(movable);
+  expect(session.mobility.movable).toBe(movable);
   expect(await isStoredAsMovable(store, hub, session.id)).toBe(movable);
 });
 
@@ -54,13 +54,13 @@ test('an unmovable session remains so after a restart, until its transcript is r
   const hub = await startHere(store);
   const { id } = await hub.engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } });
   expect(await isStoredAsMovable(store, hub, id)).toBe(true);
-  hub.engine.session(id).stays('its transcript is not where others could read it');
+  hub.engine.session(id).mobility.stays('its transcript is not where others could read it');
   expect(await isStoredAsMovable(store, hub, id)).toBe(false);
   hub.kill();
   const next = await startHere(store);
   await next.engine.recall(id);
   expect(await isStoredAsMovable(store, next, id)).toBe(false);
-  next.engine.session(id).mayMoveAgain();
+  next.engine.session(id).mobility.mayMoveAgain();
   expect(await isStoredAsMovable(store, next, id)).toBe(true);
 });
 
@@ -79,7 +79,7 @@ test('a session that becomes unmovable counts as movable until the store has rec
   ];
   await hub.engine.stored();
   isAway = true;
-  for (const session of [kept, lost]) session.stays('its transcript is not stored');
+  for (const session of [kept, lost]) session.mobility.stays('its transcript is not stored');
   await expect(hub.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(hub.engine.fleet.lent).toEqual([kept, lost]);
 
@@ -92,12 +92,14 @@ test('a session that becomes unmovable counts as movable until the store has rec
   expect(hub.engine.find(lost.id)).toBeUndefined();
   isAway = false;
   await eventually(() => hub.engine.stored()?.then(() => true), { what: 'all pending writes are stored' });
-  kept.stays('its transcript is still not stored');
+  kept.mobility.stays('its transcript is still not stored');
   await eventually(() => hub.engine.fleet.lent.length === 0, { what: 'the other session is stored as unmovable' });
 });
 
 test('no session is movable without a shared directory', async () => {
   const store = await STORES.sqlite();
   const { engine } = await startTestHub(store);
-  expect((await engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } })).movable).toBe(false);
+  expect((await engine.start({ prompt: 'go', options: { cwd: path.join(root, 'shared') } })).mobility.movable).toBe(
+    false,
+  );
 });

@@ -46,7 +46,7 @@ test('a session at rest gives the same answers after a restart as before, even t
   await restart();
   const after = await recalled(session);
   expect(answered(after)).toEqual(before);
-  expect(after.createdAt).toBe(Math.trunc(session.createdAt));
+  expect(after.conversation.times.createdAt).toBe(Math.trunc(session.conversation.times.createdAt));
   expect(hub.agents).toEqual([]);
 });
 
@@ -56,7 +56,7 @@ test('a session that was running when the hub was killed comes to rest with the 
   await restart();
   const after = await recalled(session);
   expect(after.state).toBe('error');
-  expect(after.result?.text).toContain('the hub stopped while it worked; reply to continue');
+  expect(after.conversation.result?.text).toContain('the hub stopped while it worked; reply to continue');
   await hub.engine.reply({ sessionId: session.id, prompt: 'go on', disk: { kind: 'open', options: {} } });
   const agent = await hub.agent();
   expect(agent.launch.history).toMatchObject({ kind: 'resume' });
@@ -114,7 +114,7 @@ test('a session at rest past its TTL is unloaded, with a notice, and loaded agai
   hub.clock.advance(62_000);
   await eventually(() => hub.engine.find(session.id) === undefined, { what: 'the session is forgotten' });
   expect(forgotten).toEqual([session.id]);
-  expect(await recalled(session)).toMatchObject({ state: 'idle', topic: 'a task to remember' });
+  expect((await recalled(session)).record).toMatchObject({ state: 'idle', title: 'a task to remember' });
 });
 
 test('sessions that only the store remembers are listed', async () => {
@@ -199,7 +199,7 @@ describe('an open request', () => {
     (await recalled(stuck)).missing = ['API_TOKEN'];
     hub.engine.respond(stuck.id, `r-${stuck.id}`, { decision: 'allow' });
     await eventually(async () => (await recalled(stuck)).state === 'error', { what: 'the session has failed' });
-    expect((await recalled(stuck)).result?.text).toContain('send again: "and then that"');
+    expect((await recalled(stuck)).conversation.result?.text).toContain('send again: "and then that"');
     await hub.journal.stored();
     expect(await queued(stuck)).toEqual([]);
   });
@@ -346,7 +346,7 @@ describe('an open request', () => {
     hub.engine.respond(session.id, 'r1', { decision: 'allow' });
     (await hub.agent()).answer('I did something else.');
     const after = await recalled(session);
-    expect(after.result?.text).toContain('Allowed while the session was stopped, but not repeated: Bash.');
+    expect(after.conversation.result?.text).toContain('Allowed while the session was stopped, but not repeated: Bash.');
     await hub.journal.stored();
     expect(await store.grants(session.id)).toEqual([]);
   });

@@ -71,7 +71,7 @@ async function allowedWhileAway(answer: Answer): Promise<Session> {
   const after = await recalled(session);
   hub.engine.respond(session.id, 'r1', answer);
   await eventually(() => after.atRest, { what: 'the session is at rest' });
-  expect(after.result?.text).toContain('API_TOKEN');
+  expect(after.conversation.result?.text).toContain('API_TOKEN');
   expect(hub.agents).toEqual([]);
   return after;
 }
@@ -104,7 +104,7 @@ test('pre-approved tools are not restored when only a person may approve', async
   hub.engine.respondAsPerson(session.id, 'r1', { decision: 'allow' }, LOCAL);
   const after = await recalled(session);
   await eventually(() => after.atRest, { what: 'the session is at rest' });
-  expect(after.result?.text).toContain('allowedTools');
+  expect(after.conversation.result?.text).toContain('allowedTools');
   expect(hub.agents).toEqual([]);
   await expect(reply(session)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
 });
@@ -183,7 +183,7 @@ test('a decision is passed on as soon as one of the owner’s connections brings
   expect(agent.prompts[0]).toContain('was allowed');
   expect(await agent.ask('r2', 'Bash', { command: 'npm test' })).toEqual({ behavior: 'allow' });
   agent.answer('All done.');
-  expect(session.result?.text).toBe('All done.');
+  expect(session.conversation.result?.text).toBe('All done.');
 });
 
 test('a decision is also passed on to a session that is no longer loaded, after another restart', async () => {

@@ -42,7 +42,7 @@ describe.each(['sqlite', 'postgres'] as const)('%s', (kind) => {
     const [atWork, waiting, stays] = [await startOn(a), await startOn(a), await startOn(a)];
     void a.agents[1]?.ask('r1', 'Bash', { command: 'npm test' });
     await eventually(() => waiting.requests.length === 1, { what: 'the request is open' });
-    stays.stays('for this test');
+    stays.mobility.stays('for this test');
     await a.engine.stored();
     a.kill();
     await takeOver(b);
@@ -53,7 +53,9 @@ describe.each(['sqlite', 'postgres'] as const)('%s', (kind) => {
     await b.engine.stored();
     expect(b.engine.sessions.map(({ id }) => id).sort()).toEqual([atWork.id, waiting.id].sort());
     expect(b.engine.session(atWork.id)).toMatchObject({ state: 'error' });
-    expect(b.engine.session(atWork.id).result?.text).toContain('the hub stopped while it worked; reply to continue');
+    expect(b.engine.session(atWork.id).conversation.result?.text).toContain(
+      'the hub stopped while it worked; reply to continue',
+    );
     expect(b.engine.session(waiting.id).requests).toMatchObject([{ id: 'r1' }]);
     expect(await store.session(stays.id)).toMatchObject({ runsOn: a.by, state: { tag: 'running' } });
     await reply(b, atWork);
@@ -66,7 +68,7 @@ describe.each(['sqlite', 'postgres'] as const)('%s', (kind) => {
   test('a hub that wakes up stops writing to the session it lost, and continues its others', async () => {
     const [a, b] = [await hubNamed('a'), await hubNamed('b')];
     const [moved, kept] = [await startOn(a), await startOn(a)];
-    kept.stays('for this test');
+    kept.mobility.stays('for this test');
     await a.engine.stored();
     const forgotten: string[] = [];
     a.engine.stream.subscribe((notice) => {
@@ -162,14 +164,17 @@ describe('sqlite only', () => {
     const lease = { held: true };
     const a = await hubNamed('a', { lease });
     const [atWork, waiting, stays] = [await startOn(a), await startOn(a), await startOn(a)];
-    stays.stays('for this test');
+    stays.mobility.stays('for this test');
+    await eventually(() => !stays.mobility.lent, { what: 'the store knows that it stays' });
     void a.agents[1]?.ask('r1', 'Bash', { command: 'npm test' });
     await eventually(() => waiting.requests.length === 1, { what: 'the request is open' });
     lease.held = false;
     await a.engine.fleet.loseContact();
     expect(a.agents.map((agent) => agent.alive)).toEqual([false, false, true]);
     expect(atWork.state).toBe('error');
-    expect(atWork.result?.text).toContain('the hub lost contact with the store while it worked; reply to continue');
+    expect(atWork.conversation.result?.text).toContain(
+      'the hub lost contact with the store while it worked; reply to continue',
+    );
     expect({ state: waiting.state, requests: waiting.requests.length }).toEqual({ state: 'waiting', requests: 1 });
     expect(stays.state).toBe('running');
     await expect(reply(a, atWork)).rejects.toMatchObject({ code: 'UNAVAILABLE' });

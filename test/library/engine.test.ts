@@ -33,7 +33,7 @@ test('a session runs in-process to its result, and closing the engine also ends 
   };
   await allow();
   await untilAttention(session);
-  expect(session.result).toMatchObject({ text: 'made', isError: false });
+  expect(session.conversation.result).toMatchObject({ text: 'made', isError: false });
   // Servers started by a session inherit the program's settings.
   expect(await readFile(path.join(world.place.project, 'made.txt'), 'utf8')).toBe('2\n');
 
@@ -43,7 +43,7 @@ test('a session runs in-process to its result, and closing the engine also ends 
   await engine.close();
   await engine.close();
 
-  expect(session.cancellation).toMatchObject({ source: 'shutdown' });
+  expect(session.conversation.cancellation).toMatchObject({ source: 'shutdown' });
   expect(await world.survivors()).toEqual([]);
   const audit = await readFile(path.join(world.place.stateDir, 'claude-code-mcp', 'audit.jsonl'), 'utf8');
   expect(audit).toContain('"decision"');

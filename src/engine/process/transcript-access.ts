@@ -42,7 +42,7 @@ export class TranscriptAccess {
   async fetch(sessionId: string): Promise<boolean> {
     const { transcriptMirrors: mirrors } = this.#services;
     const session = this.#registry.find(sessionId);
-    if (!mirrors || !session?.portable || this.#current.has(session)) return false;
+    if (!mirrors || !session?.mobility.portable || this.#current.has(session)) return false;
     const fetched = await mirrors.fetch(session, session.directory ?? '');
     this.#current.add(session);
     return fetched;
@@ -51,11 +51,11 @@ export class TranscriptAccess {
   /** For the next process of this session. */
   mirrorOf(session: Session): TranscriptMirror | undefined {
     const { transcriptMirrors: mirrors } = this.#services;
-    if (!mirrors || !session.portable) return undefined;
+    if (!mirrors || !session.mobility.portable) return undefined;
     this.#current.add(session);
     return mirrors.open(session, {
-      onBroken: (reason) => session.stays(reason),
-      onWhole: () => session.mayMoveAgain(),
+      onBroken: (reason) => session.mobility.stays(reason),
+      onWhole: () => session.mobility.mayMoveAgain(),
     });
   }
 }

@@ -53,7 +53,7 @@ export class OwnActions {
   ask(session: Session, proposal: Proposal): Asked {
     const requestId = session.askPerson(proposal);
     if (session.findRequest(requestId)) return { asked: requestId };
-    throw new DomainError('PERMISSION_DENIED', session.lastAction?.message ?? 'Nobody could be asked.');
+    throw new DomainError('PERMISSION_DENIED', session.conversation.lastAction?.message ?? 'Nobody could be asked.');
   }
 
   /** A person has allowed it. */
@@ -89,7 +89,7 @@ export class OwnActions {
         : performed;
     const last = { action: action.action, requestId, ...end };
     ended(session, last);
-    session.actionEnded(last);
+    session.conversation.actionEnded(last);
   }
 
   /** False if the server stops first. */

@@ -68,7 +68,7 @@ export class FleetMember {
 
   /** Those that another hub takes over when this one goes silent. */
   get lent(): Session[] {
-    return this.#parts.registry.all.filter(({ lent }) => lent);
+    return this.#parts.registry.all.filter(({ mobility }) => mobility.lent);
   }
 
   /** Another hub may have them by now, or soon: none of their processes continues here. Requests stay open. */

@@ -13,24 +13,22 @@ const RULES = {
   cleanupIntervalMs: MINUTE,
 };
 
-type Aspect = Pick<Session, 'id' | 'atRest' | 'launching' | 'parkable' | 'backgroundTasks'>;
+interface Aspect {
+  readonly atRest: boolean;
+  readonly launching: boolean;
+  readonly parkable: boolean;
+  readonly backgroundTasks: number;
+}
 
 /** A session as housekeeping sees it; every action on it is recorded. */
 function sessionWith(aspect: Partial<Aspect>, clock: ManualClock, actions: string[]): Session {
   const times = new SessionTimes(clock);
   const seen = {
     id: 'a',
-    atRest: true,
-    launching: false,
-    parkable: true,
-    backgroundTasks: 0,
-    get restedMs() {
-      return times.restedMs;
-    },
-    get workedMs() {
-      return times.workedMs;
-    },
-    ...aspect,
+    atRest: aspect.atRest ?? true,
+    parkable: aspect.parkable ?? true,
+    process: { starting: aspect.launching ?? false },
+    conversation: { times, backgroundTasks: aspect.backgroundTasks ?? 0 },
     park: async () => void actions.push('parked'),
     release: async () => void actions.push('released'),
     stop: async (_reason: string, source: string) => {

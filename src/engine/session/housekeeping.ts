@@ -50,18 +50,18 @@ export class Housekeeping {
 
   #tend(session: Session): void {
     // A start has a time limit of its own.
-    if (session.launching) return;
+    if (session.process.starting) return;
     if (session.keepsRequests && session.requests.length > 0) {
-      if (session.detachable && session.quietMs >= this.#rules.parkAfterMs) this.#detach(session);
+      if (session.detachable && session.conversation.times.quietMs >= this.#rules.parkAfterMs) this.#detach(session);
       return;
     }
     if (!session.atRest) {
-      if (session.workedMs < this.#rules.runningSessionMaxMs) return;
+      if (session.conversation.times.workedMs < this.#rules.runningSessionMaxMs) return;
       void session.stop(`it worked for longer than ${String(this.#rules.runningSessionMaxMs)} ms`, 'cleanup');
       return;
     }
-    const { restedMs } = session;
-    if (restedMs >= this.#rules.sessionTtlMs && session.backgroundTasks === 0 && !session.inUse) {
+    const { restedMs } = session.conversation.times;
+    if (restedMs >= this.#rules.sessionTtlMs && session.conversation.backgroundTasks === 0 && !session.inUse) {
       void this.#registry.forget(session);
     } else if (restedMs >= this.#rules.parkAfterMs && session.parkable) {
       void session.park();

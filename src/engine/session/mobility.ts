@@ -1,4 +1,6 @@
 import type { SessionOptions } from '../../schema/session-options.ts';
+import type { NoticeStream, SessionNotice } from '../notices.ts';
+import type { ProcessHolder } from '../process/process-holder.ts';
 import { liesIn } from '../rules/directories.ts';
 import { runsElsewhere } from './session-errors.ts';
 import type { RestoredSession, SessionSeed } from './session-types.ts';
@@ -37,55 +39,94 @@ export function canMove(
   );
 }
 
+export interface MobilityServices {
+  /** Where sessions work that another hub can take over. */
+  readonly sharedWorkspace?: string | undefined;
+  /** Resolves when everything that has happened so far is stored, where there is a store. */
+  stored?(): Promise<void>;
+  debug(line: string): void;
+}
+
+/** The session, as far as it matters where it runs. */
+interface Moving extends Omit<Portable, 'restored'> {
+  readonly id: string;
+  readonly missing: readonly string[];
+  readonly notices: NoticeStream<SessionNotice>;
+  readonly process: Pick<ProcessHolder, 'live'>;
+}
+
+/**
+ * `movable`: another hub may take it over when this one is gone. `withdrawn`: it stays here, but that is not stored yet,
+ * so another hub may still take it over. `left`: another hub has it, and this is only a copy.
+ */
+type Place = 'movable' | 'withdrawn' | 'bound' | 'left';
+
 /** Whether a session may go to another hub, and whether it has. */
 export class Mobility {
-  readonly #sharedWorkspace: string | undefined;
-  #movable: boolean;
-  /** It stays here, but that is not stored yet. */
-  #isUntold = false;
-  /** Another hub has it; this is only a copy. */
-  hasLeft = false;
+  readonly #session: Moving;
+  readonly #services: MobilityServices;
+  #place: Place;
 
-  constructor(seed: Portable, sharedWorkspace: string | undefined) {
-    this.#sharedWorkspace = sharedWorkspace;
-    this.#movable = canMove(seed, sharedWorkspace);
+  /** `seed`: what the session is made from. */
+  constructor(session: Moving, seed: Portable, services: MobilityServices) {
+    this.#session = session;
+    this.#services = services;
+    this.#place = canMove(seed, services.sharedWorkspace) ? 'movable' : 'bound';
   }
 
+  /** One that has left was, and still is. */
   get movable(): boolean {
-    return this.#movable;
+    return this.#place === 'movable' || this.hasLeft;
   }
 
   /** Another hub takes it over when this one goes silent: as far as others know, it is movable. */
   get lent(): boolean {
-    return this.#movable || this.#isUntold;
+    return this.#place === 'movable' || this.#place === 'withdrawn';
   }
 
-  /** Returns whether this is new. */
-  stays(): boolean {
-    const changes = this.#movable;
-    this.#movable = false;
-    this.#isUntold ||= changes;
-    return changes;
+  get hasLeft(): boolean {
+    return this.#place === 'left';
   }
 
-  /** The store now says that it stays. */
-  told(): void {
-    this.#isUntold = false;
+  /** It works where other hubs can, and has no values that only this hub knows. */
+  get portable(): boolean {
+    const { options, rules, worktree } = this.#session;
+    return canMove({ options, rules, worktree }, this.#services.sharedWorkspace);
   }
 
-  /** Returns whether this changes anything. */
-  mayMoveAgain(session: Omit<Portable, 'restored'>): boolean {
-    if (this.#movable) return false;
-    this.#movable = this.isPortable(session);
-    return this.#movable;
+  checkOwned(): void {
+    if (this.hasLeft) throw runsElsewhere(this.#session.id);
   }
 
-  /** Whatever kept it here, if anything. */
-  isPortable({ options, rules, worktree }: Omit<Portable, 'restored'>): boolean {
-    return canMove({ options, rules, worktree }, this.#sharedWorkspace);
+  /** Another hub could not continue it from here on: it stays on this machine. */
+  stays(reason: string): void {
+    if (this.#place === 'movable') {
+      this.#place = 'withdrawn';
+      this.#services.debug(`session ${this.#session.id} stays on this machine: ${reason}`);
+      this.#session.notices.tell({ kind: 'changed' });
+    }
+    if (this.#place !== 'withdrawn') return;
+    // If the store is unavailable, this is retried with the next failed repair.
+    this.#services.stored?.().then(
+      () => {
+        if (this.#place === 'withdrawn') this.#place = 'bound';
+        this.#session.process.live?.setLent(this.lent);
+      },
+      () => undefined,
+    );
   }
 
-  checkOwned(sessionId: string): void {
-    if (this.hasLeft) throw runsElsewhere(sessionId);
+  /** Whatever kept it here is repaired. */
+  mayMoveAgain(): void {
+    if (this.movable || this.#session.missing.length > 0 || !this.portable) return;
+    this.#place = 'movable';
+    this.#session.process.live?.setLent(true);
+    this.#session.notices.tell({ kind: 'changed' });
+  }
+
+  /** It now runs elsewhere: waiting callers must look it up again. */
+  leave(): void {
+    this.#place = 'left';
+    this.#session.notices.tell({ kind: 'changed' });
   }
 }

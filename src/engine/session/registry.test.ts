@@ -7,25 +7,26 @@ import type { Session } from './session.ts';
 /** A session as the registry sees it; its process closes when the test says so. */
 class FakeSession {
   readonly id: string;
-  restedMs: number;
-  process: 'none' | 'starting' | 'idle' | 'working' | 'closing' = 'none';
+  readonly conversation: { readonly times: { readonly restedMs: number } };
+  phase: 'none' | 'starting' | 'idle' | 'working' | 'closing' = 'none';
   #gone: Deferred<void> | undefined;
 
   constructor(id: string, restedMs = 0) {
     this.id = id;
-    this.restedMs = restedMs;
+    this.conversation = { times: { restedMs } };
   }
 
   get holdsPlace(): boolean {
-    return this.process !== 'none';
+    return this.phase !== 'none';
   }
 
-  get closing(): boolean {
-    return this.process === 'closing';
+  get process(): Pick<Session['process'], 'closing' | 'closed'> {
+    const closing = this.phase === 'closing';
+    return { closing, closed: async () => (closing ? this.#gone?.promise : undefined) };
   }
 
   get parkable(): boolean {
-    return this.process === 'idle';
+    return this.phase === 'idle';
   }
 
   async park(): Promise<void> {
@@ -37,20 +38,16 @@ class FakeSession {
   }
 
   async dispose(): Promise<void> {
-    if (this.process === 'none') return;
-    if (this.process !== 'closing') {
-      this.process = 'closing';
+    if (this.phase === 'none') return;
+    if (this.phase !== 'closing') {
+      this.phase = 'closing';
       this.#gone = deferred<void>();
     }
     await this.#gone?.promise;
   }
 
-  async closed(): Promise<void> {
-    if (this.closing) await this.#gone?.promise;
-  }
-
   end(): void {
-    this.process = 'none';
+    this.phase = 'none';
     this.#gone?.resolve();
   }
 }
@@ -72,9 +69,9 @@ class Bench {
     this.registry = new Registry(maxProcesses);
   }
 
-  addSession(process: FakeSession['process'], restedMs = 0): FakeSession {
+  addSession(process: FakeSession['phase'], restedMs = 0): FakeSession {
     const session = new FakeSession(`s${this.sessions.length}`, restedMs);
-    session.process = process;
+    session.phase = process;
     this.sessions.push(session);
     this.registry.add(session as unknown as Session);
     return session;
@@ -91,13 +88,13 @@ class Bench {
         place.session = session as unknown as Session;
         this.registry.add(place.session);
         started = true;
-        session.process = 'starting';
+        session.phase = 'starting';
         await done.promise;
-        session.process = 'working';
+        session.phase = 'working';
         return 'ran';
       })
       .catch((error: unknown) => {
-        if (session.process === 'starting') session.process = 'none';
+        if (session.phase === 'starting') session.phase = 'none';
         return String((error as { code?: string }).code ?? error);
       });
     const launch = {
@@ -112,7 +109,7 @@ class Bench {
   }
 
   get processes(): number {
-    return this.sessions.filter(({ process }) => process !== 'none').length;
+    return this.sessions.filter(({ phase }) => phase !== 'none').length;
   }
 }
 
@@ -137,7 +134,7 @@ test('an idle process gives its slot to one start, which waits for it to close',
   const [first, second] = [bench.launch(), bench.launch()];
   expect(await second.outcome).toBe('TOO_MANY_SESSIONS');
   await settle();
-  expect([idle.process, first.started()]).toEqual(['closing', false]);
+  expect([idle.phase, first.started()]).toEqual(['closing', false]);
   idle.end();
   first.succeed();
   expect(await first.outcome).toBe('ran');
@@ -149,7 +146,7 @@ test('two starts get two slots, longest idle first; a third gets none', async ()
   const short = bench.addSession('idle', 1);
   const long = bench.addSession('idle', 2);
   const first = bench.launch();
-  expect([long.process, short.process]).toEqual(['closing', 'idle']);
+  expect([long.phase, short.phase]).toEqual(['closing', 'idle']);
   const second = bench.launch();
   expect(await bench.launch().outcome).toBe('TOO_MANY_SESSIONS');
   short.end();
@@ -166,7 +163,7 @@ test('a closing process, even of a forgotten session, frees its slot before an i
   const forgotten = bench.addSession('working');
   void bench.registry.forget(forgotten as unknown as Session);
   const start = bench.launch();
-  expect(idle.process).toBe('idle');
+  expect(idle.phase).toBe('idle');
   await settle();
   expect(start.started()).toBe(false);
   forgotten.end();
@@ -200,15 +197,15 @@ test('under any concurrency there are never more processes than slots, and every
       for (const { what, which } of actions) {
         const session = pick(bench.sessions, which);
         if (what === 'launch') bench.launch();
-        if (what === 'relaunch' && session?.process === 'none') bench.launch(session);
+        if (what === 'relaunch' && session?.phase === 'none') bench.launch(session);
         if (what === 'succeed') pick(bench.launches, which)?.succeed();
         if (what === 'fail') pick(bench.launches, which)?.fail();
-        if (what === 'rest' && session?.process === 'working') session.process = 'idle';
+        if (what === 'rest' && session?.phase === 'working') session.phase = 'idle';
         if (what === 'park') void session?.park();
-        if (what === 'forget' && session && session.process !== 'starting')
+        if (what === 'forget' && session && session.phase !== 'starting')
           void bench.registry.forget(session as unknown as Session);
-        if (what === 'end' && session?.closing === true) session.end();
-        if (what === 'crash' && session?.process === 'working') session.process = 'none';
+        if (what === 'end' && session?.phase === 'closing') session.end();
+        if (what === 'crash' && session?.phase === 'working') session.phase = 'none';
         if (which % 2 === 0) await settle();
         expect(bench.processes).toBeLessThanOrEqual(max);
       }
@@ -221,7 +218,7 @@ test('under any concurrency there are never more processes than slots, and every
         }
       }
       await Promise.all(bench.launches.map(({ outcome }) => outcome));
-      for (const session of bench.sessions) session.process = 'none';
+      for (const session of bench.sessions) session.phase = 'none';
       const last = Array.from({ length: max }, () => bench.launch());
       await settle();
       expect(last.every(({ started }) => started())).toBe(true);

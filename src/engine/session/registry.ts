@@ -69,7 +69,7 @@ export class Registry {
   }
 
   hasProcess(pid: number): boolean {
-    return this.all.some((session) => session.pid === pid);
+    return this.all.some((session) => session.process.pid === pid);
   }
 
   /**
@@ -114,9 +114,11 @@ export class Registry {
   /** Whose slot is or can be given up: one that is closing anyway, else the longest idle. */
   #findLeaving(): Leaving | undefined {
     const candidates = this.#withProcess().filter((session) => !this.#handingOver.has(session));
-    const closing = candidates.find((session) => session.closing);
-    if (closing) return { session: closing, vacate: () => closing.closed() };
-    const idle = candidates.filter((session) => session.parkable).sort((a, b) => b.restedMs - a.restedMs)[0];
+    const closing = candidates.find((session) => session.process.closing);
+    if (closing) return { session: closing, vacate: () => closing.process.closed() };
+    const idle = candidates
+      .filter((session) => session.parkable)
+      .sort((a, b) => b.conversation.times.restedMs - a.conversation.times.restedMs)[0];
     return idle && { session: idle, vacate: () => idle.park() };
   }
 

@@ -6,6 +6,7 @@ import type { Approvals } from '../requests/approvals.ts';
 import type { Gate } from '../gate.ts';
 import { withReason } from '../process/launch-plan.ts';
 import { bringMissing } from '../process/missing-values.ts';
+import { handoverFailed } from './delivery.ts';
 import { canMove } from './mobility.ts';
 import type { EngineNotice, NoticeStream } from '../notices.ts';
 import type { OpenConnections } from './open-connections.ts';
@@ -161,7 +162,7 @@ export class SessionHost {
       launch: async (asked, listener) => {
         const session = registry.find(asked.sessionId);
         const { launches } = session?.rules ?? rules;
-        const lease = session?.lent === true ? launchLease(session, services) : undefined;
+        const lease = session?.mobility.lent === true ? launchLease(session, services) : undefined;
         lease?.check();
         launches.checkSandbox();
         const { launch, warnings } = await launches.plan(asked.options, session?.worktree);
@@ -212,7 +213,7 @@ export class SessionHost {
         return { ...words, workspace: await workspaces.openDirectory(id, directory) };
       },
       othersWorked: (session, root, since) =>
-        registry.all.some((other) => other !== session && other.workedIn(root, since)),
+        registry.all.some((other) => other !== session && other.work.overlaps(root, since)),
     };
   }
 
@@ -230,7 +231,7 @@ export class SessionHost {
       // The hub's rules may have been narrowed since it was started.
       rules.checkMayDrive(session);
       this.checkDirectories(session);
-      await session.closed();
+      await session.process.closed();
       await registry.withPlace((place) => {
         place.session = session;
         return session.handOver();
@@ -239,7 +240,7 @@ export class SessionHost {
     start().catch((error: unknown) => {
       if (error instanceof DomainError && error.code === 'TOO_MANY_SESSIONS' && !this.#parts.isClosing())
         services.clock.after(HANDOVER_RETRY_MS, () => this.handOver(session));
-      else session.handoverFailed(error);
+      else handoverFailed(session, error);
     });
   }
 

@@ -54,21 +54,21 @@ export async function listMachine(
     const { sessionId, displayText, lastModified } = disk;
     // The first lines of a transcript do not say where the session works.
     const directory = disk.projectDirectory ?? live?.options.cwd;
-    const lastActiveAt = Math.max(lastModified, live?.lastActiveAt ?? 0);
+    const lastActiveAt = Math.max(lastModified, live?.conversation.times.lastActiveAt ?? 0);
     return { sessionId, projectDirectory: directory, displayText, lastActiveAt, active: activeState(live) };
   });
   const unwritten = [...known.values()].map((live) => ({
     sessionId: live.id,
     projectDirectory: live.options.cwd,
-    displayText: live.topic,
-    lastActiveAt: live.lastActiveAt,
+    displayText: live.conversation.topic,
+    lastActiveAt: live.conversation.times.lastActiveAt,
     active: activeState(live),
   }));
   return [...listed, ...unwritten].sort((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, limit);
 }
 
 function activeState(live: Session | undefined): State | undefined {
-  return live && (live.hasProcess || live.launching) ? live.state : undefined;
+  return live && (live.hasProcess || live.process.starting) ? live.state : undefined;
 }
 
 /** Many sessions share few directories, and resolving links is not free. */

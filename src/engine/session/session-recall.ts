@@ -148,7 +148,7 @@ export class SessionRecall {
     const { services, registry, connections } = this.#parts;
     if (!services.archive || !rules) return;
     const own = registry.all.filter(
-      ({ owner, continuity }) => owner.id === principal.id && continuity.handover.length > 0,
+      ({ owner, conversation }) => owner.id === principal.id && conversation.decidedAway.lines.length > 0,
     );
     const stored = await services.archive.list({ principal: principal.id, limit: MAX_CANDIDATES });
     const forgotten = stored.sessions.filter(

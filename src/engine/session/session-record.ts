@@ -2,6 +2,7 @@ import type { SessionRecord } from '../../schema/records.ts';
 import type { PermissionDenial } from '../../schema/results.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Activity, ToolUse } from '../conversation/activity.ts';
+import type { SessionReading } from '../conversation/reading.ts';
 import { secretNamesOf } from './mobility.ts';
 import { RULE_SETTINGS } from '../rules/rule-intersection.ts';
 import type { Session } from './session.ts';
@@ -11,16 +12,19 @@ export const QUIET_AFTER_MS = 30_000;
 
 /** A live session as plain data. */
 export function sessionRecord(session: Session): SessionRecord {
-  const { owner, totals, cancellation, result, work, model, permissionMode, tools, activity, lastAction } = session;
-  const options = withoutSecrets(session.options);
+  const { conversation } = session;
+  const { times, totals, setup, activity, cancellation, result, lastAction } = conversation;
+  const { model, permissionMode, tools } = setup;
+  const options = withoutSecrets(setup.options);
+  const work = session.work.short(activity.problems);
   const { lastToolUseId } = activity;
   return {
     id: session.id,
-    owner,
+    owner: session.owner,
     state: session.state,
-    title: options.title ?? session.topic,
-    createdAt: session.createdAt,
-    lastActiveAt: session.lastActiveAt,
+    title: options.title ?? conversation.topic,
+    createdAt: times.createdAt,
+    lastActiveAt: times.lastActiveAt,
     options,
     workspace: workspaceRecord(session),
     ...(model !== undefined && { model }),
@@ -29,36 +33,65 @@ export function sessionRecord(session: Session): SessionRecord {
     totals: { ...totals.kept, costKnown: totals.costKnown },
     activity: activityLine(session),
     ...(lastToolUseId !== undefined && { lastToolUseId }),
-    quietMs: session.quietMs,
-    backgroundTasks: session.backgroundTasks,
+    quietMs: times.quietMs,
+    backgroundTasks: conversation.backgroundTasks,
     ...(cancellation && { cancellation }),
     ...(result && { turn: result }),
     denials: result && session.atRest ? denialsOf(result.permissionDenials, activity) : [],
     ...(work && { work }),
     ...(lastAction && { lastAction }),
-    lastMessageAt: session.lastMessageAt,
+    lastMessageAt: conversation.lastMessageAt,
     continuity: continuityRecord(session),
   };
 }
 
-export function activityLine(session: Session): string {
-  const { atRest, requests, totals, quietMs } = session;
+/** What a reader gets of a live session. */
+export function readingOf(session: Session): SessionReading {
+  const { conversation, services } = session;
+  const { activity } = conversation;
+  return {
+    record: sessionRecord(session),
+    now: services.clock.wallTime(),
+    log: conversation.log,
+    requests: session.requests,
+    unfinishedText: conversation.unfinishedText,
+    toolUses: (since) => (since === 'all' ? activity.toolUses : activity.latestToolUses),
+    findToolUse: (id) => activity.findToolUse(id),
+    isAskingPerson: (id) => {
+      const request = session.findRequest(id);
+      return request !== undefined && services.isAskingPerson(request);
+    },
+    fullWork: () => session.work.full(activity.problems),
+  };
+}
+
+/** One line on what it is doing. */
+export function activityLine({ atRest, conversation }: Session): string {
+  const { requests, totals, times, activity } = conversation;
   const { costUsd, results } = totals.call;
-  const line = session.activity.line(results > 0 ? costUsd : undefined, !atRest);
+  const { quietMs } = times;
+  const line = activity.line(results > 0 ? costUsd : undefined, !atRest);
   // A session that waits for an answer is expected to be silent.
-  if (atRest || requests.length > 0 || quietMs < QUIET_AFTER_MS) return line;
+  if (atRest || requests.size > 0 || quietMs < QUIET_AFTER_MS) return line;
   return `quiet for ${String(Math.round(quietMs / 1000))} s, ${line}`.slice(0, 200);
 }
 
-function continuityRecord(session: Session): SessionRecord['continuity'] {
-  const { rules, missing } = session;
+/** What is needed to continue it in another process. */
+function continuityRecord({ conversation, launches, mobility, rules, missing }: Session): SessionRecord['continuity'] {
   return {
-    ...session.continuity,
+    permissionTimeoutMs: conversation.permissionTimeoutMs,
+    startTimeoutMs: launches.initTimeoutMs,
+    streamsText: launches.streamsText,
+    hasAnswered: launches.hasAnswered,
+    origin: launches.origin,
+    arrivedAt: launches.arrivedAt,
+    handover: [...conversation.decidedAway.lines],
+    actionUnderWay: conversation.actionUnderWay,
     rules: Object.fromEntries(RULE_SETTINGS.map((name) => [name, rules.settings[name]])),
     // Those not provided again since the last restart are still needed.
-    secretNames: [...new Set([...secretNamesOf(session.options), ...missing.filter(isSecretName)])],
+    secretNames: [...new Set([...secretNamesOf(conversation.setup.options), ...missing.filter(isSecretName)])],
     environment: [...new Set([...rules.ownVariables, ...missing.filter((name) => !isSecretName(name))])],
-    movable: session.movable,
+    movable: mobility.movable,
   };
 }
 

@@ -1,32 +1,17 @@
 import { DomainError } from '../../errors/errors.ts';
-import type { Conversation } from '../conversation/conversation.ts';
 import { deferred } from '../deferred.ts';
 import { FileTrail } from './file-trail.ts';
-import type { ProcessHolder } from '../process/process-holder.ts';
 import { rewind, rewindEvent, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
 import { busy } from './session-errors.ts';
 import type { Session } from './session.ts';
 
-/** The process that rewinds, of the session whose files they are. */
-export interface RewindProcess {
-  /** Starts one unless it is running. */
-  bringUp(): Promise<void>;
-  readonly holder: ProcessHolder;
-  /** The first event since it came from another machine, if it did. */
-  arrivedAt(): number | undefined;
-}
-
 /** The rewinds of one session. They need its process although the conversation is at rest. */
 export class SessionRewinds {
   readonly #session: Session;
-  readonly #conversation: Conversation;
-  readonly #process: RewindProcess;
   #underWay = 0;
 
-  constructor(session: Session, conversation: Conversation, process: RewindProcess) {
+  constructor(session: Session) {
     this.#session = session;
-    this.#conversation = conversation;
-    this.#process = process;
   }
 
   get underWay(): boolean {
@@ -36,12 +21,14 @@ export class SessionRewinds {
   async rewind(order: RewindOrder): Promise<RewindOutcome> {
     if (!this.#session.leavesFilesAlone) throw busy(this.#session);
     this.#underWay++;
-    this.#conversation.times.active();
+    const { conversation, services, process } = this.#session;
+    conversation.times.active();
     try {
-      await this.#process.bringUp();
+      await process.settled();
+      if (!process.live) await this.#session.launch(undefined, 'again');
       this.#checkIsHere(order.toUserMessage);
       const outcome = await rewind(this.#scene(), order);
-      if (!order.dryRun) this.#session.log.append(rewindEvent(outcome), this.#session.now);
+      if (!order.dryRun) conversation.log.append(rewindEvent(outcome), services.clock.wallTime());
       return outcome;
     } finally {
       this.#underWay--;
@@ -49,9 +36,10 @@ export class SessionRewinds {
   }
 
   #checkIsHere(toUserMessage: string): void {
-    const arrivedAt = this.#process.arrivedAt();
+    const { launches, conversation } = this.#session;
+    const { arrivedAt } = launches;
     if (arrivedAt === undefined) return;
-    const isHere = this.#session.log
+    const isHere = conversation.log
       .from(arrivedAt)
       .events.some(({ body }) => body.kind === 'prompt' && body.messageId === toUserMessage);
     if (isHere) return;
@@ -64,9 +52,9 @@ export class SessionRewinds {
   #scene(): RewindScene {
     return {
       // A trail that saw nothing leaves every file alone.
-      files: this.#conversation.files ?? new FileTrail(),
+      files: this.#session.conversation.files ?? new FileTrail(),
       rewindFiles: async (toUserMessage, dryRun) => {
-        const { live } = this.#process.holder;
+        const { live } = this.#session.process;
         if (!live) throw new DomainError('INTERNAL', 'Claude Code has ended, or could not be started; try again.');
         return live.rewindFiles(toUserMessage, dryRun);
       },

@@ -78,7 +78,7 @@ export class SessionTrail {
       ...workDetails(work),
       ...(count('failed') > 0 && { toolsFailed: count('failed') }),
       ...(count('denied') > 0 && { toolsDenied: count('denied') }),
-      ...(session.totals.session.costUnknown && { costUnknown: true }),
+      ...(session.conversation.totals.session.costUnknown && { costUnknown: true }),
     };
     this.#record(session, 'end', who, state, details, errorSubtype);
   }
@@ -98,7 +98,7 @@ export class SessionTrail {
       who,
       what,
       ...(outcome !== undefined && { outcome }),
-      ...(kind === 'end' && { cost: roundUsd(session.totals.session.costUsd) }),
+      ...(kind === 'end' && { cost: roundUsd(session.conversation.totals.session.costUsd) }),
       ...(Object.keys(details).length > 0 && { details }),
     };
     // A decision that a crash undoes is made again: the log has only the one that was kept.

@@ -18,7 +18,8 @@ export interface OpenedWorkspace {
 
 export interface WorkServices {
   readonly clock: Clock;
-  open(): Promise<OpenedWorkspace>;
+  /** Missing in an engine without workspaces: nothing is reported about files then. */
+  readonly open?: (() => Promise<OpenedWorkspace>) | undefined;
   /** Whether another session worked in this checkout at some time since. */
   othersWorked(root: string, since: Instant): boolean;
   debug(line: string): void;
@@ -32,19 +33,30 @@ export interface TurnFacts {
 
 interface Turn {
   readonly from: Instant;
-  to: Instant | undefined;
   readonly mark: Promise<Mark>;
-  /** Its first tool ran before the baseline was taken. */
-  overtaken: boolean;
-  marked: boolean;
-  /** Undefined while it runs. */
-  acted: boolean | undefined;
+  /** `overtaken`: its first tool ran before the mark was taken. */
+  baseline: 'pending' | 'taken' | 'overtaken';
+}
+
+interface Ended {
+  readonly turn: Turn;
+  readonly at: Instant;
+  readonly acted: boolean;
 }
 
 interface Report {
   readonly evidence: Evidence;
   readonly incomplete?: string;
 }
+
+/** What is known about the last turn. */
+type Phase =
+  /** None was begun by this process. `work`: the report of one that an earlier process finished. */
+  | { readonly kind: 'none'; readonly work: Work | undefined }
+  | { readonly kind: 'running'; readonly turn: Turn }
+  /** It has ended, and its work is being determined. */
+  | { readonly kind: 'reporting'; readonly ended: Ended; readonly done: Promise<void>; report: Report | undefined }
+  | { readonly kind: 'reported'; readonly ended: Ended; report: Report };
 
 export function withoutWorkspaces(): DomainError {
   return new DomainError('INTERNAL', 'This engine is configured without workspaces.');
@@ -55,16 +67,15 @@ export class SessionWork {
   readonly #services: WorkServices;
   #opening: Promise<OpenedWorkspace> | undefined;
   #opened: OpenedWorkspace | undefined;
-  #turn: Turn | undefined;
+  #phase: Phase;
   #lastMark: Mark;
-  #report: Report | undefined;
-  #reporting: Promise<void> | undefined;
 
-  /** `opened`: a worktree that was made for the session. */
-  constructor(services: WorkServices, opened?: OpenedWorkspace) {
+  /** `opened`: a worktree that was made for the session. `restored`: the report that an earlier process left. */
+  constructor(services: WorkServices, opened?: OpenedWorkspace, restored?: Work) {
     this.#services = services;
     this.#opened = opened;
     this.#opening = opened && Promise.resolve(opened);
+    this.#phase = { kind: 'none', work: restored };
   }
 
   /** The worktree it works in, if it has one. */
@@ -75,76 +86,100 @@ export class SessionWork {
 
   /** The report of the last turn is not complete yet. */
   get isReporting(): boolean {
-    return this.#reporting !== undefined;
+    return this.#phase.kind === 'reporting';
   }
 
   async reported(): Promise<void> {
-    await this.#reporting;
+    if (this.#phase.kind === 'reporting') await this.#phase.done;
   }
 
   opened(): Promise<OpenedWorkspace> {
     return (this.#opening ??= this.#open());
   }
 
+  /** Where it works. */
+  async workspace(): Promise<Workspace> {
+    return (await this.opened()).workspace;
+  }
+
   /** Nothing waits for it: the prompt is already being sent. */
   turnBegins(): void {
-    const mark = this.#markNow();
-    const from = this.#services.clock.instant();
-    const turn: Turn = { from, to: undefined, mark, overtaken: false, marked: false, acted: undefined };
-    this.#turn = turn;
-    this.#report = undefined;
-    this.#reporting = undefined;
-    mark.then(
+    if (!this.#services.open) {
+      this.#phase = { kind: 'none', work: undefined };
+      return;
+    }
+    const turn: Turn = { mark: this.#markNow(), from: this.#services.clock.instant(), baseline: 'pending' };
+    this.#phase = { kind: 'running', turn };
+    turn.mark.then(
       (taken) => {
-        turn.marked = true;
         this.#lastMark ??= taken;
         // One that its first tool has overtaken is no baseline; that of the turn before is.
-        if (!turn.overtaken) this.#keep(taken);
+        if (turn.baseline === 'overtaken') return;
+        turn.baseline = 'taken';
+        this.#keep(taken);
       },
-      (error: unknown) => this.#services.debug(`work report: ${messageOf(error)}`),
+      (error: unknown) => this.#debug(error),
     );
   }
 
   /** An earlier server began the turn: its report starts from the baseline that was kept. */
   turnContinues(): void {
-    const mark = this.opened().then(({ workspace }) => workspace.lastMark());
-    mark.catch((error: unknown) => this.#services.debug(`work report: ${messageOf(error)}`));
-    const from = this.#services.clock.instant();
-    this.#turn = { from, to: undefined, mark, overtaken: false, marked: true, acted: undefined };
+    if (!this.#services.open) return;
+    const mark = this.workspace().then((workspace) => workspace.lastMark());
+    mark.catch((error: unknown) => this.#debug(error));
+    const turn: Turn = { mark, from: this.#services.clock.instant(), baseline: 'taken' };
+    this.#phase = { kind: 'running', turn };
   }
 
   toolUsed(): void {
-    if (this.#turn && !this.#turn.marked) this.#turn.overtaken = true;
+    if (this.#phase.kind !== 'running') return;
+    const { turn } = this.#phase;
+    if (turn.baseline === 'pending') turn.baseline = 'overtaken';
   }
 
-  /** Collects what the turn did; `done` is called when it is known, or when it took too long. */
+  /**
+   * Collects what the turn did; `done` is called when it is known, or when it took too long. A session may end without
+   * another turn: what its last one did is known then, or about to be.
+   */
   turnEnds(facts: TurnFacts, done: () => void): void {
-    const turn = this.#turn;
-    if (!turn) return done();
-    turn.to = this.#services.clock.instant();
-    turn.acted = facts.acted;
-    const collected = this.#collect(turn, facts);
-    const reporting = this.#within(collected, turn, facts).then(() => {
-      if (this.#reporting === reporting) this.#reporting = undefined;
+    const phase = this.#phase;
+    if (phase.kind === 'reporting') void phase.done.then(done);
+    else if (phase.kind === 'running') this.#reports(phase.turn, facts, done);
+    else done();
+  }
+
+  #reports(turn: Turn, facts: TurnFacts, done: () => void): void {
+    const ended = { turn, at: this.#services.clock.instant(), acted: facts.acted };
+    const reporting = this.#within(ended, facts).then(() => {
+      const phase = this.#phase;
+      if (isOf(ended, phase) && phase.report) this.#phase = { kind: 'reported', ended, report: phase.report };
       done();
     });
-    this.#reporting = reporting;
+    this.#phase = { kind: 'reporting', ended, done: reporting, report: undefined };
   }
 
   /** At most 600 bytes of report, and what went wrong. */
   short(problems: readonly Problem[]): Work | undefined {
-    return workOf(this.#report && this.#opened?.workReport(this.#report.evidence), problems, this.#report?.incomplete);
+    return this.#work(problems, 'workReport');
   }
 
   /** Every file and every command. */
   full(problems: readonly Problem[]): Work | undefined {
-    return workOf(this.#report && this.#opened?.fullWork(this.#report.evidence), problems, this.#report?.incomplete);
+    return this.#work(problems, 'fullWork');
+  }
+
+  #work(problems: readonly Problem[], words: 'workReport' | 'fullWork'): Work | undefined {
+    const phase = this.#phase;
+    if (phase.kind === 'none') return phase.work ?? workOf(undefined, problems);
+    const report = phase.kind === 'running' ? undefined : phase.report;
+    return workOf(report && this.#opened?.[words](report.evidence), problems, report?.incomplete);
   }
 
   /** Whether it worked in this checkout since then. */
   overlaps(root: string, since: Instant): boolean {
-    const { workspace } = this.#opened ?? {};
-    return workspace?.root === root && this.#turn !== undefined && (this.#turn.to ?? Infinity) >= since;
+    const phase = this.#phase;
+    if (phase.kind === 'none' || this.#opened?.workspace.root !== root) return false;
+    return phase.kind === 'running' || phase.ended.at >= since;
   }
 
   /** A workspace that is still being opened is not waited for: a large repository must not delay shutdown. */
@@ -154,46 +189,48 @@ export class SessionWork {
   }
 
   async #open(): Promise<OpenedWorkspace> {
-    return (this.#opened = await this.#services.open());
+    const { open } = this.#services;
+    if (!open) throw withoutWorkspaces();
+    return (this.#opened = await open());
   }
 
   #markNow(): Promise<Mark> {
-    const last = this.#turn;
-    if (!last) return this.opened().then(({ workspace }) => workspace.begun ?? workspace.mark());
+    const phase = this.#phase;
+    if (phase.kind === 'none') return this.workspace().then((workspace) => workspace.begun ?? workspace.mark());
     // The session has done nothing since that one was begun: short turns must not have git look again for each.
-    return last.acted === false && !last.marked ? last.mark : this.#mark();
+    const isIdle = phase.kind !== 'running' && !phase.ended.acted && phase.ended.turn.baseline === 'pending';
+    return isIdle ? phase.ended.turn.mark : this.workspace().then((workspace) => workspace.mark());
   }
 
-  async #mark(): Promise<Mark> {
-    return (await this.opened()).workspace.mark();
-  }
-
-  async #within(collected: Promise<Report>, turn: Turn, { calls }: TurnFacts): Promise<void> {
-    const kept = collected.then(
-      (report) => {
-        if (this.#turn === turn) this.#report = report;
-      },
+  async #within(ended: Ended, facts: TurnFacts): Promise<void> {
+    const kept = this.#collect(ended.turn, facts).then(
+      (report) => this.#keepReport(ended, report),
       (error: unknown) => {
-        this.#services.debug(`work report: ${messageOf(error)}`);
-        this.#fallBack(turn, calls, `git failed (${messageOf(error)})`);
+        this.#debug(error);
+        this.#fallBack(ended, facts, `git failed (${messageOf(error)})`);
       },
     );
     if (await settledWithin(this.#services.clock, PATIENCE_MS, kept)) return;
-    this.#fallBack(turn, calls, `git took longer than ${String(PATIENCE_MS / 1000)} s`);
+    this.#fallBack(ended, facts, `git took longer than ${String(PATIENCE_MS / 1000)} s`);
   }
 
-  #fallBack(turn: Turn, calls: readonly ToolCall[], why: string): void {
-    if (this.#turn !== turn) return;
-    const evidence = { calls, changes: undefined, lastWrite: 0, shared: this.#isShared(turn) };
-    this.#report = { evidence, incomplete: `${why}: the files are those reported by the file tools` };
+  #fallBack(ended: Ended, { calls }: TurnFacts, why: string): void {
+    const evidence = { calls, changes: undefined, lastWrite: 0, shared: this.#isShared(ended.turn) };
+    this.#keepReport(ended, { evidence, incomplete: `${why}: the files are those reported by the file tools` });
+  }
+
+  /** A report that arrives after the next turn has started is not that turn's. */
+  #keepReport(ended: Ended, report: Report): void {
+    const phase = this.#phase;
+    if (isOf(ended, phase)) phase.report = report;
   }
 
   async #collect(turn: Turn, { calls, acted }: TurnFacts): Promise<Report> {
-    const { workspace } = await this.opened();
+    const workspace = await this.workspace();
     // Nothing ran: there is nothing to look for.
     if (!acted) return { evidence: { calls, changes: [], lastWrite: 0, shared: false } };
     const mark = await turn.mark;
-    const since = turn.overtaken ? (this.#lastMark ?? mark) : mark;
+    const since = turn.baseline === 'overtaken' ? (this.#lastMark ?? mark) : mark;
     const { now, ...evidence } = await workspace.evidence(since, calls, this.#isShared(turn));
     this.#lastMark = now;
     this.#keep(now);
@@ -202,13 +239,19 @@ export class SessionWork {
 
   /** For a server that has to report a turn which this one cannot finish. */
   #keep(mark: Mark): void {
-    this.#opened?.workspace
-      .keepMark(mark)
-      .catch((error: unknown) => this.#services.debug(`work report: ${messageOf(error)}`));
+    this.#opened?.workspace.keepMark(mark).catch((error: unknown) => this.#debug(error));
   }
 
   #isShared({ from }: Turn): boolean {
     const root = this.#opened?.workspace.root;
     return root !== undefined && this.#services.othersWorked(root, from);
   }
+
+  #debug(error: unknown): void {
+    this.#services.debug(`work report: ${messageOf(error)}`);
+  }
+}
+
+function isOf(ended: Ended, phase: Phase): phase is Extract<Phase, { readonly ended: Ended }> {
+  return 'ended' in phase && phase.ended === ended;
 }

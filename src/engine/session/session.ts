@@ -1,73 +1,77 @@
-import { randomUUID } from 'node:crypto';
+import type { Settings } from '../../config/load-settings.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
+import type { Answer } from '../../schema/commands.ts';
 import type { EventBody } from '../../schema/events.ts';
-import type { LastAction } from '../../schema/own-action.ts';
 import type { SessionRecord } from '../../schema/records.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
-import type { Answer } from '../../schema/commands.ts';
-import type { ConnectedClient } from '../requests/approvals.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
 import type { ConversationEvent } from '../conversation/conversation-types.ts';
 import { Conversation } from '../conversation/conversation.ts';
-import { deferred } from '../deferred.ts';
-import { checkChangedInput, stillHolds } from '../requests/grant-recheck.ts';
-import { handoverText } from '../requests/handover.ts';
-import { Mobility } from './mobility.ts';
-import { MovableSession } from './movable-session.ts';
 import type { Message } from '../conversation/outbox.ts';
-import { settledWithin } from '../patience.ts';
-import type { Principal } from '../rules/principal.ts';
-import type { ProcessHolder } from '../process/process-holder.ts';
 import type { SessionReading } from '../conversation/reading.ts';
-import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
-import type { RewindOrder, RewindOutcome } from './rewind.ts';
-import type { Rules } from '../rules/rules.ts';
-import { cannotSwitch } from './session-errors.ts';
-import { sessionRecord } from './session-record.ts';
+import { isAtRest, type State } from '../conversation/state.ts';
+import { lostContact } from '../conversation/turn-result.ts';
+import { deferred } from '../deferred.ts';
+import { NoticeStream, type AboutSession, type SessionNotice } from '../notices.ts';
+import { settledWithin } from '../patience.ts';
+import type { ProcessHolder } from '../process/process-holder.ts';
 import { SessionProcess, type Occasion } from '../process/session-process.ts';
-import { SessionRewinds } from './session-rewinds.ts';
-import type { RestoredSession, SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
-import { SessionWork, withoutWorkspaces } from './session-work.ts';
-import { workOf } from '../conversation/work.ts';
 import { TranscriptCheck } from '../process/transcript-check.ts';
+import type { AskingSession, ConnectedClient } from '../requests/approvals.ts';
+import { checkChangedInput, stillHolds } from '../requests/grant-recheck.ts';
+import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
+import type { Principal } from '../rules/principal.ts';
+import type { Rules } from '../rules/rules.ts';
+import { handOver, redeliver, sendPrompt } from './delivery.ts';
+import { Mobility } from './mobility.ts';
+import type { RewindOrder, RewindOutcome } from './rewind.ts';
+import { cannotSwitch, outOfContact, runsElsewhere } from './session-errors.ts';
+import { readingOf, sessionRecord } from './session-record.ts';
+import { SessionRewinds } from './session-rewinds.ts';
+import type { SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
+import { SessionWork } from './session-work.ts';
 
 /** How long an interrupt may take before the process is ended instead. */
 const INTERRUPT_PATIENCE_MS = 5_000;
 
-/** A conversation and its process: calls are passed down to either, events are reported up from here. */
-export class Session extends MovableSession {
+/**
+ * A conversation, the process that carries it on, and the work done in it: what concerns more than one of them happens
+ * here, the rest is asked of the part itself.
+ */
+export class Session implements AskingSession {
   readonly id: string;
   readonly owner: Principal;
+  /** What must be provided again before it can run; only in a session from an earlier process. */
+  missing: readonly string[];
   /** The connection it was started on; it may be gone. */
   readonly client: ConnectedClient | undefined;
-  /** What must be provided again before it can run; only in a session from an earlier process. */
-  missing: readonly string[] = [];
   /** What the caller should know about the last start; cleared once shown. */
   readonly warnings: string[] = [];
-  protected readonly services: SessionServices;
-  protected readonly conversation: Conversation;
-  protected readonly process: ProcessHolder;
-  protected readonly sessionWork: SessionWork | undefined;
-  protected restored: RestoredSession | undefined;
-  readonly #sessionProcess: SessionProcess;
+  readonly notices = new NoticeStream<SessionNotice>();
+  readonly conversation: Conversation;
+  /** The process it has, if it has one. */
+  readonly process: ProcessHolder;
+  /** How that is launched. */
+  readonly launches: SessionProcess;
+  readonly work: SessionWork;
+  readonly mobility: Mobility;
+  readonly services: SessionServices;
   readonly #rewinds: SessionRewinds;
   readonly #transcriptCheck: TranscriptCheck;
   #rules: Rules;
-  protected readonly mobility: Mobility;
   #lastReply: Promise<unknown> = Promise.resolve();
   /** Commands that are being carried out on it. */
   #uses = 0;
 
   constructor(seed: SessionSeed, services: SessionServices) {
-    super();
+    const { restored } = seed;
     this.id = seed.id;
     this.owner = seed.owner;
     this.client = seed.client;
-    this.#rules = seed.rules;
-    this.restored = seed.restored;
-    this.missing = seed.restored?.missing ?? [];
     this.services = services;
-    this.mobility = new Mobility(seed, services.sharedWorkspace);
+    this.#rules = seed.rules;
+    this.missing = restored?.missing ?? [];
     this.conversation = new Conversation(
       {
         ...seed,
@@ -82,25 +86,21 @@ export class Session extends MovableSession {
         debug: (line) => services.debug(line),
       },
     );
-    this.sessionWork =
-      services.openWorkspace &&
-      new SessionWork(
-        {
-          clock: services.clock,
-          open: () => services.openWorkspace?.(this) ?? Promise.reject(withoutWorkspaces()),
-          othersWorked: (root, since) => services.othersWorked?.(this, root, since) === true,
-          debug: (line) => services.debug(line),
-        },
-        seed.worktree,
-      );
+    const { openWorkspace } = services;
+    this.work = new SessionWork(
+      {
+        clock: services.clock,
+        open: openWorkspace && (() => openWorkspace(this)),
+        othersWorked: (root, since) => services.othersWorked?.(this, root, since) === true,
+        debug: (line) => services.debug(line),
+      },
+      seed.worktree,
+      restored?.work,
+    );
     this.#transcriptCheck = new TranscriptCheck({
       clock: services.clock,
       isWritten: (messageId, since) => services.isWritten(this.id, messageId, since),
-      onMissing: () => {
-        this.log.append({ kind: 'writes_lost', name: NOT_WRITTEN }, this.now);
-        this.activity.note(NOT_WRITTEN);
-        this.notices.tell({ kind: 'changed' });
-      },
+      onMissing: () => this.#turnNotWritten(),
     });
     if (services.onNotice)
       this.notices.subscribe((notice) => {
@@ -109,41 +109,131 @@ export class Session extends MovableSession {
     const process = {
       ...seed,
       streamsText: seed.streamsText === true,
-      hasAnswered: seed.restored?.hasAnswered ?? false,
-      arrivedAt: seed.restored?.arrivedAt,
+      hasAnswered: restored?.hasAnswered ?? false,
+      arrivedAt: restored?.arrivedAt,
     };
-    this.#sessionProcess = new SessionProcess(process, this.conversation, services, {
+    this.launches = new SessionProcess(process, this.conversation, services, {
       onMessage: (translation) => {
-        if (this.sessionWork && callsTool(translation.event?.body)) this.sessionWork.toolUsed();
+        if (callsTool(translation.event?.body)) this.work.toolUsed();
         this.conversation.heard(translation);
       },
       onRequest: (ask) => this.#decision(ask),
-      onExit: (exit) => this.#redeliver(this.conversation.exited(exit, this.persists)),
+      onExit: (exit) => redeliver(this, this.conversation.exited(exit, this.persists)),
     });
-    this.process = this.#sessionProcess.holder;
-    this.#rewinds = new SessionRewinds(this, this.conversation, {
-      holder: this.process,
-      arrivedAt: () => this.#sessionProcess.arrivedAt,
-      bringUp: async () => {
-        await this.process.settled();
-        if (!this.hasProcess) await this.#launch(undefined, 'again');
-      },
-    });
+    this.process = this.launches.holder;
+    this.mobility = new Mobility(this, seed, services);
+    this.#rewinds = new SessionRewinds(this);
   }
 
+  // ── what is known of it ────────────────────────────────────────────────────────────────────────────────────────
+
+  /** As plain data. */
+  get record(): SessionRecord {
+    return sessionRecord(this);
+  }
+
+  /** What a reader gets of it. */
+  read(): SessionReading {
+    return readingOf(this);
+  }
+
+  /** What a notice about it says. */
+  get about(): AboutSession {
+    const { totals } = this.conversation;
+    return { sessionId: this.id, owner: this.owner.id, atRest: this.atRest, totals: totals.session };
+  }
+
+  /** A finished turn counts as running until its work is known; a cancelled session waits for nothing. */
+  get state(): State {
+    const { state } = this.conversation;
+    return this.reporting && state !== 'cancelled' ? 'running' : state;
+  }
+
+  get atRest(): boolean {
+    return isAtRest(this.state);
+  }
+
+  /** Its turn has ended, and its work is being determined. */
+  get reporting(): boolean {
+    return this.work.isReporting && this.conversation.atRest;
+  }
+
+  get options(): SessionOptions {
+    return this.conversation.setup.options;
+  }
+
+  get persists(): boolean {
+    return this.options.persistSession !== false;
+  }
+
+  /** The rules it was started under, and keeps. */
   get rules(): Rules {
     return this.#rules;
   }
 
+  /** Who may answer its requests. */
+  get approvals(): Settings['approvals'] {
+    return this.rules.settings.approvals;
+  }
+
+  get requests(): OpenRequest[] {
+    return this.conversation.requests.all;
+  }
+
+  findRequest(id: string): OpenRequest | undefined {
+    return this.conversation.requests.find(id);
+  }
+
+  /** Requests are settled only by those who may answer them: waiting is neither working nor resting. */
+  get keepsRequests(): boolean {
+    return this.services.keepsRequests === true && this.persists;
+  }
+
+  /** Where it works; undefined only for a session whose client named no directory. */
+  get directory(): string | undefined {
+    return this.options.cwd ?? this.rules.policy.directories.own;
+  }
+
+  /** The worktree it works in, if it was given one. */
+  get worktree(): Workspace | undefined {
+    return this.work.worktree;
+  }
+
+  /** Whether the server may work with its files: it is at rest, or only waits for the server to do so. */
+  get leavesFilesAlone(): boolean {
+    return this.atRest || this.conversation.actionUnderWay !== undefined;
+  }
+
+  get hasLeft(): boolean {
+    return this.mobility.hasLeft;
+  }
+
+  get hasProcess(): boolean {
+    return this.process.live !== undefined;
+  }
+
+  /** There is a process, or one is starting or closing. */
+  get holdsPlace(): boolean {
+    return this.hasProcess || this.process.starting || this.process.closing;
+  }
+
   /** A process that can be closed without losing anything. */
   get parkable(): boolean {
-    return this.hasProcess && this.atRest && this.persists && this.backgroundTasks === 0 && !this.#rewinds.underWay;
+    const { backgroundTasks } = this.conversation;
+    return this.hasProcess && this.atRest && this.persists && backgroundTasks === 0 && !this.#rewinds.underWay;
+  }
+
+  /** Everything alive in it waits for answers, so its process can be released. */
+  get detachable(): boolean {
+    return this.keepsRequests && this.hasProcess && !this.process.starting && this.conversation.onlyWaits;
   }
 
   /** A command is being carried out on it: it must not be dropped meanwhile. */
   get inUse(): boolean {
     return this.#uses > 0;
   }
+
+  // ── what callers do ────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Keeps it from being dropped while this runs. */
   async whileInUse<T>(act: () => Promise<T>): Promise<T> {
@@ -155,140 +245,28 @@ export class Session extends MovableSession {
     }
   }
 
-  // ── what callers do ────────────────────────────────────────────────────────────────────────────────────────────
+  /** Concurrent replies are delivered one after the other, so that the second finds the session working. */
+  oneReplyAtATime<T>(reply: () => Promise<T>): Promise<T> {
+    const turn = this.#lastReply.then(reply);
+    this.#lastReply = turn.catch(() => undefined);
+    return turn;
+  }
 
   /** Delivers a message. Resolves when a live process has it, or a new one has reported its start. */
-  async prompt(text: string): Promise<void> {
-    this.mobility.checkOwned(this.id);
-    const { lines } = this.conversation.decidedAway;
-    const message = {
-      id: randomUUID(),
-      text: lines.length === 0 ? text : `${handoverText(lines)}\n\n${text}`,
-    };
-    const isFirst = this.state === 'starting';
-    this.conversation.say(message);
-    if (isFirst) this.sessionWork?.turnBegins();
-    try {
-      await this.process.settled();
-      if (this.hasProcess) this.process.send(message);
-      else await this.#launch(message, isFirst ? 'first' : 'again');
-      this.conversation.decidedAway.clear();
-      this.notices.tell({ kind: 'changed' });
-    } catch (error) {
-      this.conversation.undoSend(message);
-      throw error;
-    }
+  prompt(text: string): Promise<void> {
+    return sendPrompt(this, text);
   }
 
   /** Restarts a process for a session whose requests were decided while it had none. */
-  async handOver(): Promise<void> {
-    this.mobility.checkOwned(this.id);
-    const { decidedAway, outbox } = this.conversation;
-    if ((this.state !== 'running' && !this.atRest) || decidedAway.lines.length === 0) return;
-    const undelivered = outbox.takeUndelivered();
-    const message = { id: randomUUID(), text: handoverText(decidedAway.lines, undelivered) };
-    this.conversation.say(message);
-    try {
-      await this.process.settled();
-      await this.#launch(message, 'again');
-    } catch (error) {
-      this.conversation.undoSend(message);
-      for (const text of undelivered) outbox.add({ id: randomUUID(), text });
-      throw error;
-    }
-    this.conversation.decidedAway.clear();
-    this.notices.tell({ kind: 'changed' });
-  }
-
-  /** The handover failed: the session is at rest, and the decisions go along with the next message. */
-  handoverFailed(error: unknown): void {
-    if (!this.atRest) this.conversation.startFailed(error, false);
-  }
-
-  /** Call once it is registered: nothing continues what an earlier process had started. */
-  takeUp(): void {
-    if (!this.restored) return;
-    if (!this.atRest) {
-      this.sessionWork?.turnContinues();
-      this.restored = { ...this.restored, work: undefined };
-    }
-    this.conversation.hubStopped();
-  }
-
-  /** What it needs to run again was provided. */
-  adopt(rules: Rules, options: SessionOptions): void {
-    this.#rules = rules;
-    this.conversation.setup.add(options);
-    this.missing = [];
-  }
-
-  /** What is needed to continue it in another process. */
-  get continuity(): Pick<
-    SessionRecord['continuity'],
-    | 'permissionTimeoutMs'
-    | 'startTimeoutMs'
-    | 'streamsText'
-    | 'hasAnswered'
-    | 'origin'
-    | 'handover'
-    | 'arrivedAt'
-    | 'actionUnderWay'
-  > {
-    return {
-      permissionTimeoutMs: this.conversation.permissionTimeoutMs,
-      startTimeoutMs: this.#sessionProcess.initTimeoutMs,
-      streamsText: this.#sessionProcess.streamsText,
-      hasAnswered: this.#sessionProcess.hasAnswered,
-      origin: this.#sessionProcess.origin,
-      arrivedAt: this.#sessionProcess.arrivedAt,
-      handover: [...this.conversation.decidedAway.lines],
-      actionUnderWay: this.conversation.actionUnderWay,
-    };
-  }
-
-  /** What a reader gets of it. */
-  read(): SessionReading {
-    const { activity, services } = this;
-    return {
-      record: sessionRecord(this),
-      now: this.now,
-      log: this.log,
-      requests: this.requests,
-      unfinishedText: this.unfinishedText,
-      toolUses: (since) => (since === 'all' ? activity.toolUses : activity.latestToolUses),
-      findToolUse: (id) => activity.findToolUse(id),
-      isAskingPerson: (id) => {
-        const request = this.findRequest(id);
-        return request !== undefined && services.isAskingPerson(request);
-      },
-      fullWork: () => this.fullWork,
-    };
-  }
-
-  /** Ends the process and leaves everything else for the next server process to pick up. */
-  async suspend(): Promise<void> {
-    this.conversation.requests.detachAll();
-    await this.dispose();
-  }
-
-  /** Releases its process while its requests stay open. */
-  async detach(): Promise<void> {
-    this.conversation.detach();
-    await this.dispose();
-  }
-
-  /** Concurrent replies are delivered one after the other, so that the second finds the session working. */
-  oneReplyAtATime<T>(handOver: () => Promise<T>): Promise<T> {
-    const turn = this.#lastReply.then(handOver);
-    this.#lastReply = turn.catch(() => undefined);
-    return turn;
+  handOver(): Promise<void> {
+    return handOver(this);
   }
 
   /** From the next turn on. */
   async switchTo({ model, permissionMode, permissionTimeoutMs }: SessionSwitch): Promise<void> {
     const { setup } = this.conversation;
     // Claude Code accepts this mode only if it was started with it: the next message restarts it.
-    if (permissionMode === 'bypassPermissions' && this.permissionMode !== permissionMode) {
+    if (permissionMode === 'bypassPermissions' && setup.permissionMode !== permissionMode) {
       await this.park();
       if (this.hasProcess) throw cannotSwitch(this, permissionMode);
     }
@@ -301,10 +279,6 @@ export class Session extends MovableSession {
       setup.switchMode(permissionMode);
     }
     if (permissionTimeoutMs !== undefined) this.conversation.permissionTimeoutMs = permissionTimeoutMs;
-  }
-
-  setInitTimeout(ms: number): void {
-    this.#sessionProcess.setInitTimeout(ms);
   }
 
   /** Settles one request with someone's decision. */
@@ -321,35 +295,62 @@ export class Session extends MovableSession {
 
   /** Like `respond`, with a decision already made. Throws if the request is already settled. */
   decide(requestId: string, decision: Decision, source: Source, by?: Principal): void {
-    this.mobility.checkOwned(this.id);
+    this.mobility.checkOwned();
     this.conversation.decide(requestId, decision, source, by?.id);
   }
 
   /** Opens a request about an action of the server's own, at rest or instead of the one under way. Returns its id. */
   askPerson(proposal: Proposal): string {
-    this.mobility.checkOwned(this.id);
+    this.mobility.checkOwned();
     return this.conversation.askPerson(proposal);
   }
 
-  /** The action that a person allowed is done, or could not be. */
-  actionEnded(last: LastAction): void {
-    this.conversation.actionEnded(last);
+  rewind(order: RewindOrder): Promise<RewindOutcome> {
+    return this.#rewinds.rewind(order);
   }
 
   /** Escape: the turn stops, the session stays. Resolves when it has stopped; a queued message is then taken up. */
   async interrupt(): Promise<boolean> {
-    this.mobility.checkOwned(this.id);
+    this.mobility.checkOwned();
     if (!this.conversation.interrupt()) return false;
     // A turn that has not started cannot be stopped.
     await this.process.startSettled();
     const { live } = this.process;
     await live?.interrupt().catch((error: unknown) => this.services.debug(`interrupt: ${messageOf(error)}`));
     if (!(await settledWithin(this.services.clock, INTERRUPT_PATIENCE_MS, this.#stopped())) && live) {
-      this.#sessionProcess.close();
+      this.launches.close();
       this.conversation.stoppedByForce();
     }
-    await this.reported();
+    await this.work.reported();
     return true;
+  }
+
+  /** Final. Resolves when the process and all it started are gone. */
+  async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
+    this.mobility.checkOwned();
+    if (!this.conversation.cancel(reason, source, settledAs)) return false;
+    this.process.abortStart(new DomainError('CANCELLED', `The session was cancelled: ${reason}`));
+    await this.dispose();
+    return true;
+  }
+
+  // ── what the server does ───────────────────────────────────────────────────────────────────────────────────────
+
+  /** Call once it is registered: nothing continues what an earlier process had started. */
+  takeUp(): void {
+    if (!this.atRest) this.work.turnContinues();
+    this.conversation.hubStopped();
+  }
+
+  /** What it needs to run again was provided. */
+  adopt(rules: Rules, options: SessionOptions): void {
+    this.#rules = rules;
+    this.conversation.setup.add(options);
+    this.missing = [];
+  }
+
+  launch(first: Message | undefined, occasion: Occasion): Promise<void> {
+    return this.launches.launch(this.options, first, occasion);
   }
 
   /** Ends the work and the process for the server's own reasons; the next message continues from the transcript. */
@@ -358,28 +359,48 @@ export class Session extends MovableSession {
     await this.dispose();
   }
 
-  /** Final. Resolves when the process and all it started are gone. */
-  async cancel(reason: string, source: string, settledAs: Source = 'cancel'): Promise<boolean> {
-    this.mobility.checkOwned(this.id);
-    if (!this.conversation.cancel(reason, source, settledAs)) return false;
-    this.process.abortStart(new DomainError('CANCELLED', `The session was cancelled: ${reason}`));
-    await this.dispose();
-    return true;
-  }
-
   /** Closes a process at rest; the next message resumes the transcript. */
   async park(): Promise<void> {
     if (!this.parkable) return;
     await this.dispose();
     // A message may have arrived in the meantime; then there is more to log.
     if (!this.atRest) return;
-    this.log.pack();
-    this.activity.pack();
+    this.conversation.log.pack();
+    this.conversation.activity.pack();
+  }
+
+  /** Ends the process and leaves everything else for the next server process to pick up. */
+  async suspend(): Promise<void> {
+    this.conversation.requests.detachAll();
+    await this.dispose();
+  }
+
+  /** Releases its process while its requests stay open. */
+  async detach(): Promise<void> {
+    this.conversation.detach();
+    await this.dispose();
+  }
+
+  /** This hub may no longer run it. Requests stay open; a working turn comes to rest and says why. */
+  async loseContact(): Promise<void> {
+    if (!this.holdsPlace) return;
+    const { conversation } = this;
+    if (this.keepsRequests && this.state === 'waiting') conversation.detach();
+    else if (!conversation.atRest) conversation.fail(lostContact(conversation.outbox.takeUndelivered()));
+    this.process.abortStart(outOfContact(this.id));
+    await this.dispose();
+  }
+
+  /** Another hub has it: from here on nothing that happens to this copy is reported. */
+  async disown(): Promise<void> {
+    this.mobility.leave();
+    this.process.abortStart(runsElsewhere(this.id));
+    await this.suspend();
   }
 
   /** Only ends the process. */
   dispose(): Promise<void> {
-    return this.#sessionProcess.dispose();
+    return this.launches.dispose();
   }
 
   /**
@@ -389,18 +410,10 @@ export class Session extends MovableSession {
   async release(): Promise<void> {
     await this.dispose();
     if (this.keepsRequests) return;
-    await this.sessionWork?.close().catch((error: unknown) => this.services.debug(`workspace: ${messageOf(error)}`));
+    await this.work.close().catch((error: unknown) => this.services.debug(`workspace: ${messageOf(error)}`));
   }
 
-  rewind(order: RewindOrder): Promise<RewindOutcome> {
-    return this.#rewinds.rewind(order);
-  }
-
-  // ── the process ────────────────────────────────────────────────────────────────────────────────────────────────
-
-  #launch(first: Message | undefined, occasion: Occasion): Promise<void> {
-    return this.#sessionProcess.launch(this.options, first, occasion);
-  }
+  // ── what happens in it ─────────────────────────────────────────────────────────────────────────────────────────
 
   /** Claude Code acts on a decision at once, so it gets one that a crash cannot undo. Stopping never waits for a store. */
   async #decision(ask: PermissionAsk): Promise<Decision> {
@@ -409,18 +422,6 @@ export class Session extends MovableSession {
     await this.services.gate.passed(ask.withdrawn);
     if (!ask.withdrawn.aborted && !this.hasLeft) return decision;
     return { behavior: 'deny', message: 'The turn was stopped before the decision was stored.', interrupt: true };
-  }
-
-  /** A process that died at rest may be noticed only on the next write: what it never read goes to the next one. */
-  #redeliver([first, ...others]: readonly Message[]): void {
-    if (!first) return;
-    this.#launch(first, 'redelivery').then(
-      () => {
-        for (const message of others) this.process.send(message);
-      },
-      // The conversation has ended with it.
-      () => undefined,
-    );
   }
 
   #told(event: ConversationEvent): void {
@@ -445,8 +446,7 @@ export class Session extends MovableSession {
         this.notices.tell(event);
         return this.services.onSettled(this, event.request, event.outcome);
       case 'began':
-        this.restored = undefined;
-        return this.sessionWork?.turnBegins();
+        return this.work.turnBegins();
       case 'decided':
         return this.services.onDecided?.(this);
       case 'allowed':
@@ -465,12 +465,17 @@ export class Session extends MovableSession {
     if (state === 'idle' && this.persists) this.#transcriptCheck.turnEnded();
     const turn = { state, errorSubtype: result?.errorSubtype, toolUses: activity.callToolUses };
     const { problems } = activity;
-    if (!this.sessionWork) return this.services.onRest(this, { ...turn, work: workOf(undefined, problems) });
-    const work = this.sessionWork;
-    work.turnEnds({ calls: activity.log.ofTurn, acted }, () => {
-      this.services.onRest(this, { ...turn, work: work.short(problems) });
+    this.work.turnEnds({ calls: activity.log.ofTurn, acted }, () => {
+      this.services.onRest(this, { ...turn, work: this.work.short(problems) });
       this.notices.tell({ kind: 'changed' });
     });
+  }
+
+  #turnNotWritten(): void {
+    const { log, activity } = this.conversation;
+    log.append({ kind: 'writes_lost', name: NOT_WRITTEN }, this.services.clock.wallTime());
+    activity.note(NOT_WRITTEN);
+    this.notices.tell({ kind: 'changed' });
   }
 
   /** Resolves when an interrupt has taken effect. */

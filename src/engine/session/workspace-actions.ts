@@ -83,7 +83,7 @@ export class WorkspaceActions {
   }
 
   async #performApply(session: Session, { action: _, ...approved }: ActionOf<'apply'>): Promise<Performed> {
-    const workspace = await session.workspace();
+    const workspace = await session.work.workspace();
     const outcome = await workspace.applyApproved(approved);
     if (outcome === 'moved') {
       const planned = await workspace.planApply(approved, DIFF_PAGE);
@@ -93,7 +93,7 @@ export class WorkspaceActions {
     }
     this.#applied(session.id, outcome);
     if (outcome.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply', message: describeApply(outcome) };
-    const { files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, session.activity.log.all);
+    const { files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, session.conversation.activity.log.all);
     return {
       outcome: 'applied',
       message: describeApply(
@@ -110,13 +110,13 @@ export class WorkspaceActions {
   ): Promise<Performed> {
     if (since === 'restart' && !session.worktree)
       return { outcome: 'discarded', message: 'The worktree is removed. Branches with unmerged work are kept.' };
-    const workspace = await session.workspace();
+    const workspace = await session.work.workspace();
     await session.dispose();
     const outcome = await workspace.discardApproved(approved);
     if (outcome !== 'moved')
       return { outcome: 'discarded', message: describeDiscard(this.#discarded(session.id, outcome)) };
     const planned = await workspace.planDiscard();
-    const diff = await workspace.diff(DIFF_PAGE, session.activity.log.all);
+    const diff = await workspace.diff(DIFF_PAGE, session.conversation.activity.log.all);
     return { again: proposeDiscard(planned, workspace, diff, 'The worktree has changed since this was allowed.') };
   }
 
@@ -150,7 +150,8 @@ export class WorkspaceActions {
   async #place(sessionId: string): Promise<Place> {
     const { worktrees, directories } = this.#context;
     const session = this.#context.findSession(sessionId);
-    if (session) return { session, workspace: await session.workspace(), calls: session.activity.log.all };
+    if (session)
+      return { session, workspace: await session.work.workspace(), calls: session.conversation.activity.log.all };
     const opened = await worktrees.find(sessionId);
     const origin = opened?.workspace.projectConfigRoot;
     if (!opened || origin === undefined || !directories.isInside(origin))
@@ -179,7 +180,7 @@ export class WorkspaceActions {
 
   #log(sessionId: string, kind: 'apply' | 'discard', outcome: string): void {
     const session = this.#context.findSession(sessionId);
-    session?.log.append({ kind, outcome }, session.now);
+    session?.conversation.log.append({ kind, outcome }, session.services.clock.wallTime());
   }
 }
 

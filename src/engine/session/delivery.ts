@@ -1,0 +1,69 @@
+/** How messages reach Claude Code: through the process that a session has, or through a new one. */
+
+import { randomUUID } from 'node:crypto';
+import type { Message } from '../conversation/outbox.ts';
+import { handoverText } from '../requests/handover.ts';
+import type { Session } from './session.ts';
+
+/** Resolves when a live process has it, or a new one has reported its start. */
+export async function sendPrompt(session: Session, text: string): Promise<void> {
+  session.mobility.checkOwned();
+  const { conversation, process } = session;
+  const { lines } = conversation.decidedAway;
+  const whole = lines.length === 0 ? text : `${handoverText(lines)}\n\n${text}`;
+  const message = { id: randomUUID(), text: whole };
+  const isFirst = session.state === 'starting';
+  conversation.say(message);
+  if (isFirst) session.work.turnBegins();
+  try {
+    await process.settled();
+    if (process.live) process.send(message);
+    else await session.launch(message, isFirst ? 'first' : 'again');
+  } catch (error) {
+    conversation.undoSend(message);
+    throw error;
+  }
+  handedOver(session);
+}
+
+/** Tells a new process what was decided while the session had none. */
+export async function handOver(session: Session): Promise<void> {
+  session.mobility.checkOwned();
+  const { conversation } = session;
+  const { decidedAway, outbox } = conversation;
+  if ((session.state !== 'running' && !session.atRest) || decidedAway.lines.length === 0) return;
+  const undelivered = outbox.takeUndelivered();
+  const message = { id: randomUUID(), text: handoverText(decidedAway.lines, undelivered) };
+  conversation.say(message);
+  try {
+    await session.process.settled();
+    await session.launch(message, 'again');
+  } catch (error) {
+    conversation.undoSend(message);
+    for (const text of undelivered) outbox.add({ id: randomUUID(), text });
+    throw error;
+  }
+  handedOver(session);
+}
+
+/** The session is at rest, and the decisions go along with the next message. */
+export function handoverFailed(session: Session, error: unknown): void {
+  if (!session.atRest) session.conversation.startFailed(error, false);
+}
+
+function handedOver({ conversation, notices }: Session): void {
+  conversation.decidedAway.clear();
+  notices.tell({ kind: 'changed' });
+}
+
+/** A process that died at rest may be noticed only on the next write: what it never read goes to the next one. */
+export function redeliver(session: Session, [first, ...others]: readonly Message[]): void {
+  if (!first) return;
+  session.launch(first, 'redelivery').then(
+    () => {
+      for (const message of others) session.process.send(message);
+    },
+    // The conversation has ended with it.
+    () => undefined,
+  );
+}
