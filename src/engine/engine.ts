@@ -70,7 +70,7 @@ export class Engine {
 
   constructor(settings: Settings, cwd: string, services: EngineServices) {
     this.settings = settings;
-    const gate = new Gate(services.archive);
+    const gate = new Gate(services.archive, (error) => services.log('error', `not sent: ${messageOf(error)}`));
     this.approvals = new Approvals(services.clock, services.archive ? 'kept' : 'refused', gate);
     this.#services = services;
     this.#rules = new Rules({ settings, cwd }, services);

@@ -6,16 +6,27 @@ import type { SessionArchive } from './ports.ts';
  */
 export class Gate {
   readonly #archive: Pick<SessionArchive, 'everStored'> | undefined;
+  readonly #onFailed: (error: unknown) => void;
 
-  constructor(archive?: Pick<SessionArchive, 'everStored'>) {
+  /** `onFailed`: something could not be sent; whoever caused it has long gone on. */
+  constructor(archive?: Pick<SessionArchive, 'everStored'>, onFailed: (error: unknown) => void = () => undefined) {
     this.#archive = archive;
+    this.#onFailed = onFailed;
   }
 
   /** Calls `send` in order, however long the store takes; never if this process ends before that. */
   afterStored(send: () => void): void {
     const stored = this.#archive?.everStored();
-    if (stored) void stored.then(send);
-    else send();
+    if (stored) stored.then(send).catch(this.#onFailed);
+    else this.#sendNow(send);
+  }
+
+  #sendNow(send: () => void): void {
+    try {
+      send();
+    } catch (error) {
+      this.#onFailed(error);
+    }
   }
 
   /** Resolves when what has happened so far is stored, or at once when `withdrawn` says that nobody waits for it. */
