@@ -8,29 +8,27 @@ import type { Transport } from '@modelcontextprotocol/server';
 import packageJson from '../package.json' with { type: 'json' };
 import { thisHost } from './config/host.ts';
 import { inheritedEnvironment } from './config/inherited-environment.ts';
-import { loadSettings, type SettingsOverrides } from './config/load-settings.ts';
+import { loadSettings, type Settings, type SettingsOverrides } from './config/load-settings.ts';
+import { EngineClient } from './engine/client.ts';
 import type { Engine } from './engine/engine.ts';
 import { hostEngine } from './engine/engine-host.ts';
 import { withKnownDenyOptions } from './engine/rules/known-deny-options.ts';
+import { LOCAL } from './engine/rules/principal.ts';
 import type { EngineServices } from './engine/ports.ts';
 import { serverFactory } from './mcp/server.ts';
 import { serveOver, type Connection } from './transports/stdio.ts';
 import type { LogLevel } from './schema/setting-choices.ts';
 
 export type { Transport } from '@modelcontextprotocol/server';
-export { untilAttention } from './engine/session/attention.ts';
 export { DomainError, type ErrorCode } from './errors/errors.ts';
 export { SettingsError } from './config/settings-error.ts';
 export type { Settings, SettingsOverrides } from './config/load-settings.ts';
-export type { Answer, DiskResume, QuestionAnswer } from './schema/commands.ts';
-export type { Engine } from './engine/engine.ts';
-export type { ReplyRequest, StartRequest } from './engine/session/start-request.ts';
-export type { OpenRequest } from './engine/requests/requests.ts';
-export type { DiskQuery, DiskSession } from './engine/ports.ts';
-export type { Session } from './engine/session/session.ts';
+export type { Answer, Command, DiskResume, QuestionAnswer } from './schema/commands.ts';
+export type { SessionReading } from './engine/conversation/reading.ts';
 export type { TurnResult } from './engine/conversation/turn-result.ts';
 export type { RequestKind } from './schema/enums.ts';
-export type { EventBody, SessionEvent } from './schema/events.ts';
+export type { EventBody, RequestRecord, SessionEvent } from './schema/events.ts';
+export type { SessionRecord } from './schema/records.ts';
 export type { PermissionMode, SessionOptions } from './schema/session-options.ts';
 export type { Connection } from './transports/stdio.ts';
 
@@ -43,12 +41,24 @@ export interface EngineContext {
   readonly log?: EngineServices['log'];
 }
 
+/** Sessions of Claude Code: commands go in, records come out. The sessions it starts belong to this program. */
+export interface ClaudeCodeEngine extends Pick<
+  EngineClient,
+  'execute' | 'read' | 'list' | 'listDisk' | 'untilAttention' | 'onNotice'
+> {
+  readonly settings: Settings;
+  /** Ends its sessions and every process they started. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What a server over an engine needs of it. */
+const engines = new WeakMap<ClaudeCodeEngine, Engine>();
+
 /**
  * An engine: starts sessions, continues them, answers their requests. Settings are the operator's rules; omitted ones
  * come from the `CLAUDE_CODE_MCP_` variables and the defaults. An invalid value throws a `SettingsError`.
- * `engine.close()` ends its sessions and every process they started.
  */
-export function createEngine(overrides: SettingsOverrides = {}, context: EngineContext = {}): Engine {
+export function createEngine(overrides: SettingsOverrides = {}, context: EngineContext = {}): ClaudeCodeEngine {
   const { env, cwd, ...machine } = thisHost();
   const source = { argv: [], ...machine, env: { ...(context.env ?? env) }, cwd: context.cwd ?? cwd };
   const settings = withKnownDenyOptions(loadSettings(source, overrides));
@@ -59,7 +69,11 @@ export function createEngine(overrides: SettingsOverrides = {}, context: EngineC
     log: context.log ?? warnProcess,
   });
   void hosted.sweep();
-  return hosted.engine;
+  const { engine } = hosted;
+  const client = new EngineClient(engine, { principal: LOCAL, showsForms: false });
+  const created = Object.assign(client, { settings, close: () => engine.close() });
+  engines.set(created, engine);
+  return created;
 }
 
 export interface ClaudeCodeServer {
@@ -73,7 +87,9 @@ export interface ClaudeCodeServer {
  * The MCP server over an engine; which toolset it offers is a setting of the engine. Its clients share the sessions they
  * start: a form about one is shown to them, never to a client of another server over the same engine.
  */
-export function createServer(engine: Engine): ClaudeCodeServer {
+export function createServer(over: ClaudeCodeEngine): ClaudeCodeServer {
+  const engine = engines.get(over);
+  if (!engine) throw new TypeError('createServer takes what createEngine returned.');
   const identity = { name: 'claude-code-mcp', version: packageJson.version };
   const id = randomUUID();
   const factory = serverFactory(engine, identity, {

@@ -280,6 +280,24 @@ export class EngineClient {
     return this.#find(sessionId)?.hasLeft !== false;
   }
 
+  /** Resolves once the session is at rest or asks something, or the signal is aborted, with what it is then. */
+  async untilAttention(sessionId: string, signal?: AbortSignal): Promise<SessionReading> {
+    const session = await this.#found(sessionId);
+    const isOver = (): boolean => session.atRest || session.requests.length > 0 || signal?.aborted === true;
+    if (!isOver())
+      await new Promise<void>((resolve) => {
+        const look = (): void => {
+          if (!isOver()) return;
+          unsubscribe();
+          signal?.removeEventListener('abort', look);
+          resolve();
+        };
+        const unsubscribe = session.notices.subscribe(look);
+        signal?.addEventListener('abort', look);
+      });
+    return session.read();
+  }
+
   /** Calls back whenever something may have happened that a call waits for. Returns an unsubscribe function. */
   watch(sessionId: string, listener: () => void): () => void {
     return this.#find(sessionId)?.notices.subscribe(listener) ?? ((): void => undefined);

@@ -3,7 +3,10 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished } from 'vitest';
-import { createEngine, type Engine } from '../../src/index.ts';
+import { thisHost } from '../../src/config/host.ts';
+import { loadSettings, type SettingsOverrides } from '../../src/config/load-settings.ts';
+import { hostEngine } from '../../src/engine/engine-host.ts';
+import type { Engine } from '../../src/engine/engine.ts';
 import type { Role } from '../../src/schema/enums.ts';
 import type { AuditRecord } from '../../src/engine/ports.ts';
 import { mcpServersOver, type McpServers } from '../../src/hub/http/mcp/mcp-servers.ts';
@@ -117,15 +120,12 @@ export interface EngineHub extends HttpHub {
   readonly engine: Engine;
 }
 
-export async function openEngineHub(
-  setup: HubSetup & { engine?: Parameters<typeof createEngine>[0] } = {},
-): Promise<EngineHub> {
+export async function openEngineHub(setup: HubSetup & { engine?: SettingsOverrides } = {}): Promise<EngineHub> {
   const { engine: engineSettings, ...rest } = setup;
   const world = await createWorld();
-  const engine = createEngine(
-    { permissionTimeoutMs: 0, ...engineSettings },
-    { env: world.env, cwd: world.place.project },
-  );
+  const host = { ...thisHost(), env: world.env, cwd: world.place.project };
+  const settings = loadSettings({ argv: [], ...host }, { permissionTimeoutMs: 0, ...engineSettings });
+  const { engine } = hostEngine(settings, { ...host, log: () => undefined });
   onTestFinished(() => engine.close());
   const key = newSessionKey();
   const hub = await openHttpHub({

@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createEngine, createServer, SettingsError, untilAttention, type Engine } from '../../src/index.ts';
+import { createEngine, createServer, SettingsError, type ClaudeCodeEngine } from '../../src/index.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { allowOnce, SlowPerson } from '../e2e/forms-support.ts';
 import { connectClient, ERAS } from '../harness/connect-client.ts';
 import type { Json } from '../harness/json.ts';
 import { createWorld, type LibraryWorld } from './library-world.ts';
 
-function engineIn({ env, place }: LibraryWorld): Engine {
+function engineIn({ env, place }: LibraryWorld): ClaudeCodeEngine {
   const engine = createEngine({ maxSessions: 2 }, { env, cwd: place.project });
   onTestFinished(() => engine.close());
   return engine;
@@ -25,29 +25,36 @@ test('a session runs in-process to its result, and closing the engine also ends 
   world.model.on('work forever').reply(tool('Bash', { command: waiting }), text('never said'));
   const engine = engineIn(world);
 
-  const session = await engine.start({ prompt: 'make it', options: { permissionMode: 'default' } });
+  const options = { permissionMode: 'default' } as const;
+  const { sessionId } = await engine.execute({ kind: 'start', prompt: 'make it', options });
   const allow = async (): Promise<void> => {
-    await untilAttention(session);
-    expect(session.requests).toMatchObject([{ kind: 'permission', ask: { toolName: 'Bash' } }]);
-    engine.respond(session.id, session.requests[0]!.id, { decision: 'allow' });
+    const { requests } = await engine.untilAttention(sessionId);
+    expect(requests).toMatchObject([{ kind: 'permission', ask: { toolName: 'Bash' } }]);
+    const requestId = requests[0]!.id;
+    await engine.execute({ kind: 'respond', sessionId, requestId, answer: { decision: 'allow' } });
   };
   await allow();
-  await untilAttention(session);
-  expect(session.conversation.result).toMatchObject({ text: 'made', isError: false });
+  const { record } = await engine.untilAttention(sessionId);
+  expect(record).toMatchObject({ state: 'idle', turn: { text: 'made', isError: false } });
   // Servers started by a session inherit the program's settings.
   expect(await readFile(path.join(world.place.project, 'made.txt'), 'utf8')).toBe('2\n');
 
-  await engine.reply({ sessionId: session.id, prompt: 'work forever', disk: { kind: 'open', options: {} } });
+  const disk = { kind: 'open', options: {} } as const;
+  await engine.execute({ kind: 'reply', sessionId, prompt: 'work forever', disk });
   await allow();
   await expect.poll(() => existsSync(path.join(world.place.project, 'begun')), { timeout: 15_000 }).toBe(true);
+  // A call that gives up gets what there is.
+  expect((await engine.untilAttention(sessionId, AbortSignal.abort())).record.state).toBe('running');
   await engine.close();
   await engine.close();
 
-  expect(session.conversation.cancellation).toMatchObject({ source: 'shutdown' });
+  expect((await engine.read(sessionId)).record.cancellation).toMatchObject({ source: 'shutdown' });
   expect(await world.survivors()).toEqual([]);
   const audit = await readFile(path.join(world.place.stateDir, 'claude-code-mcp', 'audit.jsonl'), 'utf8');
   expect(audit).toContain('"decision"');
-  await expect(engine.start({ prompt: 'more', options: {} })).rejects.toMatchObject({ code: 'CANCELLED' });
+  await expect(engine.execute({ kind: 'start', prompt: 'more', options: {} })).rejects.toMatchObject({
+    code: 'CANCELLED',
+  });
 });
 
 test.each(ERAS)(

@@ -28,7 +28,7 @@ test('importing the package has no side effects: no output, file, handle or list
     if (before !== state()) throw new Error(before + ' became ' + state());
     console.log(Object.keys(library).sort().join());`;
   const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '--eval', script], { cwd: root, env });
-  expect(stdout.trim()).toBe('DomainError,SettingsError,createEngine,createServer,untilAttention');
+  expect(stdout.trim()).toBe('DomainError,SettingsError,createEngine,createServer');
   expect(stderr).toBe('');
   expect(await readdir(place.stateDir)).toEqual([]);
 });
@@ -39,15 +39,16 @@ test('a program that depends on the package finds complete types', { timeout: 90
   onTestFinished(() => rm(program, { force: true }));
   await writeFile(
     program,
-    `import { createEngine, createServer, untilAttention, type Session } from 'claude-code-mcp';
+    `import { createEngine, createServer, type SessionRecord } from 'claude-code-mcp';
      const engine = createEngine({ approvals: 'human', maxSessions: 3 });
-     const session: Session = await engine.start({ prompt: 'x', options: { permissionMode: 'plan', maxTurns: 3 } });
-     await untilAttention(session);
-     const words: string | undefined = session.result?.text;
+     const options = { permissionMode: 'plan', maxTurns: 3 } as const;
+     const { sessionId } = await engine.execute({ kind: 'start', prompt: 'x', options });
+     const record: SessionRecord = (await engine.untilAttention(sessionId)).record;
+     const words: string | undefined = record.turn?.text;
      // @ts-expect-error: a value that does not exist
      createEngine({ approvals: 'nobody' });
      // @ts-expect-error: an option that does not exist
-     await engine.start({ prompt: 'x', options: { permisionMode: 'plan' } });
+     await engine.execute({ kind: 'start', prompt: 'x', options: { permisionMode: 'plan' } });
      await createServer(engine).close();
      export { words };\n`,
   );
